@@ -1,8 +1,8 @@
 /**
- * `npm run build:binary [-- --force]`: one file, dist/bin/svc, that runs where there is no Node.
+ * `npm run build:binary [-- --force]`: builds dist/bin/svc, a single file that runs without Node.
  *
- * It is the pinned Node with everything of the program inside: the modules as one CommonJS bundle, each thread and helper
- * program as another one, add-ons and files as they are (docs/install.md). `src/core/bundle.ts` finds them there.
+ * It contains the pinned Node and the whole program: the modules as one CommonJS bundle, each thread and helper
+ * program as a separate bundle, and add-ons and files unchanged (docs/install.md). `src/core/bundle.ts` finds them there.
  */
 import { spawnSync } from 'node:child_process'
 import { createHash } from 'node:crypto'
@@ -51,19 +51,21 @@ const place = `${process.platform}-${process.arch}`
 const ENGINE_FLAGS = ['--max-semi-space-size=8', '--heap-growing-percent=30']
 /** As the Node project marks the place; postject finds it by this. */
 const FUSE = 'NODE_SEA_FUSE_fce680ab2cc467b6e072b8b5df1996b2'
-/** Folders that other programs read, the interpreter of Python among them. */
+/** Directories that other programs read, such as the Python interpreter. */
 const ON_DISK = ['packs', 'python']
 /** The two that run commands and their threads; everything else is an entry of its own. */
 const { cli: _cli, main: _main, ...PARTS } = ENTRIES
 
-/** Asked for by packages that do without. */
+/** Optional imports of packages. */
 const NOT_INSTALLED = ['supports-color']
 
 /** Name in `src/core/native-addon.ts` → file, and what of the package looks for it. */
 function listAddons() {
   const argon2 = { 'linux-x64': 'argon2.glibc.node', 'linux-arm64': 'argon2.armv8.glibc.node' }[place]
   if (argon2 === undefined)
-    throw new ScriptError(`There is no single executable for ${place}: only Linux on x64 and arm64 with glibc.`)
+    throw new ScriptError(
+      `The single executable does not support ${place}. Supported: Linux on x64 and arm64 with glibc.`,
+    )
   const modules = join(root, 'node_modules')
   return {
     'better-sqlite3': {
@@ -96,7 +98,7 @@ const addons = {
       [...LEFT_OUT, ...NOT_INSTALLED].includes(path) ? { path, namespace: 'left-out' } : undefined,
     )
     build.onLoad({ filter: /^/, namespace: 'left-out' }, ({ path }) => ({
-      contents: `throw new Error(${JSON.stringify(`${path} is not a part of this program`)})`,
+      contents: `throw new Error(${JSON.stringify(`${path} is not part of this program`)})`,
     }))
   },
 }
@@ -113,12 +115,12 @@ async function bundleAll(outdir) {
     const foreign = imports.filter(
       ({ path, external }) => external === true && !path.startsWith('node:') && !isBuiltin(path),
     )
-    if (foreign.length > 0) throw new ScriptError(`${file} needs ${foreign[0].path}, which is not in the executable.`)
+    if (foreign.length > 0) throw new ScriptError(`${file} imports ${foreign[0].path}, which is not in the executable.`)
   }
   return metafile
 }
 
-/** What `src/core/bundle.ts` writes into a folder, and a name for all of it together. */
+/** The files that `src/core/bundle.ts` unpacks, and a hash of all of them. */
 function describeOnDisk(staged) {
   const hash = createHash('sha256')
   /** @type {Record<string, number>} */
@@ -136,8 +138,8 @@ function describeOnDisk(staged) {
 function strip(file) {
   const { error, status, stderr } = spawnSync('strip', [file], { encoding: 'utf8' })
   if (error === undefined && status === 0) return
-  const why = error === undefined ? `strip failed: ${stderr.trim()}` : 'there is no program strip (package binutils)'
-  process.stdout.write(`The executable is about 18 MB larger than it need be: ${why}.\n`)
+  const why = error === undefined ? `strip failed: ${stderr.trim()}` : 'the program strip is missing (package binutils)'
+  process.stdout.write(`The executable is about 18 MB larger than necessary: ${why}.\n`)
 }
 
 async function makeExecutable(staged) {
@@ -165,23 +167,23 @@ async function makeExecutable(staged) {
       .filter(([name]) => name !== 'executable.js'),
   )
   const config = {
-    // Relative: stacks of errors show it, and where it was built is nobody's business.
+    // Relative: stack traces show it, and must not contain the build path.
     main: 'executable.js',
     output: 'sea.blob',
     disableExperimentalSEAWarning: true,
     useCodeCache: true,
     execArgv: ENGINE_FLAGS,
-    // NODE_OPTIONS of whoever starts it are not meant for it.
+    // NODE_OPTIONS of the caller must not affect it.
     execArgvExtension: 'none',
     assets,
   }
   writeFileSync(join(staged, 'sea.json'), JSON.stringify(config))
-  // With the same flags: code that was compiled under others is not used.
-  // The seed, or else every build would give other bytes.
+  // The same flags: V8 rejects cached code compiled with other flags.
+  // The fixed seed makes builds reproducible.
   const made = await capture(node, [...ENGINE_FLAGS, '--random-seed=1', '--experimental-sea-config', 'sea.json'], {
     cwd: staged,
   })
-  if (made.code !== 0) throw new ScriptError(`${made.output}\nNode could not put the executable together (see above).`)
+  if (made.code !== 0) throw new ScriptError(`${made.output}\nNode could not create the executable (see above).`)
 
   const file = join(staged, 'svc')
   copyFileSync(node, file)
@@ -199,7 +201,7 @@ function realNode() {
   return node
 }
 
-/** What it warns about changes nothing: strings that were stripped. */
+/** Its warnings are about stripped strings, which are harmless. */
 async function silently(work) {
   const { warn, log } = console
   console.warn = () => undefined

@@ -1,8 +1,8 @@
 /**
- * `npm run build [-- --force]`: bundles src/ and web/ into dist/ and puts the files the program reads at run time beside it.
+ * `npm run build [-- --force]`: bundles src/ and web/ into dist/ with the files that the program reads at run time.
  *
- * Files in dist/ are replaced one by one with complete ones, entry points last, and the chunks of the build before stay:
- * a server that is starting or running meanwhile finds everything it goes on to load.
+ * It replaces files in dist/ one by one, entry points last, and keeps the chunks of the previous build:
+ * a server that starts or runs during a build still finds the files that it loads later.
  */
 import { createHash } from 'node:crypto'
 import {
@@ -37,9 +37,9 @@ export const ENTRIES = {
   main: 'src/cli/main.ts',
   cli: 'src/cli.ts',
 }
-/** Not bundled: they find their binary relative to their own folder. */
+/** Not bundled: they find their binary relative to their own directory. */
 const NATIVE = ['better-sqlite3', 'argon2', 'koffi']
-/** Optional parts of packages, which do without: native code that would have to be compiled. */
+/** Optional native parts of packages, which would need compiling. */
 export const LEFT_OUT = ['cpu-features', './crypto/build/Release/sshcrypto.node', 'unix-dgram']
 /** Source folder → folder in dist/. */
 const ASSET_FOLDERS = {
@@ -66,7 +66,7 @@ export const INPUTS = [
   'package-lock.json',
   'tsconfig.json',
 ]
-/** In dist/; has a build of its own. */
+/** In dist/; built separately. */
 export const BINARY_FOLDER = 'bin'
 export const NOTICES = 'THIRD-PARTY-LICENSES.txt'
 
@@ -135,7 +135,7 @@ export function writeNotices(path, folders) {
       ...readLicenceTexts(join(root, folder)),
     ].join('\n\n')
   })
-  const intro = 'Parts of the packages below are contained in the files of this folder.'
+  const intro = 'The files in this directory contain parts of the packages below.'
   writeFileSync(path, `${[intro, ...parts].join(`\n\n${'-'.repeat(80)}\n\n`)}\n`)
 }
 
@@ -146,14 +146,14 @@ export function writeNotices(path, folders) {
  */
 const FACADES = ['node:fs', 'node:http', 'node:process', 'node:util']
 
-/** The parser of command lines can start programs, which nobody asks of it. */
+/** The command line parser can start programs; this product does not use that. */
 const UNUSED = 'node:child_process'
 
 export const builtIns = {
   name: 'built-in modules without their facades',
   setup(build) {
     build.onResolve({ filter: /^node:/ }, ({ path, kind, importer }) => {
-      // The guard must run on Nodes that cannot hand out such objects.
+      // The guard must run on Node versions without getBuiltinModule.
       if (kind !== 'import-statement' || importer === join(root, ENTRIES.cli)) return undefined
       const isUnused = path === UNUSED && /[\\/]node_modules[\\/]commander[\\/]/.test(importer)
       return isUnused || FACADES.includes(path) ? { path, namespace: 'built-in' } : undefined
@@ -162,7 +162,7 @@ export const builtIns = {
       const object = `process.getBuiltinModule('${path}')`
       if (path === UNUSED) return { contents: `exports.spawn = (...args) => ${object}.spawn(...args)` }
       if (path === 'node:process') return { contents: 'export default process' }
-      // The bundler looks at all properties that an object has by itself, which loads what is behind them as well.
+      // The bundler reads all own properties of an object, which would load their modules.
       return { contents: `module.exports = Object.create(${object})` }
     })
   },
@@ -250,7 +250,7 @@ const bundleOptions = {
 /** @param options of esbuild, `entryPoints` among them @returns its metafile @throws ScriptError with its messages */
 export async function bundle(outdir, options) {
   const missing = Object.values(options.entryPoints).filter((source) => !existsSync(join(root, source)))
-  if (missing.length > 0) throw new ScriptError(`The build needs ${missing.join(', ')}, which is missing.`)
+  if (missing.length > 0) throw new ScriptError(`Missing source of the build: ${missing.join(', ')}.`)
   const esbuild = await import('esbuild')
   try {
     const result = await esbuild.build({
@@ -259,7 +259,7 @@ export async function bundle(outdir, options) {
       bundle: true,
       platform: 'node',
       target: 'node22',
-      // Smaller text is less memory; names stay, and lines stay short enough for a crash report.
+      // Smaller text needs less memory; names stay, and lines stay short enough for crash reports.
       minifyWhitespace: true,
       minifySyntax: true,
       lineLimit: 160,
@@ -299,9 +299,9 @@ export function copyAssets(outdir) {
 const WEB_FOLDER = 'web'
 
 /**
- * The web client, with each file as it is and compressed: nobody waits for that when it is asked for.
+ * Builds the web client, with precompressed copies of each file.
  *
- * @returns paths of what it is made of
+ * @returns paths of its source files
  */
 export async function bundleWeb(outdir) {
   const folder = join(outdir, WEB_FOLDER)
@@ -314,7 +314,7 @@ export async function bundleWeb(outdir) {
       for (const id of this.getModuleIds()) modules.push(relative(root, id.split('?', 1)[0]))
     },
   }
-  // Whoever builds in a test gets the same files as everybody.
+  // A build in a test must produce the same files.
   const { NODE_ENV: env } = process.env
   process.env.NODE_ENV = 'production'
   try {
@@ -339,10 +339,10 @@ export async function bundleWeb(outdir) {
   return modules
 }
 
-/** Moves the finished files into dist/ and removes what neither this build nor the one before it needs. */
+/** Moves the finished files into dist/ and removes files that neither this build nor the previous one needs. */
 function publish(staged, inputs) {
   const before = readRecord()
-  // A build cut short from here on must not pass for a complete one.
+  // An interrupted build must not look complete.
   rmSync(recordPath, { force: true })
   /** @type {string[]} */
   const files = listFiles(staged).map((file) => relative(staged, file))

@@ -1,4 +1,4 @@
-/** `npm run check`: every check there is, all of them even if one fails, and a table of what came out. */
+/** `npm run check`: runs all checks, even if one fails, and prints a table of the results. */
 import { join } from 'node:path'
 import { ensureInstalled, findNode, main, root, run, runTool } from './lib.mjs'
 

@@ -1,8 +1,8 @@
-// Writes every generated file of the repository, or with --check tells which ones are out of date.
+// Writes every generated file of the repository; with --check lists those that are out of date.
 // Imports TypeScript directly, hence needs Node 22.18 or newer: run it through npm, which puts the pinned one first.
 import { readFile, writeFile } from 'node:fs/promises'
 
-/** Path within the repository, and how its text is made. */
+/** Path in the repository and the function that renders the file. */
 const generated = [
   { path: 'svc.conf.example', make: async () => (await import('../src/config/example.ts')).renderExample() },
   {

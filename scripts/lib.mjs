@@ -1,6 +1,6 @@
 /**
- * What the scripts share: installing, finding the pinned Node, running programs. Built-in modules only, and nothing newer
- * than Node 20, because on a fresh clone nothing else is there.
+ * Shared by the scripts: installing, finding the pinned Node, running programs. Built-in modules only, and nothing newer
+ * than Node 20, because a fresh clone has nothing else.
  */
 import { spawn, spawnSync } from 'node:child_process'
 import {
@@ -24,19 +24,19 @@ export const root = dirname(dirname(fileURLToPath(import.meta.url)))
 const FLOOR = '22.14'
 const EXIT_CONFIG = 78
 const FORWARDED = ['SIGINT', 'SIGTERM', 'SIGHUP', 'SIGUSR1', 'SIGUSR2']
-/** Exit codes of a program that was told to stop. */
+/** Exit codes of a program that a signal stopped. */
 const INTERRUPTIONS = ['SIGINT', 'SIGTERM', 'SIGHUP'].map((signal) => 128 + constants.signals[signal])
-/** A repetition of any other asks for something to be done again. */
+/** Repeating any other signal repeats its effect. */
 const FROM_TERMINAL = ['SIGINT', 'SIGTERM']
 const SAME_SIGNAL_MILLISECONDS = 500
 const LOCK_STALE_MILLISECONDS = 15 * 60_000
-/** Native add-ons without which nothing works, and what makes each load; the process launcher can do without koffi. */
+/** Required native add-ons, with code that loads each; the process launcher works without koffi. */
 const ADD_ONS = {
   'better-sqlite3': `new (require('better-sqlite3'))(':memory:').close()`,
   argon2: `require('argon2')`,
 }
 
-/** A condition the user can mend: printed without a stack, and the script ends with `exitCode`. */
+/** An error that the user can fix: printed without a stack trace; the script exits with `exitCode`. */
 export class ScriptError extends Error {
   constructor(message, exitCode = 1) {
     super(message)
@@ -59,11 +59,11 @@ export async function main(body) {
 
 function describeDiskError(error) {
   const mend = {
-    EACCES: 'Give this account the right to write there, or run the command as the account that has it.',
-    EPERM: 'Give this account the right to write there, or run the command as the account that has it.',
-    EROFS: 'That file system can only be read; use a copy of the project on another one.',
-    ENOSPC: 'Make room on that disk and run the same command again.',
-    EDQUOT: 'Make room on that disk and run the same command again.',
+    EACCES: 'Give this account write permission there, or run the command as an account that has it.',
+    EPERM: 'Give this account write permission there, or run the command as an account that has it.',
+    EROFS: 'The file system is read-only. Use a copy of the project on another file system.',
+    ENOSPC: 'Free disk space and run the same command again.',
+    EDQUOT: 'Free disk space and run the same command again.',
   }
   return Object.hasOwn(mend, error?.code ?? '') ? `${error.message}\n${mend[error.code]}` : undefined
 }
@@ -80,7 +80,7 @@ export function findNode() {
   if (existsSync(installed)) return installed
   if (reachesFloor(process.versions.node)) return process.execPath
   throw new ScriptError(
-    `svc needs Node.js ${FLOOR} or newer; this is ${process.versions.node}, and npm has no ready-made one for ` +
+    `svc needs Node.js ${FLOOR} or newer; this is ${process.versions.node}, and npm has no prebuilt one for ` +
       `${process.platform} on ${process.arch}. Install a newer Node.js and try again.`,
     EXIT_CONFIG,
   )
@@ -113,7 +113,7 @@ export function run(file, args, options = {}) {
       for (const signal of FORWARDED) process.off(signal, forward)
       act()
     }
-    child.once('error', (error) => settle(() => reject(new ScriptError(`${file} cannot be started: ${error.message}`))))
+    child.once('error', (error) => settle(() => reject(new ScriptError(`Cannot start ${file}: ${error.message}`))))
     child.once('exit', (code, signal) => settle(() => resolve(code ?? 128 + constants.signals[signal])))
   })
 }
@@ -152,7 +152,7 @@ function isStale(lockPath) {
     const age = Date.now() - statSync(lockPath).mtimeMs
     // Between being created and being filled in, the file is empty for a moment.
     if (pid === 0) return age > 5000
-    // Where process ids begin anew with every start, as in a container, the one before may have had ours.
+    // In a container, process ids restart at every start: the previous process may have had this id.
     if (pid === process.pid) return true
     return !isRunning(pid) || age > LOCK_STALE_MILLISECONDS
   } catch (error) {
@@ -189,11 +189,11 @@ function readJson(path) {
     return JSON.parse(readFileSync(path, 'utf8'))
   } catch (error) {
     if (error.code === 'ENOENT') return undefined
-    throw new ScriptError(`${path} cannot be read: ${error.message}`)
+    throw new ScriptError(`Cannot read ${path}: ${error.message}`)
   }
 }
 
-/** Optional only because each platform has its own: nothing starts without them. */
+/** Optional dependencies that are required on their platform. */
 function listNeeded() {
   const place = `${process.platform}-${process.arch}`
   return [`@esbuild/${place}`, ...(reachesFloor(process.versions.node) ? [] : [`node-${place}`])]
@@ -202,8 +202,7 @@ function listNeeded() {
 /** npm's own record of what it installed, compared with the lock file entry by entry. */
 function findInstallReason() {
   const wanted = readJson(join(root, 'package-lock.json'))
-  if (wanted === undefined)
-    throw new ScriptError('package-lock.json is missing: this is not a complete copy of the project.')
+  if (wanted === undefined) throw new ScriptError('package-lock.json is missing. Use a complete copy of the project.')
   const installed = readJson(join(root, 'node_modules', '.package-lock.json'))
   if (installed === undefined) return 'first start only'
   const isMissing = (name) => {
@@ -239,9 +238,7 @@ async function runNpm(args, options) {
     return await capture(npm.file, [...npm.args, ...args], options)
   } catch (error) {
     if (npm.file !== 'npm') throw error
-    throw new ScriptError(
-      'npm was not found. It comes with Node.js; some systems have it in a package of its own named "npm".',
-    )
+    throw new ScriptError('npm was not found. It is part of Node.js; some systems have it in a separate package "npm".')
   }
 }
 
@@ -262,27 +259,27 @@ function findMissingBuildTools() {
     .map(([name]) => name)
 }
 
-/** Loads an add-on in a process of its own: one that does not fit may crash it without a word. */
+/** Loads an add-on in a separate process, because an incompatible one may crash it silently. */
 function load(name) {
   return capture(findNode(), ['-e', ADD_ONS[name]])
 }
 
-/** An add-on has no binary that runs here: builds it if that is possible, else says what is missing. */
+/** Builds an add-on without a working binary, or reports the missing build tools. */
 async function buildAddOn(name, failure) {
   const place = `${process.platform}-${process.arch}`
   const missing = findMissingBuildTools()
   if (missing.length > 0) {
     throw new ScriptError(
-      `The package ${name} has no ready-made binary that works on ${place}, and building it needs ${missing.join(', ')}, ` +
-        `not found here. Install that and try again.\n${errorLines(failure.output)}`,
+      `The package ${name} has no prebuilt binary that works on ${place}, and building it needs ${missing.join(', ')}, ` +
+        `which is missing. Install it and try again.\n${errorLines(failure.output)}`,
     )
   }
-  process.stderr.write(`Building ${name}, which has no ready-made binary for ${place}…\n`)
+  process.stderr.write(`Building ${name}, which has no prebuilt binary for ${place}…\n`)
   const cwd = join(root, 'node_modules', name)
   const built = await runNpm(['exec', '--yes', '--package=node-gyp', '--', 'node-gyp', 'rebuild', '--release'], { cwd })
   const result = built.code === 0 ? await load(name) : built
   if (result.code !== 0)
-    throw new ScriptError(`${lastLines(result.output, 20)}\n\n${name} could not be built (see above).`)
+    throw new ScriptError(`${lastLines(result.output, 20)}\n\nCould not build ${name} (see above).`)
 }
 
 /** Installs the dependencies if they are absent or differ from the lock file, and tries the native add-ons once. */
@@ -304,8 +301,8 @@ export async function ensureInstalled() {
     ])
     if (result.code !== 0) {
       throw new ScriptError(
-        `${lastLines(result.output, 20)}\n\nThe dependencies could not be installed (see above). npm must be able to reach its ` +
-          'registry and to write here; mend that and run the same command again.',
+        `${lastLines(result.output, 20)}\n\nCould not install the dependencies (see above). npm needs access to its ` +
+          'registry and write permission here. Fix this and run the same command again.',
       )
     }
     try {

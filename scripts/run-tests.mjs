@@ -14,7 +14,7 @@ function readSummary(path) {
   try {
     return JSON.parse(readFileSync(path, 'utf8'))
   } catch (error) {
-    throw new ScriptError(`The test run ended without its closing summary: ${error.message}`)
+    throw new ScriptError(`The test run ended without a summary: ${error.message}`)
   }
 }
 

@@ -1,4 +1,4 @@
-/** `npm run screenshots`: makes the pictures of docs/web.md anew, from a real server in a real browser. */
+/** `npm run screenshots`: recreates the screenshots of docs/web.md with a real server in a real browser. */
 import { join } from 'node:path'
 import { build } from './build.mjs'
 import { ensureInstalled, findNode, main, root, run } from './lib.mjs'

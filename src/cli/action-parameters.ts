@@ -1,5 +1,5 @@
 /** Parameters of an action, as those who run it see them. */
-import { toObject } from './connection/answers.ts'
+import { toObject } from './connection/responses.ts'
 
 export interface ActionParameter {
   name: string

@@ -1,7 +1,7 @@
 /** One command line from its words to its exit code. */
 import { cliProcess, withCliProcess, type CliProcess } from './cli-process.ts'
 import { exitCodes } from './exit-codes.ts'
-import { writeFilesWhole } from './output/whole-files.ts'
+import { writeFilesSynchronously } from './output/file-output.ts'
 import { argumentsFor } from './program-names.ts'
 import { runProgram } from './program.ts'
 
@@ -17,7 +17,7 @@ export function runCommandLine(given: CliProcess): Promise<number> {
 
 /** Runs the command line of this process, which ends with its exit code. */
 export async function runThisProcess(): Promise<void> {
-  writeFilesWhole()
+  writeFilesSynchronously()
   process.exitCode = await runWords()
   // Not even `process.exit` gives up looking for the address of a host, which may take half a minute. This signal does,
   // and to a shell it is the same exit code.

@@ -1,18 +1,18 @@
 /**
- * A command of the client: what commander knows of it, and what else is told to those who use it. Help, the manual page,
+ * A command of the client: its commander definition plus examples, notes and samples. Help, the manual page,
  * `docs/cli.md` and completion are all made from it (`reference/`).
  */
 import { styleText } from 'node:util'
 import { Command, Option, type ErrorOptions, type Help, type OutputConfiguration } from 'commander'
 import { canStyle, cliProcess, widthOf } from './cli-process.ts'
 import { UnknownCommand } from './failures.ts'
-import type { Words } from './names.ts'
+import type { Completions } from './names.ts'
 import { optionLength, commonGroup } from './option-length.ts'
 import { printable } from './output/print.ts'
 import { descriptionColumn, indentText, renderParagraph, renderTerms, usableWidth } from './reference/screen.ts'
 import type { Described } from './reference/text.ts'
 
-/** A file that an example speaks of. */
+/** A file that an example uses. */
 export interface Sample {
   name: string
   text: string
@@ -36,7 +36,7 @@ export class CliCommand extends Command {
   readonly #shortNames = new Map<string, string>()
   readonly #lists: { title: string; items: readonly Described[] }[] = []
   #listsExamples = false
-  readonly #words = new Map<string, Words>()
+  readonly #completions = new Map<string, Completions>()
 
   constructor(name: string) {
     super(name)
@@ -45,26 +45,26 @@ export class CliCommand extends Command {
       .addHelpOption(new Option('-h, --help', 'show this help').helpGroup(commonGroup))
       .helpCommand(false)
       .configureOutput({ outputError: (text, write) => write(printable(text)), ...streams })
-      .showHelpAfterError('(--help shows how the command is used)')
+      .showHelpAfterError('(--help shows the usage of the command)')
       .configureHelp({
         styleTitle: (title) => styleText('bold', title, { validateStream: false }),
         formatHelp: (_command, help) => this.#help(help),
       })
   }
 
-  /** Command lines as they would be typed. The first one tells most. */
+  /** Example command lines. `svc --help` shows the first one. */
   examples(...lines: string[]): this {
     this.#examples.push(...lines)
     return this
   }
 
-  /** What does not fit beside an argument or option; a paragraph each. */
+  /** Paragraphs below the options, for facts that do not fit beside an argument or option. */
   notes(...paragraphs: string[]): this {
     this.#notes.push(...paragraphs)
     return this
   }
 
-  /** What is in a file that an example names. */
+  /** The content of a file that an example names. */
   sample(name: string, text: string): this {
     this.#samples.push({ name, text })
     return this
@@ -81,19 +81,21 @@ export class CliCommand extends Command {
   }
 
   /**
-   * What TAB offers for arguments and values of options; for sub-commands too, unless they say something else. Not needed
+   * What completion offers for arguments and option values; sub-commands inherit it unless they override it. Not needed
    * where names say it, as `<file>`, `<pack>`, `--rule <ref>` and `<ref>` of `svc rule get` do (`names.ts`).
    *
-   * @param words name of an argument, such as `ref`, or of an option, such as `--rule` → what it may be
+   * @param completions name of an argument, such as `ref`, or of an option, such as `--rule` → what it may be
    */
-  words(words: Readonly<Record<string, Words>>): this {
-    for (const [name, each] of Object.entries(words)) this.#words.set(name, each)
+  completions(completions: Readonly<Record<string, Completions>>): this {
+    for (const [name, each] of Object.entries(completions)) this.#completions.set(name, each)
     return this
   }
 
-  /** What `words` says about an argument or option; undefined: nothing. */
-  wordsOf(name: string): Words | undefined {
-    return this.#words.get(name) ?? (this.parent instanceof CliCommand ? this.parent.wordsOf(name) : undefined)
+  /** The `completions` of an argument or option; undefined when there are none. */
+  completionsOf(name: string): Completions | undefined {
+    return (
+      this.#completions.get(name) ?? (this.parent instanceof CliCommand ? this.parent.completionsOf(name) : undefined)
+    )
   }
 
   get exampleLines(): readonly string[] {
@@ -142,7 +144,7 @@ export class CliCommand extends Command {
     return this.#isText(args[index] ?? '') ? 0 : optionLength(args, index, this.options)
   }
 
-  /** Whether it only begins as options do, which have no blanks in their names: a key in PEM form does. */
+  /** Whether a word starts like an option but contains blanks, as a key in PEM form does. No option name has a blank. */
   #isText(arg: string): boolean {
     return /^-[^=]*\s/.test(arg) && !this.options.some(({ short }) => short === arg.slice(0, 2))
   }
@@ -183,19 +185,19 @@ export class CliCommand extends Command {
     return this.aliases().map((alias) => this.#path.replace(/[^ ]+$/, alias))
   }
 
-  /** Shows a further list in help, between commands and options. */
+  /** Adds a list to the help, between commands and options. */
   list(title: string, items: readonly Described[]): this {
     this.#lists.push({ title, items })
     return this
   }
 
-  /** Lists commands with an example each, as `svc --help` does. */
+  /** Shows the first example of each command, as `svc --help` does. */
   listExamples(): this {
     this.#listsExamples = true
     return this
   }
 
-  /** What help shows below everything else, a paragraph each. */
+  /** Paragraphs at the end of the help. */
   footer(...paragraphs: string[]): this {
     this.#footer.push(...paragraphs)
     return this
@@ -264,13 +266,13 @@ export class CliCommand extends Command {
   }
 }
 
-/** The options of `svc` itself are the same everywhere, and too many to be listed with every command. */
+/** Global options are the same for every command, so help does not repeat them. */
 const furtherOptions: Described = {
   term: '--url, --debug, ...',
-  description: 'those of svc itself: svc help configuration',
+  description: 'global options; see: svc help configuration',
 }
 
-/** What a command can be called: its name, then the other ones. */
+/** The name of a command, then its aliases. */
 export function namesOf(command: Command): string[] {
   return [command.name(), ...command.aliases()]
 }
@@ -304,7 +306,7 @@ function groupOptions(options: readonly Option[]): [title: string, options: Opti
   return common.length > 1 ? [...groups, [commonGroup, common]] : [...groups.set('Options:', [...own, ...common])]
 }
 
-/** What an option is for, which values it takes, and which it has by itself. */
+/** The description of an option with its choices and its default. */
 export function optionText({ description, argChoices, defaultValue, defaultValueDescription }: Option): string {
   const facts = [
     ...(argChoices === undefined ? [] : [argChoices.join(', ')]),

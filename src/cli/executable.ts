@@ -6,7 +6,7 @@ import { exitCodes } from './exit-codes.ts'
 const [, , word] = process.argv
 const helper = findHelper(word)
 if (word === '__licenses') {
-  // Whoever has read enough of them closes the pipe.
+  // The reader may close the pipe early.
   process.stdout.once('error', () => process.exit(exitCodes.outputClosed))
   void readPart(new URL('sea:/THIRD-PARTY-LICENSES.txt')).then((texts) => process.stdout.write(texts))
 } else if (helper === undefined) void runThisProcess()

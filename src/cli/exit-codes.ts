@@ -1,15 +1,15 @@
-/** What the executable ends with (contract 09, 9.1). */
+/** Exit codes (contract 09, 9.1). */
 export const exitCodes = {
   ok: 0,
-  /** Anything that went wrong, or an execution that failed. */
+  /** Any error, or a failed execution. */
   failed: 1,
-  /** Wrong use of a command, or something named on the command line does not exist. */
+  /** Wrong usage, or an object named on the command line does not exist. */
   usage: 2,
   /** `--print-config`. */
   configPrinted: 3,
-  /** A configuration that cannot be used (EX_CONFIG). */
+  /** Invalid configuration (EX_CONFIG). */
   config: 78,
   interrupted: 130,
-  /** Whoever read the output closed it, as `head` does. */
+  /** The reader closed the output, as `head` does. */
   outputClosed: 141,
 } as const

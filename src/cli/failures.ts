@@ -1,4 +1,4 @@
-/** Why a command of the client ends early. Each is printed in words, never as a stack (contract 09, 9.1). */
+/** Errors of client commands. Each is printed as a message, never as a stack trace (contract 09, 9.1). */
 import { escapeUnprintable } from '../lib/log/index.ts'
 import { exitCodes } from './exit-codes.ts'
 
@@ -23,7 +23,7 @@ export class NotFound extends CliFailure {
   }
 }
 
-/** There is no such command. What may have been meant is found out where this is reported. */
+/** An unknown command. The place that reports it adds suggestions. */
 export class UnknownCommand extends CliFailure {
   /** What stands before it, such as `svc execution`. */
   readonly path: string

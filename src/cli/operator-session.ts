@@ -1,6 +1,6 @@
 /**
- * What the commands for operators work with. They find the server as `svc serve` finds its configuration, and ask it by its
- * control socket, which takes no credential; with an address they ask there, as every other command does.
+ * Sessions of operator commands. They find the server through its configuration, as `svc serve` does, and use its
+ * control socket, which needs no credential. With an address they connect there, as every other command does.
  */
 import { basename, dirname, join } from 'node:path'
 import { cliProcess } from './cli-process.ts'
@@ -12,7 +12,7 @@ import { loadSettings, type LoadedSettings } from './connection/settings.ts'
 import { addCommonOptionsWithoutFile, type CommonFlags } from './options.ts'
 import { withSession, type CommandContext, type Session } from './session.ts'
 
-/** The longest path that an address of a Unix socket has room for. */
+/** The longest path that the address of a Unix socket can hold. */
 const MAX_SOCKET_PATH_BYTES = 107
 
 export interface OperatorFlags extends Omit<CommonFlags, 'configFile'> {
@@ -20,19 +20,19 @@ export interface OperatorFlags extends Omit<CommonFlags, 'configFile'> {
   configFile?: string[]
 }
 
-/** Adds what names the server of this machine. */
+/** Adds the option for the configuration file of the server on this machine. */
 export function addServerConfigOption(command: CliCommand): CliCommand {
   return command.option(
     '--config-file <path>',
-    'configuration file of the server; may be given several times',
+    'configuration file of the server; repeatable, later files override earlier ones',
     (path: string, before: string[] | undefined) => [...(before ?? []), path],
   )
 }
 
-/** Adds what every command for operators takes. */
+/** Adds the options of every operator command. */
 export function addOperatorOptions(command: CliCommand): CliCommand {
   return addServerConfigOption(addCommonOptionsWithoutFile(command)).notes(
-    'Run by root or the account of the server on its machine, no login is needed: the server is found as `svc serve` finds its configuration, and asked by the socket `svc.sock` in its base path. With --api-url, --url, `SVC_API_URL` or `SVC_BASE_URL` the server there is asked instead, with the credentials of an administrator.',
+    'Root and the account of the server need no login on the machine of the server. The command finds the server through its configuration, as `svc serve` does, and connects to the socket `svc.sock` in the base path. With --api-url, --url, `SVC_API_URL` or `SVC_BASE_URL` it connects to that address and needs the credentials of an administrator.',
   )
 }
 
@@ -41,27 +41,27 @@ export async function loadServerConfig(files: readonly string[] | undefined): Pr
   return (await loadServerSettings(files)).config
 }
 
-/** The same with where it comes from. @throws ConfigProblems */
+/** The same with its sources. @throws ConfigProblems */
 export async function loadServerSettings(files: readonly string[] | undefined): Promise<LoadedConfig> {
-  // No other command needs what is known about options of the server.
+  // Loaded here only: no other command needs the server's options.
   const { loadConfig } = await import('../config/load.ts')
   return loadConfig({ files, env: cliProcess().env, cwd: cliProcess().cwd() })
 }
 
-/** The files of that, which this account may not be able to read. */
+/** The configuration files of the server; this account may lack permission to read them. */
 export async function chooseServerFiles(files: readonly string[] | undefined): Promise<readonly string[]> {
   const { chooseFiles } = await import('../config/load.ts')
   return chooseFiles({ files, env: cliProcess().env, cwd: cliProcess().cwd() })
 }
 
-/** Whether another server is meant than the one of this machine that the configuration tells of. */
+/** Whether the command names a server by address rather than the one on this machine. */
 export function isElsewhere(context: CommandContext, flags: OperatorFlags): boolean {
   const { apiUrl, url } = { ...context.globals(), ...flags }
   const { SVC_API_URL = '', SVC_BASE_URL = '' } = cliProcess().env
   return apiUrl !== undefined || url !== undefined || SVC_API_URL !== '' || SVC_BASE_URL !== ''
 }
 
-/** Runs the action of a command for operators. @param work resolves with the exit code @throws ConfigProblems */
+/** Runs an operator command. @param work resolves with the exit code @throws ConfigProblems */
 export async function withOperatorSession(
   context: CommandContext,
   { configFile, ...flags }: OperatorFlags,
@@ -71,7 +71,7 @@ export async function withOperatorSession(
   return withSocketSession(context, flags, (await loadServerConfig(configFile)).system.base_path, work)
 }
 
-/** The same with the server of this base path, by its control socket. @param work resolves with the exit code */
+/** The same over the control socket in this base path. @param work resolves with the exit code */
 export async function withSocketSession(
   context: CommandContext,
   flags: CommonFlags,
@@ -98,7 +98,7 @@ function bySocket(
   const { debug } = flags
   const { settings } = loadSettings(
     { ...(debug === undefined ? {} : { debug }), apiUrl: 'http://127.0.0.1/v1', skipConfig: true },
-    // Neither credentials nor addresses of the environment are meant for this server.
+    // Credentials and addresses in the environment are for other servers.
     { SVC_CLI_TIMEZONE: cliProcess().env['SVC_CLI_TIMEZONE'] },
   )
   return { settings: { ...settings, streamUrl: 'http://127.0.0.1/stream/v1', socket }, warnings: [] }

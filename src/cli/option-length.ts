@@ -1,4 +1,4 @@
-/** Telling options from operands before commander parses them. */
+/** Distinguishes options from operands before commander parses them. */
 import type { Option } from 'commander'
 
 /** How many arguments from `index` on belong to the option there; 0 when there is an operand. */
@@ -25,7 +25,7 @@ function valueCount(args: readonly string[], index: number, option: Option): num
   return count
 }
 
-/** Whether there is an argument, and it is none that begins as options do. Negative numbers do not. */
+/** Whether an argument exists and is not an option. Negative numbers are not options. */
 function isOperand(arg: string | undefined): boolean {
   return arg !== undefined && (!arg.startsWith('-') || arg === '-' || isNegativeNumber(arg))
 }

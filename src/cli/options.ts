@@ -11,7 +11,7 @@ export interface CommonFlags extends ConnectionFlags {
 
 type OptionRow = Omit<SettingRow, 'section' | 'name'>
 
-/** Those that tell who is asking, and the others, in the order they are shown. */
+/** The credential options; `optionRows` holds all options in display order. */
 const credentialFlags: readonly (keyof ConnectionFlags)[] = ['token', 'apiKey']
 const optionRows: readonly OptionRow[] = [...settingRows, ...fileRows]
 
@@ -43,10 +43,10 @@ export function addGlobalOptions(program: CliCommand): CliCommand {
   for (const option of createCredentialOptions()) program.addOption(option)
   return program
     .option('--version', 'print the version of this client and of the server')
-    .option('--print-config', 'print the effective configuration and exit with 3')
+    .option('--print-config', 'print the effective configuration and exit with code 3')
 }
 
-/** Adds what every command of the client takes: credentials, machine output, and, unlisted, the global flags. */
+/** Adds the options of every client command: credentials, machine output and, hidden from help, the global options. */
 export function addCommonOptions(command: CliCommand): CliCommand {
   for (const option of createCredentialOptions()) command.addOption(option.helpGroup(commonGroup))
   return addOutputOptions(command)
@@ -58,11 +58,11 @@ export function addCommonOptionsWithoutFile(command: CliCommand): CliCommand {
   return addOutputOptions(command, '--config-file')
 }
 
-/** Adds what a command that logs in takes; `-t` may mean something else there. */
+/** Adds the options of a command that logs in; such a command may use `-t` for something else. */
 export function addLoginOptions(command: CliCommand): CliCommand {
   return addPasswordOption(addCommonOptionsWithoutT(command)).option(
     '-l, --ttl <seconds>',
-    'how long the token shall be valid',
+    'lifetime of the token in seconds; default: set by the server',
     parseSeconds,
   )
 }
@@ -78,16 +78,16 @@ export function addCommonOptionsWithoutT(command: CliCommand): CliCommand {
 export function addPasswordOption(command: CliCommand): CliCommand {
   return command.option(
     '-p, --password <password>',
-    'the password; other users of this machine see it in the list of processes',
+    'password; visible to other users of this machine in the process list',
   )
 }
 
-/** @param left long name of a global option that means something else there */
-function addOutputOptions(command: CliCommand, left?: string): CliCommand {
+/** @param excluded long name of a global option that the command defines itself */
+function addOutputOptions(command: CliCommand, excluded?: string): CliCommand {
   command
     .addOption(new Option('-j, --json', 'print JSON').conflicts('yaml').helpGroup(commonGroup))
     .addOption(new Option('-y, --yaml', 'print YAML').helpGroup(commonGroup))
-  for (const option of createGlobalOptions()) if (option.long !== left) command.addOption(option.hideHelp())
+  for (const option of createGlobalOptions()) if (option.long !== excluded) command.addOption(option.hideHelp())
   return command
 }
 
@@ -95,8 +95,8 @@ function addOutputOptions(command: CliCommand, left?: string): CliCommand {
 export function addListOptions(command: CliCommand): CliCommand {
   return addWidthOption(
     command
-      .option('-n, --last <count>', 'how many; -1: all (default: 50)', parseLast)
-      .option('-a, --attr <name...>', 'attributes to print, such as id or action.ref; "all"'),
+      .option('-n, --last <count>', 'number of items to print; -1: all (default: 50)', parseLast)
+      .option('-a, --attr <name...>', 'attributes to print, such as id or action.ref; all: every attribute'),
   )
 }
 
@@ -106,11 +106,11 @@ export interface TimeFlags {
   timestampLt?: string
 }
 
-/** Adds a range of time. @param what it is about, such as `those that began` */
+/** Adds a range of time. @param what the plural noun and verb of the description, such as `executions started` */
 export function addTimeOptions(command: CliCommand, what: string): CliCommand {
   return command
-    .option('--timestamp-gt <time>', `only ${what} later, such as 2030-01-01T00:00:00Z`)
-    .option('--timestamp-lt <time>', `only ${what} earlier`)
+    .option('--timestamp-gt <time>', `only ${what} after this time, such as 2030-01-01T00:00:00Z`)
+    .option('--timestamp-lt <time>', `only ${what} before this time`)
     .shortNames({ '-tg': '--timestamp-gt', '-tl': '--timestamp-lt' })
 }
 
@@ -119,16 +119,21 @@ export interface WidthFlags {
 }
 
 export function addWidthOption(command: CliCommand): CliCommand {
-  return command.option('-w, --width <columns...>', 'width of the columns: one for all, or one each', collectWidth)
+  return command.option(
+    '-w, --width <columns...>',
+    'column widths in characters: one number for all columns, or one per column',
+    collectWidth,
+  )
 }
 
 function parseLast(text: string): number {
-  if (!/^(-1|[1-9]\d{0,8})$/.test(text)) throw new InvalidArgumentError('It must be a whole number from 1 on, or -1.')
+  if (!/^(-1|[1-9]\d{0,8})$/.test(text))
+    throw new InvalidArgumentError('It must be a whole number of 1 or more, or -1.')
   return Number(text)
 }
 
 export function parseSeconds(text: string): number {
-  if (!/^[1-9]\d{0,8}$/.test(text)) throw new InvalidArgumentError('It must be a whole number of seconds from 1 on.')
+  if (!/^[1-9]\d{0,8}$/.test(text)) throw new InvalidArgumentError('It must be a whole number of seconds, 1 or more.')
   return Number(text)
 }
 
@@ -140,7 +145,7 @@ function collectWidth(text: string, before: number[] | undefined): number[] {
   return [...(before ?? []), ...widths]
 }
 
-/** Attribute names given as several words, separated by commas, or both; undefined when there are none. */
+/** Attribute names from several words, comma separated words, or both; undefined when there are none. */
 export function splitAttributes(words: string[] | undefined): string[] | undefined {
   const names = words?.flatMap((word) => word.split(',').map((name) => name.trim())).filter((name) => name !== '')
   return names?.length === 0 ? undefined : names

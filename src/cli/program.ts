@@ -16,7 +16,7 @@ interface GlobalFlags extends CommonFlags {
   printConfig?: boolean
 }
 
-/** Stands for a command whose code is not loaded, and leaves all its arguments to that. */
+/** Placeholder of a command whose code is not loaded yet; passes all arguments on to it. */
 class LazyCommand extends CliCommand {
   override parseOptions(argv: string[]): ReturnType<Command['parseOptions']> {
     return { operands: [...argv], unknown: [] }
@@ -25,14 +25,14 @@ class LazyCommand extends CliCommand {
 
 /** Runs one command line. @returns the exit code */
 export async function runProgram(args: string[]): Promise<number> {
-  // The listener stays, since output may still be under way when the command has ended.
+  // The listener stays: output may still be pending when the command has ended.
   const { stdout, stderr } = cliProcess()
   if (stdout.listenerCount('error', endWithOutput) === 0) stdout.on('error', endWithOutput)
-  // Notes that nobody can read change nothing about the result.
+  // A closed standard error does not change the result.
   if (stderr.listenerCount('error', ignore) === 0) stderr.on('error', ignore)
   let exitCode: number = exitCodes.ok
   const program = new CliCommand('svc')
-    .description('Event-driven automation: run actions, watch their output, react to events.')
+    .description('Event-driven automation: run actions, follow their output, react to events.')
     .usage('[options] <command>')
     .listExamples()
   addGlobalOptions(program)
@@ -84,10 +84,10 @@ function createLazyCommand(entry: CommandEntry, context: CommandContext): Comman
     .argument('[arguments...]')
     .action(async (args: string[]) => {
       const { configFile } = context.globals()
-      // Before such a command nothing else can be meant than the file of the server.
+      // Before such a command, --config-file names the server's configuration file.
       const before = entry.readsServerConfig === true && configFile !== undefined ? ['--config-file', configFile] : []
       if (entry.name === 'serve') {
-        // A server goes on when nobody reads its greeting.
+        // The server keeps running when standard output is closed.
         cliProcess()
           .stdout.off('error', endWithOutput)
           .on('error', () => undefined)
@@ -97,7 +97,7 @@ function createLazyCommand(entry: CommandEntry, context: CommandContext): Comman
     })
 }
 
-/** What the scripts of `svc completion` ask. */
+/** The hidden command that the completion scripts call. */
 function createCompleteCommand(program: Command): Command {
   return new LazyCommand('__complete')
     .helpOption(false)
@@ -116,7 +116,9 @@ async function addTopics(program: CliCommand): Promise<void> {
       'Topics:',
       topics.map(({ name, summary }) => ({ term: name, description: summary })),
     )
-    .footer('svc help <command>, or svc <command> --help, tells how a command is used; svc help <topic> about a topic.')
+    .footer(
+      'svc help <command> (or svc <command> --help) shows the help of a command; svc help <topic> explains a topic.',
+    )
 }
 
 async function answerFlag(flags: GlobalFlags): Promise<number> {
@@ -132,17 +134,17 @@ async function answerFlag(flags: GlobalFlags): Promise<number> {
   return exitCodes.configPrinted
 }
 
-/** Says what went wrong (contract 09, 9.1). @returns the exit code */
+/** Prints an error (contract 09, 9.1). @returns the exit code */
 async function report(error: unknown, program: Command): Promise<number> {
   const { stdout, stderr } = cliProcess()
-  // Commander has said it already.
+  // Commander has printed it already.
   if (error instanceof CommanderError) return error.exitCode === 0 ? exitCodes.ok : exitCodes.usage
   if (error instanceof Interrupted) return exitCodes.interrupted
   if (error instanceof UnknownCommand) {
     const { path, word, rest, known } = error
     const { suggestCommands } = await import('./suggestions.ts')
     const suggestion = await suggestCommands(path, word, rest, known)
-    stderr.write(`error: ${error.message}\n${suggestion}(svc help${path.slice('svc'.length)} shows what there is)\n`)
+    stderr.write(`error: ${error.message}\n${suggestion}(svc help${path.slice('svc'.length)} lists the commands)\n`)
     return error.exitCode
   }
   if (error instanceof NotFound) {
@@ -158,13 +160,13 @@ async function report(error: unknown, program: Command): Promise<number> {
 }
 
 function ignore(): void {
-  // Nothing can be said any more.
+  // Standard error is closed: there is nowhere to report to.
 }
 
 /** Ends the process when its output cannot be written: the reader has gone, as with `| head`, or the disk is full. */
 function endWithOutput(error: Error): void {
   const { stderr, exit } = cliProcess()
   if (hasCode(error, 'EPIPE')) return exit(exitCodes.outputClosed)
-  stderr.write(`ERROR: The output cannot be written: ${error.message}\n`)
+  stderr.write(`ERROR: Cannot write the output: ${error.message}\n`)
   exit(exitCodes.failed)
 }

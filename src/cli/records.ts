@@ -1,7 +1,7 @@
 /** Reading and printing records of any kind: lists page by page, one record as a table (contract 09, 9.2). */
 import { secretMask } from '../lib/log/index.ts'
 import { segment, type JsonRequest, type Query } from './connection/client.ts'
-import { listIn, recordIn, textOf, type Answer } from './connection/answers.ts'
+import { listIn, recordIn, textOf, type ApiResponse } from './connection/responses.ts'
 import { exitCodes } from './exit-codes.ts'
 import { CliFailure, HttpFailure, NotFound } from './failures.ts'
 import {
@@ -19,7 +19,7 @@ import {
 import { countOf } from './output/progress.ts'
 import type { Session } from './session.ts'
 
-/** No server refuses a page of this size. */
+/** Every server accepts a page of this size. */
 const PAGE_SIZE = 100
 /** When this many pages in a row hold nothing new, the server ignores which page is asked for. */
 const MAX_REPEATED_PAGES = 20
@@ -29,7 +29,7 @@ const DEFAULT_COUNT = 50
 
 export interface Page {
   records: Json[]
-  /** More would have matched, and a program that reads the records has not said itself how many it wants. */
+  /** The list has more records, and the caller did not set a limit. */
   isTruncated: boolean
 }
 
@@ -50,11 +50,13 @@ export async function listRecords(
     const page = listIn(answer)
     const total = Number(answer.headers['x-total-count'] ?? offset + page.length)
     const before = records.size
-    // What is created meanwhile pushes others onto the next page; they are no news there.
+    // New records move others to the next page, where they appear again.
     for (const [index, record] of page.entries()) records.set(textOf(record['id']) || String(offset + index), record)
     repeated = records.size === before ? repeated + 1 : 0
     if (repeated > MAX_REPEATED_PAGES) {
-      throw new CliFailure('The server sends the same records again and again; is --api-url the API of an svc server?')
+      throw new CliFailure(
+        'The server returns the same page repeatedly. Check that --api-url is the API of an svc server.',
+      )
     }
     offset += page.length
     const isEnd = page.length === 0 || offset >= total
@@ -65,8 +67,8 @@ export async function listRecords(
     progress.stop()
     // Lists that have no pages come as a whole.
     const wantedRecords = [...records.values()].slice(0, count === -1 ? undefined : count)
-    const isTold = session.form === 'human' || last === undefined
-    return { records: wantedRecords, isTruncated: isTold && (!isEnd || wantedRecords.length < records.size) }
+    const notesTruncation = session.form === 'human' || last === undefined
+    return { records: wantedRecords, isTruncated: notesTruncation && (!isEnd || wantedRecords.length < records.size) }
   }
 }
 
@@ -195,7 +197,7 @@ export async function callOn(
   method: 'GET' | 'POST' | 'PUT' | 'DELETE',
   { kind, path, id, part = '', isSecret = false }: Subject,
   request: Omit<JsonRequest, 'shownPath'> = {},
-): Promise<Answer> {
+): Promise<ApiResponse> {
   const shownId = isSecret ? secretMask : id
   if (id === '') throw new NotFound(kind, shownId)
   try {
@@ -217,7 +219,7 @@ export async function createRecord(session: Session, path: string, body: unknown
   }
 }
 
-/** Says what has been done, where there is nothing to show for it. As JSON and YAML it is a record, `message`. */
+/** Prints what was done, for commands without a result. JSON and YAML output is a record with `message`. */
 export async function printDone(session: Session, sentence: string): Promise<void> {
   if (session.form === 'human') await session.print(`${printable(sentence)}\n`)
   else await session.printMachine({ message: sentence })

@@ -1,7 +1,7 @@
 /** The sub-commands that kinds of records share: `list`, `get`, `create` and the others (contract 09, 9.2 and 9.3). */
 import { CliCommand } from './command.ts'
 import type { Query } from './connection/client.ts'
-import { recordIn } from './connection/answers.ts'
+import { recordIn } from './connection/responses.ts'
 import { exitCodes } from './exit-codes.ts'
 import { addCommonOptions, addListOptions, splitAttributes, type CommonFlags, type WidthFlags } from './options.ts'
 import type { Json } from './output/print.ts'
@@ -25,19 +25,19 @@ export interface Resource extends RecordKind {
   columns: readonly string[]
   /** Attributes that come first when one record is shown. */
   order: readonly string[]
-  /** Attributes of one record that are shown when none are named; default: all. */
+  /** Attributes printed for one record by default; default: all. */
   shown?: readonly string[]
-  /** The server begins with the newest, which belongs next to the prompt. Default false. */
+  /** The server lists newest first; the client prints the newest last, next to the prompt. Default false. */
   isNewestFirst?: boolean
-  /** Its records may be large, and the server can leave out what is not printed of a list. Default false. */
+  /** Records may be large: the client asks the server for the printed attributes only. Default false. */
   isSelective?: boolean
-  /** Adds attributes that the record does not have by itself; whole records are printed without them. */
+  /** Adds computed attributes; machine output of whole records omits them. */
   extend?: (record: Json) => Json
-  /** Called with what is about to be sent, so that nothing of it is printed that must not be. */
+  /** Called with the body before it is sent, to mask its secrets in the output of `--debug`. */
   beforeSending?: (session: Session, body: Json) => Promise<void>
 }
 
-/** How the operand of a command is written, such as `<ref...>`, and what that is. */
+/** The operand of a command, such as `<ref...>`, with its description. */
 export type Operand = readonly [argument: string, description: string]
 
 /** Those of `addListOptions`. */
@@ -62,7 +62,7 @@ export function createListCommand<F extends ListFlags>(
   query: (flags: F) => Query = () => ({}),
   { columns = () => undefined }: ListCommandOptions<F> = {},
 ): CliCommand {
-  const command = new CliCommand('list').words({ '--attr': attributesOf(resource) })
+  const command = new CliCommand('list').completions({ '--attr': attributesOf(resource) })
   return addListOptions(addCommonOptions(command)).action((flags: F) =>
     withSession(context, flags, (session) =>
       showList(session, { ...resource, columns: columns(flags) ?? resource.columns }, query(flags), flags),
@@ -70,7 +70,7 @@ export function createListCommand<F extends ListFlags>(
   )
 }
 
-/** What `-a` may name, for who presses TAB. */
+/** The attributes that completion offers for `-a`. */
 function attributesOf({ columns, order }: Resource): string[] {
   return [...new Set([...columns, ...order, 'all'])]
 }
@@ -115,7 +115,7 @@ export function createEachCommand<F extends CommonFlags>(
 export function createGetCommand(context: CommandContext, resource: Resource, ...operand: Operand): CliCommand {
   const work = async (session: Session, id: string, flags: AttributeFlags): Promise<number> =>
     showRecord(session, resource, await getRecord(session, resource, id), flags)
-  return addAttributeOption(createEachCommand(context, 'get', operand, work)).words({
+  return addAttributeOption(createEachCommand(context, 'get', operand, work)).completions({
     '--attr': attributesOf(resource),
   })
 }
@@ -127,7 +127,7 @@ export function addAttributeOption(command: CliCommand): CliCommand {
 /**
  * `create <file>`, without a description and an example.
  *
- * @param afterwards what to tell about the new record to who reads it on a terminal
+ * @param afterwards prints notes about the new record in human output
  */
 export function createCreateCommand(
   context: CommandContext,
@@ -167,14 +167,11 @@ export function createUpdateCommand(
     )
 }
 
-const fileOperand: Operand = [
-  '<file>',
-  'its definition, in .yaml or .json; what is wrong with it is named with the line',
-]
+const fileOperand: Operand = ['<file>', 'definition file, .yaml or .json; errors name the line']
 
-/** What an author has written into a file. @throws CliFailure (2) */
+/** Reads a definition file. @throws CliFailure (2) */
 export async function readDefinition(path: string): Promise<Json> {
-  // Reading YAML costs time that most commands need not take.
+  // Loaded here only: reading YAML takes time that most commands do not need.
   const { readRecordFile } = await import('./input/record-file.ts')
   return readRecordFile(path)
 }
@@ -185,7 +182,7 @@ async function readBody(session: Session, { beforeSending }: Resource, file: str
   return body
 }
 
-/** `enable` or `disable` of what has `enabled`, without a description and an example. */
+/** `enable` or `disable` of a resource with the attribute `enabled`, without a description and an example. */
 export function createSwitchCommand(
   context: CommandContext,
   resource: Resource,

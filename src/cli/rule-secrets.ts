@@ -1,6 +1,6 @@
 /** What must not be printed of a rule that is sent to the server. */
 import { segment } from './connection/client.ts'
-import { recordIn, textOf, toObject } from './connection/answers.ts'
+import { recordIn, textOf, toObject } from './connection/responses.ts'
 import { CliFailure } from './failures.ts'
 import type { Json } from './output/print.ts'
 import type { Session } from './session.ts'

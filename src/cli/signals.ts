@@ -1,4 +1,4 @@
-/** What the server and those who signal it agree about. */
+/** Shared by the server and the commands that signal it. */
 
-/** One key press reaches the server from the terminal, and once more from whatever started it: within this time they are one. */
+/** A key press may reach the server twice, from the terminal and from its parent process; within this time it counts once. */
 export const SAME_SIGNAL_MS = 1000

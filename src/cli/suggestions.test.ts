@@ -1,8 +1,8 @@
 import { describe, expect, test } from 'vitest'
-import type { Answer } from './connection/answers.ts'
+import type { ApiResponse } from './connection/responses.ts'
 import type { Client } from './connection/client.ts'
 import { commands } from './commands/index.ts'
-import { findNear, suggestActions, suggestCommands } from './suggestions.ts'
+import { similarNames, suggestActions, suggestCommands } from './suggestions.ts'
 
 const nouns = commands.flatMap(({ name, alias }) => (alias === undefined ? [name] : [name, alias]))
 
@@ -23,12 +23,12 @@ describe('near names', () => {
     ['', []],
     ['e'.repeat(10_000), []],
   ])('of %s', (word, near) => {
-    expect(findNear(word, nouns)).toEqual(near)
+    expect(similarNames(word, nouns)).toEqual(near)
   })
 
   test('another word of the same length is none', () => {
-    expect(findNear('nope', ['noop', 'local', 'http'])).toEqual([])
-    expect(findNear('locl', ['noop', 'local', 'local_sudo', 'remote'])).toEqual(['local'])
+    expect(similarNames('nope', ['noop', 'local', 'http'])).toEqual([])
+    expect(similarNames('locl', ['noop', 'local', 'local_sudo', 'remote'])).toEqual(['local'])
   })
 })
 
@@ -47,7 +47,7 @@ describe('commands', () => {
 
   test('a sub-command without its noun is told with the nouns that have it', async () => {
     const told = await suggestCommands('svc', 'enable', [], nouns)
-    expect(told).toMatch(/^\(It follows one of action, .*; such as: svc action enable\)\n$/)
+    expect(told).toMatch(/^\(It is a sub-command of action, .*\. Example: svc action enable\)\n$/)
     expect(told).toContain('rule')
     expect(told).not.toContain('webhook')
   })
@@ -56,13 +56,13 @@ describe('commands', () => {
     const known = ['list', 'get', 'delete']
     expect(await suggestCommands('svc rule', 'rm', [], known)).toBe('(Did you mean delete?)\n')
     expect(await suggestCommands('svc rule', 'lst', [], known)).toBe('(Did you mean list?)\n')
-    expect(await suggestCommands('svc rule', 'x', [], known)).toBe('(svc rule has: list, get, delete)\n')
+    expect(await suggestCommands('svc rule', 'x', [], known)).toBe('(Commands of svc rule: list, get, delete)\n')
   })
 })
 
 describe('actions', () => {
-  const answer = (refs: unknown[]): Answer => ({ status: 200, headers: {}, body: refs.map((ref) => ({ ref })) })
-  const ask = (call: () => Promise<Answer>): Promise<string> => {
+  const answer = (refs: unknown[]): ApiResponse => ({ status: 200, headers: {}, body: refs.map((ref) => ({ ref })) })
+  const ask = (call: () => Promise<ApiResponse>): Promise<string> => {
     // Of a client, only `call` is asked for.
     const client = { call } as unknown as Client
     return suggestActions({ client }, 'core.locl')

@@ -18,19 +18,19 @@ function prose(text: string): string {
 
 const introduction = [
   prose(
-    'Configuration of svc. Every option is here with its default; remove the # in front of an option to change it. None is needed to start.',
+    'Configuration of svc. This file lists every option with its default. To change an option, remove the # in front of it. All options are optional.',
   ),
   '#',
   prose(
-    'The file is looked for as --config-file FILE (may be repeated, later files override), $SVC_CONFIG_FILE, ./svc.conf and /etc/svc/svc.conf. Changes take effect at the next start.',
+    'The server reads the first of: --config-file FILE (repeatable, later files override), $SVC_CONFIG_FILE, ./svc.conf, /etc/svc/svc.conf. Changes take effect at the next start.',
   ),
   '#',
   prose(
-    'Every option can also be given in the environment as SVC_<SECTION>__<OPTION> (SVC_API__PORT=8101), which overrides the file, and as a flag --<section>-<option> (svc serve --api-port 8101), which overrides both.',
+    'Every option is also an environment variable SVC_<SECTION>__<OPTION> (SVC_API__PORT=8101), which overrides the file, and a flag --<section>-<option> (svc serve --api-port 8101), which overrides both.',
   ),
   '#',
   prose(
-    'Comments stand on lines of their own and begin with # or ;. A value is taken literally, without quotes. An indented line continues the value above it.',
+    'Comments are separate lines that start with # or ;. Values are literal, without quotes. An indented line continues the value above it.',
   ),
 ].join('\n')
 

@@ -1,16 +1,15 @@
 /**
- * Puts the configuration together: defaults, files, environment, flags; later ones win (contract 10, 10.1).
+ * Loads the configuration from defaults, files, environment and flags; later sources override earlier ones (contract 10, 10.1).
  *
- * Nothing is used of a configuration that has a fault: all of them are reported at once.
+ * A configuration with any error is rejected as a whole, and all errors are reported at once.
  */
 import { closeSync, existsSync, fstatSync, openSync, readSync } from 'node:fs'
 import { SocketAddress, isIP } from 'node:net'
 import { resolve } from 'node:path'
-import { parseIniBytes, shown } from '../lib/text/index.ts'
+import { closestWords, parseIniBytes, shown } from '../lib/text/index.ts'
 import { isLoopback } from '../lib/network/index.ts'
 import { secretMask } from '../lib/log/index.ts'
 import { codeOf, hasCode } from '../lib/process/index.ts'
-import { nearest } from './nearest.ts'
 import {
   describeValues,
   flagName,
@@ -24,11 +23,11 @@ import {
 } from './options.ts'
 export type { Config } from './options.ts'
 
-/** Why the server does not start: every fault of the configuration, those of an option beginning with `section.option:`. */
+/** The errors of the configuration. The error of an option starts with `section.option:`. */
 export class ConfigProblems extends Error {
   readonly problems: readonly string[]
   constructor(problems: readonly string[]) {
-    super(['The configuration cannot be used:', ...problems.map((problem) => `  ${problem}`)].join('\n'))
+    super(['The configuration is invalid:', ...problems.map((problem) => `  ${problem}`)].join('\n'))
     this.name = 'ConfigProblems'
     this.problems = problems
   }
@@ -44,21 +43,21 @@ export interface ConfigRequest {
   /** Values of flags by `section.option`; `collectFlags` makes this from the command line. */
   flags?: Readonly<Record<string, string>> | undefined
   cwd: string
-  /** Where a system-wide file is looked for. */
+  /** Path of the system-wide file. */
   systemFile?: string
 }
 
 export interface LoadedConfig {
   config: Config
-  /** Where each value came from, by `section.option`: `default`, `svc.conf:12`, `SVC_API__PORT`, `--api-port`. */
+  /** The source of each value, by `section.option`: `default`, `svc.conf:12`, `SVC_API__PORT`, `--api-port`. */
   sources: Readonly<Record<string, string>>
   /** The files that were read. */
   files: readonly string[]
-  /** To be logged at WARNING: names nobody knows, and settings that are not safe everywhere. */
+  /** Logged at WARNING: unknown options and unsafe settings. */
   warnings: string[]
-  /** Those of the warnings that are about settings that are not safe. */
+  /** The warnings about unsafe settings. */
   risks: readonly string[]
-  /** To be logged at INFO: known names without use in this release, in one line. */
+  /** Logged at INFO: known options that this release ignores, in one line. */
   notes: string[]
 }
 
@@ -67,8 +66,8 @@ interface GivenValue {
   source: string
 }
 
-const maximumFileBytes = 1_048_576
-const maximumWarnings = 50
+const MAX_FILE_BYTES = 1_048_576
+const MAX_WARNINGS = 50
 
 export function loadConfig(request: ConfigRequest): LoadedConfig {
   const problems: string[] = []
@@ -92,30 +91,30 @@ export function loadConfig(request: ConfigRequest): LoadedConfig {
   }
   for (const [key, text] of Object.entries(request.flags ?? {})) {
     const entry = entriesByKey.get(key)
-    if (entry === undefined) problems.push(`${shown(key)}: there is no such option`)
+    if (entry === undefined) problems.push(`${shown(key)}: unknown option`)
     else give(entry.section, entry.name, { text: text.trim(), source: flagName(entry) })
   }
 
   const context: ReadContext = { cwd: request.cwd, basePath: request.cwd }
   const config: Record<string, Record<string, unknown>> = {}
   const sources: Record<string, string> = {}
-  const faulty = new Set<string>()
+  const invalid = new Set<string>()
   // system.base_path comes first in the table, so that paths relative to it can be read after it.
   for (const entry of optionEntries) {
     const values = [...(givenByOldName.get(entry.key) ?? []), ...(given.get(entry.key) ?? [])]
     const value = readOption(entry, values, context, sources, (problem) => {
       problems.push(problem)
-      faulty.add(entry.key)
+      invalid.add(entry.key)
     })
     const section = (config[entry.section] ??= {})
     section[entry.name] = value
     if (entry.key === 'system.base_path' && typeof value === 'string') context.basePath = value
   }
 
-  // Every value was made by the reader of its own row, which is what the type is derived from.
+  // Each value was parsed by its own row, which the type is derived from.
   const complete = config as Config
   if (complete.system.debug) config['log'] = { ...complete.log, level: 'DEBUG' }
-  checkTogether(complete, faulty, problems)
+  checkCombinations(complete, invalid, problems)
   if (problems.length > 0) throw new ConfigProblems(problems)
   const risks = riskySettings(complete)
   return {
@@ -156,26 +155,26 @@ function readOption(
   return value
 }
 
-/** Of URLs: `https://user:password@host`, also where the password is not escaped as it must be. */
+/** Masks credentials in URLs: `https://user:password@host`, even if the password is not escaped. */
 function withoutPasswords(text: string): string {
   return text.replace(/\/\/.*@/g, `//${secretMask}@`)
 }
 
 function hint(text: string): string {
-  if (text.includes('\n')) return '; an indented line continues the value of the line before it'
+  if (text.includes('\n')) return '; an indented line continues the value of the previous line'
   if (/^(["']).*\1$/.test(text)) return '; write the value without quotes'
-  if (/\s[#;]/.test(text)) return '; a comment needs a line of its own'
+  if (/\s[#;]/.test(text)) return '; write the comment on a separate line'
   return ''
 }
 
-const defaultSystemFile = '/etc/svc/svc.conf'
+const DEFAULT_SYSTEM_FILE = '/etc/svc/svc.conf'
 
 /** The files that `loadConfig` reads. */
 export function chooseFiles(request: ConfigRequest): readonly string[] {
   if (request.files !== undefined) return request.files
   const named = request.env['SVC_CONFIG_FILE']
   if (named !== undefined && named !== '') return [named]
-  const found = ['svc.conf', request.systemFile ?? defaultSystemFile].find((file) =>
+  const found = ['svc.conf', request.systemFile ?? DEFAULT_SYSTEM_FILE].find((file) =>
     existsSync(resolve(request.cwd, file)),
   )
   return found === undefined ? [] : [found]
@@ -200,19 +199,19 @@ function readConfigFile(
   }
 }
 
-/** The bytes of a file or pipe, or what is wrong with it, in words that follow its name. */
+/** The bytes of a file or pipe, or the problem as text that follows its name. */
 export function readBounded(path: string): Buffer | string {
   let descriptor: number | undefined
   try {
     descriptor = openSync(path, 'r')
-    if (fstatSync(descriptor).isDirectory()) return 'is a folder'
+    if (fstatSync(descriptor).isDirectory()) return 'is a directory'
     const chunks: Buffer[] = []
     for (let total = 0; ;) {
       const chunk = Buffer.alloc(65_536)
       const count = readSync(descriptor, chunk)
       if (count === 0) return Buffer.concat(chunks)
       total += count
-      if (total > maximumFileBytes) return `is larger than ${maximumFileBytes} bytes`
+      if (total > MAX_FILE_BYTES) return `is larger than ${MAX_FILE_BYTES} bytes`
       chunks.push(chunk.subarray(0, count))
     }
   } catch (error) {
@@ -224,7 +223,7 @@ export function readBounded(path: string): Buffer | string {
   }
 }
 
-/** Names that are not in the table: known ones without use make one note, the others a warning each. */
+/** Names that are not in the table: ignored ones share one note, unknown ones get a warning each. */
 class UnknownNames {
   #unused = new Set<string>()
   #warnings: string[] = []
@@ -237,26 +236,24 @@ class UnknownNames {
       problems.push(`${key}: ${refusal.why} (${value.source})`)
     } else if (isUnused(section, name)) {
       this.#unused.add(key)
-    } else if (this.#warnings.length < maximumWarnings) {
+    } else if (this.#warnings.length < MAX_WARNINGS) {
       const meant = suggestion(section, name)
-      const advice = meant === undefined ? 'svc.conf.example lists all options' : `did you mean ${meant}?`
-      this.#warnings.push(`${shown(key)}: there is no such option, it is ignored (${value.source}); ${advice}`)
+      const advice = meant === undefined ? 'see svc.conf.example for all options' : `did you mean ${meant}?`
+      this.#warnings.push(`${shown(key)}: unknown option, ignored (${value.source}); ${advice}`)
     } else {
       this.#unlisted += 1
     }
   }
 
   warnings(): string[] {
-    return this.#unlisted === 0
-      ? this.#warnings
-      : [...this.#warnings, `${this.#unlisted} more unknown options are ignored`]
+    return this.#unlisted === 0 ? this.#warnings : [...this.#warnings, `${this.#unlisted} more unknown options ignored`]
   }
 
   notes(): string[] {
     if (this.#unused.size === 0) return []
     const names = [...this.#unused]
-    const more = names.length > maximumWarnings ? ` and ${names.length - maximumWarnings} more` : ''
-    return [`Options not used here: ${names.slice(0, maximumWarnings).map(shown).join(', ')}${more}`]
+    const more = names.length > MAX_WARNINGS ? ` and ${names.length - MAX_WARNINGS} more` : ''
+    return [`Ignored options of other releases: ${names.slice(0, MAX_WARNINGS).map(shown).join(', ')}${more}`]
   }
 }
 
@@ -275,7 +272,7 @@ const entriesBySection: ReadonlyMap<string, readonly OptionEntry[]> = Map.groupB
 function suggestion(section: string, name: string): string | undefined {
   const siblings = entriesBySection.get(section)
   if (siblings !== undefined) {
-    const sibling = nearest(
+    const sibling = closestWord(
       name,
       siblings.map((entry) => entry.name),
     )
@@ -283,61 +280,63 @@ function suggestion(section: string, name: string): string | undefined {
     const elsewhere = optionEntries.find((entry) => entry.name === name)
     if (elsewhere !== undefined) return elsewhere.key
   }
-  return nearest(`${section.toLowerCase()}.${name}`, entriesByKey.keys())
+  return closestWord(`${section.toLowerCase()}.${name}`, entriesByKey.keys())
+}
+
+function closestWord(word: string, candidates: Iterable<string>): string | undefined {
+  return closestWords(word, candidates, Math.max(2, Math.floor(word.length / 3)))[0]
 }
 
 const listenerSections = ['auth', 'api', 'stream'] as const
 
-/** Rules about several options; one with a faulty option is left out, because its answer would mislead. */
-function checkTogether(config: Config, faulty: ReadonlySet<string>, problems: string[]): void {
-  const sound = (...keys: string[]): boolean => !keys.some((key) => faulty.has(key))
-  if (sound('auth.enable', 'system.allow_open_network') && !config.auth.enable && !config.system.allow_open_network) {
+/** Checks across options; a check with an invalid option is skipped, because its result would be wrong. */
+function checkCombinations(config: Config, invalid: ReadonlySet<string>, problems: string[]): void {
+  const isValid = (...keys: string[]): boolean => !keys.some((key) => invalid.has(key))
+  if (isValid('auth.enable', 'system.allow_open_network') && !config.auth.enable && !config.system.allow_open_network) {
     for (const section of listenerSections) {
       const { host } = config[section]
-      if (isLoopback(host) || !sound(`${section}.host`)) continue
+      if (isLoopback(host) || !isValid(`${section}.host`)) continue
       problems.push(
-        `${section}.host: ${host} can be reached from other machines while authentication is off; ` +
-          'set auth.enable = True, or system.allow_open_network = True if the network is trusted',
+        `${section}.host: ${host} is reachable from other machines while authentication is off; ` +
+          'set auth.enable = True, or system.allow_open_network = True if you trust the network',
       )
     }
   }
-  if (config.rbac.enable && sound('rbac.enable', 'auth.enable', 'rbac.backend')) {
+  if (config.rbac.enable && isValid('rbac.enable', 'auth.enable', 'rbac.backend')) {
     if (!config.auth.enable) {
-      problems.push('rbac.enable: access control needs to know who is calling; set auth.enable = True as well')
+      problems.push('rbac.enable: access control needs authentication; also set auth.enable = True')
     }
     if (config.rbac.backend !== 'default') {
-      problems.push('rbac.backend: it must be default when rbac.enable is on')
+      problems.push('rbac.backend: must be default when rbac.enable is on')
     }
   }
-  if (config.auth.enable && config.auth.mode === 'proxy' && sound('auth.enable', 'auth.mode')) {
+  if (config.auth.enable && config.auth.mode === 'proxy' && isValid('auth.enable', 'auth.mode')) {
     const { trusted_proxies: trusted } = config.auth
-    if (sound('auth.trusted_proxies')) {
+    if (isValid('auth.trusted_proxies')) {
       const everybody = trusted.find((network) => /\/0+$/.test(network))
       if (trusted.length === 0) {
-        problems.push('auth.trusted_proxies: it is empty, so with auth.mode = proxy nobody could log in')
+        problems.push('auth.trusted_proxies: must not be empty with auth.mode = proxy, because nobody could log in')
       } else if (everybody !== undefined) {
         problems.push(
-          `auth.trusted_proxies: with auth.mode = proxy, ${everybody} would let everybody log in as anybody; name the address of the web server in front`,
+          `auth.trusted_proxies: with auth.mode = proxy, ${everybody} lets any client log in as any user; set the address of the web server in front`,
         )
       }
     }
-    if (config.rbac.enable && config.rbac.sync_remote_groups && sound('rbac.enable', 'rbac.sync_remote_groups')) {
-      problems.push(
-        'rbac.sync_remote_groups: with auth.mode = proxy there is no backend that knows groups; set it to False',
-      )
+    if (config.rbac.enable && config.rbac.sync_remote_groups && isValid('rbac.enable', 'rbac.sync_remote_groups')) {
+      problems.push('rbac.sync_remote_groups: with auth.mode = proxy no backend provides groups; set it to False')
     }
   }
   for (const section of listenerSections) {
-    if (!config[section].use_ssl || !sound(`${section}.use_ssl`)) continue
+    if (!config[section].use_ssl || !isValid(`${section}.use_ssl`)) continue
     for (const name of ['cert', 'key'] as const) {
-      if (config[section][name] !== '' || !sound(`${section}.${name}`)) continue
-      problems.push(`${section}.${name}: ${section}.use_ssl is on and needs it; name a PEM file`)
+      if (config[section][name] !== '' || !isValid(`${section}.${name}`)) continue
+      problems.push(`${section}.${name}: ${section}.use_ssl needs it; set the path of a PEM file`)
     }
   }
   if (config.api.auth_cookie_same_site === 'none' && !config.api.auth_cookie_secure) {
-    if (sound('api.auth_cookie_same_site', 'api.auth_cookie_secure')) {
+    if (isValid('api.auth_cookie_same_site', 'api.auth_cookie_secure')) {
       problems.push(
-        'api.auth_cookie_same_site: browsers refuse none without Secure; set api.auth_cookie_secure = True, or choose lax',
+        'api.auth_cookie_same_site: browsers refuse none without Secure; set api.auth_cookie_secure = True, or use lax',
       )
     }
   }
@@ -345,8 +344,8 @@ function checkTogether(config: Config, faulty: ReadonlySet<string>, problems: st
     const { host, port } = config[section]
     for (const other of listenerSections.slice(0, index)) {
       if (port === 0 || port !== config[other].port || !hostsOverlap(host, config[other].host)) continue
-      if (!sound(`${section}.host`, `${section}.port`, `${other}.host`, `${other}.port`)) continue
-      problems.push(`${section}.port: ${port} is taken by ${other}.port on the same address; choose another`)
+      if (!isValid(`${section}.host`, `${section}.port`, `${other}.host`, `${other}.port`)) continue
+      problems.push(`${section}.port: ${other}.port uses ${port} on the same address; set another port`)
     }
   }
 }
@@ -363,31 +362,31 @@ function canonicalHost(host: string): string {
   return isIP(host) === 6 ? new SocketAddress({ address: host, family: 'ipv6' }).address : host.toLowerCase()
 }
 
-/** What an operator must know at each start (contract 10, 10.8). */
+/** Warnings about unsafe settings at each start (contract 10, 10.8). */
 function riskySettings(config: Config): string[] {
   const warnings: string[] = []
   const open = listenerSections.filter((section) => !isLoopback(config[section].host))
   if (!config.auth.enable && open.length > 0) {
     const names = open.map((section) => `${section}.host`).join(', ')
     warnings.push(
-      `system.allow_open_network: authentication is off and ${names} can be reached from other machines; everybody there can run commands here`,
+      `system.allow_open_network: authentication is off and other machines can reach ${names}; anyone there can run commands on this machine`,
     )
   } else if (!config.auth.enable) {
-    warnings.push('auth.enable: authentication is off; every user of this machine can run commands through the server')
+    warnings.push('auth.enable: authentication is off; any user of this machine can run commands through the server')
   }
   if (config.auth.enable && config.auth.mode === 'proxy') {
     warnings.push(
-      `auth.mode: whoever can connect from ${config.auth.trusted_proxies.join(', ')} (auth.trusted_proxies) can log in as anybody, every user of such a machine included`,
+      `auth.mode: any process that connects from ${config.auth.trusted_proxies.join(', ')} (auth.trusted_proxies) can log in as any user`,
     )
   }
   for (const section of listenerSections) {
     const { use_ssl, cert, key } = config[section]
     if (use_ssl || (cert === '' && key === '')) continue
     warnings.push(
-      `${section}.use_ssl: it is off, so ${section}.cert and ${section}.key are not used and nothing is encrypted`,
+      `${section}.use_ssl: is off, so ${section}.cert and ${section}.key are ignored and traffic is not encrypted`,
     )
   }
-  if (config.system.debug) warnings.push('system.debug: debug mode is on; it is not meant for production')
+  if (config.system.debug) warnings.push('system.debug: debug mode is on; do not use it in production')
   return warnings
 }
 
@@ -399,7 +398,7 @@ function deepFreeze<T>(value: T): T {
   return value
 }
 
-/** The whole configuration for logs and status: secrets are `********`. */
+/** The whole configuration for logs and status, with secrets masked. */
 export function describeConfig(config: Config): Record<string, Record<string, unknown>> {
   const sections: Record<string, Readonly<Record<string, unknown>>> = config
   const described: Record<string, Record<string, unknown>> = {}

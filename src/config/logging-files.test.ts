@@ -130,7 +130,7 @@ describe('log files', () => {
     const { files, warnings } = read(`${noAudit}[auth]\nlogging = /etc/svc/no-such.conf`)
     expect(files).toEqual([])
     expect(warnings).toEqual([
-      'auth.logging: /etc/svc/no-such.conf does not exist, so this part has no log file of its own; remove the option, and set log.file for a log file (svc.conf:4)',
+      'auth.logging: /etc/svc/no-such.conf does not exist, so this component has no log file; remove the option and use log.file (svc.conf:4)',
     ])
   })
 
@@ -139,28 +139,26 @@ describe('log files', () => {
     const { files, warnings } = read(`${noAudit}[api]\nlogging = a.conf`, { a: text })
     expect(files.map(({ path }) => path)).toEqual(['/x/t.log'])
     expect(warnings).toEqual([
-      expect.stringMatching(/^api\.logging: .*a\.conf:2: the loggers requests have no counterpart; log\.excludes/),
-      expect.stringMatching(
-        /a\.conf:6: handler_s: the class "handlers\.SysLogHandler" has no counterpart; .*log\.file/,
-      ),
-      expect.stringMatching(/a\.conf:9: handler_t: log files are not renamed by time; set log\.max_bytes/),
+      expect.stringMatching(/^api\.logging: .*a\.conf:2: the loggers requests are not supported; .*log\.excludes/),
+      expect.stringMatching(/a\.conf:6: handler_s: the class "handlers\.SysLogHandler" is not supported; .*log\.file/),
+      expect.stringMatching(/a\.conf:9: handler_t: rotation by time is not supported; set log\.max_bytes/),
     ])
   })
 
   it.each([
     ['no INI file', 'nonsense', /a\.conf:1: "nonsense" is neither a \[section\] nor "option = value"/],
-    ['no root logger', '[loggers]\nkeys=root\n', /a\.conf:1: it has no section \[logger_root\]/],
-    ['an unknown handler', '[logger_root]\nhandlers=x\n', /a\.conf:2: handlers: there is no section \[handler_x\]/],
+    ['no root logger', '[loggers]\nkeys=root\n', /a\.conf:1: the section \[logger_root\] is missing/],
+    ['an unknown handler', '[logger_root]\nhandlers=x\n', /a\.conf:2: handlers: the section \[handler_x\] is missing/],
     ['an unknown level', '[logger_root]\nlevel=LOUD\n', /a\.conf:2: logger_root\.level: must be one of .*, not "LOUD"/],
     [
       'a file without a path',
       '[logger_root]\nhandlers=x\n[handler_x]\nclass=FileHandler\nargs=(os.environ["X"],)\n',
-      /a\.conf:5: handler_x\.args: must begin with the path of a file in quotes/,
+      /a\.conf:5: handler_x\.args: must start with a quoted file path/,
     ],
     [
       'an unknown form',
       '[logger_root]\nhandlers=x\n[handler_x]\nclass=FileHandler\nargs=("/x",)\nformatter=f\n',
-      /a\.conf:6: handler_x\.formatter: there is no section \[formatter_f\]/,
+      /a\.conf:6: handler_x\.formatter: the section \[formatter_f\] is missing/,
     ],
   ])('stop the start when a configuration is wrong: %s', (_what, text, problem) => {
     const reading = (): LogFiles => read('[api]\nlogging = a.conf', { a: text })
@@ -170,10 +168,10 @@ describe('log files', () => {
 
   it('cannot be two things', () => {
     mkdirSync(at('folder.conf'))
-    expect(() => read('[api]\nlogging = folder.conf')).toThrow(/api\.logging: .*folder\.conf is a folder/)
+    expect(() => read('[api]\nlogging = folder.conf')).toThrow(/api\.logging: .*folder\.conf is a directory/)
     const options = '[log]\nfile = /x/a.log\naudit_file = /x/a.log\n'
     expect(() => read(options)).toThrow(
-      'log.audit_file: /x/a.log is to hold lines of the form gelf, but log.file has it for text; give each a file of its own',
+      'log.audit_file: /x/a.log has the format gelf here but text in log.file; use separate files',
     )
   })
 })

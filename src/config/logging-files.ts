@@ -1,14 +1,14 @@
 /**
- * The files that the log goes to: those of section `log`, and those that the Python logging configurations of existing
+ * The log files: those of the section `log`, and those that the Python logging configurations of existing
  * installations name (contract 10, 10.2 and 10.3).
  *
- * Of such a configuration the handlers of the root logger count, as far as they write files; what else it asks for is told.
+ * Only the file handlers of the root logger are used. Everything else in such a configuration gets a warning.
  */
 import { resolve } from 'node:path'
 import { parseIniBytes, type IniFile, type IniValue, shown } from '../lib/text/index.ts'
 import { logLevels, type LogLevel, type LogFile, type LogFormat } from '../lib/log/index.ts'
 import { ConfigProblems, readBounded, type LoadedConfig } from './load.ts'
-/** Sections that may name a configuration; lines that belong to none of these parts go with those of `api`. */
+/** Sections that may name a configuration; messages of no other component go to the files of `api`. */
 const parts = [
   'api',
   'auth',
@@ -22,9 +22,9 @@ const parts = [
 
 export interface LogFiles {
   files: LogFile[]
-  /** Path → the option that asks for the file, in the form of a problem: `api.logging`. */
+  /** Path → the option that names the file, such as `api.logging`. */
   optionOf: ReadonlyMap<string, string>
-  /** What has no counterpart, each with what to use instead. */
+  /** Unsupported settings, each with its replacement. */
   warnings: string[]
 }
 
@@ -48,7 +48,7 @@ export function readLogFiles({ config, sources }: Pick<LoadedConfig, 'config' | 
       known.takes = [...known.takes, takes]
     } else {
       problems.push(
-        `${option}: ${path} is to hold lines of the form ${format}, but ${optionOf.get(path)} has it for ${known.format}; give each a file of its own`,
+        `${option}: ${path} has the format ${format} here but ${known.format} in ${optionOf.get(path)}; use separate files`,
       )
     }
   }
@@ -63,7 +63,7 @@ export function readLogFiles({ config, sources }: Pick<LoadedConfig, 'config' | 
     const bytes = readBounded(file)
     if (bytes === 'does not exist') {
       warnings.push(
-        `${option}: ${file} does not exist, so this part has no log file of its own; remove the option, and set log.file for a log file (${source})`,
+        `${option}: ${file} does not exist, so this component has no log file; remove the option and use log.file (${source})`,
       )
       continue
     }
@@ -96,20 +96,20 @@ function readLoggingFile({ sections, problems }: IniFile): Reading {
   const reading: Reading = { handlers: [], problems: [...problems], warnings: [] }
   const root = sections.get('logger_root')
   if (root === undefined) {
-    reading.problems.push({ line: 1, message: 'it has no section [logger_root], which Python needs, too' })
+    reading.problems.push({ line: 1, message: 'the section [logger_root] is missing, which Python also needs' })
     return reading
   }
   const others = namesIn(sections.get('loggers')?.get('keys')).filter((name) => name !== 'root')
   if (others.length > 0) {
     const names = others.map(shown).join(', ')
-    const message = `the loggers ${names} have no counterpart; log.excludes leaves out messages by their events`
+    const message = `the loggers ${names} are not supported; to exclude messages by event, use log.excludes`
     reading.warnings.push({ line: sections.get('loggers')?.get('keys')?.line ?? 1, message })
   }
   const rootLevel = readLevel('logger_root', root.get('level'), reading) ?? 'WARNING'
   for (const name of namesIn(root.get('handlers'))) {
     const handler = sections.get(`handler_${name}`)
     if (handler === undefined) {
-      const message = `handlers: there is no section [handler_${shown(name)}]`
+      const message = `handlers: the section [handler_${shown(name)}] is missing`
       reading.problems.push({ line: root.get('handlers')?.line ?? 1, message })
       continue
     }
@@ -118,7 +118,7 @@ function readLoggingFile({ sections, problems }: IniFile): Reading {
   return reading
 }
 
-/** Those that Python has, and those of the incumbent. */
+/** The file handlers of Python and of StackStorm. */
 const fileHandlers = /^(Format|FormatNamed|Watched|Rotating|TimedRotating|ConcurrentRotating|)FileHandler$/
 const consoleHandlers = /^(Stream|Console|Null)Handler$/
 
@@ -136,19 +136,19 @@ function readHandler(
   if (!fileHandlers.test(kind)) {
     reading.warnings.push({
       line,
-      message: `handler_${shown(name)}: the class "${shown(given?.text ?? '')}" has no counterpart; what reads log.file, or standard error, can send lines on`,
+      message: `handler_${shown(name)}: the class "${shown(given?.text ?? '')}" is not supported; forward log.file or standard error instead`,
     })
     return
   }
   const args = handler.get('args')
   const [, , quoted] = /^\(\s*[bru]?(["'])((?:(?!\1).)+)\1/.exec(args?.text ?? '') ?? []
   if (quoted === undefined) {
-    const message = `handler_${shown(name)}.args: must begin with the path of a file in quotes: ("/var/log/svc/svcapi.log",)`
+    const message = `handler_${shown(name)}.args: must start with a quoted file path: ("/var/log/svc/svcapi.log",)`
     reading.problems.push({ line: args?.line ?? line, message })
     return
   }
   if (kind.startsWith('TimedRotating')) {
-    const message = `handler_${shown(name)}: log files are not renamed by time; set log.max_bytes, or let logrotate do it`
+    const message = `handler_${shown(name)}: rotation by time is not supported; set log.max_bytes or use logrotate`
     reading.warnings.push({ line, message })
   }
   const format = readFormat(name, handler.get('formatter'), sections, reading)
@@ -174,7 +174,7 @@ function readFormat(
   if (given === undefined || given.text === '') return 'text'
   const formatter = sections.get(`formatter_${given.text}`)
   if (formatter === undefined) {
-    const message = `handler_${shown(handler)}.formatter: there is no section [formatter_${shown(given.text)}]`
+    const message = `handler_${shown(handler)}.formatter: the section [formatter_${shown(given.text)}] is missing`
     reading.problems.push({ line: given.line, message })
     return undefined
   }

@@ -18,9 +18,9 @@ export interface ReadContext {
 }
 
 export interface Option<T> {
-  /** What a value looks like, for the example file and `--help`: `whole number`. */
+  /** The type of the value, for the example file and `--help`: `whole number`. */
   readonly kind: string
-  /** As it would stand in the file; read by `read` like any other value. */
+  /** The default as text in the file; `read` parses it like any other value. */
   readonly defaultText: string
   readonly about: string
   readonly unit: string | undefined
@@ -64,18 +64,18 @@ const integer = (row: NumberRow): Option<number> => numberRow(row, 'whole number
 
 const decimal = (row: NumberRow): Option<number> => numberRow(row, 'number', /^[+-]?\d{1,15}(\.\d{0,15})?$/)
 
-const maximumDays = 36_500
+const MAX_RETENTION_DAYS = 36_500
 
-/** Days; 0 keeps for ever. */
+/** Days; 0 disables the limit. */
 const ttl = (row: RowBasics<number>): Option<number> =>
-  integer({ ...row, min: 0, max: maximumDays, unit: 'days; 0: for ever' })
+  integer({ ...row, min: 0, max: MAX_RETENTION_DAYS, unit: 'days; 0: no limit' })
 
 /** The same; empty: undefined. */
 const optionalTtl = ({ about }: { about: string }): Option<number | undefined> => {
   const given = ttl({ default: 0, about })
   return {
     ...given,
-    kind: 'whole number or nothing',
+    kind: 'whole number or empty',
     defaultText: '',
     read: (text, context) => (text === '' ? { value: undefined } : given.read(text, context)),
   }
@@ -135,7 +135,7 @@ function text(
   }
 }
 
-const maximumListItems = 1000
+const MAX_LIST_ITEMS = 1000
 
 function list(
   row: RowBasics<string> & { kind: string; problem: string; item: (text: string) => string | undefined },
@@ -153,7 +153,7 @@ function list(
         const trimmed = part.trim()
         if (trimmed === '') continue
         const item = row.item(trimmed)
-        if (item === undefined || value.length === maximumListItems) return { problem: row.problem }
+        if (item === undefined || value.length === MAX_LIST_ITEMS) return { problem: row.problem }
         if (!value.includes(item)) value.push(item)
       }
       return { value }
@@ -166,7 +166,7 @@ function list(
  * may be empty.
  */
 const path = (row: RowBasics<string> & { relativeTo: keyof ReadContext; optional?: true }): Option<string> => ({
-  kind: row.optional === true ? 'path or nothing' : 'path',
+  kind: row.optional === true ? 'path or empty' : 'path',
   defaultText: row.default,
   about: row.about,
   unit: undefined,
@@ -219,7 +219,7 @@ const host = (row: RowBasics<string>): Option<string> => ({
 
 /** An http(s) URL without trailing slash, or empty. */
 const url = (row: RowBasics<string>): Option<string> => ({
-  kind: 'URL or nothing',
+  kind: 'URL or empty',
   defaultText: row.default,
   about: row.about,
   unit: undefined,
@@ -268,7 +268,7 @@ const jsonObject = (row: RowBasics<string> & { secret: boolean }): Option<JsonOb
     } catch (error) {
       // Only the place is repeated: the parser's message quotes the text, which may hold a password.
       const at = error instanceof Error ? /position (\d+)/.exec(error.message)?.[1] : undefined
-      const where = at === undefined ? '' : `; it is malformed at character ${Number(at) + 1}`
+      const where = at === undefined ? '' : `; syntax error at character ${Number(at) + 1}`
       return { problem: `must be a JSON object such as {"name": "value"}${where}` }
     }
   },
@@ -300,36 +300,36 @@ function isJsonObject(value: unknown): value is JsonObject {
   return typeof value === 'object' && value !== null && !Array.isArray(value)
 }
 
-/** The option of a part that existing installations know as a process of its own. */
+/** The logging option of a component that is a separate process in existing installations. @param part which messages */
 const logging = (part: string): Option<string> =>
   path({
     default: '',
     optional: true,
     relativeTo: 'cwd',
-    about: `Python logging configuration, as existing installations have them: ${part} is added to the files that its handlers name, at their levels. Files for everything are log.file and log.audit_file.`,
+    about: `Python logging configuration of an existing installation. The server also writes ${part} to the files of its handlers, at their levels. For all messages, use log.file and log.audit_file. Empty: none.`,
   })
 
-const dayOfSeconds = 86_400
+const DAY_SECONDS = 86_400
 
-const defaultTimeZone = 'America/Los_Angeles'
+const DEFAULT_TIME_ZONE = 'America/Los_Angeles'
 
 /** The three options that put a listener on TLS. */
 const tls = (section: string, listener: string, more = '') => ({
   use_ssl: boolean({
     default: false,
-    about: `TLS (1.2 and 1.3) on the ${listener} listener, which then answers no plain HTTP.${more}`,
+    about: `Serve TLS 1.2 and 1.3 on the ${listener} listener, and no plain HTTP.${more}`,
   }),
   cert: path({
     default: '',
     optional: true,
     relativeTo: 'basePath',
-    about: `PEM file with the certificate for ${section}.use_ssl, followed by those of the authorities between it and a known one. It is read again on SIGHUP. A relative path starts at system.base_path.`,
+    about: `PEM file with the certificate for ${section}.use_ssl, followed by its intermediate certificates. SIGHUP reloads it. A relative path starts at system.base_path.`,
   }),
   key: path({
     default: '',
     optional: true,
     relativeTo: 'basePath',
-    about: `PEM file with the private key of ${section}.cert, without passphrase; no other account should be able to read it. It is read again on SIGHUP.`,
+    about: `PEM file with the private key of ${section}.cert, without a passphrase. Make it readable for the account of the server only. SIGHUP reloads it. A relative path starts at system.base_path.`,
   }),
 })
 
@@ -359,13 +359,13 @@ export const options = {
       default: './svc_data',
       relativeTo: 'cwd',
       about:
-        'Folder of everything the server keeps: the database, packs, keys, the password file. It is created when missing. A relative path starts at the working directory.',
+        'Data directory of the server: database, packs, keys, password file. The server creates it if it is missing. A relative path starts at the working directory.',
     }),
-    debug: boolean({ default: false, about: 'Log at level DEBUG, whatever log.level says. Not meant for production.' }),
+    debug: boolean({ default: false, about: 'Log at level DEBUG and ignore log.level. Not for production.' }),
     allow_open_network: boolean({
       default: false,
       about:
-        'Accept listeners on addresses other than loopback although auth.enable is off. Everybody who reaches such an address can run commands on this machine.',
+        'Allow listeners on addresses other than loopback while auth.enable is off. Anyone who can reach such an address can then run commands on this machine.',
     }),
     max_connections: integer({
       default: 16_000,
@@ -373,7 +373,7 @@ export const options = {
       max: 1_000_000,
       unit: 'connections',
       about:
-        'The most connections to all listeners together, of which three quarters may be streams; requests on further ones are refused with 503. The limit of open files of the process may allow less.',
+        'Maximum number of connections to all listeners together. Streams may use three quarters of them. The server answers further connections with 503. The open file limit of the process can lower this limit.',
     }),
     max_requests: integer({
       default: 1000,
@@ -381,46 +381,45 @@ export const options = {
       max: 1_000_000,
       unit: 'requests',
       about:
-        'The most requests that each listener works on at the same time; further ones are refused with 503. Streams, checks of the health and requests that stop executions do not count.',
+        'Maximum number of concurrent requests per listener. The server answers further requests with 503. Streams, health checks and requests that cancel executions do not count.',
     }),
     validate_trigger_parameters: boolean({
       default: true,
       about:
-        'Refuse triggers, and rules, whose trigger parameters do not fit the schema of their trigger type. Webhooks and timers are always checked.',
+        'Reject triggers and rules whose trigger parameters do not match the schema of the trigger type. Webhooks and timers are always validated.',
     }),
     validate_trigger_payload: boolean({
       default: true,
       about:
-        'Refuse events whose payload does not fit the schema of their trigger type, or whose type does not exist. Webhooks and timers are always checked.',
+        'Reject events whose payload does not match the schema of the trigger type, or whose trigger type does not exist. Webhooks and timers are always validated.',
     }),
   },
   action_sensor: {
     enable: boolean({
       default: true,
-      about: 'Dispatch the trigger core.svc.generic.actiontrigger when an execution reaches a status of emit_when.',
+      about: 'Dispatch the trigger core.svc.generic.actiontrigger when an execution reaches a status in emit_when.',
     }),
     emit_when: list({
       kind: 'comma separated statuses',
       default: finalStatusNames.join(','),
       problem: `must be a comma separated list of statuses: ${statusNames.join(', ')}`,
       item: (given) => statusNames.find((status) => status === given.toLowerCase()),
-      about: 'Statuses of executions that dispatch core.svc.generic.actiontrigger.',
+      about: 'Execution statuses that dispatch core.svc.generic.actiontrigger.',
     }),
   },
   auth: {
     enable: boolean({
       default: false,
-      about:
-        'Require a token or an API key for every request. Needed as soon as a listener is reachable from other machines.',
+      about: 'Require a token or an API key for every request. Turn it on if other machines can reach a listener.',
     }),
-    host: host({ default: '127.0.0.1', about: 'Address the authentication listener binds.' }),
-    port: port({ default: 9100, about: 'Port of the authentication listener; 0 takes any free one.' }),
-    ...tls('auth', 'authentication', ' The API listener then refuses logins over plain HTTP too.'),
+    host: host({ default: '127.0.0.1', about: 'Address of the authentication listener.' }),
+    port: port({ default: 9100, about: 'Port of the authentication listener. 0: any free port.' }),
+    ...tls('auth', 'authentication', ' The API listener then also refuses logins over plain HTTP.'),
     mode: choice({
       values: ['standalone', 'proxy'],
       default: 'standalone',
       about:
-        'Who checks passwords: this server by auth.backend, or a web server in front, which then names the user in Remote-User, X-Remote-User or X-Forwarded-User; it is believed if it is one of auth.trusted_proxies.',
+        'Who checks passwords. standalone: this server, with auth.backend. proxy: a web server in front, which sends the user name in Remote-User, X-Remote-User or X-Forwarded-User and must be in auth.trusted_proxies.',
     }),
     backend: text({
       kind: 'name',
@@ -428,33 +427,33 @@ export const options = {
       problem: 'must be the name of an authentication backend, such as flat_file',
       accepts: (value) => /^[a-z][a-z0-9_]{0,63}$/.test(value),
       about:
-        'Where user names and passwords are checked: flat_file is a file in the format of htpasswd, ldap a directory, pam the accounts of this machine.',
+        'Authentication backend. flat_file: a file in htpasswd format. ldap: a directory. pam: the accounts of this machine.',
     }),
     backend_kwargs: jsonObject({
       default: '{}',
       secret: true,
       about:
-        'Arguments of the backend. For flat_file: {"file_path": "/etc/svc/htpasswd"}; without file_path it is htpasswd in system.base_path. For pam: {"service": "login"}. Those of ldap are in docs/access.md.',
+        'Arguments of the backend. flat_file: {"file_path": "/etc/svc/htpasswd"} (default: htpasswd in system.base_path). pam: {"service": "login"}. ldap: see docs/access.md.',
     }),
     token_ttl: integer({
-      default: dayOfSeconds,
+      default: DAY_SECONDS,
       min: 1,
-      max: 3650 * dayOfSeconds,
+      max: 3650 * DAY_SECONDS,
       unit: 'seconds',
-      about: 'How long a new token is valid when its request does not say, and the most a request may ask for.',
+      about: 'Default and maximum lifetime of a token.',
     }),
     service_token_ttl: integer({
-      default: dayOfSeconds,
+      default: DAY_SECONDS,
       min: 1,
-      max: 3650 * dayOfSeconds,
+      max: 3650 * DAY_SECONDS,
       unit: 'seconds',
       about:
-        'How long the token is valid that an action finds in SVC_ACTION_AUTH_TOKEN. It ends with the run in any case, and is not limited by token_ttl.',
+        'Lifetime of the token that an action gets in SVC_ACTION_AUTH_TOKEN. The token also expires when the execution ends. token_ttl does not limit it.',
     }),
     api_url: url({
       default: '',
       about:
-        "Public base URL of the API, without the version, that a successful login tells the client. Empty: the API listener's own address.",
+        'Public base URL of the API, without the version. A login returns it to the client. Empty: the address of the API listener.',
     }),
     trusted_proxies: list({
       kind: 'comma separated addresses and networks',
@@ -462,7 +461,7 @@ export const options = {
       problem: 'must be a comma separated list of addresses and networks such as 127.0.0.0/8, ::1/128',
       item: readNetwork,
       about:
-        'Peers whose X-Forwarded-For and other forwarding headers are believed; with auth.mode = proxy also the user names that they send.',
+        'Proxies whose X-Forwarded-For and other forwarding headers the server trusts. With auth.mode = proxy it also trusts the user names that they send.',
     }),
     failures_per_user: integer({
       default: 20,
@@ -470,7 +469,7 @@ export const options = {
       max: 100_000,
       unit: 'failures',
       about:
-        'So many failed logins of one user within auth.failure_window, and the next ones have to wait, answered 429. From an address where this user has logged in before they are counted apart. 0 counts none.',
+        'Failed logins per user within auth.failure_window before further attempts get 429. Addresses from which the user has logged in before have a separate count. 0: no limit.',
     }),
     failures_per_address: integer({
       default: 100,
@@ -478,103 +477,107 @@ export const options = {
       max: 1_000_000,
       unit: 'failures',
       about:
-        'The same for one address (of IPv6 the first 64 bits), whoever the user; tokens and API keys that nobody has count too, each once. Requests with a valid token or API key never wait. 0 counts none.',
+        'Failed logins per client address (IPv6: per /64 network) within auth.failure_window before further attempts get 429. Each unknown token or API key counts once. Requests with a valid token or API key are never delayed. 0: no limit.',
     }),
     failure_window: integer({
       default: 300,
       min: 1,
-      max: dayOfSeconds,
+      max: DAY_SECONDS,
       unit: 'seconds',
-      about: 'After it only half of the counted failures still count, and so on.',
+      about: 'Half-life of the failure counts: after this time, each count is halved.',
     }),
     max_failure_wait: integer({
       default: 60,
       min: 1,
       max: 3600,
       unit: 'seconds',
-      about: 'The longest wait after a failed login. The first is 1 second, and each further failure doubles it.',
+      about: 'Maximum wait after a failed login. The first wait is 1 second; each further failure doubles it.',
     }),
-    logging: logging('what is logged about logins and credentials'),
+    logging: logging('messages about logins and credentials'),
   },
   api: {
     host: host({
       default: '127.0.0.1',
-      about: 'Address the API listener binds.',
+      about: 'Address of the API listener.',
     }),
-    port: port({ default: 9101, about: 'Port of the API listener; 0 takes any free one.' }),
+    port: port({ default: 9101, about: 'Port of the API listener. 0: any free port.' }),
     ...tls(
       'api',
       'API',
-      ' Actions are then told an https address: when the certificate does not name api.host, set auth.api_url; when its authority is of your own making, they must be told to trust it.',
+      ' Actions then get an https address. If the certificate does not cover api.host, set auth.api_url. Actions must trust the CA of the certificate.',
     ),
     allow_origin: list({
       kind: 'comma separated origins',
       default: 'http://127.0.0.1:3000',
       problem: 'must be a comma separated list of origins such as https://svc.example.com:8443 (no path), or *',
       item: readOrigin,
-      about: 'Web origins whose pages may call the API from a browser. * stands for all of them.',
+      about: 'Web origins that browsers may call the API from (CORS). *: all origins.',
     }),
     mask_secrets: boolean({
       default: true,
-      about: 'Answer secret values as ********. Off, everybody who may read an execution also reads its secrets.',
+      about:
+        'Mask secret values as ******** in responses. If False, everyone with permission to view an execution sees its secrets.',
     }),
     max_page_size: integer({
       default: 100,
       min: 1,
       max: 10_000,
       unit: 'records',
-      about: 'The largest limit a list request may ask for.',
+      about: 'Maximum value of the limit parameter of list requests.',
     }),
     max_body_bytes: integer({
       default: 16_777_216,
       min: 1024,
       max: 268_435_456,
       unit: 'bytes',
-      about: 'A larger request body is refused with 413.',
+      about: 'Maximum size of a request body. The server answers larger ones with 413.',
     }),
     auth_cookie_secure: boolean({
       default: true,
       about:
-        'Mark the cookie auth-token Secure, so that browsers send it over TLS only and do not take it over plain HTTP. A plain HTTP client of this machine gets it without the mark.',
+        'Set the attribute Secure on the cookie auth-token: browsers then accept and send it over TLS only. Plain HTTP clients on this machine get the cookie without the attribute.',
     }),
     auth_cookie_same_site: choice({
       values: ['strict', 'lax', 'none', 'unset'],
       default: 'lax',
-      about: 'Attribute SameSite of the cookie auth-token. none needs auth_cookie_secure; unset leaves it to browsers.',
+      about:
+        'Attribute SameSite of the cookie auth-token. none needs auth_cookie_secure. unset: no attribute, the browser decides.',
     }),
-    logging: logging('what is logged about requests, and whatever belongs to no other part,'),
+    logging: logging('messages about requests, and all messages of no other component,'),
   },
   stream: {
-    host: host({ default: '127.0.0.1', about: 'Address the stream listener binds.' }),
-    port: port({ default: 9102, about: 'Port of the stream listener; 0 takes any free one.' }),
+    host: host({ default: '127.0.0.1', about: 'Address of the stream listener.' }),
+    port: port({ default: 9102, about: 'Port of the stream listener. 0: any free port.' }),
     ...tls('stream', 'stream'),
     heartbeat: decimal({
       default: 25,
       min: 0.05,
       max: 3600,
       unit: 'seconds',
-      about: 'Pause between the heartbeats of an idle stream; they keep proxies from closing it and find dead clients.',
+      about:
+        'Interval of the heartbeats on an idle stream. Heartbeats keep proxies from closing the stream and detect dead clients.',
     }),
     client_buffer_bytes: integer({
       default: 1_048_576,
       min: 16_384,
       max: 1_073_741_824,
       unit: 'bytes',
-      about: 'Events that wait for one client of the general stream; a client further behind is disconnected.',
+      about:
+        'Maximum size of the events queued for one client of the general stream. The server disconnects a client that falls further behind.',
     }),
-    logging: logging('what is logged about requests for event streams'),
+    logging: logging('messages about requests for event streams'),
   },
   actionrunner: {
     stream_output: boolean({
       default: true,
-      about: 'Store the output of running actions and stream it live. Off, only the result holds it.',
+      about: 'Store the output of running actions and stream it live. If False, only the result contains the output.',
     }),
     actions_pool_size: integer({
       default: 60,
       min: 1,
       max: 10_000,
       unit: 'executions',
-      about: 'How many actions run at the same time; further ones wait.',
+      about: 'Maximum number of actions that run at the same time. Further executions wait in the queue.',
     }),
     max_result_bytes: integer({
       default: 10_485_760,
@@ -582,12 +585,12 @@ export const options = {
       max: 268_435_456,
       unit: 'bytes',
       about:
-        'The most text kept as stdout, and as stderr, in the result of an execution; with several hosts each has an equal share of it. Longer output is cut there and marked; the output itself stays complete.',
+        'Maximum size of stdout, and of stderr, in the result of an execution. Several hosts share it equally. Longer text is truncated and marked in the result; the stored output stays complete.',
     }),
     decode_json_output: boolean({
       default: false,
       about:
-        'Keep stdout and stderr of shell commands and scripts that are JSON as a whole as the value in the result, as StackStorm does: a number, a list, an object. Off, they are always text.',
+        'Decode stdout and stderr of shell actions in the result if the whole text is JSON, as StackStorm does. If False, they are always text.',
     }),
     shutdown_grace_seconds: decimal({
       default: 10,
@@ -595,26 +598,26 @@ export const options = {
       max: 86_400,
       unit: 'seconds',
       about:
-        'How long running actions may still finish when the server stops. After that they are terminated, and killed 5 seconds later.',
+        'Grace period for running actions when the server stops. The server then terminates them, and kills them 5 seconds later.',
     }),
     queue_limit: integer({
       default: 10_000,
       min: 1,
       max: 10_000_000,
       unit: 'executions',
-      about: 'The most executions that may wait to run; requests beyond it are refused with 503.',
+      about: 'Maximum number of queued executions. The server answers further requests with 503.',
     }),
     python_binary: path({
       default: '',
       optional: true,
       relativeTo: 'cwd',
       about:
-        'Python 3 that runs python-script actions of packs without a virtual environment, and makes the virtual environments. Empty: python3 in the PATH of the server.',
+        'Python 3 interpreter that creates virtual environments, and runs python-script actions of packs without one. Empty: python3 in the PATH of the server.',
     }),
     python_runner_log_level: choice({
       values: ['AUDIT', 'CRITICAL', 'ERROR', 'WARNING', 'INFO', 'DEBUG'],
       default: 'DEBUG',
-      about: 'The least severe level that self.logger of Python actions writes; their parameter log_level goes first.',
+      about: 'Minimum log level of self.logger in Python actions. The parameter log_level of an action overrides it.',
     }),
     python_pool_size: integer({
       default: 2,
@@ -622,44 +625,45 @@ export const options = {
       max: 100,
       unit: 'processes',
       about:
-        'How many started Python interpreters wait for the next action of an interpreter that was used in the last minutes. Each runs one action and ends. 0: every action waits for its own to start.',
+        'Number of idle Python processes kept ready for each recently used interpreter. Each process runs one action and exits. 0: none, each action starts its own process.',
     }),
     virtualenv_opts: list({
       kind: 'comma separated options',
       default: '--system-site-packages',
       problem: 'must be a comma separated list of options of the Python module venv',
       item: (given) => (given.startsWith('-') ? given : undefined),
-      about: 'Options for making the virtual environment of a pack.',
+      about: 'Options of python -m venv when it creates the virtual environment of a pack.',
     }),
     pip_opts: list({
       kind: 'comma separated options',
       default: '',
       problem: 'must be a comma separated list of options of pip install',
       item: (given) => (given.startsWith('-') ? given : undefined),
-      about: 'Options for installing the requirements of a pack, such as --index-url=https://….',
+      about: 'Options of pip install when it installs the requirements of a pack, such as --index-url=https://….',
     }),
-    logging: logging('what is logged about executions'),
+    logging: logging('messages about executions'),
   },
   content: {
     system_packs_base_path: path({
       default: 'packs',
       relativeTo: 'basePath',
-      about: 'Folder of the packs; new ones are installed here. A relative path starts at system.base_path.',
+      about:
+        'Directory of the packs. svc pack install installs packs here. A relative path starts at system.base_path.',
     }),
     packs_base_paths: paths({
       default: '',
       about:
-        'Further folders of packs. Of packs with the same name the first counts. Relative paths start at system.base_path.',
+        'Additional pack directories. If several packs have the same name, the first one is used. Relative paths start at system.base_path.',
     }),
     watch: boolean({
       default: true,
-      about: 'Notice changes in the folders of packs and register what has changed. Off, svc pack register does.',
+      about: 'Watch the pack directories and register changes automatically. If False, run svc pack register.',
     }),
   },
   packs: {
     enable_common_libs: boolean({
       default: false,
-      about: 'Let Python actions import modules from the folder lib of their pack.',
+      about: 'Allow Python actions to import modules from the directory lib of their pack.',
     }),
   },
   ssh_runner: {
@@ -668,47 +672,47 @@ export const options = {
       default: '/tmp',
       problem: 'must be an absolute path',
       accepts: (value) => value.startsWith('/') && !value.includes('\0'),
-      about: 'Folder on other hosts below which scripts are put while they run, unless the action says another.',
+      about: 'Directory on remote hosts for scripts while they run. An action can override it.',
     }),
     allow_partial_failure: boolean({
       default: false,
-      about: 'An execution on several hosts succeeds when it has succeeded on one of them.',
+      about: 'Count an execution on several hosts as succeeded if it succeeds on at least one host.',
     }),
     max_parallel_actions: integer({
       default: 50,
       min: 1,
       max: 1000,
       unit: 'hosts',
-      about: 'On how many hosts one execution runs at the same time.',
+      about: 'Maximum number of hosts that one execution runs on at the same time.',
     }),
     use_ssh_config: boolean({
       default: false,
-      about: 'Take user, port, key and bastion of hosts from ssh_config_file_path where the action gives none.',
+      about: 'Read user, port, key and bastion of hosts from ssh_config_file_path if the action does not set them.',
     }),
     ssh_config_file_path: text({
       kind: 'path',
       default: '~/.ssh/config',
       problem: 'must be a path',
       accepts: (value) => value !== '' && !value.includes('\0'),
-      about: 'Configuration of the OpenSSH client. A path that begins with ~/ is in the home folder of the server.',
+      about: 'Configuration file of the OpenSSH client. ~/ is the home directory of the account of the server.',
     }),
     ssh_connect_timeout: integer({
       default: 60,
       min: 1,
       max: 3600,
       unit: 'seconds',
-      about: 'How long connecting to a host and logging in may take.',
+      about: 'Timeout for connecting and logging in to a host.',
     }),
     known_hosts_file: path({
       default: 'known_hosts',
       relativeTo: 'basePath',
-      about: 'Keys of hosts, in the format of OpenSSH. A relative path starts at system.base_path.',
+      about: 'File of known host keys in OpenSSH format. A relative path starts at system.base_path.',
     }),
     host_key_checking: choice({
       values: ['accept-new', 'strict', 'off'],
       default: 'accept-new',
       about:
-        'accept-new keeps the key of a host that is seen for the first time and refuses a changed one; strict also refuses hosts without a key; off accepts any key, and whoever sits in between.',
+        'accept-new: store the key of a new host, and refuse a changed key. strict: also refuse hosts without a known key. off: accept any key, without protection against interception.',
     }),
   },
   http_runner: {
@@ -718,38 +722,41 @@ export const options = {
       problem: 'must be a comma separated list of IP addresses and networks, such as 10.0.0.0/8',
       item: readNetwork,
       about:
-        'Private, loopback and link-local addresses that http-request actions may reach. All others of them are refused, also after a redirect.',
+        'Private, loopback and link-local addresses that http-request actions may connect to. The server blocks all others, also after redirects. Empty: all blocked.',
     }),
     max_body_bytes: integer({
       default: 10_485_760,
       min: 1,
       max: 268_435_456,
       unit: 'bytes',
-      about: 'The longest answer that an http-request action takes; a longer one makes it fail.',
+      about: 'Maximum size of a response to an http-request action. A larger response fails the action.',
     }),
   },
   garbagecollector: {
     action_executions_ttl: ttl({
       default: 7,
-      about: 'How long the stored output of executions is kept, unless action_executions_output_ttl says it.',
+      about: 'Retention of the stored output of executions, if action_executions_output_ttl is empty.',
     }),
     action_executions_output_ttl: optionalTtl({
-      about: 'How long the stored output of executions is kept. Empty: as long as action_executions_ttl says.',
+      about: 'Retention of the stored output of executions. Empty: action_executions_ttl applies.',
     }),
     action_executions_record_ttl: ttl({
       default: 0,
-      about: 'How long executions that have ended are kept, with their results and their output.',
+      about: 'Retention of completed executions with their results and output.',
     }),
-    trigger_instances_ttl: ttl({ default: 0, about: 'How long trigger instances are kept that rules have looked at.' }),
-    traces_ttl: ttl({ default: 0, about: 'How long traces are kept, from their start on, in which nothing goes on.' }),
-    tokens_ttl: ttl({ default: 30, about: 'How long tokens are kept after they have expired.' }),
-    rule_enforcements_ttl: ttl({ default: 0, about: 'How long rule enforcements are kept.' }),
+    trigger_instances_ttl: ttl({ default: 0, about: 'Retention of processed trigger instances.' }),
+    traces_ttl: ttl({
+      default: 0,
+      about: 'Retention of traces, counted from their start. Traces with unfinished work stay.',
+    }),
+    tokens_ttl: ttl({ default: 30, about: 'Retention of expired tokens, counted from their expiry.' }),
+    rule_enforcements_ttl: ttl({ default: 0, about: 'Retention of rule enforcements.' }),
     max_records: integer({
       default: 1_000_000,
       min: 0,
       max: 1_000_000_000,
       about:
-        'How many executions, trigger instances, traces and rule enforcements are kept, of each. Of more the oldest go, unless they have not ended. 0: any number.',
+        'Maximum number of records of each kind: executions, trigger instances, traces and rule enforcements. The server deletes the oldest completed records above it. 0: no limit.',
     }),
     max_database_bytes: integer({
       default: 0,
@@ -757,27 +764,28 @@ export const options = {
       max: 1_000_000_000_000_000,
       unit: 'bytes',
       about:
-        'How much of the database may be in use. Of more the oldest records of all kinds go, unless they have not ended. 0: any size.',
+        'Maximum size of the data in the database. The server deletes the oldest completed records of all kinds above it. 0: no limit.',
     }),
     collection_interval: integer({
       default: 600,
       min: 1,
       max: 86_400,
       unit: 'seconds',
-      about: 'Pause between two rounds of the garbage collector. SIGUSR2 starts one at once.',
+      about: 'Interval of garbage collection. SIGUSR2 starts a run at once.',
     }),
     sleep_delay: decimal({
       default: 2,
       min: 0,
       max: 3600,
       unit: 'seconds',
-      about: 'Pause between two kinds of records in a round.',
+      about: 'Pause between two kinds of records in one run. 0: no pause.',
     }),
     purge_inquiries: boolean({
       default: true,
-      about: 'End inquiries that nobody has answered in their time (ttl) with status timeout. Off, they wait for ever.',
+      about:
+        'Set inquiries without a response within their ttl to the status timeout. If False, inquiries wait without a limit.',
     }),
-    logging: logging('what is logged about the removal of old records'),
+    logging: logging('messages about garbage collection'),
   },
   scheduler: {
     sleep_interval: decimal({
@@ -785,93 +793,92 @@ export const options = {
       min: 0.01,
       max: 3600,
       unit: 'seconds',
-      about:
-        'Pause between two looks at the waiting executions when nothing announces one. New executions start at once and do not wait for it.',
+      about: 'Interval at which the scheduler polls the queue. New executions do not wait for it: they start at once.',
     }),
   },
   timersengine: {
     enable: boolean({
       default: true,
-      about: 'Fire timers. Off, timers can be made and looked at, and none fires.',
+      about: 'Fire timers. If False, timers can be created and listed but never fire.',
     }),
     local_timezone: text({
       kind: 'time zone',
-      default: defaultTimeZone,
+      default: DEFAULT_TIME_ZONE,
       problem: 'must be the name of a time zone in the IANA database, such as Europe/Berlin or UTC',
       // To ask takes the engine 20 ms at each start.
-      accepts: (name) => name === defaultTimeZone || isTimeZone(name),
-      about: 'Time zone of timers that name none.',
+      accepts: (name) => name === DEFAULT_TIME_ZONE || isTimeZone(name),
+      about: 'Time zone of timers that do not set one.',
     }),
     missed: choice({
       values: ['once', 'skip'],
       default: 'once',
       about:
-        'What becomes of a timer whose time came while the server was off: once fires it one time after the start, however often it was due; skip waits for its next time.',
+        'How to treat timers that were due while the server was stopped. once: fire one time after the start. skip: wait for the next due time.',
     }),
-    logging: logging('what is logged about timers'),
+    logging: logging('messages about timers'),
   },
   notifier: {
-    logging: logging('what is logged about triggers, and about telling that executions have ended,'),
+    logging: logging('messages about triggers and notifications of completed executions'),
   },
   rulesengine: {
-    logging: logging('what is logged about rules and their enforcement'),
+    logging: logging('messages about rules and their enforcements'),
   },
   system_user: {
     user: text({
       kind: 'account name',
       default: 'svc',
-      problem: 'must be the name of an account: letters, digits and . _ @ - (not first), at most 64 characters',
+      problem: 'must be an account name of at most 64 letters, digits and . _ @ - (not first)',
       accepts: (value) => /^[\p{L}\p{N}_][\p{L}\p{N}._@-]{0,63}\$?$/u.test(value),
       about:
-        'Acting user of what the system starts by itself, and of requests while authentication is off. Local commands run as the account of this name where this machine has one and lets the server switch to it by sudo without a password, else as the account of the server.',
+        'User for actions that the system starts, and for all requests while authentication is off. Local commands run as the account with this name, if it exists and the server may switch to it with sudo without a password; otherwise as the account of the server.',
     }),
     ssh_key_file: text({
-      kind: 'path or nothing',
+      kind: 'path or empty',
       default: '',
       problem: 'must be a path',
       accepts: (value) => !value.includes('\0'),
       about:
-        'Private key for other hosts, where an action gives neither key nor password. Empty: ~/.ssh/<user>_rsa, ~/.ssh/id_ed25519 or ~/.ssh/id_rsa in the home folder of the server, whichever is there.',
+        'Private key for remote hosts, if an action sets neither key nor password. Empty: the first that exists of ~/.ssh/<user>_rsa, ~/.ssh/id_ed25519 and ~/.ssh/id_rsa in the home directory of the account of the server.',
     }),
   },
   rbac: {
     enable: boolean({
       default: false,
       about:
-        'Role based access control: users may do what their roles grant, see the folder rbac in system.base_path. Off, everybody who is logged in may do everything. It needs auth.enable and rbac.backend = default.',
+        'Role based access control: users have the permissions of their roles (directory rbac in system.base_path). If False, every logged-in user has all permissions. Needs auth.enable and rbac.backend = default.',
     }),
     backend: choice({
       values: ['noop', 'default'],
       default: 'noop',
-      about: 'default must be set when rbac.enable is on.',
+      about: 'RBAC backend. rbac.enable needs the value default.',
     }),
     sync_remote_groups: boolean({
       default: false,
       about:
-        'At each login users get the roles that files in rbac/mappings give to their groups. The authentication backend must know groups: ldap and pam do.',
+        'At each login, assign the roles that files in rbac/mappings map to the groups of the user. Needs an authentication backend with groups: ldap or pam.',
     }),
     permission_isolation: boolean({
       default: false,
-      about: 'Users who are no administrators see only executions and rules of their own.',
+      about: 'Limit users without an administrator role to their own executions and rules.',
     }),
   },
   webui: {
     webui_base_url: url({
       default: '',
-      about: "Beginning of the web_url of an execution. Empty: the API listener's own address.",
+      about: 'Base URL of the web_url of executions. Empty: the address of the API listener.',
     }),
   },
   database: {
     path: path({
       default: 'svc.db',
       relativeTo: 'basePath',
-      about: 'The database file. A relative path starts at system.base_path. It must be on a local disk.',
+      about: 'Database file. It must be on a local disk. A relative path starts at system.base_path.',
     }),
     synchronous: choice({
       values: ['normal', 'full'],
       default: 'normal',
       about:
-        'normal survives the death of the process, and a power cut may lose the last commits; full writes every commit to the disk before it is answered.',
+        'Durability of commits. normal: safe when the process crashes; a power failure can lose the last commits. full: the server writes every commit to the disk before it answers.',
     }),
     reserve_bytes: integer({
       default: 67_108_864,
@@ -879,7 +886,7 @@ export const options = {
       max: 1_000_000_000_000,
       unit: 'bytes',
       about:
-        'While the file system of the database has less room than this, new executions and webhooks are refused with 507, and timers, rules and waiting executions wait: what runs can then still finish, and old records can be deleted. 0: until the disk is full.',
+        'Minimum free space on the file system of the database. Below it, the server answers new executions and webhooks with 507 and suspends timers, rules and queued executions. Running executions and deletions continue. 0: no minimum.',
     }),
   },
   backup: {
@@ -887,14 +894,14 @@ export const options = {
       default: 'backups',
       relativeTo: 'basePath',
       about:
-        'Folder of the backups of the database, best on another disk; no two servers may share it. It is created when missing. A relative path starts at system.base_path.',
+        'Directory of the database backups, preferably on another disk. Two servers must not share it. The server creates it if it is missing. A relative path starts at system.base_path.',
     }),
     interval: integer({
-      default: dayOfSeconds,
+      default: DAY_SECONDS,
       min: 0,
-      max: 366 * dayOfSeconds,
-      unit: 'seconds; 0: none',
-      about: 'Pause between two scheduled backups of the database.',
+      max: 366 * DAY_SECONDS,
+      unit: 'seconds; 0: no backups',
+      about: 'Interval of scheduled backups of the database.',
     }),
     keep: integer({
       default: 7,
@@ -902,63 +909,63 @@ export const options = {
       max: 10_000,
       unit: 'backups',
       about:
-        'How many scheduled backups are kept. Those made on request or before a migration stay until you remove them.',
+        'Number of scheduled backups to keep. Backups made on request or before a migration stay until you delete them.',
     }),
     before_migration: boolean({
       default: true,
       about:
-        'Make a backup before a new release changes the structure of the database, and do not start when that cannot be made.',
+        'Create a backup before a new release migrates the database. If the backup fails, the server does not start.',
     }),
   },
   keyvalue: {
     enable_encryption: boolean({
       default: true,
-      about: 'Encrypt secrets in the datastore and in triggers. Off, secrets are refused.',
+      about: 'Encrypt secrets in the datastore and in triggers. If False, the server rejects secrets.',
     }),
     encryption_key_path: path({
       default: '',
       optional: true,
       relativeTo: 'basePath',
       about:
-        'File of the keys that encrypt secrets. Empty: keys/secrets.json under system.base_path, made when the first secret is stored. Without this file no secret can be read again: keep a copy of it.',
+        'File of the keys that encrypt secrets. Keep a copy: without this file, stored secrets cannot be decrypted. Empty: keys/secrets.json in system.base_path, created with the first secret. A relative path starts at system.base_path.',
     }),
   },
   log: {
     level: choice({
       values: logLevels,
       default: 'INFO',
-      about: 'The least severe level that is logged. AUDIT lines always are.',
+      about: 'Minimum level of logged messages. AUDIT messages are always logged.',
     }),
     format: choice({
       values: ['text', 'json'],
       default: 'text',
-      about: 'One line of text, or one JSON object, per message.',
+      about: 'Format of a log message: one line of text, or one JSON object.',
     }),
     mask_secrets: boolean({
       default: true,
       about:
-        'Write the values of secret names (password, token, secret, credentials …) as ******** in logs. Off, the API stops masking too.',
+        'Mask the values of secret names (password, token, secret, credentials …) as ******** in logs. If False, the API does not mask secrets either.',
     }),
     mask_secrets_blacklist: list({
       kind: 'comma separated names',
       default: '',
       problem: 'must be a comma separated list of names of letters, digits and . _ -',
       item: (name) => (/^[\w.-]{1,128}$/.test(name) ? name : undefined),
-      about: 'Further names whose values are masked in logs.',
+      about: 'Additional names whose values are masked in logs.',
     }),
     file: path({
       default: '',
       optional: true,
       relativeTo: 'basePath',
       about:
-        'File that everything logged is added to as well, such as logs/svc.log. SIGUSR1 opens it anew after it has been renamed. Empty: none. A relative path starts at system.base_path.',
+        'File for a copy of all log messages, such as logs/svc.log. SIGUSR1 reopens it after rotation. Empty: none. A relative path starts at system.base_path.',
     }),
     audit_file: path({
       default: 'logs/svc.audit.log',
       optional: true,
       relativeTo: 'basePath',
       about:
-        'File that AUDIT lines are added to as well, one JSON object each. SIGUSR1 opens it anew after it has been renamed. Empty: none. A relative path starts at system.base_path.',
+        'File for a copy of AUDIT messages, one JSON object per line. SIGUSR1 reopens it after rotation. Empty: none. A relative path starts at system.base_path.',
     }),
     max_bytes: integer({
       default: 104_857_600,
@@ -966,13 +973,13 @@ export const options = {
       max: 1_000_000_000_000,
       unit: 'bytes',
       about:
-        'A log file that would become larger than this is renamed to <file>.1, that one to <file>.2 and so on, and a new one is begun. It applies to the audit file too. 0: never, as where logrotate does it.',
+        'Maximum size of a log file, including the audit file. The server rotates a larger file: it renames it to <file>.1, the previous one to <file>.2 and so on. 0: no rotation, for use with logrotate.',
     }),
     backup_count: integer({
       default: 10,
       min: 1,
       max: 1000,
-      about: 'How many renamed files log.max_bytes keeps of each; older ones are deleted.',
+      about: 'Number of rotated files to keep per log file. The server deletes older ones.',
     }),
     excludes: list({
       kind: 'comma separated names',
@@ -980,12 +987,11 @@ export const options = {
       problem: 'must be a comma separated list of names of letters, digits and . _ -',
       item: (name) => (/^[\w.-]{1,128}$/.test(name) ? name : undefined),
       about:
-        'Events that are not logged: request leaves out all whose names begin with request. (such as request.received). AUDIT lines always are logged.',
+        'Names of events not to log. A name also excludes all events below it: request excludes request.received. AUDIT messages are always logged.',
     }),
     redirect_stderr: boolean({
       default: false,
-      about:
-        'Log what other code in the server writes to standard error, and warnings of Node.js, as messages at level WARNING.',
+      about: 'Write standard error of other code in the server, and warnings of Node.js, to the log at level WARNING.',
     }),
   },
   metrics: {
@@ -993,54 +999,54 @@ export const options = {
       values: ['noop', 'statsd', 'echo'],
       default: 'noop',
       about:
-        'Where counters, timers and gauges are sent: statsd to metrics.host and metrics.port by UDP, echo to the log, noop nowhere.',
+        'Where to send counters, timers and gauges. statsd: to metrics.host and metrics.port over UDP. echo: to the log. noop: nowhere.',
     }),
-    host: host({ default: '127.0.0.1', about: 'Address or name of the statsd server.' }),
+    host: host({ default: '127.0.0.1', about: 'Address or host name of the statsd server.' }),
     port: integer({ default: 8125, min: 1, max: 65535, about: 'UDP port of the statsd server.' }),
     prefix: text({
-      kind: 'name or nothing',
+      kind: 'name or empty',
       default: '',
-      problem: 'must be words of letters, digits, _ and - with a dot between two, at most 100 characters',
+      problem: 'must be words of letters, digits, _ and -, separated by dots, at most 100 characters',
       accepts: (value) => value === '' || (/^[\w-]+(\.[\w-]+)*$/.test(value) && value.length <= 100),
-      about: 'Stands behind svc. in the names that statsd gets: with prod it is svc.prod.action.executions.',
+      about: 'Prefix after svc. in the names of statsd metrics: prod gives svc.prod.action.executions. Empty: none.',
     }),
     sample_rate: decimal({
       default: 1,
       min: 0,
       max: 1,
       about:
-        'Which part of the counters and timers is sent to statsd, chosen by chance; each says so, and the server multiplies. Gauges are always sent.',
+        'Fraction of counters and timers to send to statsd, sampled at random. statsd scales them by the rate. Gauges are always sent.',
     }),
     prometheus: boolean({
       default: true,
-      about: 'Answer GET /metrics on the API listener, for Prometheus.',
+      about: 'Serve GET /metrics for Prometheus on the API listener.',
     }),
     prometheus_token: text({
-      kind: 'word of at least 16 characters, or nothing',
+      kind: 'word of at least 16 characters, or empty',
       default: '',
       secret: true,
       problem: 'must be a word of at least 16 letters, digits or other characters without blanks',
       accepts: (value) => value === '' || /^[\x21-\x7e]{16,512}$/.test(value),
       about:
-        'What Prometheus sends as bearer token to read /metrics while auth.enable is on. Empty: only administrators may read it, with a token or an API key of theirs.',
+        'Bearer token for /metrics while auth.enable is on. Empty: administrators only, with a token or an API key.',
     }),
   },
   tracing: {
     otlp_endpoint: url({
       default: '',
       about:
-        'Address of an OpenTelemetry collector that takes OTLP over HTTP, such as http://127.0.0.1:4318; /v1/traces is added. Empty: no spans are made.',
+        'Address of an OpenTelemetry collector for OTLP over HTTP, such as http://127.0.0.1:4318. The server appends /v1/traces. Empty: no tracing.',
     }),
     otlp_headers: headers({
       default: '{}',
-      about: 'Headers that the collector asks for: {"Authorization": "Bearer <key>"}.',
+      about: 'HTTP headers for the collector: {"Authorization": "Bearer <key>"}.',
     }),
     service_name: text({
       kind: 'name',
       default: 'svc',
       problem: 'must be a name of 1 to 100 characters',
       accepts: (value) => value.length > 0 && value.length <= 100,
-      about: 'What the collector knows this server as (service.name).',
+      about: 'Name of this server at the collector (service.name).',
     }),
   },
 } as const satisfies Record<string, Record<string, Option<unknown>>>
@@ -1053,32 +1059,32 @@ export type Config = {
   readonly [S in keyof Options]: { readonly [O in keyof Options[S]]: ValueOf<Options[S][O]> }
 }
 
-/** What each section is about, for the example file. */
+/** The title of each section, for the example file. */
 export const sectionAbout = {
   system: 'The server as a whole.',
-  action_sensor: 'What executions tell rules.',
+  action_sensor: 'Triggers for completed executions.',
   auth: 'Authentication and its listener.',
   api: 'The API listener.',
   stream: 'The listener of the event streams.',
   actionrunner: 'Running actions.',
-  content: 'Where packs are.',
-  packs: 'What packs may do.',
-  ssh_runner: 'Running actions on other hosts.',
+  content: 'Pack directories.',
+  packs: 'Pack features.',
+  ssh_runner: 'Running actions on remote hosts.',
   http_runner: 'Actions that send HTTP requests.',
-  garbagecollector: 'What ends or goes by itself.',
-  scheduler: 'Starting waiting executions.',
+  garbagecollector: 'Garbage collection: retention of records.',
+  scheduler: 'Scheduling of queued executions.',
   timersengine: 'Timers.',
-  notifier: 'Triggers, and telling that executions have ended.',
+  notifier: 'Triggers and notifications of completed executions.',
   rulesengine: 'Rules.',
-  system_user: 'The account that stands for the system itself.',
-  rbac: 'Who may do what.',
-  webui: 'Links for people.',
+  system_user: 'The user of the system itself.',
+  rbac: 'Role based access control.',
+  webui: 'Links to the web client.',
   database: 'Storage.',
-  backup: 'Copies of the database.',
+  backup: 'Backups of the database.',
   keyvalue: 'Secrets at rest.',
   log: 'Logging, to standard error and to files.',
-  metrics: 'What is told to monitoring.',
-  tracing: 'Spans for OpenTelemetry.',
+  metrics: 'Metrics for monitoring.',
+  tracing: 'Tracing with OpenTelemetry.',
 } as const satisfies Record<keyof Options, string>
 
 export interface OptionEntry {
@@ -1097,14 +1103,14 @@ export const optionEntries: readonly OptionEntry[] = Object.entries(options).fla
 /** Flag of an option: `--api-port`. */
 export const flagName = (entry: OptionEntry): string => `--${entry.section}-${entry.name}`.replaceAll('_', '-')
 
-/** One or two words more about the values: `whole number, 1 to 100, seconds`. */
+/** Type, range and unit of the values: `whole number, 1 to 100, seconds`. */
 export function describeValues(option: Option<unknown>): string {
   return [option.kind, option.range, option.unit].filter((part) => part !== undefined).join(', ')
 }
 
 /**
- * Options of existing configuration files that this release has no use for (contract 10, 10.2), by section; `*` is
- * every option of the section. They are named once, calmly, instead of being called unknown.
+ * Options of existing configuration files that this release ignores (contract 10, 10.2), by section; `*` is
+ * every option of the section. The server lists them in one note instead of reporting them as unknown.
  */
 export const unusedOptions: Readonly<Record<string, '*' | readonly string[]>> = {
   actionrunner: [
@@ -1164,14 +1170,14 @@ export const unusedOptions: Readonly<Record<string, '*' | readonly string[]>> = 
   workflow_engine: '*',
 }
 
-/** Old names that older files use → the present one, which decides where both are given. */
+/** Old option name → current name. The current name wins when both are set. */
 export const renamedOptions: Readonly<Record<string, string>> = {
   'timer.enable': 'timersengine.enable',
   'timer.local_timezone': 'timersengine.local_timezone',
 }
 
 /**
- * Unused options that must not be passed over when they ask for protection this release does not give: any value but
+ * Ignored options that promise a protection which this release does not have: any value other than
  * `accepted` stops the start.
  */
 export const refusedUnlessOff: Readonly<Record<string, { accepted: (text: string) => boolean; why: string }>> = {

@@ -7,7 +7,7 @@ const DAY_MS = 86_400_000
 
 export const certificates: Check = {
   name: 'certificates',
-  async look({ loaded: { config }, now }) {
+  async run({ loaded: { config }, now }) {
     const secure = listenerNames.filter((name) => config[name].use_ssl)
     if (secure.length === 0) return [skipped('No listener uses TLS.')]
     const results = await Promise.all(
@@ -16,19 +16,19 @@ export const certificates: Check = {
         const reading = await readTlsIdentity(name, config[name], today)
         if ('problems' in reading) {
           return reading.problems.map((text) =>
-            problem(`${text}.`, 'Correct the file or the option, then "svc reload".'),
+            problem(`${text}.`, 'Correct the file or the option, then run "svc reload".'),
           )
         }
         const { validTo, warnings } = reading.identity
         if (warnings.length > 0) {
-          const remedy = 'Replace the files or correct their permissions, then "svc reload".'
+          const remedy = 'Replace the files or correct their permissions, then run "svc reload".'
           return warnings.map((text) => (validTo <= today ? problem : warning)(`${text}.`, remedy))
         }
         const left = Math.floor((validTo.getTime() - today.getTime()) / DAY_MS)
-        const until = `The certificate of the ${name} listener ends on ${validTo.toISOString()}`
+        const until = `The certificate of the ${name} listener expires on ${validTo.toISOString()}`
         if (left >= SOON_DAYS) return [ok(`${until}.`)]
         return [
-          warning(`${until}, in ${left} days.`, 'Have it renewed, put the new one into its place, then "svc reload".'),
+          warning(`${until}, in ${left} days.`, 'Renew the certificate, replace the file, then run "svc reload".'),
         ]
       }),
     )

@@ -1,4 +1,4 @@
-/** What a check of `svc doctor` works with, and what it finds. */
+/** The input and the results of the checks of `svc doctor`. */
 import type { ExecFileOptions } from 'node:child_process'
 import type { Account } from '../lib/process/index.ts'
 import type { LoadedConfig } from '../config/index.ts'
@@ -8,9 +8,9 @@ export type State = 'ok' | 'warning' | 'problem' | 'skipped'
 
 export interface Result {
   state: State
-  /** A sentence. Of what was skipped: why. */
+  /** A sentence. For a skipped check: the reason. */
   message: string
-  /** What to do about it; of warnings and problems. */
+  /** How to fix it; for warnings and problems. */
   remedy?: string
 }
 
@@ -18,28 +18,28 @@ export interface Finding extends Result {
   check: string
 }
 
-/** The machine, and the server on it. */
-export interface Patient {
+/** What the checks runChecks: the machine and the server on it. */
+export interface CheckContext {
   loaded: LoadedConfig
   /** Undefined: no server runs with this base path. */
   running: RunFile | undefined
-  /** Of the server when it runs and may be looked at, else of this process. */
+  /** The environment of the running server if it is readable, else that of this process. */
   env: NodeJS.ProcessEnv
-  /** That of the server, which chooses what programs these are, so root does not run them itself. Undefined: as who looks. */
+  /** The account of the server, so that root does not run programs that the server chooses. Undefined: the current account. */
   account: Account | undefined
-  /** Asks the server that runs to run `core.local`. @returns how long it took; or why it did not succeed */
+  /** Runs `core.local` on the running server. @returns the duration, or why it failed */
   readonly probe: () => Promise<{ milliseconds: number } | { failure: string }>
   readonly now: () => Date
 }
 
-/** How programs are run to be asked. */
-export function programOptions({ env, account }: Patient, timeout: number): ExecFileOptions {
+/** Options to run a program for a check. */
+export function programOptions({ env, account }: CheckContext, timeout: number): ExecFileOptions {
   return { env, timeout, cwd: '/', ...account }
 }
 
 export interface Check {
   name: string
-  readonly look: (patient: Patient) => Promise<Result[]> | Result[]
+  readonly run: (context: CheckContext) => Promise<Result[]> | Result[]
 }
 
 export const ok = (message: string): Result => ({ state: 'ok', message })

@@ -5,13 +5,13 @@ import { ok, problem, skipped, warning, type Check } from './check.ts'
 
 export const database: Check = {
   name: 'database',
-  async look({ loaded: { config }, running }) {
+  async run({ loaded: { config }, running }) {
     const { path } = config.database
-    if (!existsSync(path)) return [skipped(`${path} is made at the first start.`)]
+    if (!existsSync(path)) return [skipped(`${path} does not exist yet; the server creates it at the first start.`)]
     if (running !== undefined) {
       return [
         skipped(
-          'The server runs, and reading the whole file would slow it down; "svc backup" checks the copy that it makes.',
+          'Skipped while the server runs, because reading the whole file slows it down; "svc backup" verifies its copy.',
         ),
       ]
     }
@@ -22,23 +22,23 @@ export const database: Check = {
       return [
         problem(
           `${path} is damaged: ${first}${more}.`,
-          'Keep a copy of the file and restore a backup: svc restore. docs/backup.md tells how.',
+          'Keep a copy of the file and restore a backup with "svc restore" (docs/backup.md).',
         ),
       ]
     }
     if (migrations === undefined) {
-      return [problem(`${path} is no database of svc.`, 'Set database.path to the database, or move the file away.')]
+      return [problem(`${path} is not an svc database.`, 'Set database.path to the database, or move the file away.')]
     }
     try {
       const missing = missingMigrations(migrations)
-      if (missing.length === 0) return [ok(`${path} is undamaged, and of this release.`)]
+      if (missing.length === 0) return [ok(`${path} is valid and of this release.`)]
       if (config.backup.before_migration) {
-        return [ok(`${path} is undamaged, and of an older release: the next start makes a backup and changes it.`)]
+        return [ok(`${path} is valid and of an older release: the next start creates a backup and migrates it.`)]
       }
       return [
         warning(
-          `${path} is undamaged, and of an older release: the next start changes it, and there is no way back.`,
-          'Set backup.before_migration = True, or copy the file before the server is started.',
+          `${path} is valid and of an older release: the next start migrates it without a backup.`,
+          'Set backup.before_migration = True, or copy the file before the start.',
         ),
       ]
     } catch (error) {

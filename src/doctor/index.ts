@@ -1,6 +1,6 @@
-/** Everything that `svc doctor` looks at, in the order it is told. */
+/** The checks of `svc doctor`, in display order. */
 import { certificates } from './certificates.ts'
-import { skipped, type Check, type Finding, type Patient } from './check.ts'
+import { skipped, type Check, type Finding, type CheckContext } from './check.ts'
 import { clock } from './clock.ts'
 import { database } from './database.ts'
 import { disk } from './disk.ts'
@@ -10,7 +10,7 @@ import { permissions } from './permissions.ts'
 import { configuration, settings } from './settings.ts'
 import { execution, server } from './server.ts'
 
-export type { Finding, Patient, State } from './check.ts'
+export type { Finding, CheckContext, State } from './check.ts'
 
 export const checks: readonly Check[] = [
   configuration,
@@ -30,15 +30,15 @@ export const checks: readonly Check[] = [
 ]
 
 /** @param names of checks; empty: all of them */
-export async function examine(patient: Patient, names: readonly string[] = []): Promise<Finding[]> {
+export async function runChecks(context: CheckContext, names: readonly string[] = []): Promise<Finding[]> {
   const findings: Finding[] = []
-  for (const { name, look } of checks) {
+  for (const { name, run } of checks) {
     if (names.length > 0 && !names.includes(name)) continue
     try {
-      findings.push(...(await look(patient)).map((result) => ({ check: name, ...result })))
+      findings.push(...(await run(context)).map((result) => ({ check: name, ...result })))
     } catch (error) {
       const why = error instanceof Error ? error.message : String(error)
-      findings.push({ check: name, ...skipped(`This account cannot look: ${why}`) })
+      findings.push({ check: name, ...skipped(`This account cannot run the check: ${why}`) })
     }
   }
   return findings

@@ -1,15 +1,15 @@
-/** The ports: whether the server answers on them, or could take them. */
+/** The ports: whether the server answers on them, or whether they are free. */
 import { readdirSync, readFileSync, readlinkSync } from 'node:fs'
 import { createServer } from 'node:net'
 import { basename } from 'node:path'
 import { codeOf } from '../lib/process/index.ts'
 import { listenerNames, ok, problem, type Check, type Result } from './check.ts'
 
-const ANSWER_MS = 5000
+const TIMEOUT_MS = 5000
 
 export const listeners: Check = {
   name: 'listeners',
-  async look({ loaded: { config }, running }) {
+  async run({ loaded: { config }, running }) {
     const results = await Promise.all(
       listenerNames.map((name) =>
         running === undefined
@@ -21,24 +21,24 @@ export const listeners: Check = {
   },
 }
 
-/** Whoever it is that answers: certificates have a check of their own. */
+/** Accepts any certificate: another check covers certificates. */
 async function askListener(name: string, url: string): Promise<Result> {
   const { request } = url.startsWith('https:')
     ? process.getBuiltinModule('node:https')
     : process.getBuiltinModule('node:http')
   const status = await new Promise<number | string>((resolve) => {
-    const asked = request(`${url}/healthz`, { rejectUnauthorized: false, timeout: ANSWER_MS }, (response) => {
+    const asked = request(`${url}/healthz`, { rejectUnauthorized: false, timeout: TIMEOUT_MS }, (response) => {
       response.resume()
       resolve(response.statusCode ?? 0)
     })
-    asked.once('timeout', () => asked.destroy(new Error(`no answer within ${ANSWER_MS / 1000} seconds`)))
+    asked.once('timeout', () => asked.destroy(new Error(`no answer within ${TIMEOUT_MS / 1000} seconds`)))
     asked.once('error', (error) => resolve(error.message))
     asked.end()
   })
   if (status === 200) return ok(`The ${name} listener answers at ${url}.`)
   return problem(
     `The ${name} listener does not answer at ${url}: ${typeof status === 'number' ? `HTTP status ${status}` : status}.`,
-    'Look whether a firewall of this machine is in between, and into the log of the server; "svc restart" starts it anew.',
+    'Check the firewall of this machine and the log of the server, or restart it with "svc restart".',
   )
 }
 
@@ -49,26 +49,26 @@ async function tryPort(name: string, host: string, port: number): Promise<Result
     server.listen({ host, port, exclusive: true }, () => server.close(() => resolve(undefined)))
   })
   if (error === undefined) {
-    return ok(port === 0 ? `The ${name} listener takes any free port of ${host}.` : `${name}.port: ${port} is free.`)
+    return ok(port === 0 ? `The ${name} listener will use any free port of ${host}.` : `${name}.port: ${port} is free.`)
   }
   switch (codeOf(error)) {
     case 'EADDRINUSE':
       return problem(
-        `${name}.port: ${port} is taken${describe(holderOf(port))}.`,
-        `Stop that program, or choose another ${name}.port.`,
+        `${name}.port: ${port} is in use${describe(holderOf(port))}.`,
+        `Stop that program, or set another ${name}.port.`,
       )
     case 'EACCES':
       return problem(
-        `${name}.port: this account may not listen on ${port}.`,
-        `Choose a port from 1024 on, or let systemd give the capability: AmbientCapabilities=CAP_NET_BIND_SERVICE.`,
+        `${name}.port: no permission to listen on ${port}.`,
+        `Set a port of 1024 or above, or grant the capability in the systemd unit: AmbientCapabilities=CAP_NET_BIND_SERVICE.`,
       )
     case 'EADDRNOTAVAIL':
       return problem(
-        `${name}.host: ${host} is no address of this machine.`,
+        `${name}.host: ${host} is not an address of this machine.`,
         `Set ${name}.host to an address that "ip addr" shows, or to 0.0.0.0.`,
       )
     default:
-      return problem(`${name}.host: ${host} cannot be listened on: ${error.message}.`, `Correct ${name}.host.`)
+      return problem(`${name}.host: cannot listen on ${host}: ${error.message}.`, `Correct ${name}.host.`)
   }
 }
 
@@ -83,7 +83,7 @@ function describe(holder: Holder | undefined): string {
 
 const LISTENING = '0A'
 
-/** Who listens on a port, as far as this account may know. */
+/** The process that listens on a port, if this account can see it. */
 function holderOf(port: number): Holder | undefined {
   const suffix = `:${port.toString(16).toUpperCase().padStart(4, '0')}`
   const sockets = new Set(
@@ -99,7 +99,7 @@ function holderOf(port: number): Holder | undefined {
   return pid === undefined ? undefined : { pid: Number(pid), name: nameOf(pid) }
 }
 
-/** As it was started: Node calls its process MainThread. */
+/** The name from the command line: Node calls its process MainThread. */
 function nameOf(pid: string): string {
   const [program = ''] = readText(`/proc/${pid}/cmdline`).split('\0')
   return basename(program) || readText(`/proc/${pid}/comm`).trim()

@@ -1,9 +1,9 @@
-/** Who can read and write what the server keeps. */
+/** Access permissions of the files of the server. */
 import { existsSync, readdirSync, statSync, type Stats } from 'node:fs'
 import { join } from 'node:path'
 import { optionEntries } from '../config/index.ts'
 import { quote } from '../lib/process/index.ts'
-import { ok, problem, skipped, warning, type Check, type Patient, type Result } from './check.ts'
+import { ok, problem, skipped, warning, type Check, type CheckContext, type Result } from './check.ts'
 import { shown } from '../lib/text/index.ts'
 
 const OTHERS = 0o007
@@ -11,60 +11,61 @@ const OTHERS_WRITE = 0o002
 
 export const permissions: Check = {
   name: 'permissions',
-  look(patient) {
-    const { config } = patient.loaded
+  run(context) {
+    const { config } = context.loaded
     const { base_path: basePath } = config.system
     const base = statSync(basePath, { throwIfNoEntry: false })
-    const ofFiles = configurationFiles(patient)
-    if (base === undefined) return ofFiles.length > 0 ? ofFiles : [skipped(`${basePath} is made at the first start.`)]
-    // The server, or what it will run as: the owner of its folder.
-    const owner = patient.running === undefined ? base.uid : statSync(`/proc/${patient.running.pid}`).uid
+    const ofFiles = checkConfigurationFiles(context)
+    if (base === undefined)
+      return ofFiles.length > 0
+        ? ofFiles
+        : [skipped(`${basePath} does not exist yet; the server creates it at the first start.`)]
+    // The account of the running server, or the owner of its directory.
+    const owner = context.running === undefined ? base.uid : statSync(`/proc/${context.running.pid}`).uid
     const found = [
-      ...closedFolder(basePath, base, owner),
-      ...secretsOf(patient).flatMap((path) => secretFile(path, owner)),
+      ...checkFolder(basePath, base, owner),
+      ...secretsOf(context).flatMap((path) => checkSecretFile(path, owner)),
       ...ofFiles,
     ]
-    return found.length === 0
-      ? [ok(`What is in ${basePath} belongs to the account of the server, and no other account can read it.`)]
-      : found
+    return found.length === 0 ? [ok(`Only the account of the server can access ${basePath}.`)] : found
   },
 }
 
-function closedFolder(path: string, stats: Stats, owner: number): Result[] {
+function checkFolder(path: string, stats: Stats, owner: number): Result[] {
   return [
-    ...foreign(path, stats, owner),
+    ...checkOwner(path, stats, owner),
     ...((stats.mode & OTHERS) === 0
       ? []
       : [
           (stats.mode & OTHERS_WRITE) === 0
-            ? warning(`Other accounts can look into ${path}.`, `chmod o-rwx ${quote(path)}`)
-            : problem(`Other accounts can write into ${path}.`, `chmod o-rwx ${quote(path)}`),
+            ? warning(`Other accounts can list or read ${path}.`, `chmod o-rwx ${quote(path)}`)
+            : problem(`Other accounts can write to ${path}.`, `chmod o-rwx ${quote(path)}`),
         ]),
   ]
 }
 
-function secretFile(path: string, owner: number): Result[] {
+function checkSecretFile(path: string, owner: number): Result[] {
   const stats = statSync(path)
   return [
-    ...foreign(path, stats, owner),
+    ...checkOwner(path, stats, owner),
     ...((stats.mode & OTHERS) === 0
       ? []
       : [problem(`Other accounts can read ${path} or write to it.`, `chmod o-rwx ${quote(path)}`)]),
   ]
 }
 
-function foreign(path: string, stats: Stats, owner: number): Result[] {
+function checkOwner(path: string, stats: Stats, owner: number): Result[] {
   if (stats.uid === owner) return []
   return [
     problem(
-      `${path} belongs to the account ${stats.uid}, and the server is run by the account ${owner}.`,
+      `${path} belongs to the account ${stats.uid}, but the server runs as the account ${owner}.`,
       `chown ${owner} ${quote(path)}`,
     ),
   ]
 }
 
 /** Those that exist. */
-function secretsOf({ loaded: { config } }: Patient): string[] {
+function secretsOf({ loaded: { config } }: CheckContext): string[] {
   const { base_path: basePath } = config.system
   const keys = join(basePath, 'keys')
   const passwords = config.auth.backend_kwargs['file_path']
@@ -80,8 +81,8 @@ function secretsOf({ loaded: { config } }: Patient): string[] {
   return [...new Set(paths)].filter((path) => path !== '' && existsSync(path))
 }
 
-/** Whoever can write one decides what the server does; and one with secrets is to be read by nobody else. */
-function configurationFiles({ loaded: { files, sources } }: Patient): Result[] {
+/** Only the owner may write a configuration file, or read one with secrets. */
+function checkConfigurationFiles({ loaded: { files, sources } }: CheckContext): Result[] {
   return files.flatMap((file) => {
     const { mode } = statSync(file)
     if ((mode & OTHERS_WRITE) !== 0) {
@@ -93,8 +94,8 @@ function configurationFiles({ loaded: { files, sources } }: Patient): Result[] {
     if (secret === undefined || (mode & OTHERS) === 0) return []
     return [
       problem(
-        `Other accounts can read ${file}, which has ${secret.key}.`,
-        `chmod o-rwx ${quote(file)}; its group should be that of the server.`,
+        `Other accounts can read ${file}, which contains ${secret.key}.`,
+        `chmod o-rwx ${quote(file)}; give the file the group of the server.`,
       ),
     ]
   })

@@ -1,4 +1,4 @@
-/** The configuration, and what in it is not safe. */
+/** The configuration and its unsafe settings. */
 import { createHash } from 'node:crypto'
 import { existsSync } from 'node:fs'
 import { join } from 'node:path'
@@ -9,16 +9,16 @@ import { listenerNames, ok, problem, warning, type Check, type Result } from './
 
 export const configuration: Check = {
   name: 'configuration',
-  look({ loaded: { files, warnings, risks } }) {
+  run({ loaded: { files, warnings, risks } }) {
     const unknown = warnings.filter((text) => !risks.includes(text))
     if (unknown.length > 0) {
-      return unknown.map((text) => warning(text, 'Correct the name or remove the line; what it says is not used.'))
+      return unknown.map((text) => warning(text, 'Correct the name or remove the line; the server ignores it.'))
     }
     return [
       ok(
         files.length === 0
-          ? 'No file is used; all options have their defaults.'
-          : `${files.join(', ')}: every option is known.`,
+          ? 'No configuration file; all options have their defaults.'
+          : `${files.join(', ')}: all options are known.`,
       ),
     ]
   },
@@ -26,28 +26,28 @@ export const configuration: Check = {
 
 export const settings: Check = {
   name: 'settings',
-  async look({ loaded: { config, risks } }) {
+  async run({ loaded: { config, risks } }) {
     const found = [
       ...risks.map((text) => warning(`${text}.`, remedyOf(text))),
       ...plainListeners(config),
-      ...openSettings(config),
-      ...(await knownPasswords(config)),
+      ...unsafeSettings(config),
+      ...(await checkPasswords(config)),
     ]
-    return found.length === 0 ? [ok('No setting is unsafe.')] : found
+    return found.length === 0 ? [ok('No unsafe settings.')] : found
   },
 }
 
 const remedies: Readonly<Record<string, string>> = {
-  'auth.enable': 'Set auth.enable = True and give users passwords with "svc user add".',
-  'system.allow_open_network': 'Set auth.enable = True, or hosts of listeners to 127.0.0.1.',
-  'auth.mode': 'Name in auth.trusted_proxies only the web server in front, and let only its account log in there.',
+  'auth.enable': 'Set auth.enable = True and add users with "svc user add".',
+  'system.allow_open_network': 'Set auth.enable = True, or set the hosts of the listeners to 127.0.0.1.',
+  'auth.mode': 'Set auth.trusted_proxies to the web server in front only, and restrict logins on that machine.',
   'system.debug': 'Set system.debug = False.',
 }
 
 function remedyOf(risk: string): string {
   const [key = ''] = risk.split(':', 1)
   if (key.endsWith('.use_ssl')) return `Set ${key} = True, or remove cert and key.`
-  return remedies[key] ?? `Change ${key}; svc.conf.example tells about it.`
+  return remedies[key] ?? `Change ${key}; see svc.conf.example.`
 }
 
 function plainListeners(config: Config): Result[] {
@@ -55,67 +55,67 @@ function plainListeners(config: Config): Result[] {
     .filter((name) => !isLoopback(config[name].host) && !config[name].use_ssl)
     .map((name) =>
       warning(
-        `${name}.host: ${config[name].host} can be reached from other machines, and nothing is encrypted: passwords and tokens can be read on the way.`,
-        `Set ${name}.use_ssl = True with cert and key, or ${name}.host = 127.0.0.1 behind a web server that speaks TLS.`,
+        `${name}.host: ${config[name].host} accepts unencrypted connections from other machines: the network can read passwords and tokens.`,
+        `Set ${name}.use_ssl = True with cert and key, or ${name}.host = 127.0.0.1 behind a web server with TLS.`,
       ),
     )
 }
 
 const isEverywhere = (network: string): boolean => /\/0+$/.test(network)
 
-function openSettings({ api, auth, log, ssh_runner: ssh, http_runner: http }: Config): Result[] {
+function unsafeSettings({ api, auth, log, ssh_runner: ssh, http_runner: http }: Config): Result[] {
   const rows: [isUnsafe: boolean, message: string, remedy: string][] = [
     [
       !api.mask_secrets,
-      'api.mask_secrets: it is off, so whoever may read an execution reads its secrets.',
+      'api.mask_secrets: is off, so everyone with permission to view an execution sees its secrets.',
       'Set api.mask_secrets = True.',
     ],
-    [!log.mask_secrets, 'log.mask_secrets: it is off, so secrets are in the log.', 'Set log.mask_secrets = True.'],
+    [!log.mask_secrets, 'log.mask_secrets: is off, so the log contains secrets.', 'Set log.mask_secrets = True.'],
     [
       api.allow_origin.includes('*'),
-      'api.allow_origin: every web page may call the API with what a browser knows.',
-      'Name the origins of your own pages.',
+      'api.allow_origin: any web page can call the API from the browser of a user.',
+      'Set the origins of your own pages.',
     ],
     [
       auth.trusted_proxies.some(isEverywhere),
-      'auth.trusted_proxies: every client is believed about its own address.',
-      'Name the web server in front, and nobody else.',
+      'auth.trusted_proxies: any client can forge its address.',
+      'Set only the address of the web server in front.',
     ],
     [
       ssh.host_key_checking === 'off',
-      'ssh_runner.host_key_checking: it is off, so nobody notices who sits between this machine and others.',
+      'ssh_runner.host_key_checking: is off, so connections are open to interception.',
       'Set ssh_runner.host_key_checking = accept-new or strict.',
     ],
     [
       http.allowed_private_networks.some(isEverywhere),
-      'http_runner.allowed_private_networks: actions may reach every private address, those of this machine included.',
-      'Name only the networks that actions need.',
+      'http_runner.allowed_private_networks: actions can reach every private address, including this machine.',
+      'Set only the networks that actions need.',
     ],
   ]
   return rows.flatMap(([isUnsafe, message, remedy]) => (isUnsafe ? [warning(message, remedy)] : []))
 }
 
-/** Checking passwords takes time by intention. */
+/** Password hashes are slow to check by design. */
 const MAX_USERS = 20
-/** Those that documents and examples have spread, and what is tried first. */
-const knownWords = ['Ch@ngeMe', 'password', 'admin', 'changeme']
+/** Passwords of documents and examples, and those that attackers try first. */
+const commonPasswords = ['Ch@ngeMe', 'password', 'admin', 'changeme']
 
-async function knownPasswords({ auth, system }: Config): Promise<Result[]> {
+async function checkPasswords({ auth, system }: Config): Promise<Result[]> {
   if (!auth.enable || auth.mode !== 'standalone' || auth.backend !== 'flat_file') return []
   const initial = join(system.base_path, 'initial-admin-password')
   const given = auth.backend_kwargs['file_path']
   const path = typeof given === 'string' ? given : join(system.base_path, 'htpasswd')
   const remedy = (user: string): string => `Change it: svc user passwd ${user}`
-  const known = existsSync(path) ? await usersWithKnownPassword(path) : []
+  const known = existsSync(path) ? await usersWithCommonPassword(path) : []
   return [
     ...(existsSync(initial)
-      ? [warning(`The user "admin" still has its first password, which is in ${initial}.`, remedy('admin'))]
+      ? [warning(`The user "admin" still has its initial password, which is in ${initial}.`, remedy('admin'))]
       : []),
-    ...known.map((user) => problem(`The password of the user "${user}" can be guessed at once.`, remedy(user))),
+    ...known.map((user) => problem(`The password of the user "${user}" is easy to guess.`, remedy(user))),
   ]
 }
 
-async function usersWithKnownPassword(path: string): Promise<string[]> {
+async function usersWithCommonPassword(path: string): Promise<string[]> {
   const file = await openPasswordFile(path)
   let text: string
   try {
@@ -125,16 +125,16 @@ async function usersWithKnownPassword(path: string): Promise<string[]> {
   }
   const lines = text.split('\n').flatMap((line) => parsePasswordLine(line) ?? [])
   const found: string[] = []
-  for (const line of lines.slice(0, MAX_USERS)) if (await isKnown(line)) found.push(line.user)
+  for (const line of lines.slice(0, MAX_USERS)) if (await hasCommonPassword(line)) found.push(line.user)
   return found
 }
 
-async function isKnown({ user, hash }: PasswordLine): Promise<boolean> {
-  for (const password of new Set([user, ...knownWords])) if (await matches(hash, password)) return true
+async function hasCommonPassword({ user, hash }: PasswordLine): Promise<boolean> {
+  for (const password of new Set([user, ...commonPasswords])) if (await matches(hash, password)) return true
   return false
 }
 
-/** Of the forms that are common; others are not tried. */
+/** Supports the common hash formats only. */
 async function matches(hash: string, password: string): Promise<boolean> {
   try {
     if (hash.startsWith('$argon2')) return await (await import('argon2')).default.verify(hash, password)

@@ -194,7 +194,7 @@ describe('01.3 a trusted peer', () => {
   it('01.3 no backend was made, and no password file', async () => {
     expect(existsSync(join(folder.path, 'htpasswd'))).toBe(false)
     expect(readdirSync(folder.path)).not.toContain('initial-admin-password')
-    await waitForLog(server, /WARNING auth\.mode: .*127\.0\.0\.1.*can log in as anybody/)
+    await waitForLog(server, /WARNING auth\.mode: .*127\.0\.0\.1.*can log in as any user/)
   })
 })
 
@@ -283,7 +283,7 @@ describe('01.3 settings', () => {
   })
 
   it.each([
-    [{ 'auth.trusted_proxies': '' }, 'auth.trusted_proxies: it is empty'],
+    [{ 'auth.trusted_proxies': '' }, 'auth.trusted_proxies: must not be empty'],
     [{ 'auth.trusted_proxies': '0.0.0.0/0' }, 'auth.trusted_proxies: with auth.mode = proxy'],
     [
       { 'rbac.enable': 'True', 'rbac.backend': 'default', 'rbac.sync_remote_groups': 'True' },

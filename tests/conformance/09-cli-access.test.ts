@@ -123,7 +123,7 @@ describe('09.3 auth', () => {
     })
     const none = await svc(['auth', 'admin'])
     expect([none.code, none.stderr]).toEqual([1, ''])
-    expect(none.stdout).toMatch(/^ERROR: Password: standard input is no terminal/)
+    expect(none.stdout).toMatch(/^ERROR: Password: standard input is not a terminal/)
     const long = await svc(['auth', 'admin', '-p', password, '-l', '999999999'])
     expect([long.code, long.stdout]).toEqual([
       1,
@@ -131,7 +131,7 @@ describe('09.3 auth', () => {
     ])
     for (const ttl of ['0', '-1', 'x', '1.5'])
       expect((await svc(['auth', 'admin', '-l', ttl, '-p', password])).code).toBe(2)
-    expect((await svc(['auth', 'a:b', '-p', password])).stdout).toMatch(/^ERROR: A user name that holds a colon/)
+    expect((await svc(['auth', 'a:b', '-p', password])).stdout).toMatch(/^ERROR: A user name must not contain a colon/)
   })
 
   it('09.7 auth and login do not log in by themselves first', async () => {
@@ -182,8 +182,8 @@ describe('09.3 login', () => {
     mkdirSync(tokenFile, { recursive: true, mode: 0o700 })
     const { code, stdout, stderr } = await svc(['login', 'admin', '-p', password])
     expect([code, stdout]).toEqual([0, 'Logged in as admin\n'])
-    expect(stderr).toMatch(/^WARNING: The token cannot be kept for the next command: EISDIR/)
-    expect(stderr).toContain('\nNote: Neither the password nor the token was saved, so no further command')
+    expect(stderr).toMatch(/^WARNING: Cannot store the token for later commands: EISDIR/)
+    expect(stderr).toContain('\nNote: Neither the password nor the token was saved, so later commands')
     expect(readdirSync(join(home, '.svc')).toSorted()).toEqual(['config', 'token-admin'])
   })
 
@@ -193,16 +193,19 @@ describe('09.3 login', () => {
     expect(readFileSync(configFile, 'utf8')).toBe('[credentials]\nusername = bob\n')
     expect(readdirSync(join(home, '.svc'))).toEqual(['config'])
     const homeless = await svc(['login', 'admin', '-p', password], { env: { HOME: '' } })
-    expect([homeless.code, homeless.stdout]).toEqual([1, expect.stringMatching(/^ERROR: There is no home .* set HOME/)])
+    expect([homeless.code, homeless.stdout]).toEqual([
+      1,
+      expect.stringMatching(/^ERROR: Cannot store a login without a home .* Set HOME/),
+    ])
     const printed = await svc(['--print-config'], { env: { HOME: 'relative' } })
     expect([printed.code, printed.stdout]).toEqual([3, expect.stringMatching(/^# No configuration file is read\n/)])
     const nowhere = await svc(['--skip-config', 'login', 'admin', '-p', password])
-    expect([nowhere.code, nowhere.stdout]).toEqual([1, expect.stringContaining('leave out --skip-config')])
+    expect([nowhere.code, nowhere.stdout]).toEqual([1, expect.stringContaining('with --skip-config')])
   })
 
   it('09.7 what goes before the login is named', async () => {
     const { code, stderr } = await svc(['login', 'admin', '-p', password], { env: { SVC_API_KEY: 'some-key' } })
-    expect([code, stderr]).toEqual([0, expect.stringContaining('A token or API key is set')])
+    expect([code, stderr]).toEqual([0, expect.stringContaining('overrides this login')])
   })
 
   it('09.7 without a cache no token is kept', async () => {
@@ -223,7 +226,7 @@ describe('09.3 login that cannot be kept', () => {
     symlinkSync('/proc/nowhere/config', configFile)
     expect(await svc(['login', 'unkept', '-p', 'unkept-1'])).toMatchObject({
       code: 1,
-      stdout: expect.stringMatching(/^ERROR: The configuration file .* cannot be written: /),
+      stdout: expect.stringMatching(/^ERROR: Cannot write the configuration file .*: /),
     })
     expect((await admin('token', 'revoke', '--user', 'unkept')).stdout).toBe('No tokens of "unkept" were revoked.\n')
   })
@@ -246,7 +249,7 @@ describe('09.3 logout', () => {
     expect([await isValid(token), await isValid(other)]).toEqual([false, true])
     expect(readFileSync(configFile, 'utf8')).toBe('[credentials]\n# mine\napi_url = x\n[cli]\ntimezone = Asia/Tokyo\n')
     expect(readdirSync(join(home, '.svc'))).toEqual(['config'])
-    expect(await svc(['logout'])).toMatchObject({ code: 0, stdout: 'Nobody is logged in.\n' })
+    expect(await svc(['logout'])).toMatchObject({ code: 0, stdout: 'Not logged in.\n' })
     expect(JSON.parse((await svc(['logout', '-j'])).stdout)).toEqual({ user: null, revoked: 0 })
   })
 
@@ -269,7 +272,7 @@ describe('09.3 logout', () => {
     mkdirSync(tokenFile)
     expect(await svc(['logout'])).toMatchObject({
       code: 1,
-      stdout: expect.stringMatching(/^ERROR: The kept token cannot be deleted: .*token-admin/),
+      stdout: expect.stringMatching(/^ERROR: Cannot delete the stored token: .*token-admin/),
     })
     expect(readFileSync(configFile, 'utf8')).toBe('[credentials]\n')
   })
@@ -283,7 +286,7 @@ describe('09.3 logout', () => {
     const { code, stdout, stderr } = await svc(['logout'])
     expect([code, stdout]).toEqual([0, 'Logged out admin\n'])
     expect(stderr).toMatch(
-      /^WARNING: The token could not be revoked, and stays valid until \w{3}, .* UTC: Cannot connect to http:\/\/127\.0\.0\.1:1: /,
+      /^WARNING: Could not revoke the token, which stays valid until \w{3}, .* UTC: Cannot connect to http:\/\/127\.0\.0\.1:1: /,
     )
     expect([existsSync(tokenFile), readFileSync(configFile, 'utf8'), await isValid(token)]).toEqual([
       false,
@@ -329,19 +332,19 @@ describe('09.3 logout', () => {
       expect(await logout()).toEqual([
         0,
         'Logged out admin\n',
-        expect.stringMatching(/^WARNING: The kept token was damaged/),
+        expect.stringMatching(/^WARNING: The stored token file was damaged/),
       ])
     }
     await login()
     rmSync(tokenFile)
-    expect(await logout()).toEqual([0, 'Logged out admin\n', expect.stringContaining('No token had been kept')])
+    expect(await logout()).toEqual([0, 'Logged out admin\n', expect.stringContaining('No token was stored')])
   })
 
   it('what is still valid besides is named; without a configuration file there is nothing to log out of', async () => {
     await svc(['login', 'admin', '-p', password])
     const { code, stderr } = await svc(['logout'], { env: { SVC_API_KEY: 'some-key' } })
-    expect([code, stderr]).toEqual([0, expect.stringContaining('A token or API key is given besides')])
-    expect((await svc(['--skip-config', 'logout'])).stdout).toMatch(/^ERROR: A login is kept in the configuration file/)
+    expect([code, stderr]).toEqual([0, expect.stringContaining('Another token or API key is set')])
+    expect((await svc(['--skip-config', 'logout'])).stdout).toMatch(/^ERROR: Cannot store a login with --skip-config/)
   })
 })
 
@@ -444,7 +447,7 @@ describe('09.3 whoami', () => {
     configure('[credentials]\nusername = admin\npassword = wrong-3\n')
     const stored = await svc(['whoami'])
     expect([stored.code, stored.stdout]).toEqual([1, 'Not authenticated\n'])
-    expect(stored.stderr).toBe(`The password of "admin" in ${configFile} is refused; log in again: svc login admin\n`)
+    expect(stored.stderr).toBe(`The password of "admin" in ${configFile} is refused. Log in again: svc login admin\n`)
   })
 })
 
@@ -497,7 +500,7 @@ describe('09.7 automatic login', () => {
     writeFileSync(configFile, '[credentials]\nusername = admin\n')
     writeFileSync(tokenFile, JSON.stringify({ ...cached, auth_url: 'http://127.0.0.1:1' }))
     expect((await svc(['run', 'core.noop'])).stdout).toContain(
-      `The last login was at http://127.0.0.1:1, and is not used at ${server.urls.auth}.`,
+      `The last login is for http://127.0.0.1:1 and not for ${server.urls.auth}.`,
     )
   })
 
@@ -507,7 +510,7 @@ describe('09.7 automatic login', () => {
     const { code, stdout } = await svc(['whoami'])
     expect([code, stdout]).toEqual([
       1,
-      `ERROR: The kept token ${tokenFile} is damaged; delete it and try again: rm ${tokenFile}\n`,
+      `ERROR: The token file ${tokenFile} is damaged. Delete it and try again: rm ${tokenFile}\n`,
     ])
   })
 
@@ -515,7 +518,7 @@ describe('09.7 automatic login', () => {
     configure(stored())
     const { code, stdout, stderr } = await svc(['run', 'core.noop'], { env: { SVC_AUTH_URL: 'http://127.0.0.1:1' } })
     expect(stderr).toMatch(
-      /^WARNING: Not logged in, since the authentication service does not answer: Cannot connect to http:\/\/127\.0\.0\.1:1/,
+      /^WARNING: Not logged in; the authentication service does not answer: Cannot connect to http:\/\/127\.0\.0\.1:1/,
     )
     expect([code, stdout]).toEqual([1, expect.stringMatching(notLoggedIn)])
     expect(stderr.match(/WARNING/g)).toHaveLength(1)
@@ -608,7 +611,7 @@ describe('09.3 apikey', () => {
 
   it('09.3 create prints the record, or the key alone, which then works', async () => {
     const human = await admin('api-key', 'create', '-m', '{"for": "tests"}')
-    expect([human.code, human.stderr]).toEqual([0, expect.stringContaining('shown only now')])
+    expect([human.code, human.stderr]).toEqual([0, expect.stringContaining('Save the key now')])
     expect(human.stdout).toMatch(/\| key +\| \S{43,} +\|/)
     const { code, stdout, stderr } = await admin('apikey', 'create', '-k')
     expect([code, stdout, stderr]).toEqual([0, expect.stringMatching(/^\S{43,}\n$/), ''])
@@ -732,7 +735,7 @@ describe('09.3 apikey', () => {
     const again = await admin('apikey', 'load', file)
     expect([again.code, again.stdout]).toEqual([
       2,
-      expect.stringMatching(/^ERROR: .*key\.json: entry 1 of 1 was not loaded[^]*409/),
+      expect.stringMatching(/^ERROR: .*key\.json: entry 1 of 1 failed; [^]*409/),
     ])
   })
 
@@ -795,7 +798,7 @@ describe('01.6 user', () => {
     expect([wrong.code, wrong.stdout]).toEqual([1, expect.stringMatching(/^ERROR: 40[03] [^]*current_password/)])
     const right = await svc(['user', 'passwd'], { input: 'own-1\nown-2\n' })
     expect([right.code, right.stdout]).toEqual([0, 'The password of "own" is changed.\n'])
-    expect(right.stderr).toContain('The configuration file still has the password before')
+    expect(right.stderr).toContain('The configuration file still holds the old password')
     expect([await canLogIn('own', 'own-1'), await canLogIn('own', 'own-2')]).toEqual([false, true])
     const foreign = await svc(['user', 'passwd', 'admin'], { input: 'x-1\n' })
     expect([foreign.code, foreign.stdout]).toEqual([1, expect.stringMatching(/^ERROR: 40[13] /)])
@@ -846,7 +849,7 @@ describe('01.6 user', () => {
     expect((await inFile(['passwd', 'carl'], 'carl-2\n')).code).toBe(0)
     expect(readFileSync(file, 'utf8')).not.toBe(before)
     const elsewhere = await svc(['user', 'passwd', 'carl', '-p', 'x', '--file', `${file}.not`], { env: offline })
-    expect([elsewhere.code, elsewhere.stdout]).toEqual([2, expect.stringContaining(`no users in ${file}.not`)])
+    expect([elsewhere.code, elsewhere.stdout]).toEqual([2, expect.stringContaining(`No users found in ${file}.not`)])
     expect(await inFile(['delete', 'nobody', 'old'])).toEqual({
       code: 2,
       stdout: `User "nobody" is not found.\n\nUser "old" is deleted from ${file}.\n`,
@@ -1036,7 +1039,7 @@ describe('passwords at a terminal', () => {
       await terminal.typeAt('Password of erik again: ', `${second}\r`)
       return [await terminal.exit, terminal.screen()]
     }
-    expect(await run('typed-1', 'typed-2')).toEqual([1, expect.stringContaining('The two passwords differ')])
+    expect(await run('typed-1', 'typed-2')).toEqual([1, expect.stringContaining('The passwords do not match')])
     expect(existsSync(file)).toBe(false)
     const [code, screen] = await run('typed-1', 'typed-1')
     expect([code, screen.includes('typed-1')]).toEqual([0, false])
@@ -1076,7 +1079,7 @@ describe('09.7 cacert', () => {
       expect([readFileSync(configFile, 'utf8'), existsSync(tokenFile)]).toEqual([kept, false])
       const wellKnown = { ...env, SVC_CACERT: 'True' }
       expect((await svc(['whoami'], { env: wellKnown })).stdout).toMatch(
-        /its certificate is not trusted \(.*\)\. Name its authorities with --cacert <path>\.\n$/,
+        /its certificate is not trusted \(.*\)\. To trust it, name its CA with --cacert <path>\.\n$/,
       )
       // Its authority is known: it is of another host.
       const ofOther = { ...believed, SVC_API_URL: env.SVC_API_URL.replace('127.0.0.1', 'localhost') }
@@ -1088,13 +1091,19 @@ describe('09.7 cacert', () => {
         stderr: '',
       })
       const notPem = await svc(['whoami'], { env: { ...env, SVC_CACERT: join(base.path, 'htpasswd') } })
-      expect([notPem.code, notPem.stdout]).toEqual([1, expect.stringMatching(/^ERROR: There are no certificates in /)])
+      expect([notPem.code, notPem.stdout]).toEqual([
+        1,
+        expect.stringMatching(/^ERROR: The --cacert file .* contains no certificates\./),
+      ])
       const missingFile = await svc(['whoami'], { env: { ...env, SVC_CACERT: '/nowhere.pem' } })
-      expect([missingFile.code, missingFile.stdout]).toEqual([1, expect.stringMatching(/^ERROR: .*\/nowhere\.pem, \w/)])
+      expect([missingFile.code, missingFile.stdout]).toEqual([
+        1,
+        expect.stringMatching(/^ERROR: The --cacert file .*\/nowhere\.pem \w/),
+      ])
       const plain = await svc(['whoami'], { env: { ...env, SVC_API_URL: server.urls.api.replace('http:', 'https:') } })
       expect([plain.code, plain.stdout]).toEqual([
         1,
-        expect.stringMatching(/it does not answer in TLS \(.*\); is it http:/),
+        expect.stringMatching(/it does not answer with TLS \(.*\)\. Check whether the address must be http:/),
       ])
       const silenced = ['--config-file', join(folder.path, 'silent'), 'whoami']
       writeFileSync(join(folder.path, 'silent'), '[general]\nsilence_ssl_warnings = True\n', { mode: ownerOnly })
@@ -1119,7 +1128,7 @@ describe('09.5 who may run an action, but not follow streams', () => {
     expect(ran.stdout).toMatch(
       /^Execution (\w{24}) has started\.\n\n(hello\noops|oops\nhello)\n\nExecution \1 has completed \(status=failed\)\.\n$/,
     )
-    expect(ran.stderr).toContain('may not follow streams')
+    expect(ran.stderr).toContain('No permission to follow streams')
     const id = /\w{24}/.exec(ran.stdout)?.[0] ?? ''
 
     const tail = await svc(['execution', 'tail', '--type', 'stdout', id], as)

@@ -298,7 +298,7 @@ describe('bash', () => {
   it('09 shows what the candidates are when it lists them', async () => {
     const terminal = await startShell('bash')
     await terminal.typeAt('[ready] ', 'svc execution \t\t')
-    await terminal.typeAt('(List executions, the newest last.)', '\u0015exit\r')
+    await terminal.typeAt('(List executions, newest last.)', '\u0015exit\r')
     expect(await terminal.exit).toBe(0)
   })
 })

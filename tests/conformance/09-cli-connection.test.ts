@@ -255,7 +255,7 @@ describe('09.7 network proxies', () => {
       expect([refused.code, refused.stdout, refused.stderr]).toEqual([
         1,
         expect.stringMatching(
-          /^ERROR: Cannot connect to https:\/\/svc\.test:9101: the proxy http:\/\/127\.0\.0\.1:\d+ \(https_proxy\) does not lead there \(HTTP\/1\.1 407 Proxy Authentication Required\)\.\n$/,
+          /^ERROR: Cannot connect to https:\/\/svc\.test:9101: the proxy http:\/\/127\.0\.0\.1:\d+ \(https_proxy\) refuses the connection \(HTTP\/1\.1 407 Proxy Authentication Required\)\.\n$/,
         ),
         '',
       ])
@@ -291,7 +291,7 @@ describe('09.7 network proxies', () => {
       expect([refused.code, refused.stdout]).toEqual([
         1,
         expect.stringMatching(
-          /^ERROR: 407 Client Error: Proxy Auth[^]*the proxy http:\/\/127\.0\.0\.1:\d+, which http_proxy names\.\n$/,
+          /^ERROR: 407 Client Error: Proxy Auth[^]*the proxy http:\/\/127\.0\.0\.1:\d+ \(http_proxy\)\.\n$/,
         ),
       ])
       expect(refused.stdout).not.toContain('hush')
@@ -331,11 +331,11 @@ describe('09.7 network proxies', () => {
     const before = proxy.requests.length
     const { code, stderr } = await spawnCli(['whoami'], env)
     expect(code).toBe(1)
-    expect(stderr).toMatch(/^WARNING: The proxy that http_proxy names is not used, since Node 22\.14\.0 cannot/)
-    expect(stderr.match(/The proxy that/g)).toHaveLength(1)
+    expect(stderr).toMatch(/^WARNING: The proxy in http_proxy is not used: Node\.js 22\.14\.0 has no proxy support/)
+    expect(stderr.match(/The proxy in/g)).toHaveLength(1)
     expect(proxy.requests.length).toBe(before)
     const exempt = await spawnCli(['whoami'], { ...env, no_proxy: 'svc.test' })
-    expect(exempt.stderr).not.toContain('The proxy that')
+    expect(exempt.stderr).not.toContain('The proxy in')
   })
 })
 

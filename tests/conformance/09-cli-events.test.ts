@@ -183,7 +183,7 @@ action:
       action: { ref: 'core.noop' },
     })
     const disabled = await svc('rule', 'create', quiet, '-a', 'ref', 'enabled')
-    expect(disabled.stderr).toBe('Note: The rule is disabled; enable it with: svc rule enable default.quiet\n')
+    expect(disabled.stderr).toBe('Note: The rule is disabled. To enable it: svc rule enable default.quiet\n')
     expect([disabled.code, names(disabled.stdout)]).toEqual([0, ['Property', 'ref', 'enabled']])
     const replaced = await svc('rule', 'update', 'default.quiet', quiet, '-a', 'ref')
     expect([replaced.code, replaced.stderr]).toEqual([0, disabled.stderr])
@@ -197,7 +197,7 @@ action:
     for (const [path, message] of [
       [join(folder.path, 'none.yaml'), /^ERROR: The file .*none\.yaml does not exist\n$/],
       [write('broken.yaml', 'name: x\ntrigger: {type: [\n'), /^ERROR: .*broken\.yaml:\d: /],
-      [write('list.json', '[]'), /^ERROR: .*list\.json: one mapping .*\n$/],
+      [write('list.json', '[]'), /^ERROR: .*list\.json: the file must contain a mapping, not a list\n$/],
       [write('rule.txt', text), /^ERROR: .*must end with \.json, \.yaml or \.yml\n$/],
     ] as const) {
       for (const words of [
@@ -411,7 +411,7 @@ describe('09.3 trigger-instance', () => {
 
     const odd = await svc('trigger-instance', 'explain', three ?? '')
     expect(odd.stdout).toMatch(
-      /\ndefault\.matching does not match, since something cannot be compared:\n(?: {2}.*\n)* {2}value: three\n {2}reason: ./,
+      /\ndefault\.matching does not match: a value cannot be compared:\n(?: {2}.*\n)* {2}value: three\n {2}reason: ./,
     )
   })
 
@@ -432,7 +432,7 @@ describe('09.3 trigger-instance', () => {
     const id = first?.id ?? ''
     const before = (await json<unknown[]>('trigger-instance', 'list', '--trigger', type)).length
     const message = `Trigger instance ${id} successfully re-sent.\n`
-    const note = expect.stringMatching(/^Note: Its new id is [0-9a-f]{24}\n$/) as string
+    const note = expect.stringMatching(/^Note: New trigger instance: [0-9a-f]{24}\n$/) as string
     expect(await svc('trigger-instance', 're-emit', id)).toEqual({ code: 0, stdout: message, stderr: note })
     expect(await json('trigger-instance', 're-emit', id)).toMatchObject({
       message: message.trim(),
@@ -635,7 +635,7 @@ describe('05.12 rule test', () => {
     const { code, stdout } = await svc('rule', 'test', '--rule', wrong, '--trigger-instance', instance({}))
     expect([code, stdout]).toEqual([
       0,
-      expect.stringMatching(/\nYet it would start nothing: .*cmd.*\n\n=== RULE MATCHES ===\n$/),
+      expect.stringMatching(/\nThe rule would not start the action: .*cmd.*\n\n=== RULE MATCHES ===\n$/),
     ])
   })
 
@@ -720,7 +720,7 @@ describe('09.3 webhook send', () => {
     const { code, stdout, stderr } = await svc('webhook', 'send', 'quiet-hook', '{"a": 1}')
     expect(code).toBe(0)
     const [, id = ''] = /^trace_id: [0-9a-f]{24}\ntrigger_instances:\n *- id: ([0-9a-f]{24})\n$/.exec(stdout) ?? []
-    expect(stderr).toBe(`Note: What comes of it: svc trigger-instance explain ${id}\n`)
+    expect(stderr).toBe(`Note: To see the outcome: svc trigger-instance explain ${id}\n`)
     const instance = await json<InstanceAnswer>('trigger-instance', 'get', id)
     expect(instance.payload['body']).toEqual({ a: 1 })
     const outcome = await json<Outcome>('webhook', 'send', '/quiet-hook/')
@@ -752,7 +752,7 @@ describe('09.3 webhook send', () => {
     const nothing = await svc('webhook', 'send', 'waited', '--wait')
     expect([nothing.code, nothing.stderr]).toEqual([
       0,
-      expect.stringMatching(/^Note: It has started nothing\. Why: svc trigger-instance explain /),
+      expect.stringMatching(/^Note: No execution was started\. To see why: svc trigger-instance explain /),
     ])
     await listen('failing', {}, 'exit 3')
     expect((await svc('webhook', 'send', 'failing', '--wait=30')).code).toBe(1)
@@ -760,7 +760,7 @@ describe('09.3 webhook send', () => {
     const late = await svc('webhook', 'send', 'slow', '--wait', '1')
     expect([late.code, late.stderr]).toEqual([
       0,
-      expect.stringMatching(/^Note: It has not finished within 1 second\. What came of it: /),
+      expect.stringMatching(/^Note: Not finished within 1 second\. To see the outcome: /),
     ])
     for (const wait of ['0', '301', 'soon', '1.5']) {
       expect([wait, (await svc('webhook', 'send', 'waited', '--wait', wait)).code]).toEqual([wait, 2])
@@ -832,7 +832,7 @@ describe('09.3 webhook send', () => {
     const broken = await svc('webhook', 'send', 'strict', '{kind: order}')
     expect([broken.code, broken.stdout]).toEqual([1, expect.stringMatching(/^ERROR: 400 /)])
     for (const [args, message] of [
-      [['{}', '--form', 'a=1'], /^ERROR: Give a body or --form, not both\.\n$/],
+      [['{}', '--form', 'a=1'], /^ERROR: Use either a body or --form, not both\.\n$/],
       [['@/nowhere.json'], /^ERROR: The file \/nowhere\.json does not exist\n$/],
     ] as const) {
       const { code, stdout, stderr } = await svc('webhook', 'send', 'strict', ...args)
@@ -896,7 +896,7 @@ describe('11.5 who may not', () => {
 
       const explained = await limited('trigger-instance', 'explain', id)
       expect(explained.stdout).toMatch(
-        /\ndefault\.seen does not match:\n[^]*\nThere are 2 more rules that you may not view\.\n$/,
+        /\ndefault\.seen does not match:\n[^]*\nNot shown: 2 rules that you have no permission to view\.\n$/,
       )
       for (const words of [
         ['rule', 'list'],

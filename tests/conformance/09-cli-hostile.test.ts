@@ -111,7 +111,7 @@ describe('09.1 answers without end', () => {
       headers: { 'X-Total-Count': '1e400' },
       body: [{ id: '1', ref: 'core.x' }],
     }))
-    expect([code, stdout]).toEqual([1, expect.stringContaining('the same records again and again')])
+    expect([code, stdout]).toEqual([1, expect.stringContaining('returns the same page repeatedly')])
     expect(asked.length).toBeLessThan(100)
   })
 
@@ -173,7 +173,7 @@ describe('09.3 an installation that the server does not tell about', () => {
       method === 'POST' ? { body: { execution_id: 'abc' } } : { status: 500, body: { faultstring: 'broken' } },
     )
     expect([code, stdout]).toEqual([1, expect.stringMatching(/^ERROR: 500 /)])
-    expect(stderr).toContain('The execution abc has been created.\n')
+    expect(stderr).toContain('Execution abc was created.\n')
     expect(stderr).toContain('svc execution get abc\n')
   })
 })
@@ -196,7 +196,7 @@ describe('09.3 Ctrl-C while a file is loaded', () => {
       cli.process.kill('SIGINT')
       const { code, stdout, stderr } = await cli.exit
       expect([code, stdout]).toEqual([130, expect.stringContaining('| one ')])
-      expect(stderr).toContain(`${file}: entry 2 of 3 may not have been loaded, and none after it was.\n`)
+      expect(stderr).toContain(`${file}: entry 2 of 3 may not have been loaded; later entries were not loaded.\n`)
     } finally {
       await slow.close()
     }
@@ -232,7 +232,7 @@ describe('09.7 a login at an address that makes no tokens', () => {
         expect([command, code, stdout]).toEqual([
           command,
           1,
-          expect.stringMatching(/^ERROR: .* no token; .*--auth-url/),
+          expect.stringMatching(/^ERROR: .* did not return a token\. .*--auth-url/),
         ])
       }
       expect(existsSync(join(folder.path, '.svc'))).toBe(false)

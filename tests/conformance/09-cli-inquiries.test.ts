@@ -68,7 +68,7 @@ describe('9.3 svc inquiry', () => {
   it('respond -r', async () => {
     const id = await ask()
     const { code, stdout } = await svc(['inquiry', 'respond', id, '-r', '{"continue": true}'])
-    expect([code, stdout]).toEqual([0, `Inquiry "${id}" has its response.\n`])
+    expect([code, stdout]).toEqual([0, `Inquiry "${id}" is answered.\n`])
     expect(await responseOf(id)).toEqual({ continue: true })
     const again = await svc(['inquiry', 'respond', id, '-r', '{"continue": true}'])
     expect([again.code, again.stdout]).toEqual([1, expect.stringContaining('already been responded to')])

@@ -338,7 +338,7 @@ describe('09.3 key load', () => {
   it('09.3 -c: what is no text becomes JSON; without it nothing is sent', async () => {
     const file = write('mixed.yaml', '- name: list\n  value: [1, two]\n- name: text\n  value: three\n')
     const refused = await svc('load', file)
-    expect([refused.code, refused.stdout]).toEqual([2, expect.stringContaining('entry 1: value is no text')])
+    expect([refused.code, refused.stdout]).toEqual([2, expect.stringContaining('entry 1: value is not text')])
     expect(await stored()).toEqual([])
     expect((await svc('load', '-c', file)).code).toBe(0)
     expect(await json('get', 'list')).toMatchObject({ value: '[1,"two"]' })
@@ -351,7 +351,10 @@ describe('09.3 key load', () => {
       { name: 'third', value: 'x' },
     ])
     const { code, stdout } = await svc('load', file)
-    expect([code, stdout]).toEqual([2, expect.stringContaining('entry 2 of 3 was not loaded, and none after it')])
+    expect([code, stdout]).toEqual([
+      2,
+      expect.stringContaining('entry 2 of 3 failed; it and later entries were not loaded'),
+    ])
     expect(stdout).toMatch(cell('first'))
     expect(await stored()).toEqual(['first'])
   })
@@ -363,7 +366,7 @@ describe('09.3 key load', () => {
       { name: 'new', value: 'x' },
     ])
     const { code, stderr } = await svc('load', file)
-    expect([code, stderr]).toEqual([0, 'Note: 1 entry has expired; left out.\n'])
+    expect([code, stderr]).toEqual([0, 'Note: Skipped 1 expired entry.\n'])
     expect(await stored()).toEqual(['new'])
   })
 

@@ -130,12 +130,12 @@ it('prints files byte for byte, and what is no text neither on a terminal nor in
   expect(await read('picture.png')).toEqual(bytes)
   expect(await read('actions/text.txt')).toEqual(text)
   const machine = await svc('pack', 'file', 'pictures', 'picture.png', '-j')
-  expect([machine.code, machine.stdout]).toEqual([1, expect.stringContaining('is no text')])
+  expect([machine.code, machine.stdout]).toEqual([1, expect.stringContaining('is not text')])
   const terminal = await startAtTerminal(
     [process.execPath, executable, 'pack', 'file', 'pictures', 'picture.png'],
     env(),
   )
-  expect([await terminal.exit, terminal.screen()]).toEqual([1, expect.stringContaining('is no text')])
+  expect([await terminal.exit, terminal.screen()]).toEqual([1, expect.stringContaining('is not text')])
 })
 
 it('keeps secrets that it has never seen, and prints none', async () => {
@@ -200,7 +200,7 @@ it('says at a terminal what is being installed; Ctrl-C asks what shall become of
     const install = [process.execPath, executable, 'pack', 'install', source]
     const left = await startAtTerminal(install, env(), 100)
     await left.typeAt(`Installing ${source} (`, '\u0003')
-    await left.typeAt('wait on (w)?', '\r')
+    await left.typeAt('keep waiting (w)?', '\r')
     expect(await left.exit).toBe(130)
     const [, id = ''] = /\s+svc execution cancel ([0-9a-f]{24})\s*$/.exec(left.screen()) ?? []
     expect((await svc('execution', 'cancel', id)).code).toBe(0)
@@ -208,7 +208,7 @@ it('says at a terminal what is being installed; Ctrl-C asks what shall become of
 
     const canceled = await startAtTerminal(install, env(), 100)
     await canceled.typeAt(`Installing ${source} (`, '\u0003')
-    await canceled.typeAt('wait on (w)?', 'c')
+    await canceled.typeAt('keep waiting (w)?', 'c')
     expect(await canceled.exit).toBe(130)
     expect(canceled.screen()).toMatch(/Execution [0-9a-f]{24} has completed \(status=canceled\)\./)
   } finally {
@@ -257,7 +257,7 @@ it('tells whoever may install and not look which execution does it', async () =>
     ]) {
       const { code, stdout } = await as('pack', ...args)
       const [, id] =
-        /^Execution ([0-9a-f]{24}) does it; you may not view executions of that action\.\n$/.exec(stdout) ?? []
+        /^Execution ([0-9a-f]{24}) does the work\. You have no permission to view it\.\n$/.exec(stdout) ?? []
       expect([code, id, stdout]).toEqual([0, expect.any(String), expect.any(String)])
       await waitFor('its end', async () => (await statusOf(id)) === 'succeeded')
     }

@@ -264,7 +264,7 @@ function rest(run: TerminalRun): string {
 }
 
 describe('09.1 Ctrl-C at a terminal', () => {
-  const question = 'or wait on (w)?'
+  const question = 'or keep waiting (w)?'
 
   async function ask(
     name: string,
@@ -275,7 +275,9 @@ describe('09.1 Ctrl-C at a terminal', () => {
     const id = await idOf(cmd)
     await run.typeAt(flags.includes('--tail') ? name : 'is running', '\u0003')
     await waitFor('the question', () => run.screen().includes(question))
-    expect(rest(run)).toContain(`\nExecution ${id} goes on. Leave it running (Enter), cancel it (c), ${question} `)
+    expect(rest(run)).toContain(
+      `\nExecution ${id} is still running. Leave it running (Enter), cancel it (c), ${question} `,
+    )
     return { run, id, end }
   }
 
@@ -283,7 +285,7 @@ describe('09.1 Ctrl-C at a terminal', () => {
     const { run, id, end } = await ask('left')
     await run.typeAt(question, '\r')
     expect(await run.exit).toBe(130)
-    expect(rest(run)).toMatch(/\(w\)\? leave\n\nThe execution goes on\.\n/)
+    expect(rest(run)).toMatch(/\(w\)\? leave\n\nThe execution is still running\.\n/)
     for (const command of ['get', 'tail', 'cancel']) expect(rest(run)).toContain(`\n svc execution ${command} ${id}\n`)
     await end()
     expect((await waitForStatus(server, id)).status).toBe('succeeded')
@@ -293,7 +295,7 @@ describe('09.1 Ctrl-C at a terminal', () => {
     const { run, id, end } = await ask('left-again')
     await run.typeAt(question, '\u0003')
     expect(await run.exit).toBe(130)
-    expect(rest(run)).toContain('The execution goes on.')
+    expect(rest(run)).toContain('The execution is still running.')
     await end()
     expect((await waitForStatus(server, id)).status).toBe('succeeded')
   })
@@ -325,7 +327,7 @@ describe('09.1 Ctrl-C at a terminal', () => {
     const { run, end } = await ask('ended')
     await end()
     expect(await run.exit).toBe(0)
-    expect(rest(run)).toMatch(/\(w\)\? it has ended\.\nid: [^]*^status: \S*succeeded/m)
+    expect(rest(run)).toMatch(/\(w\)\? the execution has ended\.\nid: [^]*^status: \S*succeeded/m)
   })
 
   it('09.1 it asks likewise while it follows the output, which is held meanwhile', async () => {

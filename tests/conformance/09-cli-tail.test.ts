@@ -279,7 +279,7 @@ describe('09.5 tail --nested', () => {
       const root = await run(`echo r 1; ${gate.wait}`, undefined, guarded, headers)
       const there = { HOME: folder.path, SVC_API_URL: `${guarded.urls.api}/v1`, SVC_API_KEY: body.key }
       const cli = startCli(['execution', 'tail', root, '--nested'], there)
-      await waitFor('what it says', () => cli.stderr().includes('may not follow streams'))
+      await waitFor('what it says', () => cli.stderr().includes('No permission to follow streams'))
       const child = await run('echo a 1', root, guarded, headers)
       await waitFor('the end of the child', () => cli.stdout().includes(finished(child)))
       gate.open()
@@ -360,7 +360,7 @@ describe('09.5 streams that misbehave', () => {
         async (url) => {
           const { code, stdout, stderr } = await runCli(['execution', 'tail', id], env({ SVC_API_URL: url }))
           expect([code, stdout]).toEqual([0, `one\n${completed(id)}`])
-          expect(stderr).toMatch(/^WARNING: The stream of execution \S+ has no end; /)
+          expect(stderr).toMatch(/^WARNING: The stream of execution \S+ did not end; /)
         },
       )
     },

@@ -232,7 +232,7 @@ describe('09.1 invocation and exit codes', () => {
       expect({ args, code, stderr }).toEqual({
         args,
         code: 1,
-        stderr: 'ERROR: The output cannot be written: ENOSPC: no space left on device, write\n',
+        stderr: 'ERROR: Cannot write the output: ENOSPC: no space left on device, write\n',
       })
     }
     const file = join(folder.path, 'cut')
@@ -241,7 +241,7 @@ describe('09.1 invocation and exit codes', () => {
       expect({ args, code, stderr, size: statSync(file).size }).toEqual({
         args,
         code: 1,
-        stderr: 'ERROR: The output cannot be written: EFBIG: file too large, write\n',
+        stderr: 'ERROR: Cannot write the output: EFBIG: file too large, write\n',
         size: 512,
       })
     }
@@ -257,7 +257,10 @@ describe('09.1 invocation and exit codes', () => {
     const script = `printf 'cmd=echo caf\\351' | { read -r word; exec "$0" "$@" "$word"; }`
     const words = ['-c', script, process.execPath, executable, 'run', '-k', 'stdout', 'core.local']
     const { status, stdout } = spawnSync('/bin/sh', words, { env: { ...process.env, ...env() }, encoding: 'utf8' })
-    expect([status, stdout]).toEqual([2, 'ERROR: An argument is not UTF-8; the server would get something else.\n'])
+    expect([status, stdout]).toEqual([
+      2,
+      'ERROR: An argument is not valid UTF-8. Use a UTF-8 locale or correct the argument.\n',
+    ])
     expect(await lastId()).toBe(before)
     expect((await svc('run', '-k', 'stdout', 'core.local', 'cmd=echo \ufffd')).stdout).toBe('\ufffd\n')
   })
@@ -323,7 +326,7 @@ $`,
       stdout: 'ERROR: Invalid value for integer parameter "timeout": "soon" is not a whole number.\n',
       stderr: '',
     })
-    const huge = 'ERROR: What is to be sent holds a number that JSON does not have: Infinity\n'
+    const huge = 'ERROR: The request holds a number that JSON does not have: Infinity\n'
     expect(await svc('run', 'core.local', 'env={"A": 1e400}', 'cmd=true')).toEqual({
       code: 1,
       stdout: huge,
@@ -338,7 +341,7 @@ $`,
     const { stdout } = await svc('run', 'core.local', '-k', 'stdout', `@cmd=${script}`)
     expect(stdout).toBe('one\ntwo\n')
     const missing = await svc('run', 'core.local', '@cmd=/nowhere/x')
-    expect(missing).toEqual({ code: 1, stdout: 'ERROR: The file of @cmd, "/nowhere/x", does not exist.\n', stderr: '' })
+    expect(missing).toEqual({ code: 1, stdout: 'ERROR: The file "/nowhere/x" of @cmd does not exist.\n', stderr: '' })
   })
 
   it('09.4 --async and action execute tell where to look', async () => {
@@ -395,10 +398,10 @@ $`,
     expect(await svc('run', 'core.local', '-k', 'return_code', 'true')).toMatchObject({ code: 0, stdout: '0\n' })
     const { code, stdout } = await svc('run', 'core.local', '-k', 'nope', 'true')
     expect(code).toBe(1)
-    expect(stdout).toMatch(/^ERROR: The result of execution \w+ has no "nope"; it has: .*stdout.*\n$/)
+    expect(stdout).toMatch(/^ERROR: The result of execution \w+ has no key "nope"; its keys: .*stdout.*\n$/)
     const failed = await svc('run', '-k', 'packs', 'packs.install', 'packs=no-such-pack')
     expect(failed.code).toBe(1)
-    expect(failed.stdout).toMatch(/has no "packs"; it has: .*\nThe execution is failed: .*"no-such-pack"/)
+    expect(failed.stdout).toMatch(/has no key "packs"; its keys: .*\nThe execution is failed: .*"no-such-pack"/)
   })
 
   it('09.2 --width for the tables of an execution', async () => {
@@ -418,7 +421,7 @@ $`,
     )
     expect([code, stdout.length]).toEqual([0, 10_485_760 + 1])
     expect(apartFromDots(stderr)).toBe(
-      `WARNING: "stdout" is only the beginning of what was written. All of it: svc execution tail ${await lastId()}\n`,
+      `WARNING: "stdout" is truncated. To print the whole output: svc execution tail ${await lastId()}\n`,
     )
   })
 
@@ -511,7 +514,7 @@ describe('09.5 executions', () => {
     expect(await svc('execution', 'list', '--status', 'fialed')).toEqual({
       code: 0,
       stdout: 'No matching items found\n',
-      stderr: expect.stringMatching(/^WARNING: "fialed" is no status of executions\. They are: .*, failed, .*\.\n$/),
+      stderr: expect.stringMatching(/^WARNING: "fialed" is not an execution status\. Statuses: .*, failed, .*\.\n$/),
     })
     expect(await idsOf('-tg', '2999-01-01T00:00:00Z')).toEqual([])
     expect(await idsOf('-tl', '2000-01-01T00:00:00Z')).toEqual([])
@@ -781,9 +784,9 @@ describe('09.7 configuration, and servers that misbehave', () => {
   it('09.1 401 with a credential tells where that was given', async () => {
     fake = await startFake(() => ({ status: 401, body: { faultstring: 'Unauthorized - Invalid token.' } }))
     const credentials: [string[], Record<string, string>, string][] = [
-      [[], { SVC_AUTH_TOKEN: 'old' }, 'The token in SVC_AUTH_TOKEN was sent; "svc auth <user>" makes a new one.'],
-      [['-t', 'old'], {}, 'The token given with --token was sent; "svc auth <user>" makes a new one.'],
-      [['--api-key', 'old'], {}, 'The API key given with --api-key was sent; "svc apikey create" makes a new one.'],
+      [[], { SVC_AUTH_TOKEN: 'old' }, 'svc sent the token in SVC_AUTH_TOKEN. To create a new one: svc auth <user>'],
+      [['-t', 'old'], {}, 'svc sent the token given with --token. To create a new one: svc auth <user>'],
+      [['--api-key', 'old'], {}, 'svc sent the API key given with --api-key. To create a new one: svc apikey create'],
     ]
     for (const [flags, more, advice] of credentials) {
       const { code, stdout } = await ask(fake.url, ['action', 'list', ...flags], more)
@@ -815,14 +818,18 @@ describe('09.7 configuration, and servers that misbehave', () => {
       { status: 502, text: '<h1>Bad\u001b[2J gateway</h1>' },
       /^ERROR: 502 Server Error: Bad Gateway\nMESSAGE: <h1>Bad\\u001b\[2J gateway<\/h1> for url/,
     ],
-    ['JSON of something else', { text: '[]' }, /answered with no record; is --api-url the API of an svc server\?/],
-    ['a page', { text: '<html>' }, /is not JSON; is this the API of an svc server\?/],
+    [
+      'JSON of something else',
+      { text: '[]' },
+      /did not return a record\. Check that --api-url is the API of an svc server\./,
+    ],
+    ['a page', { text: '<html>' }, /is not JSON\. Check that this is the API of an svc server\./],
     [
       'a redirect',
       { status: 308, text: '', headers: { Location: 'https://x.example/' } },
-      /has moved to https:\/\/x\.example\/; name that address/,
+      /redirects to https:\/\/x\.example\/. Set that address/,
     ],
-    ['silence', 'hang up', /closed the connection before it had answered/],
+    ['silence', 'hang up', /closed the connection without an answer/],
     ['half an answer', { text: '{"a', headers: { 'Content-Length': '50' }, cut: true }, /closed the connection/],
   ])('09.1 %s is told in words, 1', async (_what, reply, message) => {
     fake = await startFake(() => reply)
@@ -854,7 +861,7 @@ describe('09.7 configuration, and servers that misbehave', () => {
     const { code, stdout } = await ask(fake.url, ['execution', 'list'])
     expect([code, stdout]).toEqual([
       1,
-      expect.stringMatching(/^ERROR: The server answered with no list; is --api-url /),
+      expect.stringMatching(/^ERROR: The server did not return a list\. Check that --api-url /),
     ])
   })
 
@@ -868,7 +875,7 @@ describe('09.7 configuration, and servers that misbehave', () => {
     await new Promise<void>((resolve) => listener.listen(0, '127.0.0.1', resolve))
     const { port } = listener.address() as AddressInfo // it listens on a port
     const { code, stdout } = await ask(`http://127.0.0.1:${port}`, ['execution', 'list'])
-    expect([code, stdout]).toEqual([1, expect.stringMatching(/does not answer in HTTP/)])
+    expect([code, stdout]).toEqual([1, expect.stringMatching(/does not answer with HTTP/)])
     await new Promise((resolve) => listener.close(resolve))
   })
 

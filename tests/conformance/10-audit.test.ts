@@ -372,9 +372,9 @@ describe('10.3 log.audit_file', () => {
   })
 
   it.each([
-    ['a folder', '/tmp', 'it is a folder'],
+    ['a folder', '/tmp', 'it is a directory'],
     ['below a file', `${import.meta.filename}/x/y.log`, 'a part of the path is a file'],
-    ['without room to be made', '/proc/nothing/y.log', 'its folder cannot be made'],
+    ['without room to be made', '/proc/nothing/y.log', 'its directory cannot be created'],
   ])('10.3 one that cannot be written stops the start: %s', async (_what, path, why) => {
     const started = startServer({ settings: { 'log.audit_file': path } })
     await expect(started).rejects.toThrow(`log.audit_file: ${path} cannot be written`)

@@ -172,7 +172,10 @@ describe('10 restore', () => {
     const unreadable = await spawnCli(['backup', 'list', '--config-file', server.configFile], {
       SVC_BACKUP__DIRECTORY: server.configFile,
     })
-    expect(unreadable).toMatchObject({ code: 1, stdout: expect.stringMatching(/^ERROR: backup\.directory cannot be/) })
+    expect(unreadable).toMatchObject({
+      code: 1,
+      stdout: expect.stringMatching(/^ERROR: Cannot read backup\.directory: /),
+    })
 
     // As root does it for the account of the server.
     if (process.getuid?.() === 0) {

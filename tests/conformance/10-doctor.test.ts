@@ -99,16 +99,16 @@ describe('svc doctor', () => {
       configFile = server.configFile
       await waitForLog(server, 'auth.first_administrator')
       expect(await wrong(['settings'])).toEqual([
-        `warning: The user "admin" still has its first password, which is in ${base}/initial-admin-password.`,
+        `warning: The user "admin" still has its initial password, which is in ${base}/initial-admin-password.`,
       ])
       rmSync(join(base, 'initial-admin-password'))
       const findings = await examine(checkNames.filter((name) => name !== 'disk' && name !== 'clock'))
       expect(findings.filter(({ state }) => state !== 'ok' && state !== 'skipped')).toEqual([])
       const probe = findings.find(({ check }) => check === 'execution')
-      expect(probe?.message).toMatch(/^The action core.local was run, and its result read, in \d+ ms\.$/)
+      expect(probe?.message).toMatch(/^The server ran core\.local in \d+ ms\.$/)
 
       const human = await runCli(['doctor', 'server', 'locale', '--config-file', configFile], {})
-      expect(human).toMatchObject({ code: 0, stdout: expect.stringContaining('Nothing has to be changed.\n') })
+      expect(human).toMatchObject({ code: 0, stdout: expect.stringContaining('No problems found.\n') })
     }))
 
   // The check gives the server a minute.
@@ -118,7 +118,7 @@ describe('svc doctor', () => {
       // One that runs, and one that waits: there is no room for a third.
       const sleep = { action: 'core.local', parameters: { cmd: 'sleep 1000', timeout: 0 } }
       for (let i = 0; i < 2; i++) await askBySocket(join(base, 'svc.sock'), 'POST', '/v1/executions', sleep)
-      expect(await wrong(['execution'])).toEqual([expect.stringContaining('could not be run')])
+      expect(await wrong(['execution'])).toEqual([expect.stringContaining('could not run core.local')])
     }),
   )
 
@@ -130,7 +130,7 @@ describe('svc doctor', () => {
   test('a configuration that cannot be used, and options that nobody knows', async () => {
     configure({ 'api.prot': '9101' })
     expect(await wrong(['configuration'])).toEqual([
-      expect.stringMatching(/^warning: api\.prot: there is no such option.*did you mean api\.port\?/),
+      expect.stringMatching(/^warning: api\.prot: unknown option.*did you mean api\.port\?/),
     ])
     configure({ 'api.port': 'many' })
     expect(await wrong([])).toEqual([expect.stringMatching(/^problem: api\.port: must be a whole number/)])
@@ -167,19 +167,19 @@ describe('svc doctor', () => {
       'eve:{SHA}M2ZwAPIjzotojdTeKZYsgbua+2M=\nbob:{SHA}aaaaaaaaaaaaaaaaaaaaaaaaaaa=\n',
     )
     const guessed = await wrong(['settings'])
-    expect(guessed).toEqual(['problem: The password of the user "eve" can be guessed at once.'])
+    expect(guessed).toEqual(['problem: The password of the user "eve" is easy to guess.'])
   })
 
   test('another version than the one that runs, and listeners that do not answer', async () => {
     pretendToRun('0.0.1', 'http://127.0.0.1:1')
-    expect(await wrong(['server'])).toEqual([expect.stringContaining(`Process ${process.pid} is version 0.0.1`)])
+    expect(await wrong(['server'])).toEqual([expect.stringContaining(`Process ${process.pid} runs version 0.0.1`)])
     expect(await wrong(['listeners'])).toEqual(
       ['auth', 'api', 'stream'].map((name) =>
         expect.stringContaining(`problem: The ${name} listener does not answer at http://127.0.0.1:1:`),
       ),
     )
     expect(await wrong(['execution'])).toEqual([
-      expect.stringMatching(/^problem: The action core\.local could not be run/),
+      expect.stringMatching(/^problem: The server could not run core\.local/),
     ])
   })
 
@@ -194,11 +194,11 @@ describe('svc doctor', () => {
     configure({ 'metrics.prometheus_token': 'a-word-that-is-secret' })
     chmodSync(configFile, 0o644)
     expect(await wrong(['permissions'])).toEqual([
-      `problem: Other accounts can write into ${base}.`,
+      `problem: Other accounts can write to ${base}.`,
       `problem: Other accounts can read ${base}/svc.db or write to it.`,
-      `problem: ${base}/keys/token.key belongs to the account 65534, and the server is run by the account 0.`,
+      `problem: ${base}/keys/token.key belongs to the account 65534, but the server runs as the account 0.`,
       `problem: Other accounts can read ${base}/htpasswd or write to it.`,
-      `problem: Other accounts can read ${configFile}, which has metrics.prometheus_token.`,
+      `problem: Other accounts can read ${configFile}, which contains metrics.prometheus_token.`,
     ])
     chmodSync(configFile, 0o602)
     expect((await wrong(['permissions'])).at(-1)).toBe(`problem: Other accounts can write to ${configFile}.`)
@@ -238,10 +238,10 @@ describe('svc doctor', () => {
       connection.close()
     }
     change(`update executions set start_timestamp = '2090-01-01T00:00:00.000000Z'`)
-    expect(await wrong(['clock'])).toEqual([expect.stringContaining('newest execution is from 2090-01-01')])
+    expect(await wrong(['clock'])).toEqual([expect.stringContaining('behind the newest execution (2090-01-01')])
     const loaded = loadConfig({ files: [configFile], env: {}, cwd: base })
     const at = (now: string): unknown =>
-      clock.look({
+      clock.run({
         loaded,
         running: undefined,
         env: {},
@@ -253,7 +253,7 @@ describe('svc doctor', () => {
     change(`update executions set start_timestamp = '2026-01-01T00:00:00.000000Z'`)
     writeFileSync(join(folder.path, 'timedatectl'), '#!/bin/sh\necho no\n', { mode: 0o755 })
     expect(await wrong(['clock'], { PATH: `${folder.path}:/usr/bin:/bin` })).toEqual([
-      'warning: Nothing keeps the clock right: it is not synchronized with the network.',
+      'warning: The clock is not synchronized over the network.',
     ])
 
     change(`delete from kysely_migration where name = (select max(name) from kysely_migration)`)
@@ -278,8 +278,8 @@ describe('svc doctor', () => {
     const [program = ''] = readFileSync('/proc/self/cmdline', 'utf8').split('\0')
     configure({ 'api.port': String(port), 'auth.enable': 'True', 'stream.host': '192.0.2.1' })
     expect(await wrong(['listeners'])).toEqual([
-      `problem: api.port: ${port} is taken by process ${process.pid} (${basename(program)}).`,
-      'problem: stream.host: 192.0.2.1 is no address of this machine.',
+      `problem: api.port: ${port} is in use by process ${process.pid} (${basename(program)}).`,
+      'problem: stream.host: 192.0.2.1 is not an address of this machine.',
     ])
     taken.close()
   })
@@ -298,7 +298,7 @@ describe('svc doctor', () => {
     for (const { keyFile } of [one, other].filter((each) => each !== undefined)) chmodSync(keyFile, 0o600)
     expect(await wrong(['certificates'])).toEqual([
       expect.stringMatching(/^problem: auth\.key: .* is not the key of the certificate/),
-      expect.stringMatching(/^warning: The certificate of the api listener ends on .*, in 1 days/),
+      expect.stringMatching(/^warning: The certificate of the api listener expires on .*, in 1 days/),
     ])
   })
 
@@ -317,14 +317,14 @@ describe('svc doctor', () => {
       ],
       { encoding: 'utf8' },
     )
-    expect(few).toMatchObject({ status: 1, stdout: expect.stringContaining('may have 300 files open') })
+    expect(few).toMatchObject({ status: 1, stdout: expect.stringContaining('can open 300 files') })
 
     const programs = join(folder.path, 'bin')
     mkdirSync(programs)
     const lacks = (): Promise<string[]> => wrong(['programs'], { PATH: programs })
     expect(await lacks()).toEqual([
       expect.stringContaining('problem: Python actions cannot run'),
-      expect.stringContaining('warning: There is no git'),
+      expect.stringContaining('warning: git is not in the PATH'),
     ])
     writeFileSync(join(programs, 'git'), '', { mode: 0o755 })
     writeFileSync(join(programs, 'python3'), '#!/bin/sh\necho 3.4\n', { mode: 0o755 })
@@ -357,7 +357,7 @@ describe('svc doctor', () => {
     const command = [process.execPath, executable, 'doctor', '--config-file', configFile]
     expect(spawnSync('setpriv', [...unprivileged, ...command], { encoding: 'utf8' })).toMatchObject({
       status: 1,
-      stdout: expect.stringContaining('This account may not enter'),
+      stdout: expect.stringContaining('No permission to read'),
     })
   })
 })

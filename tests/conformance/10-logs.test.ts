@@ -88,7 +88,9 @@ describe('10.2 logging', () => {
       expect(api.join()).not.toContain(requestId)
       const warned = api.filter((line) => / WARNING \w+\.logging: /.test(line))
       expect(warned).toEqual([expect.stringMatching(/ garbagecollector\.logging: .*none\.conf does not exist/)])
-      expect(api.some((line) => line.includes('INFO Options not used here: sensorcontainer.logging'))).toBe(true)
+      expect(api.some((line) => line.includes('INFO Ignored options of other releases: sensorcontainer.logging'))).toBe(
+        true,
+      )
       const audits = linesOf(join(logs, 'svcactionrunner.audit.log')).map((line) => JSON.parse(line) as object)
       expect(audits.at(-1)).toMatchObject({ _event: 'execution.completed', _execution_id: id, level: 6 })
       expect(server.log()).not.toContain('INFO')
@@ -103,7 +105,7 @@ describe('10.2 logging', () => {
     await expect(started).rejects.toThrow('(78)')
     writeFileSync(file, pythonLogging('/proc/nothing', 'a'))
     const unwritable = startServer({ settings: { 'api.logging': file } })
-    await expect(unwritable).rejects.toThrow('api.logging: /proc/nothing/a.log cannot be written: its folder cannot')
+    await expect(unwritable).rejects.toThrow('api.logging: /proc/nothing/a.log cannot be written: its directory cannot')
   })
 })
 

@@ -67,15 +67,15 @@ describe('10.6 svcctl', () => {
     const started = await svcctl('start')
     expect(started.code).toBe(0)
     const first = pidNow()
-    expect(started.stdout).toContain(`It is process ${first}, and logs to ${base()}/logs/svc.log.`)
+    expect(started.stdout).toContain(`The server runs as process ${first} and logs to ${base()}/logs/svc.log.`)
     const running = statusText((name, is) => (is ? `${name} PID: ${first}` : `${name} is not running.`))
     expect((await svcctl('status')).stdout).toBe(running)
-    expect((await svcctl('start')).stdout).toBe(`The server runs already, as process ${first}.\n`)
-    expect((await svcctl('queues')).stdout).toContain('| request | 0        | 10                |')
+    expect((await svcctl('start')).stdout).toBe(`The server already runs (process ${first}).\n`)
+    expect((await svcctl('queues')).stdout).toContain('| request | 0        | 10    |')
 
     const restarted = await svcctl('restart-component', 'svcapi')
     expect(restarted.code).toBe(0)
-    expect(restarted.stdout).toMatch(/^svcapi is a part of one process with all components/)
+    expect(restarted.stdout).toMatch(/^svcapi runs in one process with all components/)
     expect(pidNow()).not.toBe(first)
     expect(pidNow()).toBeDefined()
     expect((await svcctl('restart')).code).toBe(0)
@@ -235,7 +235,7 @@ describe('10.9 stopping and starting again', () => {
       spawnSync('setpriv', [...unprivileged, process.execPath, executable, ...words, '--config-file', configFile], {
         encoding: 'utf8',
       })
-    expect(asNobody('stop')).toMatchObject({ status: 1, stdout: expect.stringContaining('may not enter') })
+    expect(asNobody('stop')).toMatchObject({ status: 1, stdout: expect.stringContaining('No permission to read') })
     chmodSync(base(), 0o755)
     expect(asNobody('stop')).toMatchObject({ status: 1, stdout: expect.stringContaining('belongs to another account') })
     expect(asNobody('restart')).toMatchObject({ status: 1, stdout: expect.stringContaining('another account') })
@@ -276,7 +276,7 @@ ${svc} restart --now; ${svc} stop; ${svc} stop; cat ${calls}
     expect(stdout.replaceAll(/\b\d+\b/g, 'N')).toBe(
       [
         'systemd has started the server.',
-        'The server runs already, as process N.',
+        'The server already runs (process N).',
         'svcapi PID: N',
         'The server, process N, has stopped.',
         'systemd has started the server.',

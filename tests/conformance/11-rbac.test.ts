@@ -1172,7 +1172,7 @@ describe('11.6 the start', () => {
       const start = startServer({ basePath: own.path, settings: withRoles })
       await expect(start).rejects.toThrow(/ended before it was ready \(1\)/)
       const message = await start.catch((error: unknown) => String(error))
-      expect(message).toMatch(/the server cannot start: The definition files in .*\/rbac cannot be used:/)
+      expect(message).toMatch(/cannot start the server: The definition files in .*\/rbac cannot be used:/)
       expect(message).toContain('roles/a.yaml:1 (name): "observer" is a system role')
       expect(message).toContain('Role definition file "roles/b.yaml" is empty and invalid')
       expect(message).toContain('assignments/a.yaml:2 (roles.0): Role "nothing" does not exist')

@@ -520,7 +520,7 @@ describe('GHSA-6qr9-g2xw-cw92: no authentication by default, and reachable', () 
           (started) => started.stop().then(() => 'it started'),
           (failure: unknown) => String(failure),
         )
-        expect(outcome).toContain(`${name}: ${host} can be reached from other machines while authentication is off`)
+        expect(outcome).toContain(`${name}: ${host} is reachable from other machines while authentication is off`)
       }
     },
   )

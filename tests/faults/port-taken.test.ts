@@ -34,7 +34,7 @@ describe('a port that is taken', () => {
       )
       expect(failure).toContain('before it was ready (1)')
       expect(failure).toContain(
-        `svc: the server cannot start: ${name}.port: cannot listen on 127.0.0.1:${port} (the port is in use)`,
+        `svc: cannot start the server: ${name}.port: cannot listen on 127.0.0.1:${port} (the port is in use)`,
       )
       expect([...readRows(basePath).values()]).toEqual(before)
     }

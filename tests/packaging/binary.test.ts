@@ -414,7 +414,7 @@ describe('svc service', () => {
 
   test('refuses what it cannot do', async () => {
     const asOutsider = await runHere(['service', 'install'])
-    expect(asOutsider).toMatchObject({ code: 1, text: expect.stringContaining('Only root can do this') as string })
+    expect(asOutsider).toMatchObject({ code: 1, text: expect.stringContaining('This command needs root') as string })
     const there = at('/usr/local/bin/svc-rule-tester')
     mkdirSync(there)
     const refused = await runToEnd(BINARY, ['service', 'install', '--root', chroot.path])
@@ -423,7 +423,7 @@ describe('svc service', () => {
     renameSync(there, join(folder.path, 'aside'))
     const noSystem = await runToEnd(BINARY, ['service', 'install', '--root', folder.path])
     expect(noSystem.code).toBe(1)
-    expect(noSystem.stdout).toContain('is not the root of a system: there is no etc/passwd')
+    expect(noSystem.stdout).toContain('is not the root directory of a system: it has no etc/passwd')
     expect(existsSync(join(folder.path, 'usr'))).toBe(false)
   })
 

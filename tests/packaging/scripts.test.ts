@@ -108,7 +108,7 @@ describe('installing', () => {
     )
     chmodSync(folder, 0o755)
     expect(code).toBe(1)
-    expect(stderr).toMatch(/^EACCES: [^\n]*\.install\.lock'\nGive this account the right to write there[^\n]*\n$/)
+    expect(stderr).toMatch(/^EACCES: [^\n]*\.install\.lock'\nGive this account write permission there[^\n]*\n$/)
   })
 
   test('an npm that is not there is named', async () => {

@@ -1,4 +1,4 @@
-/** `svc action-alias`: what can be said in a chat to run actions (contract 09, 9.3; contract 02, 2.13). */
+/** `svc action-alias`: chat commands that run actions (contract 09, 9.3; contract 02, 2.13). */
 import { CliCommand } from '../command.ts'
 import { createGetCommand, createListCommand, type ListFlags, type Resource } from '../resources.ts'
 import type { CommandContext } from '../session.ts'
@@ -13,12 +13,12 @@ const alias: Resource = {
 
 export function createActionAliasCommand(context: CommandContext): CliCommand {
   const list = createListCommand(context, alias, ({ pack }: ListFlags & { pack?: string }) => ({ pack }))
-    .description('List aliases of actions.')
-    .option('-p, --pack <pack>', 'only those of this pack')
+    .description('List action aliases.')
+    .option('-p, --pack <pack>', 'only items of this pack')
     .examples('svc action-alias list -p examples')
 
   const get = createGetCommand(context, alias, '<ref...>', 'references or ids')
-    .description('Show aliases of actions with their formats.')
+    .description('Show action aliases with their formats.')
     .examples('svc action-alias get examples.greet')
 
   return new CliCommand('action-alias').addCommand(list).addCommand(get)

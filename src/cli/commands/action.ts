@@ -1,4 +1,4 @@
-/** `svc action`: what can be run. */
+/** `svc action`: lists, shows, changes and runs actions. */
 import { CliCommand } from '../command.ts'
 import { segment } from '../connection/client.ts'
 import { exitCodes } from '../exit-codes.ts'
@@ -37,7 +37,7 @@ const actions: Operand = ['<ref...>', 'references or ids']
 export function createActionCommand(context: CommandContext): CliCommand {
   const list = createListCommand(context, action, ({ pack }: ListFlags & { pack?: string }) => ({ pack }))
     .description('List actions.')
-    .option('-p, --pack <pack>', 'only those of this pack')
+    .option('-p, --pack <pack>', 'only items of this pack')
     .examples('svc action list -p core')
 
   const get = createGetCommand(context, action, ...actions)
@@ -45,7 +45,7 @@ export function createActionCommand(context: CommandContext): CliCommand {
     .examples('svc action get core.local')
 
   const create = createCreateCommand(context, action)
-    .description('Make an action. Its pack must be registered.')
+    .description('Create an action. Its pack must be registered.')
     .examples('svc action create greet.yaml')
     .sample(
       'greet.yaml',
@@ -58,7 +58,7 @@ parameters:
     )
 
   const update = createUpdateCommand(context, action, ['<ref>', 'reference or id'])
-    .description('Replace an action: what the definition leaves out has its default from now on.')
+    .description('Replace an action. Attributes that the definition omits get their defaults.')
     .examples('svc action update default.greet greet.yaml')
 
   const work = async (session: Session, id: string, flags: DeleteFlags): Promise<number> => {
@@ -68,20 +68,22 @@ parameters:
     return exitCodes.ok
   }
   const remove = createEachCommand(context, 'delete', actions, work)
-    .description('Delete actions. Their executions stay known.')
-    .option('-r, --remove-files', 'their metadata files and entry points as well')
+    .description('Delete actions. Their executions stay.')
+    .option('-r, --remove-files', 'also delete their metadata files and entry points')
     .examples('svc action delete default.greet')
 
   const enable = createSwitchCommand(context, action, 'enable', ...actions)
-    .description('Let actions be run again.')
+    .description('Enable actions.')
     .examples('svc action enable default.greet')
 
   const disable = createSwitchCommand(context, action, 'disable', ...actions)
-    .description('Let actions not be run until they are enabled.')
+    .description('Disable actions: the server refuses to run them.')
     .examples('svc action disable default.greet')
 
   const entryPoint = addCommonOptions(new CliCommand('entry-point'))
-    .description('Print the file that an action runs: byte for byte, unless on a terminal.')
+    .description(
+      'Print the entry point file of an action, byte for byte. On a terminal, control characters are escaped.',
+    )
     .argument('<ref>', 'reference or id')
     .examples('svc action entry-point examples.greet', 'svc action entry-point examples.greet > greet.py')
     .action((ref: string, flags: CommonFlags) =>
@@ -104,7 +106,7 @@ async function printEntryPoint(session: Session, ref: string): Promise<number> {
   if (ref === '') throw new NotFound(action.name, ref)
   const path = `/actions/views/entry_point/${segment(ref)}`
   const response = await openFile(session, path, (code, message) =>
-    // An action that has no entry point is answered with 404 too, and the server says why.
+    // The server also answers 404 when the action has no entry point; its message says so.
     code === 'ENTRY_POINT_NOT_FOUND' ? new CliFailure(message, exitCodes.usage) : new NotFound(action.name, ref),
   )
   await printFile(session, response, { ref })

@@ -2,7 +2,7 @@
 import { CliCommand } from '../command.ts'
 import { isId } from '../../core/ids.ts'
 import { parseExpiry, parseMetadata, parseScope, type Scope } from '../input/api-key-options.ts'
-import { recordIn, textOf, type Answer } from '../connection/answers.ts'
+import { recordIn, textOf, type ApiResponse } from '../connection/responses.ts'
 import { exitCodes } from '../exit-codes.ts'
 import { NotFound } from '../failures.ts'
 import { addCommonOptions, addListOptions, addWidthOption, type CommonFlags, type WidthFlags } from '../options.ts'
@@ -32,7 +32,7 @@ const apiKey: Resource = {
   ],
 }
 const keyNote =
-  'A key in place of an id is seen by other users of this machine in the list of processes; - reads it from standard input.'
+  'A key on the command line is visible to other users of this machine in the process list. Use an id, or - to read the key from standard input.'
 const keyArgument = 'ids or keys, or - to read a key from standard input'
 
 interface KeyListFlags extends ListFlags {
@@ -52,9 +52,9 @@ interface CreateFlags extends AttributeFlags {
 export function createApiKeyCommand(context: CommandContext): CliCommand {
   const list = addListOptions(addCommonOptions(new CliCommand('list')))
     .description('List API keys.')
-    .option('-u, --user <user>', 'only of this user')
-    .option('-d, --detail', 'every attribute')
-    .option('--show-secrets', 'with the hashes of the keys, which are masked otherwise; only for administrators')
+    .option('-u, --user <user>', 'only API keys of this user')
+    .option('-d, --detail', 'print every attribute')
+    .option('--show-secrets', 'print the key hashes instead of masking them; administrators only')
     .examples('svc apikey list -n -1 -y --show-secrets > keys.yaml')
     .action((flags: KeyListFlags) =>
       withKeys(context, flags, (session) => {
@@ -79,24 +79,24 @@ export function createApiKeyCommand(context: CommandContext): CliCommand {
     )
 
   const create = addCommonOptions(new CliCommand('create'))
-    .description('Make an API key. It is shown only now.')
-    .option('-u, --user <user>', 'whose key, when it is not your own; needs its own permission')
-    .option('-m, --metadata <json>', 'what to remember with it, a JSON object', parseMetadata)
-    .option('-k, --only-key', 'print nothing but the key')
+    .description('Create an API key. The key is printed only once.')
+    .option('-u, --user <user>', 'user of the key (default: yourself); another user needs a separate permission')
+    .option('-m, --metadata <json>', 'metadata of the key, a JSON object', parseMetadata)
+    .option('-k, --only-key', 'print only the key')
     .option(
       '--expires <time>',
-      'until when it is valid: 2030-01-31T12:00:00Z, or how long: 45m, 12h, 30d, 8w',
+      'expiry time such as 2030-01-31T12:00:00Z, or lifetime such as 45m, 12h, 30d, 8w; default: no expiry',
       (text) => parseExpiry(text),
     )
     .option(
       '--scope <permissions>',
-      'what it may do, and nothing else: permission types separated by commas, then @ and the uid of the one resource ' +
-        'they are for; may be given several times',
+      'limit the key to these permissions: permission types separated by commas, then optionally @ and the uid of a ' +
+        'resource; repeatable',
       (text: string, before: Scope[] | undefined) => parseScope(text, before),
     )
     .option('-a, --attr <name...>', 'attributes to print')
     .notes(
-      'Without --scope a key may do whatever its user may; with it, what both allow. "svc permission-type list" lists the types.',
+      'Without --scope a key has all permissions of its user. With --scope it has only those that its user has too. "svc permission-type list" lists the permission types.',
     )
     .examples(
       'svc apikey create -k --expires 90d',
@@ -111,27 +111,27 @@ export function createApiKeyCommand(context: CommandContext): CliCommand {
     await printDone(session, `${apiKey.name} ${isId(key) ? `"${key}" ` : ''}is deleted.`)
     return exitCodes.ok
   })
-    .description('Delete API keys: they are worthless at once.')
+    .description('Delete API keys. They stop working at once.')
     .notes(keyNote)
     .examples('svc apikey delete 6000000000000000000000aa')
 
   const enable = createChangeCommand(context, 'enable', (session, key, flags) => setEnabled(session, key, true, flags))
-    .description('Let disabled API keys work again.')
+    .description('Enable disabled API keys.')
     .notes(keyNote)
     .examples('svc apikey enable 6000000000000000000000aa')
 
   const disable = createChangeCommand(context, 'disable', (session, key, flags) =>
     setEnabled(session, key, false, flags),
   )
-    .description('Make API keys worthless until they are enabled.')
+    .description('Disable API keys. They stop working until they are enabled.')
     .notes(keyNote)
     .examples('svc apikey disable 6000000000000000000000aa')
 
   const load = addWidthOption(addCommonOptions(new CliCommand('load')))
-    .description('Take over API keys of another server, or of this one, from a file.')
-    .argument('<file>', 'one object or a list, in .json or .yaml')
+    .description('Load API keys from a file, such as an export of another server.')
+    .argument('<file>', 'one object or a list, .json or .yaml')
     .notes(
-      'Each entry has `user` and `key_hash`, and may have `metadata`, `enabled` (false when it is left out), `expires_at`, `scopes` and `id`: a key of that id is changed to what the entry says. A file in which something is wrong, such as a masked hash, is refused before anything is sent.',
+      'Each entry needs `user` and `key_hash`. Optional are `metadata`, `enabled` (default: false), `expires_at`, `scopes` and `id`. An entry whose `id` exists on the server replaces that key. If any entry is invalid, such as one with a masked hash, svc sends nothing.',
     )
     .examples(
       'svc apikey list -n -1 -y --show-secrets > keys.yaml',
@@ -163,7 +163,7 @@ function createChangeCommand(
     )
 }
 
-/** A session in which `--debug` prints neither keys nor what identifies them. */
+/** A session in which `--debug` masks keys and their hashes. */
 function withKeys(
   context: CommandContext,
   flags: CommonFlags,
@@ -177,7 +177,7 @@ function withKeys(
 
 const subjectOf = (key: string): Subject => subjectOfSecret(apiKey, key)
 
-/** Does the same for each of several words: ids, keys, or `-` for a key that is read from standard input. */
+/** Runs the work for each word: an id, a key, or `-` to read a key from standard input. */
 function forEachKey(
   session: Session,
   keys: readonly string[],
@@ -201,12 +201,12 @@ async function createKey(session: Session, flags: CreateFlags): Promise<number> 
   }
   await showRecord(session, apiKey, record, flags)
   if (session.form === 'human')
-    session.note('Note: The key is shown only now; the server keeps nothing it could be made from.\n')
+    session.note('Note: Save the key now. The server stores only its hash and cannot show it again.\n')
   return exitCodes.ok
 }
 
 async function setEnabled(session: Session, key: string, isEnabled: boolean, flags: CommonFlags): Promise<number> {
-  // The whole record, read before, would undo what others change meanwhile.
+  // Sends only this attribute: writing back a whole record could undo concurrent changes.
   const changed = await callOn(session, 'PUT', subjectOf(key), { body: { enabled: isEnabled } })
   return showRecord(session, apiKey, recordIn(changed), flags)
 }
@@ -221,7 +221,7 @@ async function loadKeys(session: Session, file: string, widths: number[] | undef
   return exitCodes.ok
 }
 
-async function putOrPost(session: Session, id: string | undefined, body: Json): Promise<Answer> {
+async function putOrPost(session: Session, id: string | undefined, body: Json): Promise<ApiResponse> {
   if (id !== undefined) {
     try {
       return await callOn(session, 'PUT', subjectOf(id), { body: { ...body, id } })

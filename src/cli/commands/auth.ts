@@ -1,19 +1,19 @@
-/** `svc auth`, `svc login`, `svc logout`, `svc whoami`: tokens, and who has one (contract 09, 9.3). */
+/** `svc auth`, `svc login`, `svc logout`, `svc whoami`: login and tokens (contract 09, 9.3). */
 import { CliCommand } from '../command.ts'
 import { escapeUnprintable, secretMask } from '../../lib/log/index.ts'
 import { segment } from '../connection/client.ts'
 import { changeConfigFile } from '../connection/config-edit.ts'
-import { recordIn, textOf, toObject, type Answer } from '../connection/answers.ts'
+import { recordIn, textOf, toObject, type ApiResponse } from '../connection/responses.ts'
 import { exitCodes } from '../exit-codes.ts'
 import { CliFailure, HttpFailure, NotLoggedIn } from '../failures.ts'
-import { keepToken } from '../connection/login.ts'
+import { storeToken } from '../connection/login.ts'
 import { addCommonOptions, addLoginOptions, type CommonFlags } from '../options.ts'
 import { cellText, formatTime, printable, type Json } from '../output/print.ts'
 import { withSecretInput } from '../input/prompt.ts'
 import { printDone, printRecord } from '../records.ts'
 import { openClient, withSession, type CommandContext, type Session } from '../session.ts'
 import type { ConfigFile, Settings } from '../connection/settings.ts'
-import { readKeptToken, removeKeptToken, type KeptToken } from '../connection/token-cache.ts'
+import { readStoredToken, removeStoredToken, type StoredToken } from '../connection/token-cache.ts'
 import { revokedText, revokeTokensOf } from './token.ts'
 
 interface LoginFlags extends CommonFlags {
@@ -29,19 +29,19 @@ interface LogoutFlags extends CommonFlags {
   all?: boolean
 }
 
-interface KeptLoginFlags extends LoginFlags {
+interface LoginCommandFlags extends LoginFlags {
   writePassword?: boolean
 }
 
 const withoutLogin = { withoutLogin: true }
 const passwordSources =
-  'Without -p the password is asked for, without echo; when standard input is no terminal, its first line is the password.'
+  'Without -p, svc prompts for the password without echo. If standard input is not a terminal, svc reads the password from its first line.'
 
 export function createAuthCommand(context: CommandContext): CliCommand {
   return addLoginOptions(new CliCommand('auth'))
-    .description('Make a token and print it. Nothing of it is kept.')
-    .argument('<user>', 'whose token')
-    .option('-t, --only-token', 'print nothing but the token')
+    .description('Create a token and print it. svc does not store it.')
+    .argument('<user>', 'name of the user')
+    .option('-t, --only-token', 'print only the token')
     .notes(passwordSources)
     .examples('svc auth alice', 'export SVC_AUTH_TOKEN=$(svc auth alice -t -l 3600 < password-file)')
     .action((user: string, flags: TokenFlags) =>
@@ -52,7 +52,7 @@ export function createAuthCommand(context: CommandContext): CliCommand {
           const record = recordIn(await makeToken(session, user, await readPassword(session, flags), flags))
           if (flags.onlyToken === true) await session.print(`${printable(textOf(record['token']))}\n`)
           else {
-            // A token that is broken into lines cannot be copied.
+            // A token that wraps cannot be copied.
             const wide = { ...session, terminalWidth: undefined }
             await printRecord(wide, record, [], session.form === 'human' ? ['user', 'token', 'expiry'] : undefined)
           }
@@ -65,15 +65,15 @@ export function createAuthCommand(context: CommandContext): CliCommand {
 
 export function createLoginCommand(context: CommandContext): CliCommand {
   return addLoginOptions(new CliCommand('login'))
-    .description('Log in: further commands act as this user.')
-    .argument('<user>', 'who')
-    .option('-w, --write-password', 'keep the password too, as it is, in the configuration file')
+    .description('Log in: later commands act as this user.')
+    .argument('<user>', 'name of the user')
+    .option('-w, --write-password', 'also store the password, in plain text, in the configuration file')
     .notes(
       passwordSources,
-      'The name is kept in the configuration file (`~/.svc/config`), where nothing else changes and an earlier password goes; the token is kept beside it. With -w the client logs in again by itself when the token has expired, else run this again.',
+      'svc writes the user name to the configuration file (`~/.svc/config`) and removes an earlier password from it. It stores the token in a file beside it. With -w, svc logs in again automatically when the token has expired; otherwise run this command again.',
     )
     .examples('svc login alice', 'svc login alice < password-file')
-    .action((user: string, flags: KeptLoginFlags) =>
+    .action((user: string, flags: LoginCommandFlags) =>
       withSession(context, flags, (session) => logIn(session, user, flags), withoutLogin),
     )
 }
@@ -81,12 +81,12 @@ export function createLoginCommand(context: CommandContext): CliCommand {
 export function createLogoutCommand(context: CommandContext): CliCommand {
   return addCommonOptions(new CliCommand('logout'))
     .description(
-      'Log out: revoke the token of the login, and forget it. The token is deleted here and on the server; the name and the password leave the configuration file.',
+      'Log out: revoke and delete the stored token. svc also removes the user name and the password from the configuration file.',
     )
-    .option('--all', 'revoke every token of the user, also those of other machines')
+    .option('--all', 'revoke all tokens of the user, including those of other machines')
     .notes(
-      'When the server cannot be reached, the login is forgotten here all the same, and a warning says until when its token is valid. With --all nothing is changed then.',
-      'API keys and tokens in the environment are not touched; see "svc apikey disable" and "svc token revoke".',
+      'If the server is unreachable, svc deletes the login here and warns until when the token stays valid. With --all it then changes nothing.',
+      'API keys and tokens in the environment stay valid; see "svc apikey disable" and "svc token revoke".',
     )
     .examples('svc logout', 'svc logout --all')
     .action((flags: LogoutFlags) => withSession(context, flags, (session) => logOut(session, flags.all === true)))
@@ -94,7 +94,7 @@ export function createLogoutCommand(context: CommandContext): CliCommand {
 
 export function createWhoamiCommand(context: CommandContext): CliCommand {
   return addCommonOptions(new CliCommand('whoami'))
-    .description('Tell who is logged in, how that is proved, and with which roles.')
+    .description('Show the current user, the authentication method and the roles.')
     .examples('svc whoami')
     .action((flags: CommonFlags) => withSession(context, flags, showUser))
 }
@@ -103,12 +103,12 @@ async function readPassword(session: Session, { password }: LoginFlags): Promise
   return password ?? withSecretInput(session, (input) => input.ask('Password'))
 }
 
-async function makeToken(session: Session, user: string, password: string, { ttl }: LoginFlags): Promise<Answer> {
+async function makeToken(session: Session, user: string, password: string, { ttl }: LoginFlags): Promise<ApiResponse> {
   if (user === '' || password === '') throw new CliFailure('The name and the password must not be empty.')
   return session.client.createToken(user, password, ttl)
 }
 
-async function logIn(session: Session, user: string, flags: KeptLoginFlags): Promise<number> {
+async function logIn(session: Session, user: string, flags: LoginCommandFlags): Promise<number> {
   const { settings } = session
   const { folder, authUrl } = settings
   const configFile = configFileOf(settings)
@@ -120,26 +120,24 @@ async function logIn(session: Session, user: string, flags: KeptLoginFlags): Pro
   try {
     await changeConfigFile(configFile, folder, 'credentials', changes)
   } catch (error) {
-    // Nobody has been shown this token. A server that does not say when it ends has none to revoke.
+    // The token was not printed, so it is revoked. A server that reports no expiry has none to revoke.
     const expireTimestamp = Date.parse(textOf(record['expiry'])) / 1000 || 0
-    await revokeKept(session, { token: textOf(record['token']), expireTimestamp, authUrl })
+    await revokeStored(session, { token: textOf(record['token']), expireTimestamp, authUrl })
     throw error
   }
-  const isKept = settings.cachesToken && (await keepToken({ folder, user, authUrl }, answer, session.warn))
+  const isKept = settings.cachesToken && (await storeToken({ folder, user, authUrl }, answer, session.warn))
   await printDone(session, `Logged in as ${user}`)
   if (!isWritten) {
     const end = formatTime(record['expiry'], settings.timezone)
     session.note(
       isKept
         ? `\nNote: The password was not saved; log in again when the token expires, on ${end}.\n` +
-            `With -w/--write-password it is kept in ${configFile.path}, where whoever can read that file finds it.\n`
-        : `\nNote: Neither the password nor the token was saved${settings.cachesToken ? '' : ' ([cli] cache_token)'}, so no further command is logged in.\n`,
+            `-w/--write-password stores it in plain text in ${configFile.path}.\n`
+        : `\nNote: Neither the password nor the token was saved${settings.cachesToken ? '' : ' ([cli] cache_token)'}, so later commands are not logged in.\n`,
     )
   }
   if (settings.credential !== undefined) {
-    session.note(
-      '\nNote: A token or API key is set in the environment or the configuration file, and goes before this login.\n',
-    )
+    session.note('\nNote: A token or API key in the environment or the configuration file overrides this login.\n')
   }
   return exitCodes.ok
 }
@@ -149,8 +147,8 @@ function configFileOf({ configFile, folder }: Settings): ConfigFile {
   if (configFile !== undefined) return configFile
   throw new CliFailure(
     folder === ''
-      ? 'There is no home directory to keep a login in; set HOME, or use "svc auth".'
-      : 'A login is kept in the configuration file; leave out --skip-config, or use "svc auth".',
+      ? 'Cannot store a login without a home directory. Set HOME, or use "svc auth".'
+      : 'Cannot store a login with --skip-config. Omit it, or use "svc auth".',
   )
 }
 
@@ -160,39 +158,39 @@ async function logOut(session: Session, isAll: boolean): Promise<number> {
   const configFile = configFileOf(settings)
   let revoked = 0
   if (account === undefined) {
-    if (form === 'human') await session.print('Nobody is logged in.\n')
+    if (form === 'human') await session.print('Not logged in.\n')
   } else {
     const { username } = account
-    // First, since it may need the login that is deleted below.
+    // First, because this needs the login that is deleted below.
     if (isAll) revoked = await revokeTokensOf(session, username)
-    const kept = readKeptToken({ folder, user: username }, session.warn)
-    if (!isAll && kept !== undefined) revoked = await revokeKept(session, kept)
+    const kept = readStoredToken({ folder, user: username }, session.warn)
+    if (!isAll && kept !== undefined) revoked = await revokeStored(session, kept)
     await changeConfigFile(configFile, folder, 'credentials', { username: undefined, password: undefined })
     await removeToken({ folder, user: username })
     if (form === 'human') {
       if (isAll) await session.print(revokedText(revoked, username))
       await session.print(`Logged out ${escapeUnprintable(username)}\n`)
-      if (!isAll && kept === undefined) session.note('\nNote: No token had been kept.\n')
+      if (!isAll && kept === undefined) session.note('\nNote: No token was stored.\n')
     }
   }
   if (form !== 'human') await session.printMachine({ user: account?.username ?? null, revoked })
   if (settings.credential !== undefined) {
     session.note(
-      '\nNote: A token or API key is given besides, in the environment, the configuration file or on the command line. It is still valid.\n',
+      '\nNote: Another token or API key is set in the environment, in the configuration file or on the command line. It is still valid.\n',
     )
   }
   return exitCodes.ok
 }
 
 /**
- * Revokes a token at the server that made it. A token that this server refuses is worthless already.
+ * Revokes a token at the server that created it. A token that this server refuses is invalid already.
  *
  * @returns how many were revoked
  */
-async function revokeKept(session: Session, kept: KeptToken | 'damaged'): Promise<number> {
+async function revokeStored(session: Session, kept: StoredToken | 'damaged'): Promise<number> {
   const { settings, interrupted, warn } = session
   if (kept === 'damaged') {
-    warn('The kept token was damaged, and is deleted without being revoked.')
+    warn('The stored token file was damaged; it is deleted, but the token is not revoked.')
     return 0
   }
   const { token, expireTimestamp, authUrl } = kept
@@ -213,7 +211,7 @@ async function revokeKept(session: Session, kept: KeptToken | 'damaged'): Promis
     if (!(error instanceof CliFailure)) throw error
     if (error instanceof HttpFailure && [401, 404].includes(error.status)) return 0
     const end = formatTime(new Date(expireTimestamp * 1000).toISOString(), settings.timezone)
-    warn(`The token could not be revoked, and stays valid until ${end}: ${error.message}`)
+    warn(`Could not revoke the token, which stays valid until ${end}: ${error.message}`)
     return 0
   } finally {
     client.close()
@@ -222,9 +220,9 @@ async function revokeKept(session: Session, kept: KeptToken | 'damaged'): Promis
 
 async function removeToken(place: { folder: string; user: string }): Promise<void> {
   try {
-    await removeKeptToken(place)
+    await removeStoredToken(place)
   } catch (error) {
-    throw new CliFailure(`The kept token cannot be deleted: ${error instanceof Error ? error.message : String(error)}`)
+    throw new CliFailure(`Cannot delete the stored token: ${error instanceof Error ? error.message : String(error)}`)
   }
 }
 
@@ -250,7 +248,7 @@ async function showUser(session: Session): Promise<number> {
   const lines = [
     `Currently logged in as "${escapeUnprintable(textOf(record['username']))}".`,
     '',
-    `Authentication method: ${method === '' ? 'none, since authentication is off' : method}`,
+    `Authentication method: ${method === '' ? 'none (authentication is off)' : method}`,
     ...(expiry === undefined
       ? []
       : [`Authentication token expire time: ${formatTime(expiry, session.settings.timezone)}`]),

@@ -1,4 +1,4 @@
-/** `svc completion`: what a shell has to be told so that TAB completes commands of svc. */
+/** `svc completion`: prints the completion scripts of shells. */
 import { cliProcess } from '../cli-process.ts'
 import { CliCommand } from '../command.ts'
 import { scripts } from '../completion/scripts.ts'
@@ -6,7 +6,7 @@ import { exitCodes } from '../exit-codes.ts'
 import type { CommandContext } from '../session.ts'
 
 const notes =
-  'The script calls the `svc` that the PATH finds; an alias alone is not enough. Names of what the server has are asked for with the kept token of a login, or with the credentials in the environment; a server that does not answer within a second is not waited for.'
+  'The script calls `svc` from the PATH; a shell alias is not enough. It asks the server for names, with the stored token of a login or with the credentials in the environment, and waits at most one second.'
 
 export function createCompletionCommand({ setExitCode }: CommandContext): CliCommand {
   const print = (shell: keyof typeof scripts) => (): void => {
@@ -17,7 +17,7 @@ export function createCompletionCommand({ setExitCode }: CommandContext): CliCom
   const bash = new CliCommand('bash')
     .description('Print the completion script for bash.')
     .notes(
-      'For all users, write it into `/etc/bash_completion.d/`. For yourself, write it into `~/.local/share/bash-completion/completions/`. Both need the package bash-completion; without it, add this line to `~/.bashrc`: `source <(svc completion bash)`.',
+      'For all users, write it to `/etc/bash_completion.d/`. For yourself, write it to `~/.local/share/bash-completion/completions/`. Both need the package bash-completion; without it, add this line to `~/.bashrc`: `source <(svc completion bash)`.',
       notes,
     )
     .examples(
@@ -30,7 +30,7 @@ export function createCompletionCommand({ setExitCode }: CommandContext): CliCom
   const zsh = new CliCommand('zsh')
     .description('Print the completion script for zsh.')
     .notes(
-      'For all users, write it into `/usr/local/share/zsh/site-functions/_svc`. For yourself, add this line to `~/.zshrc`, after compinit: `source <(svc completion zsh)`.',
+      'For all users, write it to `/usr/local/share/zsh/site-functions/_svc`. For yourself, add this line to `~/.zshrc`, after compinit: `source <(svc completion zsh)`.',
       'It needs `autoload -Uz compinit && compinit` in `~/.zshrc`.',
       notes,
     )
@@ -40,7 +40,7 @@ export function createCompletionCommand({ setExitCode }: CommandContext): CliCom
   const fish = new CliCommand('fish')
     .description('Print the completion script for fish.')
     .notes(
-      'For all users, write it into `/etc/fish/completions/svc.fish`. For yourself, write it into `~/.config/fish/completions/svc.fish`.',
+      'For all users, write it to `/etc/fish/completions/svc.fish`. For yourself, write it to `~/.config/fish/completions/svc.fish`.',
       notes,
     )
     .examples(

@@ -4,7 +4,7 @@ import type { RunFile } from '../../core/run-file.ts'
 import { CliCommand } from '../command.ts'
 import { findServer, isStopping, signalServer, stopServer } from '../control/server.ts'
 import { launchHere, launchOf, startInBackground, type Launch } from '../control/start.ts'
-import { isService, pidOfService, tellSystemd } from '../control/systemd.ts'
+import { isService, pidOfService, callSystemctl } from '../control/systemd.ts'
 import { exitCodes } from '../exit-codes.ts'
 import { CliFailure } from '../failures.ts'
 import { addServerConfigOption, loadServerConfig, loadServerSettings } from '../operator-session.ts'
@@ -19,14 +19,14 @@ interface StopFlags extends ControlFlags {
 }
 
 const foundBy =
-  'The server is found as `svc serve` finds its configuration. Run this command as root or as the account of the server.'
+  'The command finds the server through its configuration, as `svc serve` does. Run it as root or as the account of the server.'
 
 export function createStartCommand(context: CommandContext): CliCommand {
   return createControl(context, 'start', startServer)
     .description('Start the server in the background.')
     .notes(
-      'The command waits until the server takes requests. Where `svc service install` has made a service of it, systemd starts it. Elsewhere it gets its configuration as `svc serve` would from here, and goes on when the terminal is closed; it logs to `logs/svc.log` in its base path, unless log.file says another file.',
-      'It ends with 0 also when the server runs already; one that is stopping is waited for, and started again. It ends with 1 when it cannot start: its last words are printed then.',
+      'The command waits until the server accepts requests. If `svc service install` has installed the service, systemd starts it. Otherwise the server starts as `svc serve` would from the current directory, and keeps running when the terminal is closed. It logs to log.file (default here: `logs/svc.log` in the base path).',
+      'The exit code is 0 also when the server already runs. If it is stopping, the command waits for the end and then starts it. If the server fails to start, the command prints the end of its error output and exits with 1.',
       foundBy,
     )
     .examples('svc start', 'svc start --config-file ./svc.conf')
@@ -34,11 +34,11 @@ export function createStartCommand(context: CommandContext): CliCommand {
 
 export function createStopCommand(context: CommandContext): CliCommand {
   return createControl<StopFlags>(context, 'stop', endServer)
-    .description('Stop the server, and wait until it has ended.')
-    .option('--now', 'running actions get no more time to finish')
+    .description('Stop the server and wait until its process has ended.')
+    .option('--now', 'skip the grace period of running actions')
     .notes(
-      'Running actions may finish for as long as actionrunner.shutdown_grace_seconds says; what still runs then is ended, and its execution is abandoned. What waits goes on with the next start.',
-      'It ends with 0 also when no server runs. Ctrl-C only ends the waiting.',
+      'Running actions may finish within actionrunner.shutdown_grace_seconds. The server then ends the remaining ones, and their executions become abandoned. Queued executions run after the next start.',
+      'The exit code is 0 also when no server runs. Ctrl-C ends the waiting only; the server still stops.',
       foundBy,
     )
     .examples('svc stop', 'svc stop --now')
@@ -46,11 +46,11 @@ export function createStopCommand(context: CommandContext): CliCommand {
 
 export function createRestartCommand(context: CommandContext): CliCommand {
   return createControl<StopFlags>(context, 'restart', restartServer)
-    .description('Stop the server, and start it again as it was started.')
-    .option('--now', 'running actions get no more time to finish')
+    .description('Stop the server and start it again with the same arguments.')
+    .option('--now', 'skip the grace period of running actions')
     .notes(
-      'A server that runs without systemd is started in the background, with the arguments, the folder and the environment that it had. The program is the one that this command belongs to: so a new version takes over.',
-      'A server that does not run is started.',
+      'Without systemd the server restarts in the background with its previous arguments, working directory and environment. The executable is the one of this command, so a restart after an upgrade starts the new version.',
+      'If no server runs, the command starts it.',
       foundBy,
     )
     .examples('svc restart', 'svc restart --now')
@@ -60,10 +60,10 @@ export function createReloadCommand(context: CommandContext): CliCommand {
   return createControl(context, 'reload', async (flags) => {
     const server = await requireServer(flags)
     signalServer(server, 'SIGHUP')
-    say(`The server, process ${server.pid}, reads its files again; what it cannot use is in its log.`)
+    say(`The server, process ${server.pid}, reloads its files; it logs files that it cannot use.`)
   })
-    .description('Have the server read certificates, definitions of roles and packs again.')
-    .notes('Changes of the configuration itself need `svc restart`. It ends with 1 when no server runs.', foundBy)
+    .description('Make the server reload certificates, role definitions and packs.')
+    .notes('Changes of the configuration need `svc restart`. The exit code is 1 when no server runs.', foundBy)
     .examples('svc reload')
 }
 
@@ -71,10 +71,10 @@ export function createReopenLogsCommand(context: CommandContext): CliCommand {
   return createControl(context, 'reopen-logs', async (flags) => {
     const server = await requireServer(flags)
     signalServer(server, 'SIGUSR1')
-    say(`The server, process ${server.pid}, opens its log files anew.`)
+    say(`The server, process ${server.pid}, reopens its log files.`)
   })
-    .description('Have the server open its log files anew, after they have been renamed.')
-    .notes('It ends with 1 when no server runs. docs/monitoring.md has an example for logrotate.', foundBy)
+    .description('Make the server reopen its log files after log rotation.')
+    .notes('The exit code is 1 when no server runs. docs/monitoring.md has an example for logrotate.', foundBy)
     .examples('svc reopen-logs')
 }
 
@@ -95,7 +95,7 @@ interface Found {
   logFile: string
   graceSeconds: number
   running: RunFile | undefined
-  /** It is systemd that starts and stops it. */
+  /** systemd starts and stops it. */
   isOfSystemd: boolean
 }
 
@@ -114,51 +114,51 @@ export async function startServer(flags: ControlFlags): Promise<void> {
   const found = await find(flags)
   const { basePath, graceSeconds, running, isOfSystemd } = found
   if (running !== undefined && !(await isStopping(running))) {
-    say(`The server runs already, as process ${running.pid}.`)
+    say(`The server already runs (process ${running.pid}).`)
   } else if (isOfSystemd) {
-    tellSystemd('start')
+    callSystemctl('start')
     say('systemd has started the server.')
   } else {
     const launch = launchHere(basePath, flags.configFile ?? [])
-    if (running !== undefined) await stopServer(running, { graceSeconds, isTold: true })
+    if (running !== undefined) await stopServer(running, { graceSeconds, isSignaled: true })
     await start(found, launch)
   }
 }
 
 async function start(found: Found, launch: Launch): Promise<void> {
   const { pid, greeting, logFile } = await startInBackground(found, launch)
-  say(`${greeting}\nIt is process ${pid}, and logs to ${logFile}.`)
+  say(`${greeting}\nThe server runs as process ${pid} and logs to ${logFile}.`)
 }
 
 /** @throws CliFailure when it does not end */
-export async function endServer({ now: isHurried = false, ...flags }: StopFlags): Promise<void> {
+export async function endServer({ now: skipsGrace = false, ...flags }: StopFlags): Promise<void> {
   const { basePath, graceSeconds, running, isOfSystemd } = await find(flags)
   if (running === undefined) {
     say(`No server runs with the base path ${basePath}.`)
     return
   }
-  // systemd has no word for a stop without patience; it sees the end in any case.
-  if (isOfSystemd && !isHurried) tellSystemd('stop')
-  else await stopServer(running, { graceSeconds, isHurried })
+  // systemd cannot skip the grace period; it notices the end of the process anyway.
+  if (isOfSystemd && !skipsGrace) callSystemctl('stop')
+  else await stopServer(running, { graceSeconds, skipsGrace })
   say(`The server, process ${running.pid}, has stopped.`)
 }
 
-/** @param meanwhile is done while none runs @throws CliFailure, and what `meanwhile` throws */
+/** @param whileStopped runs while the server is stopped @throws CliFailure, and errors of `whileStopped` */
 export async function restartServer(
   flags: StopFlags,
-  meanwhile: () => Promise<void> = () => Promise.resolve(),
+  whileStopped: () => Promise<void> = () => Promise.resolve(),
 ): Promise<void> {
   const found = await find(flags)
   const { basePath, running, isOfSystemd } = found
   if (running?.pid === 1) {
-    throw new CliFailure('The server is the first process of a container, which ends with it: restart the container.')
+    throw new CliFailure('Cannot restart the server: it is the first process of a container. Restart the container.')
   }
-  // Before anything is stopped: it may not be possible.
+  // Before the stop, because this can fail.
   const launchAgain = (): Launch =>
     running === undefined ? launchHere(basePath, flags.configFile ?? []) : launchOf(running)
   const launch = isOfSystemd ? undefined : launchAgain()
   if (running !== undefined) await endServer(flags)
-  await meanwhile()
+  await whileStopped()
   if (launch === undefined) await startServer(flags)
   else await start(found, launch)
 }

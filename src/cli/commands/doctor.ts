@@ -1,14 +1,14 @@
-/** `svc doctor`: what should be changed on this machine. */
+/** `svc doctor`: checks the configuration and this machine. */
 import { readFileSync } from 'node:fs'
 import { setTimeout as delay } from 'node:timers/promises'
 import { Argument } from 'commander'
 import { cliProcess, widthOf } from '../cli-process.ts'
 import { accountOf, otherAccountOf } from '../../lib/process/index.ts'
-import type { Finding, Patient } from '../../doctor/index.ts'
+import type { Finding, CheckContext } from '../../doctor/index.ts'
 import type { RunFile } from '../../core/run-file.ts'
 import { CliCommand } from '../command.ts'
-import { recordIn, textOf, toObject } from '../connection/answers.ts'
-import { FIRST_POLL_MS, getExecution, isFinal, POLL_GROWTH, SLOWEST_POLL_MS, statusOf } from '../executions/calls.ts'
+import { recordIn, textOf, toObject } from '../connection/responses.ts'
+import { FIRST_POLL_MS, getExecution, isFinal, POLL_GROWTH, MAX_POLL_MS, statusOf } from '../executions/calls.ts'
 import { findServer } from '../control/server.ts'
 import { exitCodes } from '../exit-codes.ts'
 import { addServerConfigOption, loadServerSettings, withSocketSession } from '../operator-session.ts'
@@ -40,22 +40,22 @@ export const checkNames = [
   'execution',
 ] as const
 
-/** Somebody waits, and an action that has not ended by then is an answer too. */
+/** An action that takes longer than this is reported as a failure. */
 const PROBE_MS = 60_000
 
 export function createDoctorCommand(context: CommandContext): CliCommand {
   const command = new CliCommand('doctor')
-    .description('Look for what should be changed on this machine, and tell what to do about it.')
-    .addArgument(new Argument('[check...]', 'only these (default: all)').choices(checkNames))
+    .description('Check the configuration and this machine, and suggest fixes.')
+    .addArgument(new Argument('[check...]', 'checks to run (default: all)').choices(checkNames))
   return addServerConfigOption(addCommonOptionsWithoutFile(command))
     .notes(
-      'It looks at the configuration and what in it is not safe, permissions, disks, the database, the clock, ports, certificates, limits, programs, locale and time zone, before the server is started as well as while it runs. Of a server that runs it also has the action core.local executed.',
-      'It changes nothing. Run it as root or as the account of the server; what another account may not see is skipped. It looks at this machine alone: addresses and credentials are not used.',
-      'It ends with 0 when nothing has to be changed, and with 1 otherwise.',
+      'It checks the configuration for errors and unsafe settings. It also checks permissions, disks, the database, the clock, ports, certificates, limits, programs, the locale and the time zone. It works with and without a running server. If the server runs, it also runs a test execution of core.local.',
+      'It changes nothing. Run it as root or as the account of the server; checks that need more permissions are skipped. It checks this machine only and ignores addresses and credentials.',
+      'The exit code is 0 when all checks pass, and 1 otherwise.',
     )
     .examples('svc doctor', 'svc doctor disk clock -j')
     .action(async (names: string[], flags: DoctorFlags) => {
-      const findings = await withProgress('Looking', () => find(context, names, flags))
+      const findings = await withProgress('Checking', () => find(context, names, flags))
       const toBeChanged = findings.filter(({ state }) => state === 'warning' || state === 'problem')
       const status = toBeChanged.length === 0 ? 'ok' : 'attention'
       const answer = { status, findings }
@@ -68,28 +68,28 @@ export function createDoctorCommand(context: CommandContext): CliCommand {
 
 async function find(context: CommandContext, names: readonly string[], flags: DoctorFlags): Promise<Finding[]> {
   const { ConfigProblems } = await import('../../config/load.ts')
-  let loaded: Patient['loaded']
+  let loaded: CheckContext['loaded']
   try {
     loaded = await loadServerSettings(flags.configFile)
   } catch (error) {
     if (!(error instanceof ConfigProblems)) throw error
-    const remedy = 'Correct it; svc.conf.example tells about every option. Without it nothing else can be looked at.'
+    const remedy = 'Correct it; svc.conf.example documents every option. The other checks need a valid configuration.'
     return error.problems.map((message) => ({ check: 'configuration', state: 'problem', message, remedy }))
   }
   const { base_path: basePath } = loaded.config.system
   const running = findServer(basePath)
-  const { examine } = await import('../../doctor/index.ts')
-  const probe = (): ReturnType<Patient['probe']> => runProbe(context, flags, basePath)
+  const { runChecks } = await import('../../doctor/index.ts')
+  const probe = (): ReturnType<CheckContext['probe']> => runProbe(context, flags, basePath)
   const account = accountOfServer(running, basePath)
-  return examine({ loaded, running, env: environmentOf(running), account, probe, now: () => new Date() }, names)
+  return runChecks({ loaded, running, env: environmentOf(running), account, probe, now: () => new Date() }, names)
 }
 
-function accountOfServer(running: RunFile | undefined, basePath: string): Patient['account'] {
+function accountOfServer(running: RunFile | undefined, basePath: string): CheckContext['account'] {
   if (process.getuid?.() !== 0) return undefined
   return (running === undefined ? undefined : accountOf(running.pid)) ?? otherAccountOf(basePath)
 }
 
-/** Its programs, its locale and its time zone are what counts, not those of whoever looks. */
+/** The checks apply to the programs, locale and time zone of the server, not to those of this shell. */
 function environmentOf(running: RunFile | undefined): NodeJS.ProcessEnv {
   if (running === undefined) return cliProcess().env
   try {
@@ -109,8 +109,8 @@ async function runProbe(
   context: CommandContext,
   { configFile: _file, ...flags }: DoctorFlags,
   basePath: string,
-): ReturnType<Patient['probe']> {
-  let found: Awaited<ReturnType<Patient['probe']>> = { failure: 'nobody has asked.' }
+): ReturnType<CheckContext['probe']> {
+  let found: Awaited<ReturnType<CheckContext['probe']>> = { failure: 'the test did not run.' }
   try {
     await withSocketSession(context, flags, basePath, async (session) => {
       const begun = performance.now()
@@ -120,7 +120,7 @@ async function runProbe(
       let execution = await getExecution(session, textOf(id))
       for (let pause = FIRST_POLL_MS; !isFinal(statusOf(execution)) && elapsed() < PROBE_MS;) {
         await delay(pause)
-        pause = Math.min(SLOWEST_POLL_MS, pause * POLL_GROWTH)
+        pause = Math.min(MAX_POLL_MS, pause * POLL_GROWTH)
         execution = await getExecution(session, textOf(id))
       }
       const isGood = toObject(execution['result'])['failed'] === false
@@ -141,14 +141,9 @@ function describe(findings: readonly Finding[], count: number): string {
   ])
   const terminalWidth = widthOf(cliProcess().stdout) ?? PLAIN_WIDTH
   const table = renderTable(['check', 'state', 'finding'], rows, { terminalWidth })
-  const verdict =
-    count === 0
-      ? 'Nothing has to be changed.'
-      : count === 1
-        ? 'One thing should be changed.'
-        : `${count} things should be changed.`
+  const verdict = count === 0 ? 'No problems found.' : count === 1 ? '1 problem found.' : `${count} problems found.`
   return `${table}${verdict}\n`
 }
 
-/** Where there is no terminal. */
+/** Without a terminal. */
 const PLAIN_WIDTH = 120

@@ -1,7 +1,7 @@
-/** `svc execution`: what ran, what runs, and what came of it (contract 09, 9.5). */
+/** `svc execution`: lists, shows, follows, re-runs and cancels executions (contract 09, 9.5). */
 import { Option } from 'commander'
 import { CliCommand } from '../command.ts'
-import { recordIn, textOf } from '../connection/answers.ts'
+import { recordIn, textOf } from '../connection/responses.ts'
 import { segment } from '../connection/client.ts'
 import { cancelExecution, executionName, getExecution } from '../executions/calls.ts'
 import { markWorkflows, printExecution, withStatusText } from '../executions/details.ts'
@@ -36,7 +36,7 @@ import {
 } from './run.ts'
 
 const columns = ['id', 'action.ref', 'context.user', 'status', 'start_timestamp', 'end_timestamp']
-/** Attributes that are no columns, but tell which executions are workflows. */
+/** Attributes that are not columns but show which executions are workflows. */
 const hiddenColumns = ['action.runner_type', 'liveaction.action_is_workflow']
 
 interface ExecutionListFlags extends ListFlags, TimeFlags {
@@ -59,57 +59,61 @@ interface TailFlags extends CommonFlags {
 }
 
 export function createExecutionCommand(context: CommandContext): CliCommand {
-  const list = addTimeOptions(addListOptions(addCommonOptions(new CliCommand('list'))), 'those that began')
-    .description('List executions, the newest last.')
-    .option('--action <ref>', 'only of this action')
-    .option('--status <status>', `only in this status: ${executionStatuses.join(', ')}`)
-    .words({ '--status': executionStatuses })
-    .option('--user <name>', 'only of this user')
-    .option('--trigger_instance <id>', 'only those that this trigger instance caused')
-    .addOption(new Option('-s, --sort <order>', 'which ones, when not all').choices(['asc', 'desc']).default('desc'))
-    .option('-l, --showall', 'also those started by other executions')
+  const list = addTimeOptions(addListOptions(addCommonOptions(new CliCommand('list'))), 'executions started')
+    .description('List executions, newest last.')
+    .option('--action <ref>', 'only executions of this action')
+    .option('--status <status>', `only executions in this status: ${executionStatuses.join(', ')}`)
+    .completions({ '--status': executionStatuses })
+    .option('--user <name>', 'only executions of this user')
+    .option('--trigger_instance <id>', 'only executions that this trigger instance caused')
+    .addOption(
+      new Option('-s, --sort <order>', 'which end of the list to print: asc = oldest, desc = newest')
+        .choices(['asc', 'desc'])
+        .default('desc'),
+    )
+    .option('-l, --showall', 'include child executions')
     .examples('svc execution list -n 10 --status failed', 'svc execution list -tg 2030-01-01T00:00:00Z --user alice')
     .action((flags: ExecutionListFlags) => withSession(context, flags, (session) => listExecutions(session, flags)))
 
   const get = addDisplayOptions(addCommonOptions(new CliCommand('get')), '-a, --attr')
     .description('Show executions with their results.')
-    .argument('<id...>', 'ids, or last: the one created last, of those that you may see')
-    .option('-x, --exclude-result', 'without the results')
+    .argument('<id...>', 'ids, or last: the newest execution that you have permission to view')
+    .option('-x, --exclude-result', 'leave out the results')
     .examples('svc execution get last')
     .action((ids: string[], flags: GetFlags) =>
       withSession(context, flags, (session) => forEachId(session, ids, (id) => showExecution(session, id, flags))),
     )
 
   const cancel = createEachCommand(context, 'cancel', ['<id...>', 'ids'], cancelOne)
-    .description('Stop executions and everything they started.')
-    .words({ id: executionsIn('running', 'pending', 'delayed', 'scheduled', 'paused') })
+    .description('Cancel executions and their child executions.')
+    .completions({ id: executionsIn('running', 'pending', 'delayed', 'scheduled', 'paused') })
     .notes(
-      'What ignores the request to end is killed a few seconds later; `svc execution tail <id>` waits for the end of all.',
+      'The server kills a process that ignores the request a few seconds later. `svc execution tail <id>` waits until everything has ended.',
     )
     .examples('svc execution cancel 6000000000000000000000aa')
 
   const createChange = (name: string, from: string, to: string): CliCommand => {
     const work = (session: Session, id: string, flags: AttributeFlags): Promise<number> =>
       change(session, id, to, flags)
-    return addAttributeOption(createEachCommand(context, name, ['<id...>', 'ids'], work)).words({
+    return addAttributeOption(createEachCommand(context, name, ['<id...>', 'ids'], work)).completions({
       id: executionsIn(from),
     })
   }
   const pause = createChange('pause', 'running', 'pausing')
-    .description('Have workflows start nothing more until they are resumed; what they have started goes on.')
+    .description('Pause workflows: they start no further tasks until resumed. Running tasks continue.')
     .examples('svc execution pause 6000000000000000000000aa')
   const resume = createChange('resume', 'paused', 'resuming')
-    .description('Have paused workflows go on.')
+    .description('Resume paused workflows.')
     .examples('svc execution resume 6000000000000000000000aa')
 
   const rerun = addRunOptions(new ActionCommand('re-run'))
-    .description('Run the action of an execution again, with the same parameters or other ones.')
+    .description('Re-run an execution with the same or changed parameters.')
     .argument('<id>', 'id, or last')
-    .argument('[parameters...]', 'name=value for what shall differ')
-    .words({ parameters: 're-run parameters' })
-    .option('--tasks <name...>', 'only these tasks of a workflow')
-    .option('--no-reset <name...>', 'tasks, out of those, that keep the results of their items')
-    .notes('`svc execution re-run <id> -h` shows which parameters its action has.')
+    .argument('[parameters...]', 'changed parameters, as name=value')
+    .completions({ parameters: 're-run parameters' })
+    .option('--tasks <name...>', 'workflow tasks to re-run')
+    .option('--no-reset <name...>', 'tasks among --tasks that keep the results of their items')
+    .notes('`svc execution re-run <id> -h` lists the parameters of its action.')
     .examples(
       'svc execution re-run last timeout=120',
       "svc execution list --status failed -n -1 -j | jq -r '.[].id' | xargs -n 1 svc execution re-run --async",
@@ -119,15 +123,15 @@ export function createExecutionCommand(context: CommandContext): CliCommand {
     )
 
   const tail = addCommonOptions(new CliCommand('tail'))
-    .description('Print the output of an execution while it comes.')
+    .description('Print the output of an execution live.')
     .argument('[id]', 'id, or last', 'last')
-    .addOption(new Option('--type <type>', 'only this output').choices(['stdout', 'stderr', 'other']))
-    .option('--include-metadata', 'time and type before each piece; of children also their id')
-    .option('--nested', 'also everything that it starts, and what that starts, in whole lines')
+    .addOption(new Option('--type <type>', 'only output of this type').choices(['stdout', 'stderr', 'other']))
+    .option('--include-metadata', 'print time and type before each chunk, and the id of child executions')
+    .option('--nested', 'include the output of all child executions, in whole lines')
     .notes(
-      'What was written so far is printed first; it goes on until the execution has ended, with --nested until all have, and ends with 0 whatever became of them. After a broken connection it goes on where it was: nothing is lost or printed twice. Who may see an execution, but not follow streams (permission `stream_view`), gets all of it at the end.',
-      'The text is that of the action, untouched; what is not UTF-8 comes as U+FFFD. On a terminal what was written to standard error is red, unless NO_COLOR is set.',
-      'With `-j` each piece is a line of JSON with `data`, `execution_id`, `output_type` and `timestamp`, with `-y` a document of YAML; that the execution has started and ended is then told on standard error.',
+      'The command prints the earlier output first, then new output until the execution ends; with --nested, until all child executions end. The exit code is 0 whatever the outcome. After a lost connection it continues where it stopped: no output is lost or repeated. Without the permission `stream_view` it prints the whole output at the end.',
+      'Output is printed unchanged, except that invalid UTF-8 becomes U+FFFD. On a terminal, standard error is red unless NO_COLOR is set.',
+      'With `-j` each chunk is one line of JSON with `data`, `execution_id`, `output_type` and `timestamp`; with `-y` it is a YAML document. The messages about start and end then go to standard error.',
     )
     .examples(
       'svc execution tail last',
@@ -162,9 +166,9 @@ async function listExecutions(session: Session, flags: ExecutionListFlags): Prom
     ...(flags.sort === 'asc' ? { sort_asc: 'true' } : { sort_desc: 'true' }),
     include_attributes: isWhole || attributes?.includes('all') === true ? undefined : [...new Set(wanted)].join(','),
   }
-  // The server takes any text, and finds nothing.
+  // The server accepts any text and returns an empty list.
   if (flags.status !== undefined && !executionStatuses.some((status) => status === flags.status)) {
-    session.warn(`"${flags.status}" is no status of executions. They are: ${executionStatuses.join(', ')}.`)
+    session.warn(`"${flags.status}" is not an execution status. Statuses: ${executionStatuses.join(', ')}.`)
   }
   const page = await listRecords(session, '/executions', query, flags.last)
   // The newest belong next to the prompt.
@@ -198,7 +202,7 @@ async function cancelOne(session: Session, id: string): Promise<number> {
   return refusal === undefined ? exitCodes.ok : exitCodes.failed
 }
 
-/** Asks the server to bring a workflow into another status. */
+/** Changes the status of a workflow. */
 async function change(session: Session, id: string, status: string, flags: AttributeFlags): Promise<number> {
   const record = recordIn(
     await callOn(session, 'PUT', { kind: executionName, path: '/executions', id }, { body: { status } }),
@@ -217,9 +221,7 @@ async function rerunExecution(session: Session, id: string, words: string[], fla
   const kept = Array.isArray(flags.reset) ? flags.reset : []
   const foreign = kept.filter((name) => tasks?.includes(name) !== true)
   if (foreign.length > 0) {
-    throw new CliFailure(
-      `--no-reset names ${foreign.join(', ')}, which --tasks does not; it must be among those tasks.`,
-    )
+    throw new CliFailure(`--no-reset names ${foreign.join(', ')}, which --tasks does not name. Add it to --tasks.`)
   }
   const body = {
     ...(Object.keys(parameters).length === 0 ? {} : { parameters }),

@@ -1,4 +1,4 @@
-/** `svc help`: how a command is used, and what belongs to no single command. */
+/** `svc help`: shows the help of a command or a topic. */
 import { styleText } from 'node:util'
 import { canStyle, cliProcess, widthOf } from '../cli-process.ts'
 import { CliCommand, findChild } from '../command.ts'
@@ -10,7 +10,7 @@ import { commands, findEntry, loadCommand } from './index.ts'
 
 export function createHelpCommand(context: CommandContext): CliCommand {
   return new CliCommand('help')
-    .argument('[command...]', 'a command, such as execution list, or a topic; without: all of them')
+    .argument('[command...]', 'command, such as execution list, or topic; default: list all commands and topics')
     .examples('svc help execution list', 'svc help exit-codes')
     .action(async (words: string[]) => {
       const [word, ...rest] = words

@@ -15,7 +15,7 @@ export interface CommandEntry {
   example: string
   /** Heading it stands under in `svc --help`. */
   group: string
-  /** It is a program of that name, not a command of `svc`, and told of where its work is told of. */
+  /** A program of its own name, not a command of `svc`; the command that does the same mentions it. */
   isProgram?: true
   /** Its `--config-file` is that of the server. */
   readsServerConfig?: true
@@ -33,7 +33,7 @@ export const commands: readonly CommandEntry[] = [
   },
   {
     name: 'status',
-    summary: 'Tell how the server is, and what needs attention.',
+    summary: 'Show the server status and what needs attention.',
     example: 'svc status',
     group: 'Server:',
     readsServerConfig: true,
@@ -41,7 +41,7 @@ export const commands: readonly CommandEntry[] = [
   },
   {
     name: 'doctor',
-    summary: 'Look for what should be changed on this machine, and tell what to do about it.',
+    summary: 'Check the configuration and this machine, and suggest fixes.',
     example: 'svc doctor',
     group: 'Server:',
     readsServerConfig: true,
@@ -57,7 +57,7 @@ export const commands: readonly CommandEntry[] = [
   },
   {
     name: 'stop',
-    summary: 'Stop the server, and wait until it has ended.',
+    summary: 'Stop the server and wait until its process has ended.',
     example: 'svc stop',
     group: 'Server:',
     readsServerConfig: true,
@@ -65,7 +65,7 @@ export const commands: readonly CommandEntry[] = [
   },
   {
     name: 'restart',
-    summary: 'Stop the server, and start it again as it was started.',
+    summary: 'Stop the server and start it again with the same arguments.',
     example: 'svc restart',
     group: 'Server:',
     readsServerConfig: true,
@@ -73,7 +73,7 @@ export const commands: readonly CommandEntry[] = [
   },
   {
     name: 'reload',
-    summary: 'Have the server read certificates, definitions of roles and packs again.',
+    summary: 'Make the server reload certificates, role definitions and packs.',
     example: 'svc reload',
     group: 'Server:',
     readsServerConfig: true,
@@ -81,7 +81,7 @@ export const commands: readonly CommandEntry[] = [
   },
   {
     name: 'reopen-logs',
-    summary: 'Have the server open its log files anew, after they have been renamed.',
+    summary: 'Make the server reopen its log files after log rotation.',
     example: 'svc reopen-logs',
     group: 'Server:',
     readsServerConfig: true,
@@ -89,7 +89,7 @@ export const commands: readonly CommandEntry[] = [
   },
   {
     name: 'service',
-    summary: 'Install and remove the server as a service of the system.',
+    summary: 'Install and remove the systemd service.',
     example: 'svc service install',
     group: 'Server:',
     load: async (context) => (await import('./service.ts')).createServiceCommand(context),
@@ -104,7 +104,7 @@ export const commands: readonly CommandEntry[] = [
   },
   {
     name: 'backup',
-    summary: 'Make and list backups of the database.',
+    summary: 'Create and list backups of the database.',
     example: 'svc backup',
     group: 'Server:',
     readsServerConfig: true,
@@ -112,7 +112,7 @@ export const commands: readonly CommandEntry[] = [
   },
   {
     name: 'restore',
-    summary: 'Put a backup in the place of the database.',
+    summary: 'Replace the database with a backup.',
     example: 'svc restore svc-20300102T030405.678Z.db',
     group: 'Server:',
     readsServerConfig: true,
@@ -127,91 +127,91 @@ export const commands: readonly CommandEntry[] = [
   },
   {
     name: 'action',
-    summary: 'List, show, make, change, delete and run actions.',
+    summary: 'List, show, create, change, delete and run actions.',
     example: 'svc action list -p core',
     group: 'Actions:',
     load: async (context) => (await import('./action.ts')).createActionCommand(context),
   },
   {
     name: 'action-alias',
-    summary: 'List and show what can be said in a chat to run actions.',
+    summary: 'List and show chat aliases of actions.',
     example: 'svc action-alias list -p examples',
     group: 'Actions:',
     load: async (context) => (await import('./action-alias.ts')).createActionAliasCommand(context),
   },
   {
     name: 'runner',
-    summary: 'List, show, enable and disable what actions are run by.',
+    summary: 'List, show, enable and disable runners.',
     example: 'svc runner list',
     group: 'Actions:',
     load: async (context) => (await import('./runner.ts')).createRunnerCommand(context),
   },
   {
     name: 'policy',
-    summary: 'Say how many executions of an action run at once, and which are run again.',
+    summary: 'Manage policies: limits and retries of executions.',
     example: 'svc policy create one_deploy.yaml',
     group: 'Actions:',
     load: async (context) => (await import('./policy.ts')).createPolicyCommand(context),
   },
   {
     name: 'policy-type',
-    summary: 'List and show the types of policies.',
+    summary: 'List and show policy types.',
     example: 'svc policy-type list',
     group: 'Actions:',
     load: async (context) => (await import('./policy-type.ts')).createPolicyTypeCommand(context),
   },
   {
     name: 'pack',
-    summary: 'List, install, configure, remove and register packs of actions and rules.',
+    summary: 'List, install, configure, remove and register packs.',
     example: 'svc pack install examples',
     group: 'Packs:',
     load: async (context) => (await import('./pack.ts')).createPackCommand(context),
   },
   {
     name: 'execution',
-    summary: 'List, show, follow, repeat and stop executions.',
+    summary: 'List, show, follow, re-run, pause and cancel executions.',
     example: 'svc execution tail last',
     group: 'Executions:',
     load: async (context) => (await import('./execution.ts')).createExecutionCommand(context),
   },
   {
     name: 'inquiry',
-    summary: 'List, show and answer the questions that executions wait for.',
+    summary: 'List, show and answer inquiries of executions.',
     example: 'svc inquiry list',
     group: 'Executions:',
     load: async (context) => (await import('./inquiry.ts')).createInquiryCommand(context),
   },
   {
     name: 'rule',
-    summary: 'Say what shall run when something happens, and try it.',
+    summary: 'List, show, create, change, delete and test rules.',
     example: 'svc rule create on_order.yaml',
     group: 'Events:',
     load: async (context) => (await import('./rule.ts')).createRuleCommand(context),
   },
   {
     name: 'rule-type',
-    summary: 'List and show the types of rules.',
+    summary: 'List and show rule types.',
     example: 'svc rule-type list',
     group: 'Events:',
     load: async (context) => (await import('./rule-type.ts')).createRuleTypeCommand(context),
   },
   {
     name: 'trigger',
-    summary: 'List and make the kinds of events that rules react to.',
+    summary: 'List, show, create, change and delete trigger types.',
     example: 'svc trigger getspecs core.svc.webhook',
     group: 'Events:',
     load: async (context) => (await import('./trigger.ts')).createTriggerCommand(context),
   },
   {
     name: 'trigger-instance',
-    summary: 'List what has happened, explain what came of it, repeat it.',
+    summary: 'List, show, explain and re-emit trigger instances (events).',
     example: 'svc trigger-instance explain 6000000000000000000000aa',
     group: 'Events:',
     load: async (context) => (await import('./trigger-instance.ts')).createTriggerInstanceCommand(context),
   },
   {
     name: 'rule-enforcement',
-    summary: 'List and show what rules have started.',
+    summary: 'List and show rule enforcements: which rule started which execution.',
     example: 'svc rule-enforcement list -n 10 --rule default.on_order',
     group: 'Events:',
     load: async (context) => (await import('./rule-enforcement.ts')).createRuleEnforcementCommand(context),
@@ -232,49 +232,49 @@ export const commands: readonly CommandEntry[] = [
   },
   {
     name: 'trace',
-    summary: 'List and show everything that came of an event.',
+    summary: 'List and show traces: an event and everything it caused.',
     example: 'svc trace list -c order-17',
     group: 'Events:',
     load: async (context) => (await import('./trace.ts')).createTraceCommand(context),
   },
   {
     name: 'key',
-    summary: 'List, show, set and delete what the datastore keeps.',
+    summary: 'List, show, set and delete key-value pairs of the datastore.',
     example: 'svc key set web.url https://example.com',
     group: 'Datastore:',
     load: async (context) => (await import('./key.ts')).createKeyCommand(context),
   },
   {
     name: 'login',
-    summary: 'Log in: further commands act as this user.',
+    summary: 'Log in: later commands act as this user.',
     example: 'svc login alice',
     group: 'Access:',
     load: async (context) => (await import('./auth.ts')).createLoginCommand(context),
   },
   {
     name: 'logout',
-    summary: 'Log out: revoke the token of the login, and forget it.',
+    summary: 'Log out: revoke and delete the stored token.',
     example: 'svc logout',
     group: 'Access:',
     load: async (context) => (await import('./auth.ts')).createLogoutCommand(context),
   },
   {
     name: 'whoami',
-    summary: 'Tell who is logged in, how that is proved, and with which roles.',
+    summary: 'Show the current user, the authentication method and the roles.',
     example: 'svc whoami',
     group: 'Access:',
     load: async (context) => (await import('./auth.ts')).createWhoamiCommand(context),
   },
   {
     name: 'auth',
-    summary: 'Make a token and print it.',
+    summary: 'Create a token and print it.',
     example: 'svc auth alice',
     group: 'Access:',
     load: async (context) => (await import('./auth.ts')).createAuthCommand(context),
   },
   {
     name: 'token',
-    summary: 'Revoke tokens, and ask whether one is valid.',
+    summary: 'Revoke and validate tokens.',
     example: 'svc token revoke --user alice',
     group: 'Access:',
     load: async (context) => (await import('./token.ts')).createTokenCommand(context),
@@ -282,7 +282,7 @@ export const commands: readonly CommandEntry[] = [
   {
     name: 'apikey',
     alias: 'api-key',
-    summary: 'Make, list, disable and delete API keys.',
+    summary: 'Create, list, disable and delete API keys.',
     example: 'svc apikey create -k --expires 90d',
     group: 'Access:',
     load: async (context) => (await import('./apikey.ts')).createApiKeyCommand(context),
@@ -303,42 +303,42 @@ export const commands: readonly CommandEntry[] = [
   },
   {
     name: 'role-assignment',
-    summary: 'List and show which users have which roles.',
+    summary: 'List and show role assignments.',
     example: 'svc role-assignment list -u alice',
     group: 'Access:',
     load: async (context) => (await import('./role.ts')).createRoleAssignmentCommand(context),
   },
   {
     name: 'permission-type',
-    summary: 'List what roles and API keys can be allowed.',
+    summary: 'List and show permission types.',
     example: 'svc permission-type get action',
     group: 'Access:',
     load: async (context) => (await import('./permission-type.ts')).createPermissionTypeCommand(context),
   },
   {
     name: 'rbac',
-    summary: 'Apply the definition files of roles.',
+    summary: 'Apply RBAC definition files.',
     example: 'svc rbac apply',
     group: 'Access:',
     load: async (context) => (await import('./rbac.ts')).createRbacCommand(context),
   },
   {
     name: 'help',
-    summary: 'Show how a command is used, or tell about a topic.',
+    summary: 'Show help for a command or a topic.',
     example: 'svc help execution list',
     group: 'Help:',
     load: async (context) => (await import('./help.ts')).createHelpCommand(context),
   },
   {
     name: 'manual',
-    summary: 'Show the manual page: all commands, options and topics.',
+    summary: 'Show the manual page with all commands, options and topics.',
     example: 'svc manual',
     group: 'Help:',
     load: async () => (await import('./manual.ts')).createManualCommand(),
   },
   {
     name: 'completion',
-    summary: 'Have TAB complete commands and names in bash, zsh and fish.',
+    summary: 'Print completion scripts for bash, zsh and fish.',
     example: 'svc completion bash > /etc/bash_completion.d/svc',
     group: 'Help:',
     load: async (context) => (await import('./completion.ts')).createCompletionCommand(context),
@@ -350,7 +350,7 @@ export const programs: readonly CommandEntry[] = [
   {
     name: 'svcctl',
     isProgram: true,
-    summary: 'Tell how the components of the server are; start and stop them.',
+    summary: 'Show, start and stop the components of the server.',
     example: 'svcctl status',
     group: 'Server:',
     load: async (context) => (await import('./svcctl.ts')).createSvcctl(context),
@@ -358,7 +358,7 @@ export const programs: readonly CommandEntry[] = [
   {
     name: 'svc-register-content',
     isProgram: true,
-    summary: 'Register what the folders of packs hold.',
+    summary: 'Register the content of packs.',
     example: 'svc-register-content --register-all',
     group: 'Packs:',
     load: async (context) => (await import('./register-content.ts')).createRegisterContent(context),
@@ -384,6 +384,6 @@ export async function loadCommand(entry: CommandEntry, context: CommandContext):
   const path = entry.isProgram === true ? entry.name : `svc ${entry.name}`
   const command = (await entry.load(context)).name(path)
   if (entry.alias !== undefined) command.alias(entry.alias)
-  if (command.commands.length > 0) command.footer(`${path} <command> --help tells more about one of them.`)
+  if (command.commands.length > 0) command.footer(`${path} <command> --help shows the help of one command.`)
   return command.description() === '' ? command.description(entry.summary) : command
 }

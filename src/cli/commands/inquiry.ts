@@ -1,7 +1,7 @@
-/** `svc inquiry`: what executions ask people (contract 08, 8.15; contract 09, 9.3). */
+/** `svc inquiry`: questions of executions to people (contract 08, 8.15; contract 09, 9.3). */
 import { CliCommand } from '../command.ts'
 import { readJson } from '../../lib/text/index.ts'
-import { recordIn, toObject } from '../connection/answers.ts'
+import { recordIn, toObject } from '../connection/responses.ts'
 import { exitCodes } from '../exit-codes.ts'
 import { CliFailure } from '../failures.ts'
 import { addCommonOptions, type CommonFlags } from '../options.ts'
@@ -35,10 +35,10 @@ export function createInquiryCommand(context: CommandContext): CliCommand {
 
   const respond = addCommonOptions(new CliCommand('respond'))
     .description(
-      'Respond to an inquiry: each property of its schema is asked for, or is the next line of standard input.',
+      'Respond to an inquiry. Without -r, svc prompts for each property of its schema, or reads one line of standard input per property.',
     )
     .argument('<id>', 'id')
-    .option('-r, --response <json>', 'the response; other users of this machine see it in the list of processes')
+    .option('-r, --response <json>', 'response as JSON; visible to other users of this machine in the process list')
     .examples(
       'svc inquiry respond 6b02e6f49b672bb6c21844e4',
       `svc inquiry respond 6b02e6f49b672bb6c21844e4 -r '{"continue": true}'`,
@@ -49,11 +49,11 @@ export function createInquiryCommand(context: CommandContext): CliCommand {
 }
 
 async function answer(session: Session, id: string, { response: given }: RespondFlags): Promise<number> {
-  // Any of it may be a secret, and only the schema says what.
+  // Any part may be a secret: only the schema says which.
   session.client.maskNames(['response'])
   const response = given === undefined ? await askAll(session, id) : responseIn(given)
   const accepted = recordIn(await callOn(session, 'PUT', subjectOf(inquiry, id), { body: { id, response } }))
-  if (session.form === 'human') await session.print(`Inquiry "${printable(id)}" has its response.\n`)
+  if (session.form === 'human') await session.print(`Inquiry "${printable(id)}" is answered.\n`)
   else await session.printMachine(accepted)
   return exitCodes.ok
 }
@@ -68,7 +68,7 @@ function responseIn(text: string): Json {
     throw new CliFailure(`The response is not valid JSON: ${why}`, exitCodes.usage)
   }
   if (typeof value === 'object' && value !== null && !Array.isArray(value)) return { ...value }
-  throw new CliFailure('The response has to be a JSON object, such as {"continue": true}.', exitCodes.usage)
+  throw new CliFailure('The response must be a JSON object, such as {"continue": true}.', exitCodes.usage)
 }
 
 /** @throws NotFound, CliFailure, Interrupted */

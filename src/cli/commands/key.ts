@@ -2,7 +2,7 @@
 import { InvalidArgumentError } from 'commander'
 import { CliCommand } from '../command.ts'
 import type { Query } from '../connection/client.ts'
-import { recordIn, textOf } from '../connection/answers.ts'
+import { recordIn, textOf } from '../connection/responses.ts'
 import { exitCodes } from '../exit-codes.ts'
 import { CliFailure, NotFound } from '../failures.ts'
 import {
@@ -39,8 +39,8 @@ const pair: Resource = {
 }
 const names: Operand = ['<name...>', 'names']
 const valueNote =
-  'A value on the command line is seen by other users of this machine in the list of processes. Left out, it is asked for, ' +
-  'or is the next line of standard input.'
+  'A value on the command line is visible to other users of this machine in the process list. Without one, svc prompts for ' +
+  'it, or reads the next line of standard input.'
 
 interface PlaceFlags extends CommonFlags {
   scope?: string
@@ -69,8 +69,8 @@ interface LoadFlags extends CommonFlags, WidthFlags {
 export function createKeyCommand(context: CommandContext): CliCommand {
   const list = addPlaceOptions(addListOptions(addCommonOptions(new CliCommand('list'))), 'all')
     .description('List key-value pairs.')
-    .option('--prefix <text>', 'only those whose names begin with it')
-    .option('-d, --decrypt', 'secrets as plain text')
+    .option('--prefix <text>', 'only keys whose names start with this text')
+    .option('-d, --decrypt', 'print secrets decrypted')
     .examples('svc key list --prefix web.', 'svc key list -n -1 -j > keys.json')
     .action((flags: PairListFlags) =>
       withPairs(context, flags, (session) => {
@@ -86,19 +86,19 @@ export function createKeyCommand(context: CommandContext): CliCommand {
   }
   const get = addAttributeOption(addPlaceOptions(createEachCommand(context, 'get', names, work), 'system'))
     .description('Show key-value pairs.')
-    .option('-d, --decrypt', 'secrets as plain text')
+    .option('-d, --decrypt', 'print secrets decrypted')
     .examples('svc key get web.url')
 
   const set = addAttributeOption(addPlaceOptions(addCommonOptions(new CliCommand('set')), 'system'))
-    .description('Give a key its value.')
+    .description('Set the value of a key.')
     .argument('<name>', 'name')
     .argument('[value]', 'value')
-    .option('-l, --ttl <seconds>', 'keep it for so long; default: for good', parseSeconds)
-    .option('-e, --encrypt', 'it is a secret: the server keeps it encrypted, and shows it only with -d')
-    .option('--encrypted', 'the value is encrypted already, as another list has shown it')
+    .option('-l, --ttl <seconds>', 'lifetime in seconds; default: no expiry', parseSeconds)
+    .option('-e, --encrypt', 'store the value as a secret: encrypted, and shown only with -d')
+    .option('--encrypted', 'the value is already encrypted, as printed by key list')
     .notes(
       valueNote,
-      'Templates have it as `{{ svckv.system.web.url }}`, a secret as `{{ svckv.system.web.password | decrypt_kv }}`.',
+      'In templates, write `{{ svckv.system.web.url }}`; for a secret, `{{ svckv.system.web.password | decrypt_kv }}`.',
     )
     .examples('svc key set web.url https://example.com', 'svc key set -e web.password')
     .action((name: string, value: string | undefined, flags: SetFlags) =>
@@ -108,7 +108,7 @@ export function createKeyCommand(context: CommandContext): CliCommand {
   const remove = addPlaceOptions(
     createEachCommand(context, 'delete', names, async (session, name, flags: PlaceFlags) => {
       await callOn(session, 'DELETE', subjectOf(pair, name), { query: placeOf(flags) })
-      await sayDeleted(session, name)
+      await printDeleted(session, name)
       return exitCodes.ok
     }),
     'system',
@@ -117,8 +117,8 @@ export function createKeyCommand(context: CommandContext): CliCommand {
     .examples('svc key delete web.url')
 
   const removeByPrefix = addPlaceOptions(addCommonOptions(new CliCommand('delete_by_prefix')), 'system')
-    .description('Delete all key-value pairs of one scope whose names begin alike.')
-    .requiredOption('-p, --prefix <text>', 'what their names begin with', parsePrefix)
+    .description('Delete all key-value pairs of one scope whose names start with a prefix.')
+    .requiredOption('-p, --prefix <text>', 'prefix of the names', parsePrefix)
     .examples('svc key delete_by_prefix -p web.')
     .action((flags: PlaceFlags & { prefix: string }) =>
       withPairs(context, flags, (session) => deleteByPrefix(session, flags)),
@@ -126,11 +126,11 @@ export function createKeyCommand(context: CommandContext): CliCommand {
 
   const load = addWidthOption(addCommonOptions(new CliCommand('load')))
     .description('Set key-value pairs from a file.')
-    .argument('<file>', 'one object or a list, in .json or .yaml')
-    .option('-c, --convert', 'values that are no text become their JSON')
+    .argument('<file>', 'one object or a list, .json or .yaml')
+    .option('-c, --convert', 'convert values that are not text to JSON')
     .notes(
-      'Each entry has name and value, and may have scope, user, secret, encrypted, ttl, description and expire_timestamp. A file in which something is wrong is refused before anything is sent; entries that have expired are left out.',
-      'Encrypted values are taken back by the server that has encrypted them, under the same name. For another one, list them with -d: then the file holds the secrets themselves.',
+      'Each entry needs name and value. Optional are scope, user, secret, encrypted, ttl, description and expire_timestamp. If any entry is invalid, svc sends nothing. Expired entries are skipped.',
+      'Encrypted values load only on the server that encrypted them, and only under the same name. For another server, export with -d; the file then holds the secrets in plain text.',
     )
     .examples('svc key list --scope=all -n -1 -j > keys.json', 'svc key load keys.json')
     .action((file: string, flags: LoadFlags) => withPairs(context, flags, (session) => loadPairs(session, file, flags)))
@@ -147,20 +147,20 @@ export function createKeyCommand(context: CommandContext): CliCommand {
 
 function addPlaceOptions(command: CliCommand, defaultScope: string): CliCommand {
   return command
-    .words({ '--scope': ['system', 'user', ...(defaultScope === 'all' ? ['all'] : [])] })
+    .completions({ '--scope': ['system', 'user', ...(defaultScope === 'all' ? ['all'] : [])] })
     .option(
       '-s, --scope <scope>',
-      `system or user${defaultScope === 'all' ? ' or all' : ''} (default: ${defaultScope})`,
+      `scope: system or user${defaultScope === 'all' ? ' or all' : ''} (default: ${defaultScope})`,
     )
-    .option('-u, --user <user>', 'of this user, in the scope user; needs an administrator')
+    .option('-u, --user <user>', 'owner in the scope user; another user needs an administrator')
 }
 
 function parsePrefix(text: string): string {
-  if (text === '') throw new InvalidArgumentError('An empty one would delete everything.')
+  if (text === '') throw new InvalidArgumentError('An empty prefix would delete everything.')
   return text
 }
 
-/** A session in which `--debug` prints no value: each may be a secret. */
+/** A session in which `--debug` masks all values: each may be a secret. */
 function withPairs(
   context: CommandContext,
   flags: CommonFlags,
@@ -178,7 +178,7 @@ function placeOf({ scope, user }: PlaceFlags): { scope?: string; user?: string }
   return { ...(where === undefined ? {} : { scope: where }), ...(user === undefined ? {} : { user }) }
 }
 
-async function sayDeleted(session: Session, name: string): Promise<void> {
+async function printDeleted(session: Session, name: string): Promise<void> {
   await printDone(session, `${pair.name} "${name}" is deleted.`)
 }
 
@@ -213,12 +213,12 @@ async function deleteByPrefix(session: Session, flags: PlaceFlags & { prefix: st
     try {
       await callOn(session, 'DELETE', subjectOf(pair, name), { query: placeOf(place) })
     } catch (error) {
-      // Somebody else was faster.
+      // Another client has deleted it.
       if (error instanceof NotFound) continue
       throw error
     }
     deleted.push(name)
-    if (session.form === 'human') await sayDeleted(session, name)
+    if (session.form === 'human') await printDeleted(session, name)
   }
   progress.stop()
   if (session.form !== 'human') await session.printMachine(deleted)
@@ -232,7 +232,7 @@ async function loadPairs(session: Session, file: string, flags: LoadFlags): Prom
   const entries = await readPairFile(file, flags.convert === true)
   const current = entries.filter(({ isExpired }) => !isExpired)
   const count = entries.length - current.length
-  if (count > 0) session.note(`Note: ${count === 1 ? '1 entry has' : `${count} entries have`} expired; left out.\n`)
+  if (count > 0) session.note(`Note: Skipped ${count} expired ${count === 1 ? 'entry' : 'entries'}.\n`)
   await loadEntries(session, file, current, { ...pair, widths: flags.width }, ({ name, body }) =>
     put(session, name, body),
   )

@@ -1,4 +1,4 @@
-/** `svc manual`: the manual page, which is made of the same source as all help. */
+/** `svc manual`: the manual page, generated from the same source as the help. */
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { cliProcess } from '../cli-process.ts'
@@ -10,7 +10,7 @@ import { renderManual } from '../reference/manual.ts'
 export function createManualCommand(): CliCommand {
   return new CliCommand('manual')
     .notes(
-      'At a terminal "man" shows it, where that is installed. Elsewhere the page is printed in the form that man reads, to be installed or converted.',
+      'At a terminal, svc shows the page with "man" if that is installed. Otherwise it prints the page in man format, to install or convert.',
     )
     .examples('svc manual', 'svc manual > /usr/local/share/man/man1/svc.1')
     .action(async () => {
@@ -25,7 +25,7 @@ export function createManualCommand(): CliCommand {
 async function showWithMan(page: string): Promise<boolean> {
   const man = spawn('man', ['-l', '-'], { env: cliProcess().env, stdio: ['pipe', 'inherit', 'inherit'] })
   const ignore = (): void => undefined
-  // Whoever quits the pager at once need not have read everything.
+  // The pager may quit before it has read everything.
   man.stdin.on('error', ignore)
   // Ctrl-C is for the pager.
   cliProcess().on('SIGINT', ignore)

@@ -1,8 +1,8 @@
-/** `svc pack config`: the configurations of packs, and setting them (contract 09, 9.3; contract 02, 2.9). */
+/** `svc pack config`: shows and sets the configuration of packs (contract 09, 9.3; contract 02, 2.9). */
 import { Option } from 'commander'
 import { secretMask } from '../../lib/log/index.ts'
 import { CliCommand } from '../command.ts'
-import { recordIn, textOf, toObject } from '../connection/answers.ts'
+import { recordIn, textOf, toObject } from '../connection/responses.ts'
 import { exitCodes } from '../exit-codes.ts'
 import { CliFailure, HttpFailure, NotFound } from '../failures.ts'
 import { addCommonOptions, splitAttributes } from '../options.ts'
@@ -25,15 +25,19 @@ const configSchema: RecordKind = { name: 'Configuration schema', path: '/config_
 export function createConfigCommand(context: CommandContext, pack: Resource): CliCommand {
   return addAttributeOption(addCommonOptions(new CliCommand('config')))
     .description(
-      'Set the configuration of a pack: each of its attributes is asked for, or is the next line of standard input. Without a pack: list what can be configured.',
+      'Set the configuration of a pack. svc prompts for each attribute, or reads one line of standard input per attribute. Without a pack, list the packs that can be configured.',
     )
     .argument('[ref]', 'reference of the pack')
-    .words({ '--file': 'file' })
-    .addOption(new Option('--file <values>', 'all values, from .yaml or .json; asks nothing').conflicts('schema'))
-    .addOption(new Option('--show', 'only show what is configured').conflicts(['file', 'schema']))
-    .option('--schema', 'only show what can be configured')
+    .completions({ '--file': 'file' })
+    .addOption(
+      new Option('--file <values>', 'read all values from this .yaml or .json file, without prompts').conflicts(
+        'schema',
+      ),
+    )
+    .addOption(new Option('--show', 'show the current configuration, and change nothing').conflicts(['file', 'schema']))
+    .option('--schema', 'show the configuration schema, and change nothing')
     .notes(
-      'An empty answer keeps what is there, or takes the default. Secrets are not shown: ******** stands for one that is stored, in a file as well.',
+      'An empty answer keeps the current value or sets the default. Secrets are masked: ******** means the stored secret, also in a file.',
     )
     .examples(
       'svc pack config examples',
@@ -72,14 +76,12 @@ async function configure(session: Session, pack: Resource, ref: string, flags: C
   return exitCodes.ok
 }
 
-/** @returns what is saved; undefined when it is not to be */
+/** @returns the saved configuration; undefined when the user chose not to save */
 async function askConfig(session: Session, pack: Resource, ref: string, schema: Json): Promise<Json | undefined> {
   const present = await findRecord(session, config, ref)
   if (Object.keys(toObject(schema['properties'])).length === 0) {
     await getRecord(session, pack, ref)
-    throw new CliFailure(
-      `The pack "${printable(ref)}" does not say what can be configured; give the values with --file.`,
-    )
+    throw new CliFailure(`The pack "${printable(ref)}" has no configuration schema. Use --file to set values.`)
   }
   const { askObject, confirm } = await import('../input/questions.ts')
   return withSecretInput(session, async (input) => {
@@ -88,8 +90,9 @@ async function askConfig(session: Session, pack: Resource, ref: string, schema: 
     for (;;) {
       values = await askObject(questions, schema, values)
       if (!input.isTerminal()) {
-        // Nobody has said yes to anything.
-        if (input.isUnused()) throw new CliFailure('Standard input has no answers, and is no terminal; see --file.')
+        // An empty standard input confirms nothing.
+        if (input.isUnused())
+          throw new CliFailure('Standard input is not a terminal and has no answers. Use --file to set values.')
         return save(session, pack, ref, values)
       }
       session.note(`\nThe configuration of ${printable(ref)}:\n${await preview(schema, values)}\n`)
@@ -112,7 +115,7 @@ async function preview(schema: Json, values: Json): Promise<string> {
   return toYaml(maskSecrets(values, compileSecrets(schema)))
 }
 
-/** @param known attributes that the schema of the pack has; of any other nobody knows whether it is a secret */
+/** @param known attributes that the schema of the pack has; any other attribute may be a secret */
 async function saveFile(session: Session, pack: Resource, ref: string, known: Json, file: string): Promise<Json> {
   const values = await readDefinition(file)
   session.client.maskNames(Object.keys(values).filter((name) => !Object.hasOwn(known, name)))
@@ -164,7 +167,7 @@ function attributesOf(properties: Json, path: string): Json[] {
   })
 }
 
-/** Packs that have a configuration, or say what can be configured. */
+/** Lists packs with a configuration or a configuration schema. */
 async function listConfigs(session: Session, flags: ConfigFlags): Promise<number> {
   const option = (['file', 'show', 'schema'] as const).find((name) => flags[name] !== undefined)
   if (option !== undefined) throw new CliFailure(`--${option} needs the reference of a pack.`, exitCodes.usage)

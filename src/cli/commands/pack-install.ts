@@ -1,11 +1,11 @@
-/** `svc pack install`, `uninstall` and `register`: bringing packs to the server, and taking them away (contract 09, 9.3). */
+/** `svc pack install`, `uninstall` and `register`: installs, removes and registers packs (contract 09, 9.3). */
 import { existsSync } from 'node:fs'
 import { absolutePath, pathToOpen } from '../cli-process.ts'
 import { CliCommand } from '../command.ts'
-import { recordIn, textOf, toList, toObject } from '../connection/answers.ts'
-import { getExecution, getPatiently, isForbidden, shownId, statusOf } from '../executions/calls.ts'
+import { recordIn, textOf, toList, toObject } from '../connection/responses.ts'
+import { getExecution, getWithRetry, isForbidden, shownId, statusOf } from '../executions/calls.ts'
 import { askAtInterrupt } from '../executions/interruption.ts'
-import { noteLeft } from '../executions/leaving.ts'
+import { noteStillRunning } from '../executions/follow-up.ts'
 import { waitForEnd } from '../executions/wait.ts'
 import { exitCodes } from '../exit-codes.ts'
 import { CliFailure, HttpFailure } from '../failures.ts'
@@ -15,7 +15,7 @@ import { getRecord, printList, printRecord } from '../records.ts'
 import { addAttributeOption, type AttributeFlags, type Resource } from '../resources.ts'
 import { withSession, type CommandContext, type Session } from '../session.ts'
 import { createPieceOutput } from '../executions/tail-output.ts'
-import { executionWords, followExecution } from '../executions/tail.ts'
+import { executionMessages, followExecution } from '../executions/tail.ts'
 
 interface InstallFlags extends AttributeFlags {
   force?: boolean
@@ -32,14 +32,14 @@ interface Registering {
 
 export function createInstallCommand(context: CommandContext, pack: Resource): CliCommand {
   return addAttributeOption(addCommonOptions(new CliCommand('install')))
-    .description('Install packs, or other versions of them: print how that goes, then what is installed.')
-    .words({ source: 'file' })
-    .argument('<source...>', 'where from: a name, a folder, an archive, or a git repository; then =version')
-    .option('--force', 'also what is made for other versions, and of what has problems as much as can be used')
-    .option('--skip-dependencies', 'without the packs that it needs')
+    .description('Install packs, or change their versions. svc prints the progress, then the installed packs.')
+    .completions({ source: 'file' })
+    .argument('<source...>', 'name, directory, archive or git repository; append =version for a version')
+    .option('--force', 'also install packs for other versions of svc, and the valid parts of packs with errors')
+    .option('--skip-dependencies', 'do not install the packs that it depends on')
     .notes(
-      'A source that begins with a dot, has a slash in it (`web/`) or names an archive is a path, which starts where this command is run; the server has to see the same files. `web` alone is always the name of a pack that comes with the program.',
-      'It ends with 1 when the installation fails. Who may install, but not view executions of packs.install, is told the id of the execution and not how it ends.',
+      'A source that starts with a dot, contains a slash (`web/`) or names an archive is a path relative to the current directory. The server must see the same files. `web` alone is always the name of a pack that is part of svc.',
+      'The exit code is 1 when the installation fails. Without permission to view executions of packs.install, svc prints only the id of the execution.',
     )
     .examples(
       'svc pack install examples',
@@ -55,7 +55,7 @@ export function createInstallCommand(context: CommandContext, pack: Resource): C
 export function createUninstallCommand(context: CommandContext, pack: Resource): CliCommand {
   return addCommonOptions(new CliCommand('uninstall'))
     .alias('remove')
-    .description('Remove packs with all that they have brought; their configurations stay.')
+    .description('Remove packs with all their content. Their configurations stay.')
     .argument('<ref...>', 'references')
     .examples('svc pack remove examples')
     .action((refs: string[], flags: CommonFlags) =>
@@ -65,15 +65,15 @@ export function createUninstallCommand(context: CommandContext, pack: Resource):
 
 export function createRegisterCommand(context: CommandContext): CliCommand {
   return addCommonOptions(new CliCommand('register'))
-    .description('Register what the folders of packs hold, and tell how many there are of each kind.')
-    .argument('[pack...]', 'references, or paths of folders; without any: all packs')
-    .words({ '--types': ['action', 'rule', 'trigger', 'policy', 'alias', 'config'] })
-    .option('--types <type...>', 'only these kinds, such as action rule; with blanks or commas between them')
-    .option('--no-fail-on-failure', 'end with 0 although something could not be used')
+    .description('Register the content of packs, and print the count of each kind.')
+    .argument('[pack...]', 'references or directories; default: all packs')
+    .completions({ '--types': ['action', 'rule', 'trigger', 'policy', 'alias', 'config'] })
+    .option('--types <type...>', 'kinds to register, such as action rule; separated by blanks or commas')
+    .option('--no-fail-on-failure', 'exit with 0 even if some content is invalid')
     .notes(
       'Kinds are runner, policy_type, rule_type, trigger, sensor, action, rule, alias, policy and config.',
-      'What cannot be used is named with file, line and key, on standard error.',
-      'svc-register-content, which existing installations have, does the same with other flags, and without a login.',
+      'svc prints invalid content on standard error with file, line and key.',
+      'svc-register-content, kept for existing installations, does the same with other flags and without a login.',
     )
     .examples('svc pack register examples --types action rule')
     .action((packs: string[], flags: RegisterFlags) =>
@@ -117,13 +117,13 @@ async function uninstallPacks(session: Session, pack: Resource, refs: string[]):
   const answer = recordIn(await session.client.call('POST', '/packs/uninstall', { body: { packs: refs } }))
   return follow(session, answer, `Removing ${refs.join(', ')}`, async () => {
     if (packs === undefined) return false
-    // People have read it in the output of the execution.
+    // The output of the execution has shown it.
     if (session.form !== 'human') await showPacks(session, pack, packs, {})
     return true
   })
 }
 
-/** @returns undefined when they may not be looked at: whoever may install need not @throws NotFound */
+/** @returns undefined without permission to view packs, which installing does not need @throws NotFound */
 async function readPacks(session: Session, pack: Resource, refs: string[]): Promise<Json[] | undefined> {
   try {
     return await Promise.all(refs.map((ref) => getRecord(session, pack, ref)))
@@ -146,10 +146,10 @@ async function showPacks(session: Session, pack: Resource, packs: Json[], { attr
 }
 
 /**
- * Prints what the execution says until it has ended; in machine form the execution itself, unless it succeeded and there
- * is something better.
+ * Prints the output of the execution until it has ended. Machine output is the execution, unless it succeeded and there
+ * is a better result.
  *
- * @param showResult prints what came of it; false: it cannot
+ * @param showResult prints the result; resolves with false when it cannot
  * @returns the exit code
  */
 export async function follow(
@@ -171,11 +171,11 @@ export async function follow(
   } catch (error) {
     progress.stop()
     if (!isForbidden(error)) {
-      noteLeft(session, id, error)
+      noteStillRunning(session, id, error)
       throw error
     }
     if (session.form !== 'human') await session.printMachine(answer)
-    else await session.print(`Execution ${shownId(id)} does it; you may not view executions of that action.\n`)
+    else await session.print(`Execution ${shownId(id)} does the work. You have no permission to view it.\n`)
     return exitCodes.ok
   }
 }
@@ -184,7 +184,7 @@ async function readToEnd(session: Session, id: string): Promise<Json> {
   const begun = await getExecution(session, id)
   if (session.form === 'human') {
     const options = { includeMetadata: false, isReachable: true }
-    const { sayEnded } = executionWords(id)
+    const { sayEnded } = executionMessages(id)
     // The output of the execution itself is enough, as long as it succeeds.
     await followExecution(session, begun, options, createPieceOutput(session, id, options), {
       sayStarted: () => Promise.resolve(),
@@ -193,7 +193,7 @@ async function readToEnd(session: Session, id: string): Promise<Json> {
   } else {
     await waitForEnd(session, id)
   }
-  return getPatiently(session, id)
+  return getWithRetry(session, id)
 }
 
 /** @returns the exit code */
@@ -213,10 +213,10 @@ export async function registerPacks(
   const answer = recordIn(await session.client.call('POST', '/packs/register', { body }).catch(throwAbsence))
   progress.stop()
   const { problems, ...counts } = answer
-  const told = toList(problems)
+  const invalid = toList(problems)
   await printRecord(session, session.form === 'human' ? counts : answer, [], undefined)
-  if (session.form === 'human') for (const problem of told) session.note(`${describe(problem)}\n`)
-  return told.length > 0 && failOnFailure ? exitCodes.failed : exitCodes.ok
+  if (session.form === 'human') for (const problem of invalid) session.note(`${describe(problem)}\n`)
+  return invalid.length > 0 && failOnFailure ? exitCodes.failed : exitCodes.ok
 }
 
 /** Gives a pack that is not on disk the exit code of everything that is not found. */

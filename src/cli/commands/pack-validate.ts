@@ -1,6 +1,6 @@
 /**
- * `svc pack validate` and `validate-config` (contract 10, 10.10): what a server would say of a pack. A server of its own, which
- * nobody else sees and which keeps nothing, registers it: so nothing is found here that would not be found there.
+ * `svc pack validate` and `validate-config` (contract 10, 10.10): checks a pack. A temporary server of its own registers it,
+ * so the result is the same as on a real server.
  */
 import { cpSync, existsSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -20,28 +20,26 @@ interface ConfigFlags {
   configPath: string
 }
 
-/** What a server reads of either. */
+/** The limit of the server for either file. */
 const MAX_FILE_BYTES = 1_048_576
 /** Others come with the program. */
 const packKinds = ['trigger', 'sensor', 'action', 'rule', 'alias', 'policy', 'config']
 
 export function createValidateCommand(context: CommandContext): CliCommand {
   return new CliCommand('validate')
-    .description(
-      'Look whether a server could use what is in the folder of a pack. No server is needed, and none is changed.',
-    )
-    .argument('<folder>', 'of the pack')
-    .words({ folder: 'file' })
+    .description('Validate the content of a pack directory. No server is needed or changed.')
+    .argument('<folder>', 'directory of the pack')
+    .completions({ folder: 'file' })
     .notes(
-      'It tells how many there are of each kind, and on standard error what cannot be used, with file, line and key. It ends with 1 when there is something of that.',
-      'Of other packs only those that come with the program are there: a rule for a trigger of another one is told as a problem.',
+      'The command prints the count of each kind, and invalid content on standard error with file, line and key. The exit code is 1 when some content is invalid.',
+      'Only the packs that are part of svc are known: a rule for a trigger of any other pack is reported as a problem.',
       'Also called svc-validate-pack.',
     )
     .examples('svc pack validate ./my-pack')
     .action((folder: string) => {
-      // Whatever else it is, it may be too large to be copied.
+      // Any other directory may be too large to copy.
       if (!existsSync(join(absolutePath(folder), 'pack.yaml')))
-        throw new CliFailure(`${folder} is not the folder of a pack: it has no pack.yaml.`)
+        throw new CliFailure(`${folder} is not a pack directory: it has no pack.yaml.`)
       const name = basename(absolutePath(folder))
       return withThrowawayServer(context, name, packKinds, (place) =>
         cpSync(absolutePath(folder), place, {
@@ -55,10 +53,12 @@ export function createValidateCommand(context: CommandContext): CliCommand {
 
 export function createValidateConfigCommand(context: CommandContext): CliCommand {
   return new CliCommand('validate-config')
-    .description('Look whether a configuration fits the schema of a pack.')
-    .requiredOption('--schema-path <file>', 'the schema: config.schema.yaml of the pack')
-    .requiredOption('--config-path <file>', 'the configuration')
-    .notes('It ends with 1 when it does not, with 2 when a file cannot be read. Also called svc-validate-pack-config.')
+    .description('Validate a configuration against the schema of a pack.')
+    .requiredOption('--schema-path <file>', 'schema file: config.schema.yaml of the pack')
+    .requiredOption('--config-path <file>', 'configuration file')
+    .notes(
+      'The exit code is 1 when the configuration is invalid, and 2 when a file cannot be read. Also called svc-validate-pack-config.',
+    )
     .examples('svc pack validate-config --schema-path web/config.schema.yaml --config-path web.yaml')
     .action(async ({ schemaPath, configPath }: ConfigFlags) => {
       const schema = await readFileBytes(schemaPath, MAX_FILE_BYTES)
@@ -89,7 +89,7 @@ async function withThrowawayServer(
     prepare(place, base)
     const ports = ['auth', 'api', 'stream'].map((section) => `[${section}]\nport = 0\n`).join('')
     writeFileSync(join(base, 'svc.conf'), `[system]\nbase_path = ${base}\n${ports}[content]\nwatch = False\n`)
-    // What the environment says of another server is not meant for this one.
+    // Settings in the environment are for other servers.
     const env = Object.fromEntries(Object.entries(cliProcess().env).filter(([name]) => !name.startsWith('SVC_')))
     const args = ['serve', '--config-file', join(base, 'svc.conf')]
     await startInBackground({ basePath: base, logFile: '' }, { args, cwd: base, env })
@@ -98,7 +98,7 @@ async function withThrowawayServer(
     )
   } finally {
     const server = findServer(base)
-    if (server !== undefined) await stopServer(server, { graceSeconds: 0, isHurried: true })
+    if (server !== undefined) await stopServer(server, { graceSeconds: 0, skipsGrace: true })
     rmSync(base, { recursive: true, force: true })
   }
 }

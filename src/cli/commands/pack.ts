@@ -1,7 +1,7 @@
-/** `svc pack`: folders of actions, rules and more: which there are, what is in them, and getting others (contract 09, 9.3). */
+/** `svc pack`: lists, shows, installs and configures packs (contract 09, 9.3). */
 import { CliCommand } from '../command.ts'
 import { segment } from '../connection/client.ts'
-import { listIn, textOf } from '../connection/answers.ts'
+import { listIn, textOf } from '../connection/responses.ts'
 import { exitCodes } from '../exit-codes.ts'
 import { NotFound } from '../failures.ts'
 import { addCommonOptions, addWidthOption, type CommonFlags, type WidthFlags } from '../options.ts'
@@ -29,20 +29,20 @@ export function createPackCommand(context: CommandContext): CliCommand {
     .examples('svc pack get examples')
 
   const files = addWidthOption(addCommonOptions(new CliCommand('files')))
-    .description('List the text files of a pack with their sizes in bytes; in machine output with their content.')
+    .description('List the text files of a pack with their sizes in bytes. -j and -y add the content.')
     .argument('<ref>', 'reference or id')
-    .notes('Files of more than 500000 bytes, and what is no text, are left out.')
+    .notes('Files larger than 500000 bytes and binary files are left out.')
     .examples('svc pack files examples')
     .action((ref: string, flags: CommonFlags & WidthFlags) =>
       withSession(context, flags, (session) => listFiles(session, ref, flags)),
     )
 
   const file = addCommonOptions(new CliCommand('file'))
-    .description('Print a file of a pack: byte for byte, unless on a terminal.')
+    .description('Print a file of a pack, byte for byte. On a terminal, control characters are escaped.')
     .argument('<ref>', 'reference or id')
-    .argument('<path>', 'path of the file in the folder of the pack')
-    // The file is none of this machine, so TAB offers nothing for it.
-    .words({ path: [] })
+    .argument('<path>', 'path of the file in the directory of the pack')
+    // The file is on the server, so completion offers nothing.
+    .completions({ path: [] })
     .examples('svc pack file examples actions/greet.py', 'svc pack file web icon.png > icon.png')
     .action((ref: string, path: string, flags: CommonFlags) =>
       withSession(context, flags, (session) => showFile(session, ref, path)),
@@ -78,7 +78,7 @@ async function listFiles(session: Session, ref: string, { width }: WidthFlags): 
 
 async function showFile(session: Session, ref: string, path: string): Promise<number> {
   if (ref === '') throw new NotFound(pack.name, ref)
-  // An address cannot hold such names.
+  // A URL cannot contain such path segments.
   if (path.split('/').some((name) => ['', '.', '..'].includes(name))) throw new NotFound('File', path)
   const address = `/packs/views/file/${segment(ref)}/${path.split('/').map(segment).join('/')}`
   const response = await openFile(session, address, (code) =>

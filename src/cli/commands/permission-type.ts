@@ -1,6 +1,6 @@
-/** `svc permission-type`: what roles and API keys can be allowed (contract 11, 11.7). */
+/** `svc permission-type`: the permission types of roles and API keys (contract 11, 11.7). */
 import { CliCommand } from '../command.ts'
-import { recordIn, toObject } from '../connection/answers.ts'
+import { recordIn, toObject } from '../connection/responses.ts'
 import { exitCodes } from '../exit-codes.ts'
 import { addCommonOptions, addWidthOption, splitAttributes, type WidthFlags } from '../options.ts'
 import type { Json } from '../output/print.ts'
@@ -8,7 +8,7 @@ import { printList } from '../records.ts'
 import { createGetCommand, type AttributeFlags, type Resource } from '../resources.ts'
 import { withSession, type CommandContext, type Session } from '../session.ts'
 
-/** The server groups them by the type of resource that they are about; that is what `get` names. */
+/** The server groups permission types by resource type; `get` takes a resource type. */
 const resourceType: Resource = {
   name: 'Resource Type',
   pluralName: 'Resource Types',
@@ -21,13 +21,13 @@ type TypeListFlags = AttributeFlags & WidthFlags
 
 export function createPermissionTypeCommand(context: CommandContext): CliCommand {
   const list = addWidthOption(addCommonOptions(new CliCommand('list')))
-    .description('List everything that roles and API keys can be allowed. Who is no administrator may not.')
-    .option('-a, --attr <name...>', 'attributes to print, such as permission_type; "all"')
+    .description('List the permission types for roles and API keys. Administrators only.')
+    .option('-a, --attr <name...>', 'attributes to print, such as permission_type; all: every attribute')
     .examples('svc permission-type list', 'svc permission-type list -a permission_type -w 40')
     .action((flags: TypeListFlags) => withSession(context, flags, (session) => listTypes(session, flags)))
 
-  const get = createGetCommand(context, resourceType, '<resource-type...>', 'types of resources')
-    .description('Show what can be allowed about a type of resource, such as actions.')
+  const get = createGetCommand(context, resourceType, '<resource-type...>', 'resource types')
+    .description('Show the permission types of a resource type, such as action.')
     .examples('svc permission-type get action')
 
   return new CliCommand('permission-type').addCommand(list).addCommand(get)

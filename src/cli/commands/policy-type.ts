@@ -1,4 +1,4 @@
-/** `svc policy-type`: what kinds of policies there are (contract 09, 9.3). */
+/** `svc policy-type`: the policy types (contract 09, 9.3). */
 import { CliCommand } from '../command.ts'
 import { createGetCommand, createListCommand, type ListFlags, type Resource } from '../resources.ts'
 import type { CommandContext } from '../session.ts'
@@ -19,12 +19,12 @@ export function createPolicyTypeCommand(context: CommandContext): CliCommand {
   const list = createListCommand(context, policyType, ({ resourceType }: PolicyTypeListFlags) => ({
     resource_type: resourceType,
   }))
-    .description('List the types of policies.')
-    .option('-r, --resource-type <type>', 'only those about this kind of thing, such as action')
+    .description('List policy types.')
+    .option('-r, --resource-type <type>', 'only policy types for this resource type, such as action')
     .examples('svc policy-type list')
 
   const get = createGetCommand(context, policyType, '<ref...>', 'references or ids')
-    .description('Show types of policies, with the parameters they take.')
+    .description('Show policy types with their parameters.')
     .examples('svc policy-type get action.retry')
 
   return new CliCommand('policy-type').addCommand(list).addCommand(get)

@@ -1,4 +1,4 @@
-/** `svc policy`: how many executions of an action run at once, and which are run again (contract 09, 9.3; contract 02, 2.11). */
+/** `svc policy`: concurrency limits and retries of executions (contract 09, 9.3; contract 02, 2.11). */
 import { CliCommand } from '../command.ts'
 import type { Query } from '../connection/client.ts'
 import { names } from '../names.ts'
@@ -33,10 +33,10 @@ export function createPolicyCommand(context: CommandContext): CliCommand {
   const list = createListCommand(context, policy, queryOf)
     .shortNames({ '-pt': '--policy-type' })
     .description('List policies.')
-    .option('-r, --resource-ref <ref>', 'only those about this action')
-    .words({ '--resource-ref': names.action })
-    .option('--policy-type <ref>', 'only those of this type')
-    .option('-p, --pack <pack>', 'only those of this pack')
+    .option('-r, --resource-ref <ref>', 'only policies for this action')
+    .completions({ '--resource-ref': names.action })
+    .option('--policy-type <ref>', 'only policies of this type')
+    .option('-p, --pack <pack>', 'only items of this pack')
     .examples('svc policy list -pt action.retry')
 
   const get = createGetCommand(context, policy, ...policies)
@@ -44,7 +44,7 @@ export function createPolicyCommand(context: CommandContext): CliCommand {
     .examples('svc policy get default.one_deploy')
 
   const create = createCreateCommand(context, policy)
-    .description('Make a policy. It takes effect at once.')
+    .description('Create a policy. It takes effect at once.')
     .examples('svc policy create one_deploy.yaml')
     .sample(
       'one_deploy.yaml',
@@ -55,11 +55,11 @@ parameters: {threshold: 1, attributes: [environment]}`,
     )
 
   const update = createUpdateCommand(context, policy, ['<ref>', 'reference or id'])
-    .description('Replace a policy: what the definition leaves out has its default from now on.')
+    .description('Replace a policy. Attributes that the definition omits get their defaults.')
     .examples('svc policy update default.one_deploy one_deploy.yaml')
 
   const remove = createDeleteCommand(context, policy, ...policies)
-    .description('Delete policies. Executions that wait because of them go on.')
+    .description('Delete policies. Executions that they delayed continue.')
     .examples('svc policy delete default.one_deploy')
 
   return new CliCommand('policy')

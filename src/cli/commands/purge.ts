@@ -1,9 +1,9 @@
-/** `svc purge`, also called `svc-purge-executions` and the like: old records go (contract 10, 10.5). */
+/** `svc purge`, also called `svc-purge-executions` and so on: deletes old records (contract 10, 10.5). */
 import { Argument, InvalidArgumentError, Option } from 'commander'
 import { recordKinds, type RecordKind } from '../../core/retention.ts'
 import { formatMicros, nowMicros, parseTimestamp } from '../../core/time.ts'
 import { CliCommand } from '../command.ts'
-import { recordIn, textOf } from '../connection/answers.ts'
+import { recordIn, textOf } from '../connection/responses.ts'
 import { segment } from '../connection/client.ts'
 import { exitCodes } from '../exit-codes.ts'
 import { CliFailure } from '../failures.ts'
@@ -25,18 +25,18 @@ const unitSeconds: Readonly<Record<string, number>> = { s: 1, m: 60, h: 3600, d:
 export function createPurgeCommand(context: CommandContext): CliCommand {
   const command = new CliCommand('purge')
     .description('Delete old executions, output and other records.')
-    .addArgument(new Argument('<kind>', 'what is to go').choices(recordKinds))
-    .option('--before <time>', 'what is older than this UTC time, such as 2030-01-01T00:00:00Z', parseTime)
-    .option('--older-than <duration>', 'what is older than so long: 90m, 12h, 30d, 8w', parseDuration)
-    .addOption(new Option('--timestamp <time>', 'the same as --before').argParser(parseTime).hideHelp())
-    .option('--action-ref <ref>', 'executions only: those of this action')
-    .option('--purge-incomplete', 'executions only: cancel those that have not ended; they go once they have')
-    .option('--dry-run', 'only count')
+    .addArgument(new Argument('<kind>', 'kind of records to delete').choices(recordKinds))
+    .option('--before <time>', 'delete records older than this UTC time, such as 2030-01-01T00:00:00Z', parseTime)
+    .option('--older-than <duration>', 'delete records older than this: 90m, 12h, 30d, 8w', parseDuration)
+    .addOption(new Option('--timestamp <time>', 'same as --before').argParser(parseTime).hideHelp())
+    .option('--action-ref <ref>', 'executions only: delete only executions of this action')
+    .option('--purge-incomplete', 'executions only: cancel unfinished executions; a later purge deletes them')
+    .option('--dry-run', 'count the records, and delete nothing')
     .notes(
-      'Executions go with their output and results. What has not ended stays, and what belongs to it: executions that run, trigger instances that no rule has looked at, traces in which something goes on.',
-      'The server keeps on working meanwhile. Ctrl-C ends it at any time; what has gone until then has gone. The room is given back to the disk afterwards.',
-      'What is to go by itself is said in the section garbagecollector of the configuration.',
-      'Also called svc-purge-executions, svc-purge-trigger-instances, svc-purge-traces, svc-purge-rule-enforcements and svc-purge-tokens, where --before is spelled --timestamp too.',
+      'Deleting an execution also deletes its output and result. Unfinished work stays: running executions, trigger instances that are still pending, and traces with either.',
+      'The server keeps working during a purge. Ctrl-C stops the purge; records deleted until then stay deleted. Afterwards the server returns the free space to the disk.',
+      'The section garbagecollector of the configuration sets how long the server keeps records before it deletes them itself.',
+      'Also called svc-purge-executions, svc-purge-trigger-instances, svc-purge-traces, svc-purge-rule-enforcements and svc-purge-tokens. --timestamp is another name of --before.',
     )
     .examples('svc purge executions --older-than 30d --dry-run', 'svc purge output --before 2030-01-01T00:00:00Z')
   return addOperatorOptions(command).action((kind: RecordKind, flags: PurgeFlags) =>
@@ -54,7 +54,7 @@ function parseDuration(text: string): number {
   const [, count, unit = ''] = /^(\d{1,7})([smhdw])$/.exec(text) ?? []
   const seconds = unitSeconds[unit]
   if (count === undefined || seconds === undefined) {
-    throw new InvalidArgumentError('It must be a number with s, m, h, d or w behind it, such as 30d.')
+    throw new InvalidArgumentError('It must be a number followed by s, m, h, d or w, such as 30d.')
   }
   return Number(count) * seconds
 }
@@ -87,17 +87,18 @@ async function purge(session: Session, kind: RecordKind, flags: PurgeFlags): Pro
     return exitCodes.ok
   }
   const name = kind.replace('-', ' ')
+  const count = `${done.records} ${done.records === 1 ? 'record' : 'records'}`
   await session.print(
     dryRun
-      ? `Of the ${name} from before ${before}, ${done.records} would go.\n`
-      : `Of the ${name} from before ${before}, ${done.records} ${has(done.records)} gone.\n`,
+      ? `Would delete ${count} (${name}) from before ${before}.\n`
+      : `Deleted ${count} (${name}) from before ${before}.\n`,
   )
   if (done.canceled > 0) {
-    const which = `${done.canceled} that had not ended`
+    const which = `${done.canceled} unfinished ${done.canceled === 1 ? 'execution' : 'executions'}`
     await session.print(
       dryRun
-        ? `${which} would be cancelled.\n`
-        : `${which} ${has(done.canceled)} been cancelled; those that were running go with the next purge.\n`,
+        ? `${which} would be canceled.\n`
+        : `${which} ${has(done.canceled)} been canceled; the next purge deletes those that were running.\n`,
     )
   }
   return exitCodes.ok
@@ -110,8 +111,8 @@ function timeOf({ before, timestamp, olderThan }: PurgeFlags): string {
   const given = [before ?? timestamp, olderThan === undefined ? undefined : formatMicros(nowMicros() - olderThan * 1e6)]
   const [time, other] = given.filter((each) => each !== undefined)
   if (time === undefined) {
-    throw new CliFailure('It has to be said what is old: --older-than 30d, or --before 2030-01-01T00:00:00Z.')
+    throw new CliFailure('No age given. Add --older-than 30d or --before 2030-01-01T00:00:00Z.')
   }
-  if (other !== undefined) throw new CliFailure('Of --older-than and --before only one can be given.')
+  if (other !== undefined) throw new CliFailure('Use either --older-than or --before, not both.')
   return time
 }

@@ -1,6 +1,6 @@
 /** `svc rbac apply`, also called `svc-apply-rbac-definitions` (contract 11, 11.6). */
 import { CliCommand } from '../command.ts'
-import { recordIn, toObject } from '../connection/answers.ts'
+import { recordIn, toObject } from '../connection/responses.ts'
 import { exitCodes } from '../exit-codes.ts'
 import { addCommonOptions, type CommonFlags } from '../options.ts'
 import { cellText, renderTable } from '../output/print.ts'
@@ -17,12 +17,12 @@ const counts = ['created', 'updated', 'removed'] as const
 
 export function createRbacCommand(context: CommandContext): CliCommand {
   const apply = addCommonOptions(new CliCommand('apply'))
-    .description("Make the server's roles and assignments those of its definition files.")
-    .option('--verbose', 'also list the roles and assignments that count now')
+    .description('Apply the RBAC definition files of the server: roles, assignments and mappings.')
+    .option('--verbose', 'also list the resulting roles and assignments')
     .notes(
-      'The files are those of the folder `rbac` below the base path of the server: `roles/*.yaml`, `assignments/*.yaml` and `mappings/*.yaml`. Printed is how many were created, updated and removed; when a file is wrong, all problems are listed and nothing is changed.',
-      'For example, with `{username: alice, roles: [observer]}` in `assignments/alice.yaml` alice may see everything and change nothing.',
-      'Only administrators may do this. Whoever may signal the server can have it read the files without a login: `kill -HUP <pid of svc serve>`.',
+      'The files are in the directory `rbac` of the base path: `roles/*.yaml`, `assignments/*.yaml` and `mappings/*.yaml`. The command prints how many definitions were created, updated and removed. If a file is invalid, it lists all errors and changes nothing.',
+      'For example, `{username: alice, roles: [observer]}` in `assignments/alice.yaml` gives alice read-only access.',
+      'Administrators only. Without a login, signal the server process instead: `kill -HUP <pid of svc serve>`.',
       'Also called svc-apply-rbac-definitions.',
     )
     .examples('svc rbac apply', 'svc rbac apply --verbose')

@@ -1,4 +1,4 @@
-/** `svc restore`: a backup takes the place of the database, while no server runs. */
+/** `svc restore`: replaces the database with a backup while no server runs. */
 import { existsSync } from 'node:fs'
 import { join } from 'node:path'
 import { absolutePath, pathToOpen, cliProcess } from '../cli-process.ts'
@@ -19,14 +19,14 @@ interface RestoreFlags {
 
 export function createRestoreCommand(context: CommandContext): CliCommand {
   const command = new CliCommand('restore')
-    .description('Put a backup in the place of the database. The server has to be stopped.')
-    .argument('<file>', 'the backup; a name without folders is also looked for in the backup directory')
-    .option('--dry-run', 'only try whether the backup can be used')
+    .description('Replace the database with a backup. Stop the server first.')
+    .argument('<file>', 'backup file; a name without a directory is also searched in the backup directory')
+    .option('--dry-run', 'check whether the backup can be restored, and change nothing')
   return addServerConfigOption(command)
     .notes(
-      'The backup is copied beside the database and read as a whole before anything is changed: a damaged one, one that is no database of svc, and one of a newer release are refused. The database that is there, be it damaged, stays under a name that is printed.',
-      'Run it as the account of the server, or as root, who does it as that account, too: it has to be able to read the backup. Any copy of a database that SQLite could open can be restored, with the `-wal` file beside it if there is one.',
-      'The server then goes on from the time of the backup: what waited to run then is run, be it once more; what was running is abandoned; tokens and API keys are those of that time. docs/backup.md tells what else is to be brought back, and how.',
+      'The command copies the backup beside the database and verifies the copy before it changes anything. It refuses a damaged backup, a file that is not an svc database, and a backup of a newer release. The previous database stays under another name, which the command prints.',
+      'Run it as the account of the server or as root. As root it switches to that account, which must be able to read the backup. Any copy of a database that SQLite can open works, together with its `-wal` file if there is one.',
+      'The server then continues from the time of the backup. Executions that were queued then run, possibly a second time. Executions that were running become abandoned. Tokens and API keys are those of that time. docs/backup.md describes what else to restore.',
     )
     .examples('svc restore svc-20300102T030405.678Z.db', 'svc restore /mnt/backups/svc.db --dry-run')
     .action(async (file: string, flags: RestoreFlags) => {
@@ -54,14 +54,14 @@ async function restore(file: string, { backups, to }: Places, { dryRun = false }
   const { restoreDatabase, DatabaseInUse, RestoreRefused, SchemaTooNew } = await import('../../db/sqlite/restore.ts')
   try {
     const { keptAs, bytes, missingMigrations } = await restoreDatabase({ from, to, dryRun })
-    const older = 'The backup is of an older release; the next start brings it to this one.\n'
+    const older = 'The backup is of an older release; the next start upgrades it.\n'
     return [
       dryRun
-        ? `${from} is whole, ${size(bytes)}, and can be restored to ${to}.\n`
-        : `${from} is restored to ${to}, ${size(bytes)}.\n`,
-      keptAs === undefined ? '' : `The database that was there is kept as ${keptAs}.\n`,
+        ? `${from} (${size(bytes)}) is valid and can be restored to ${to}.\n`
+        : `Restored ${from} (${size(bytes)}) to ${to}.\n`,
+      keptAs === undefined ? '' : `The previous database is kept as ${keptAs}.\n`,
       missingMigrations.length === 0 ? '' : older,
-      dryRun ? '' : 'Start the server: it goes on from the time of the backup.\n',
+      dryRun ? '' : 'Start the server; it continues from the time of the backup.\n',
     ].join('')
   } catch (error) {
     if ([DatabaseInUse, SchemaTooNew, RestoreRefused].some((kind) => error instanceof kind)) {

@@ -1,4 +1,4 @@
-/** `svc role`, `svc role-assignment`: who may do what (contract 11, 11.7). */
+/** `svc role`, `svc role-assignment`: roles and their assignments (contract 11, 11.7). */
 import { CliCommand } from '../command.ts'
 import { createGetCommand, createListCommand, type ListFlags, type Resource } from '../resources.ts'
 import type { CommandContext } from '../session.ts'
@@ -32,8 +32,8 @@ interface AssignmentListFlags extends ListFlags {
 
 export function createRoleCommand(context: CommandContext): CliCommand {
   const list = createListCommand(context, role, ({ system }: RoleListFlags) => ({ system }))
-    .description('List roles. Who is no administrator may not.')
-    .option('-s, --system', 'only those that are built in')
+    .description('List roles. Administrators only.')
+    .option('-s, --system', 'only built-in roles')
     .examples('svc role list -s')
 
   const get = createGetCommand(context, role, '<name-or-id...>', 'names or ids')
@@ -46,16 +46,16 @@ export function createRoleCommand(context: CommandContext): CliCommand {
 export function createRoleAssignmentCommand(context: CommandContext): CliCommand {
   const queryOf = ({ role: name, user, source, remote }: AssignmentListFlags) => ({ role: name, user, source, remote })
   const list = createListCommand(context, roleAssignment, queryOf)
-    .description('List which users have which roles. Who is no administrator may ask with -u for the own ones.')
-    .option('-r, --role <role>', 'only of this role')
-    .option('-u, --user <user>', 'only of this user')
-    .option('-s, --source <source>', 'only from this source, such as assignments/ops.yaml or API')
-    .option('--remote', 'only those that come from groups of the authentication backend')
-    .notes('Roles are given and taken by files: `svc help rbac apply`.')
+    .description('List role assignments. Without administrator rights, list your own with -u.')
+    .option('-r, --role <role>', 'only assignments of this role')
+    .option('-u, --user <user>', 'only assignments of this user')
+    .option('-s, --source <source>', 'only assignments from this source, such as assignments/ops.yaml or API')
+    .option('--remote', 'only assignments from groups of the authentication backend')
+    .notes('Assignment files define who has which role; see `svc help rbac apply`.')
     .examples('svc role-assignment list -u alice')
 
   const get = createGetCommand(context, roleAssignment, '<id...>', 'ids')
-    .description('Show assignments of roles.')
+    .description('Show role assignments.')
     .examples('svc role-assignment get 6000000000000000000000aa')
 
   return new CliCommand('role-assignment').addCommand(list).addCommand(get)

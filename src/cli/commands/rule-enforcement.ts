@@ -1,4 +1,4 @@
-/** `svc rule-enforcement`: what rules have started (contract 09, 9.3; contract 05, 5.7). */
+/** `svc rule-enforcement`: which rule started which execution (contract 09, 9.3; contract 05, 5.7). */
 import { CliCommand } from '../command.ts'
 import { isId } from '../../core/ids.ts'
 import { addTimeOptions, type TimeFlags } from '../options.ts'
@@ -29,15 +29,15 @@ export function createRuleEnforcementCommand(context: CommandContext): CliComman
     enforced_at_gt: timestampGt,
     enforced_at_lt: timestampLt,
   })
-  const list = addTimeOptions(createListCommand(context, ruleEnforcement, queryOf), 'what was enforced')
-    .description('List what rules have started, or could not start, the newest last.')
-    .option('--trigger-instance <id>', 'only what this trigger instance has caused')
-    .option('--execution <id>', 'only what has started this execution')
-    .option('--rule <ref>', 'only of this rule: reference or id')
+  const list = addTimeOptions(createListCommand(context, ruleEnforcement, queryOf), 'enforcements')
+    .description('List rule enforcements, newest last: executions that rules started or failed to start.')
+    .option('--trigger-instance <id>', 'only enforcements caused by this trigger instance')
+    .option('--execution <id>', 'only the enforcement that started this execution')
+    .option('--rule <ref>', 'only enforcements of this rule: reference or id')
     .examples('svc rule-enforcement list -n 10 --rule default.on_order')
 
   const get = createGetCommand(context, ruleEnforcement, '<id...>', 'ids')
-    .description('Show what rules have started, or why they could not.')
+    .description('Show rule enforcements with the execution or the failure reason.')
     .examples('svc rule-enforcement get 6000000000000000000000aa')
 
   return new CliCommand('rule-enforcement').addCommand(list).addCommand(get)

@@ -1,6 +1,6 @@
-/** `svc rule test`, also called `svc-rule-tester`: whether a rule would match, without running anything (contract 05, 5.12). */
+/** `svc rule test`, also called `svc-rule-tester`: tests whether a rule matches, without running anything (contract 05, 5.12). */
 import { CliCommand } from '../command.ts'
-import { recordIn, toObject, type Answer } from '../connection/answers.ts'
+import { recordIn, toObject, type ApiResponse } from '../connection/responses.ts'
 import { exitCodes } from '../exit-codes.ts'
 import { CliFailure, HttpFailure, NotFound } from '../failures.ts'
 import { addCommonOptions, type CommonFlags } from '../options.ts'
@@ -8,7 +8,7 @@ import { printable, type Json } from '../output/print.ts'
 import { readDefinition } from '../resources.ts'
 import { maskSecretsOf } from '../rule-secrets.ts'
 import { withSession, type CommandContext, type Session } from '../session.ts'
-import { describeDetails, describeVerdict } from '../verdict.ts'
+import { describeDetails, describeRuleOutcome } from '../rule-outcome.ts'
 
 interface TestFlags extends CommonFlags {
   rule?: string
@@ -19,14 +19,14 @@ interface TestFlags extends CommonFlags {
 
 export function createRuleTestCommand(context: CommandContext): CliCommand {
   return addCommonOptions(new CliCommand('test'))
-    .description('Tell whether a rule would match, and why not. Nothing is run.')
-    .option('--rule <file>', 'the rule, in .yaml or .json')
-    .option('--rule-ref <ref>', 'the rule, one that the server has: reference or id')
-    .option('--trigger-instance <file>', 'what happens, in .yaml or .json: {trigger: <reference>, payload: {...}}')
-    .option('--trigger-instance-id <id>', 'what happens, something that has happened before')
+    .description('Test whether a rule matches a trigger instance. Nothing is run.')
+    .option('--rule <file>', 'rule definition, .yaml or .json')
+    .option('--rule-ref <ref>', 'rule on the server: reference or id')
+    .option('--trigger-instance <file>', 'trigger instance, .yaml or .json: {trigger: <reference>, payload: {...}}')
+    .option('--trigger-instance-id <id>', 'id of a trigger instance on the server')
     .notes(
-      'A rule is needed, and something that happens. What is printed is the criterion that does not hold, or the parameters that the action would get; the server looks, with its datastore.',
-      'Ends with 0 when the rule matches, with 1 when it does not. A rule that matches and would start nothing all the same, because its parameters do not fit the action, ends with 0 and says so.',
+      'The command needs a rule and a trigger instance. It prints the criterion that failed, or the parameters that the action would get. The server runs the test with its datastore.',
+      'The exit code is 0 when the rule matches, and 1 when it does not. If the rule matches but its parameters are invalid for the action, the command prints the problem and exits with 0.',
       'Also called svc-rule-tester.',
     )
     .examples(
@@ -61,7 +61,7 @@ async function testRule(session: Session, flags: TestFlags): Promise<number> {
 }
 
 /** @throws NotFound */
-async function ask(session: Session, body: unknown, { ruleRef, triggerInstanceId }: TestFlags): Promise<Answer> {
+async function ask(session: Session, body: unknown, { ruleRef, triggerInstanceId }: TestFlags): Promise<ApiResponse> {
   try {
     return await session.client.call('POST', '/rules/test', { body })
   } catch (error) {
@@ -87,9 +87,9 @@ function describe(answer: Json, matches: boolean): string {
   const verdict = toObject(answer['verdict'])
   const isNews = typeof problem === 'string' && problem !== verdict['reason']
   const parts = [
-    describeVerdict(verdict),
+    describeRuleOutcome(verdict),
     ...(parameters === undefined ? [] : [`Parameters of the action${describeDetails(toObject(parameters))}`]),
-    ...(isNews ? [`${matches ? 'Yet it would start nothing: ' : ''}${printable(problem)}\n`] : []),
+    ...(isNews ? [`${matches ? 'The rule would not start the action: ' : ''}${printable(problem)}\n`] : []),
     matches ? '=== RULE MATCHES ===\n' : '=== RULE DOES NOT MATCH ===\n',
   ]
   return parts.join('\n')

@@ -1,4 +1,4 @@
-/** `svc rule-type`: what kinds of rules there are (contract 05, 5.5). */
+/** `svc rule-type`: the rule types (contract 05, 5.5). */
 import { CliCommand } from '../command.ts'
 import { createGetCommand, createListCommand, type Resource } from '../resources.ts'
 import type { CommandContext } from '../session.ts'
@@ -13,11 +13,11 @@ const ruleType: Resource = {
 
 export function createRuleTypeCommand(context: CommandContext): CliCommand {
   const list = createListCommand(context, ruleType)
-    .description('List the types of rules: what "type" of a definition can be.')
+    .description('List rule types: the values of "type" in a rule definition.')
     .examples('svc rule-type list')
 
   const get = createGetCommand(context, ruleType, '<name...>', 'names or ids')
-    .description('Show types of rules.')
+    .description('Show rule types.')
     .examples('svc rule-type get backstop')
 
   return new CliCommand('rule-type').addCommand(list).addCommand(get)

@@ -1,8 +1,8 @@
-/** `svc rule`: what shall run when something happens (contract 09, 9.3). */
+/** `svc rule`: lists, shows, changes and tests rules (contract 09, 9.3). */
 import { Option } from 'commander'
 import { CliCommand } from '../command.ts'
 import type { Query } from '../connection/client.ts'
-import { textOf } from '../connection/answers.ts'
+import { textOf } from '../connection/responses.ts'
 import { printable, type Json } from '../output/print.ts'
 import {
   createCreateCommand,
@@ -58,37 +58,37 @@ export function createRuleCommand(context: CommandContext): CliCommand {
     columns: ({ iftt }) => (iftt === true ? ifThenColumns : undefined),
   })
     .description('List rules.')
-    .option('-c, --action <ref>', 'only those that run this action')
-    .option('-g, --trigger <ref>', 'only those of this trigger')
-    .addOption(new Option('--enabled', 'only those that are enabled').conflicts('disabled'))
-    .option('--disabled', 'only those that are not')
-    .option('--iftt', 'if which trigger, then which action')
-    .option('-p, --pack <pack>', 'only those of this pack')
+    .option('-c, --action <ref>', 'only rules that run this action')
+    .option('-g, --trigger <ref>', 'only rules of this trigger')
+    .addOption(new Option('--enabled', 'only enabled rules').conflicts('disabled'))
+    .option('--disabled', 'only disabled rules')
+    .option('--iftt', 'print the trigger and the action of each rule')
+    .option('-p, --pack <pack>', 'only items of this pack')
     .examples('svc rule list --enabled --iftt')
 
   const get = createGetCommand(context, rule, ...rules)
     .description('Show rules.')
     .examples('svc rule get default.on_order')
 
-  const create = createCreateCommand(context, rule, tellDisabled)
-    .description('Make a rule. It is disabled unless its definition says "enabled: true".')
+  const create = createCreateCommand(context, rule, noteDisabled)
+    .description('Create a rule. It is disabled unless its definition has "enabled: true".')
     .examples('svc rule create on_order.yaml')
     .sample(onOrder.name, onOrder.text)
 
-  const update = createUpdateCommand(context, rule, ['<ref>', 'reference or id'], tellDisabled)
-    .description('Replace a rule: what the definition leaves out has its default from now on.')
+  const update = createUpdateCommand(context, rule, ['<ref>', 'reference or id'], noteDisabled)
+    .description('Replace a rule. Attributes that the definition omits get their defaults.')
     .examples('svc rule update default.on_order on_order.yaml')
 
   const remove = createDeleteCommand(context, rule, ...rules)
-    .description('Delete rules. What they have caused stays known.')
+    .description('Delete rules. Their enforcements and executions stay.')
     .examples('svc rule delete default.on_order')
 
   const enable = createSwitchCommand(context, rule, 'enable', ...rules)
-    .description('Let rules react to what happens from now on.')
+    .description('Enable rules: they react to new events.')
     .examples('svc rule enable default.on_order')
 
   const disable = createSwitchCommand(context, rule, 'disable', ...rules)
-    .description('Let rules react to nothing until they are enabled.')
+    .description('Disable rules: they react to no events.')
     .examples('svc rule disable default.on_order')
 
   return new CliCommand('rule')
@@ -106,7 +106,7 @@ function queryOf({ action, trigger, enabled, disabled, pack }: RuleListFlags): Q
   return { action, trigger, pack, enabled: enabled ?? (disabled === true ? false : undefined) }
 }
 
-function tellDisabled(session: Session, written: Json): void {
+function noteDisabled(session: Session, written: Json): void {
   if (written['enabled'] !== false) return
-  session.note(`Note: The rule is disabled; enable it with: svc rule enable ${printable(textOf(written['ref']))}\n`)
+  session.note(`Note: The rule is disabled. To enable it: svc rule enable ${printable(textOf(written['ref']))}\n`)
 }

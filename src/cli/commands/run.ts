@@ -5,11 +5,11 @@ import { secretMask } from '../../lib/log/index.ts'
 import { mustBeGiven, parametersOf, type ActionParameter } from '../action-parameters.ts'
 import { CliCommand } from '../command.ts'
 import { segment } from '../connection/client.ts'
-import { recordIn, textOf, toObject } from '../connection/answers.ts'
-import { exitCodeOf, getPatiently, shownId, statusOf } from '../executions/calls.ts'
+import { recordIn, textOf, toObject } from '../connection/responses.ts'
+import { exitCodeOf, getWithRetry, shownId, statusOf } from '../executions/calls.ts'
 import { waitForEnd } from '../executions/wait.ts'
 import { exitCodes } from '../exit-codes.ts'
-import { noteLeft, whereToLook } from '../executions/leaving.ts'
+import { noteStillRunning, followUpCommands } from '../executions/follow-up.ts'
 import { printExecution, type DisplayOptions } from '../executions/details.ts'
 import { CliFailure, HttpFailure, Interrupted, NotFound } from '../failures.ts'
 import { askAtInterrupt, type Outcome } from '../executions/interruption.ts'
@@ -48,8 +48,8 @@ export function createRunCommand(context: CommandContext): CliCommand {
   return configureRun(new ActionCommand('run'), context, false)
     .description('Run an action and wait for its result.')
     .notes(
-      'Words without = from the first one on are the command of an action that has a parameter `cmd`; options of svc go before. `svc run <action> -h` shows which parameters there are; `svc help parameters` tells how values are written.',
-      'While it waits, standard error says so. Ctrl-C at a terminal asks whether to leave the execution running, cancel it or wait on; elsewhere it leaves it running. What is left is told with how to look for it and how to cancel it. A server that restarts meanwhile is waited for up to a minute.',
+      'From the first word without =, all words form the value of the parameter `cmd`, if the action has one. Options of svc go before that word. `svc run <action> -h` lists the parameters; `svc help parameters` explains how to write values.',
+      'While svc waits, it shows progress on standard error. Ctrl-C at a terminal asks whether to leave the execution running, cancel it or keep waiting; without a terminal the execution keeps running. If you leave it running, svc prints how to check on it and how to cancel it. If the server restarts, svc waits for it for up to a minute.',
     )
     .examples(
       'svc run core.local date -R',
@@ -96,15 +96,15 @@ function splitAtCommand(args: readonly string[], command: CliCommand): string[] 
 /** Options of every command that starts an execution. */
 export function addRunOptions(command: CliCommand): CliCommand {
   addCommonOptions(command)
-    .option('-a, --async', 'do not wait for the end')
-    .option('--tail', 'print the output while it comes')
+    .option('-a, --async', 'do not wait for the result')
+    .option('--tail', 'print the output live')
     .option(
       '-e, --inherit-env',
-      'give the variables of this environment to the action as its parameter `env`, without those of this machine, shell or client (PATH, HOME, SVC_...)',
+      'pass the environment variables as the parameter `env`, except those of this machine, shell and client (PATH, HOME, SVC_...)',
     )
-    .option('-u, --user <name>', 'run as this user')
-    .option('--delay <milliseconds>', 'start that much later', parseCount)
-    .option('--auto-dict', 'make an object of list items such as key:value')
+    .option('-u, --user <name>', 'run the action as this user')
+    .option('--delay <milliseconds>', 'delay the start by this many milliseconds', parseCount)
+    .option('--auto-dict', 'convert list items such as key:value to an object')
     .addOption(new Option('--action-help').hideHelp())
   return addDisplayOptions(command)
 }
@@ -112,27 +112,27 @@ export function addRunOptions(command: CliCommand): CliCommand {
 /** @param attr how the option for attributes is written; where something is run, `-a` means `--async` */
 export function addDisplayOptions(command: CliCommand, attr = '--attr'): CliCommand {
   return addWidthOption(command)
-    .option('-k, --key <key>', 'print only this key of the result, text as it is')
+    .option('-k, --key <key>', 'print only this key of the result; text without quotes')
     .option('-d, --detail', 'print every attribute, as a table')
-    .option(`${attr} <name...>`, 'print these attributes, such as status or result.stdout')
-    .option('--raw', 'print a workflow like any other execution')
-    .option('--show-tasks', 'print the table of child executions as well')
-    .option('--depth <levels>', 'how many levels of child executions', parseCount)
-    .option('--with-schema', 'also suggest an output_schema for an action without one, made from this result')
+    .option(`${attr} <name...>`, 'attributes to print, such as status or result.stdout')
+    .option('--raw', 'print a workflow like a single action, without its child executions')
+    .option('--show-tasks', 'also print the table of child executions')
+    .option('--depth <levels>', 'levels of child executions to print; default: all', parseCount)
+    .option('--with-schema', 'suggest an output_schema from this result, if the action has none')
 }
 
 function parseCount(text: string): number {
-  if (!/^\d{1,15}$/.test(text)) throw new InvalidArgumentError('It must be a whole number from 0 on.')
+  if (!/^\d{1,15}$/.test(text)) throw new InvalidArgumentError('It must be a whole number, 0 or more.')
   return Number(text)
 }
 
 function configureRun(command: CliCommand, context: CommandContext, isAsync: boolean): CliCommand {
   command
-    .words({ parameters: 'parameters' })
+    .completions({ parameters: 'parameters' })
     .argument('<action>', 'reference of the action, such as core.local')
-    .argument('[parameters...]', 'name=value, or @name=path for the text of a file')
+    .argument('[parameters...]', 'name=value, or @name=path to read the value from a file')
     .option('--trace-tag <tag>', 'tag of the trace to start or join')
-    .option('--trace-id <id>', 'id of the trace to join; goes before the tag')
+    .option('--trace-id <id>', 'id of the trace to join; overrides --trace-tag')
   return addRunOptions(command).action((ref: string, words: string[], flags: RunFlags) =>
     withSession(context, flags, (session) => run(session, ref, words, { async: isAsync, ...flags })),
   )
@@ -152,13 +152,13 @@ async function run(session: Session, ref: string, words: string[], flags: RunFla
   return showProgress(session, await create(session, '/executions', body), flags)
 }
 
-/** Has the server create an execution. @returns its record */
+/** Creates an execution on the server. @returns its record */
 export async function create(session: Session, path: string, body: Json): Promise<Json> {
   try {
     return recordIn(await session.client.call('POST', path, { body }))
   } catch (error) {
     if (error instanceof Interrupted) {
-      session.note('\nThe execution may have been created all the same; see: svc execution list\n')
+      session.note('\nThe server may still have created the execution. Check with: svc execution list\n')
     }
     throw error
   }
@@ -209,12 +209,12 @@ function inheritedEnvironment(env: NodeJS.ProcessEnv): Json {
   return Object.fromEntries(Object.entries(env).filter(([name]) => !notInherited.test(name)))
 }
 
-/** Waits, follows or just tells where to look, as the flags say. @returns the exit code */
+/** Waits, follows the output or prints how to follow it, depending on the flags. @returns the exit code */
 export async function showProgress(session: Session, created: Json, flags: RunFlags): Promise<number> {
   const id = textOf(created['id'])
   const display = { ...flags, attributes: splitAttributes(flags.attr) }
   if (flags.async === true && flags.tail !== true) {
-    if (session.form === 'human') await session.print(whereToLook(id))
+    if (session.form === 'human') await session.print(followUpCommands(id))
     else await printExecution(session, created, display)
     return exitCodeOf(statusOf(created))
   }
@@ -225,9 +225,9 @@ export async function showProgress(session: Session, created: Json, flags: RunFl
   let record: Json
   try {
     outcome = await askAtInterrupt(session, id, wait)
-    record = isTailed ? { status: outcome.value } : await getPatiently(session, id)
+    record = isTailed ? { status: outcome.value } : await getWithRetry(session, id)
   } catch (error) {
-    noteLeft(session, id, error)
+    noteStillRunning(session, id, error)
     throw error
   }
   if (!isTailed && flags.key !== undefined) await printKey(session, record, flags.key)
@@ -241,23 +241,23 @@ export async function printKey(session: Session, record: Json, key: string): Pro
   const value = attributeOf(result, key)
   if (value === undefined) {
     const keys = Object.keys(toObject(result))
-    const instead = keys.length === 0 ? 'there is none.' : `it has: ${keys.join(', ')}.`
+    const instead = keys.length === 0 ? 'the result is empty.' : `its keys: ${keys.join(', ')}.`
     const error = textOf(attributeOf(result, 'error'))
-    // Whoever asked for the output of a success wants to know why there is none.
+    // A failed execution has no output: the error says why.
     const why = error === '' ? '' : `\nThe execution is ${statusOf(record)}: ${error}`
-    throw new CliFailure(`The result of execution ${textOf(record['id'])} has no "${key}"; ${instead}${why}`)
+    throw new CliFailure(`The result of execution ${textOf(record['id'])} has no key "${key}"; ${instead}${why}`)
   }
   if (session.form !== 'human') await session.printMachine(value)
   else if (typeof value === 'string') await session.print(`${cliProcess().stdout.isTTY ? printable(value) : value}\n`)
   else await session.print(`${cellText(value ?? 'null')}\n`)
-  // What is cut must not pass for the whole in the file it is redirected to.
+  // Without the warning, truncated output in a file would look complete.
   if (attributeOf(result, `${key}_truncated`) === true) {
     const id = textOf(record['id'])
-    session.warn(`"${key}" is only the beginning of what was written. All of it: svc execution tail ${shownId(id)}`)
+    session.warn(`"${key}" is truncated. To print the whole output: svc execution tail ${shownId(id)}`)
   }
 }
 
-/** Says which parameters an action has. @returns the exit code */
+/** Prints the parameters of an action. @returns the exit code */
 export async function printActionHelp(session: Session, ref: string): Promise<number> {
   const action = await viewOf(session, 'overview', ref)
   const shown = parametersOf(action)

@@ -1,4 +1,4 @@
-/** `svc runner`: what actions are run by (contract 09, 9.3; contract 02, 2.3). */
+/** `svc runner`: the runners of actions (contract 09, 9.3; contract 02, 2.3). */
 import { CliCommand } from '../command.ts'
 import { createGetCommand, createListCommand, createSwitchCommand, type Operand, type Resource } from '../resources.ts'
 import type { CommandContext } from '../session.ts'
@@ -14,19 +14,19 @@ const runners: Operand = ['<name...>', 'names or ids']
 
 export function createRunnerCommand(context: CommandContext): CliCommand {
   const list = createListCommand(context, runner)
-    .description('List what actions can be run by.')
+    .description('List runners.')
     .examples('svc runner list', 'svc runner list -a name enabled')
 
   const get = createGetCommand(context, runner, ...runners)
-    .description('Show runners with the parameters that they give to their actions.')
+    .description('Show runners with the parameters that their actions inherit.')
     .examples('svc runner get local-shell-cmd')
 
   const enable = createSwitchCommand(context, runner, 'enable', ...runners)
-    .description('Let runners run actions again.')
+    .description('Enable runners.')
     .examples('svc runner enable remote-shell-cmd')
 
   const disable = createSwitchCommand(context, runner, 'disable', ...runners)
-    .description('Let executions of all actions of these runners fail, until they are enabled.')
+    .description('Disable runners: executions of their actions fail.')
     .examples('svc runner disable remote-shell-cmd')
 
   return new CliCommand('runner').addCommand(list).addCommand(get).addCommand(enable).addCommand(disable)

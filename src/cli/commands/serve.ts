@@ -17,7 +17,7 @@ import { isUtf8Locale, localeOf, quote, codeOf } from '../../lib/process/index.t
 import { createLog, LogFileError, type RootLog } from '../../lib/log/index.ts'
 import { keepAddonsIn } from '../../core/native-addon.ts'
 import { findServiceManager, type TellManager } from '../serve/service-manager.ts'
-import { redirectStandardError } from '../serve/standard-error.ts'
+import { logStandardError } from '../serve/stderr-log.ts'
 import { exitCodes } from '../exit-codes.ts'
 import { SAME_SIGNAL_MS } from '../signals.ts'
 import { findTerminal, TERMINAL_GONE_MS } from '../terminal.ts'
@@ -25,11 +25,11 @@ import { findTerminal, TERMINAL_GONE_MS } from '../terminal.ts'
 export function createServeCommand(setExitCode: (code: number) => void): CliCommand {
   const command = new CliCommand('serve')
     .description('Run the server in the foreground.')
-    .option('--config-file <path>', 'configuration file; may be given several times, later ones win', collect, [])
+    .option('--config-file <path>', 'configuration file; repeatable, later files override earlier ones', collect, [])
     .notes(
-      'Without --config-file the first of `$SVC_CONFIG_FILE`, `./svc.conf` and `/etc/svc/svc.conf` that exists is read; none is needed.',
-      'Every option of the configuration file is also a flag, and a variable of the environment: `[api] port` is `--api-port 8101` and `SVC_API__PORT=8101`. A flag goes before the environment, that before the file; a flag without a value means True. svc.conf.example has all of them with their defaults, `svc serve --help` lists them.',
-      'The server stops when it gets TERM or Ctrl-C: running actions may still finish for a while, not after a second one. HUP lets it read again what may change while it runs (certificates, definitions of roles), USR1 opens the log files anew, USR2 removes what is too old (section garbagecollector). It ends with 78 when its configuration cannot be used.',
+      'Without --config-file the server reads the first of `$SVC_CONFIG_FILE`, `./svc.conf` and `/etc/svc/svc.conf` that exists. A configuration file is optional.',
+      'Every option of the configuration file is also a flag and an environment variable: `[api] port` is `--api-port 8101` and `SVC_API__PORT=8101`. Flags override the environment, and the environment overrides the file. A flag without a value means True. svc.conf.example documents every option with its default; `svc serve --help` lists them.',
+      'TERM and Ctrl-C stop the server after a grace period for running actions; a second signal skips the grace period. HUP reloads certificates, role definitions and packs. USR1 reopens the log files. USR2 runs garbage collection now (section garbagecollector). The exit code is 78 when the configuration is invalid.',
     )
     .examples('svc serve', 'svc serve --config-file /etc/svc/svc.conf --api-port 8101')
   for (const { flag, key, description } of configFlags) {
@@ -65,12 +65,12 @@ async function serve(files: string[], flags: Record<string, string>): Promise<nu
     return refuseConfig(error)
   }
   signals.onReopen(() => log.reopen())
-  if (config.log.redirect_stderr) redirectStandardError(log)
+  if (config.log.redirect_stderr) logStandardError(log)
   for (const warning of [...loaded.warnings, ...logFiles.warnings]) log.warning('config.warning', warning)
   if (!isUtf8Locale(process.env)) {
     log.warning(
       'locale.not_utf8',
-      'The locale is not UTF-8: programs that actions run may not understand text beyond ASCII. Set LANG=C.UTF-8 in the environment of the server',
+      'The locale is not UTF-8: programs that actions run may fail on non-ASCII text. Set LANG=C.UTF-8 in the environment of the server',
       { locale: localeOf(process.env) },
     )
   }
@@ -88,13 +88,13 @@ async function serve(files: string[], flags: Record<string, string>): Promise<nu
       await log.close()
       return refuseConfig(error)
     }
-    process.stderr.write(`svc: the server cannot start: ${error instanceof Error ? error.message : String(error)}\n`)
+    process.stderr.write(`svc: cannot start the server: ${error instanceof Error ? error.message : String(error)}\n`)
     log.debug('server.not_started', 'The server cannot start', { error })
     await log.close()
     return exitCodes.failed
   }
   if (typeof app === 'string') {
-    log.info('server.stopped_early', 'The server was told to stop before it was ready', { signal: app })
+    log.info('server.stopped_early', 'The server received a stop signal before it was ready', { signal: app })
     await log.close()
     // The start may wait for something that never comes, such as room on a full disk. As after a crash, the next start
     // finds in the rows what this one leaves.
@@ -137,25 +137,25 @@ function openLog(settings: Config['log'], { files, optionOf }: LogFiles): RootLo
 const reasons: Readonly<Record<string, string>> = {
   EACCES: 'permission denied',
   EPERM: 'permission denied',
-  EISDIR: 'it is a folder',
+  EISDIR: 'it is a directory',
   ENOTDIR: 'a part of the path is a file',
   EEXIST: 'a part of the path is a file',
   ENXIO: 'it is neither a file nor a device',
-  ENOENT: 'its folder cannot be made',
+  ENOENT: 'its directory cannot be created',
   EROFS: 'the file system is read-only',
 }
 
 /**
- * After an error that nobody caught nothing in memory can be relied on. The rows can, so the next start ends the processes
- * that are left and goes on with what waits.
+ * After an uncaught error the state in memory is unreliable. The database is reliable: the next start ends leftover
+ * processes and continues with queued work.
  */
 function endOnFault(log: RootLog): void {
   let hasEnded = false
-  // Hears rejections that nobody handles, too.
+  // Also handles unhandled rejections.
   process.on('uncaughtException', (error) => {
     if (hasEnded) process.exit(exitCodes.failed)
     hasEnded = true
-    log.critical('server.fault', 'The server ends because of an error that nobody caught', { error })
+    log.critical('server.fault', 'The server exits because of an uncaught error', { error })
     void log.close().finally(() => process.exit(exitCodes.failed))
   })
 }
@@ -175,7 +175,7 @@ function greeting({ urls }: App, auth: SignIn): string {
   const login = auth.mode === 'proxy' ? `-H "Remote-User: $USER"` : `-u ${user}`
   return [
     `svc is ready:  API ${urls.api}   auth ${urls.auth}   stream ${urls.stream}`,
-    `Open ${urls.api} in a browser, or try it here:`,
+    `Open ${urls.api} in a browser, or try it in a shell:`,
     ...(auth.enable
       ? [`  TOKEN=$(curl -s -X POST ${login} ${urls.auth}/tokens | sed 's/.*"token":"\\([^"]*\\)".*/\\1/')`]
       : []),
@@ -224,7 +224,7 @@ function listenToSignals(): Signals {
   let isReloadDue = false
   let reload: (() => Promise<void>) | undefined
   process.on('SIGHUP', () => {
-    // Nobody could stop a server in the foreground any more.
+    // Without its terminal, a server in the foreground could not be stopped.
     const stopWithTerminal = (): boolean => {
       if (!terminal.isGone()) return false
       onStop('SIGHUP')

@@ -22,17 +22,21 @@ interface UninstallFlags {
   purge?: boolean
 }
 
-const rootOption = ['--root <dir>', 'change what is below this folder, as for the image of a machine', '/'] as const
+const rootOption = [
+  '--root <dir>',
+  'root directory of the system to change, such as a mounted machine image',
+  '/',
+] as const
 
 export function createServiceCommand(context: CommandContext): CliCommand {
   const installCommand = new CliCommand('install')
-    .description('Install or upgrade svc as a service of systemd.')
-    .option('--dry-run', 'only print what would be written')
+    .description('Install or upgrade svc as a systemd service.')
+    .option('--dry-run', 'print what would be written, and change nothing')
     .option(...rootOption)
     .notes(
-      `Run by root, it copies the executable to \`${paths.program}\`, puts links for its further names beside it, makes the account \`${accountName}\`, writes \`${paths.unit}\`, and \`${paths.configuration}\` unless there is one. The service keeps everything in \`${paths.state}\`, and its audit file in \`${paths.logs}\`.`,
-      'Run with a newer executable it upgrades: the service goes on as it is until `systemctl restart svc`.',
-      'Only the single executable can be installed so; docs/install.md tells about it, and about drop-ins for actions that need more than the unit allows.',
+      `Needs root. It copies the executable to \`${paths.program}\`, links its other names, creates the account \`${accountName}\` and writes \`${paths.unit}\`. It writes \`${paths.configuration}\` only if the file does not exist. The service stores its data in \`${paths.state}\` and its audit log in \`${paths.logs}\`.`,
+      'A newer executable upgrades the installation. The running service changes only after `systemctl restart svc`.',
+      'This works with the single executable only. docs/install.md describes it, and drop-ins for actions that need more than the unit allows.',
     )
     .examples('svc service install', 'svc service install --dry-run', 'svc service install --root /srv/image')
     .action(async ({ root, dryRun }: InstallFlags) => {
@@ -42,8 +46,8 @@ export function createServiceCommand(context: CommandContext): CliCommand {
       context.setExitCode(exitCodes.ok)
     })
   const uninstallCommand = new CliCommand('uninstall')
-    .description('Stop the service and remove it; what the server keeps stays.')
-    .option('--purge', 'also remove its configuration, its data, its audit file and its account')
+    .description('Stop and remove the service. Its configuration and data stay.')
+    .option('--purge', 'also remove the configuration, the data, the audit log and the account')
     .option(...rootOption)
     .examples('svc service uninstall', 'svc service uninstall --purge')
     .action(({ root, purge }: UninstallFlags) => {
@@ -58,7 +62,7 @@ const example = locate('../../../svc.conf.example', './svc.conf.example', import
 function installOn(root: string, configuration: string): void {
   if (!isSingleExecutable()) {
     throw new CliFailure(
-      'Only the single executable can be installed as a service: make it with "npm run build:binary" and run "dist/bin/svc service install". With --dry-run the unit is printed, for one of your own.',
+      'Only the single executable can be installed as a service. Build it with "npm run build:binary" and run "dist/bin/svc service install". For a unit of your own, print this one with --dry-run.',
     )
   }
   const host = openFor(root)
@@ -66,33 +70,35 @@ function installOn(root: string, configuration: string): void {
   const executable = existsSync('/proc/self/exe') ? '/proc/self/exe' : process.execPath
   const isChanged = install({ host, executable, configuration, report })
   if (!host.hasSystemd) {
-    cliProcess().stdout.write(`\nOn the machine that this becomes: systemctl enable --now ${unitName}\n`)
+    cliProcess().stdout.write(`\nOn the target machine, run: systemctl enable --now ${unitName}\n`)
   } else if (host.systemctl('is-active', '--quiet', unitName)) {
-    const next = isChanged ? 'The service still runs as it was: systemctl restart svc' : 'The service runs as it is.'
+    const next = isChanged
+      ? 'The service still runs the previous version. To restart it: systemctl restart svc'
+      : 'The running service is up to date.'
     cliProcess().stdout.write(`\n${next}\n`)
   } else {
     cliProcess().stdout.write(
-      `\nStart it, now and with the machine:         systemctl enable --now svc\nThe password of the user "admin" is then in: ${paths.state}/initial-admin-password (until it is changed)\n`,
+      `\nStart it now and at boot:                   systemctl enable --now svc\nInitial password of the user "admin":        ${paths.state}/initial-admin-password (removed when it is changed)\n`,
     )
   }
 }
 
 /** @throws CliFailure when this account, or this machine, cannot have such a service */
 function openFor(root: string): Host {
-  if (process.getuid?.() !== 0) throw new CliFailure('Only root can do this: try "sudo svc service …".')
+  if (process.getuid?.() !== 0) throw new CliFailure('This command needs root. Run: sudo svc service …')
   const folder = absolutePath(root)
   if (!existsSync(`${folder}/.`)) {
-    throw new CliFailure(`--root: ${printable(folder)} is not a folder.`)
+    throw new CliFailure(`--root: ${printable(folder)} is not a directory.`)
   }
   if (!existsSync(join(folder, 'etc/passwd'))) {
     throw new CliFailure(
-      `--root: ${printable(folder)} is not the root of a system: there is no etc/passwd, which the account of the service is added to.`,
+      `--root: ${printable(folder)} is not the root directory of a system: it has no etc/passwd, which the account is added to.`,
     )
   }
   const host = openHost(folder)
   if (folder === '/' && !host.hasSystemd) {
     throw new CliFailure(
-      'systemd does not run this machine (there is no /run/systemd/system). Let whatever runs it start "svc serve" as an account of its own, with TERM to stop it; or prepare the image of another machine with --root.',
+      'This machine does not run systemd (no /run/systemd/system). Make its service manager start "svc serve" under an account of its own and stop it with TERM, or prepare another system with --root.',
     )
   }
   return host
@@ -107,6 +113,6 @@ function describe(configuration: string): string {
     ...links.map((path) => `==> ${path}: a link to svc <==\n`),
     `==> account ${accountName}, in a group of its own, home ${paths.state}, no login <==\n\n`,
     file(paths.unit, 'mode 0644', unitText),
-    file(paths.configuration, `mode 0640, group ${accountName}; only if there is none`, configuration),
+    file(paths.configuration, `mode 0640, group ${accountName}; only if it does not exist`, configuration),
   ].join('')
 }

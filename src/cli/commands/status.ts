@@ -1,6 +1,6 @@
 /** `svc status`: how the server is. */
 import { CliCommand } from '../command.ts'
-import { recordIn, toList, toObject } from '../connection/answers.ts'
+import { recordIn, toList, toObject } from '../connection/responses.ts'
 import { exitCodes } from '../exit-codes.ts'
 import { addOperatorOptions, withOperatorSession, type OperatorFlags } from '../operator-session.ts'
 import { size } from '../../lib/text/index.ts'
@@ -10,12 +10,12 @@ import type { CommandContext, Session } from '../session.ts'
 export function createStatusCommand(context: CommandContext): CliCommand {
   return addOperatorOptions(
     new CliCommand('status')
-      .description('Tell how the server is, and what needs attention.')
+      .description('Show the server status and what needs attention.')
       .notes(
-        'It shows the parts of the server, its queues, load, disk and last problems.',
-        'It ends with 0 when all is well, and with 1 when something needs attention, or no server runs.',
-        'svcctl status, which existing installations have, tells only whether each component runs.',
-        'Programs that only want to know whether the server should be sent requests ask `/readyz` on any of its ports.',
+        'The output shows the components of the server, its queues, load, disk space and recent problems.',
+        'The exit code is 0 when the server is healthy, and 1 when something needs attention or no server runs.',
+        '`svcctl status`, kept for existing installations, shows only whether each component runs.',
+        'For readiness checks by programs, use `/readyz` on any port of the server.',
       )
       .examples('svc status', 'svc status --config-file /etc/svc/svc.conf', 'svc status -j'),
   ).action((flags: OperatorFlags) =>
@@ -50,20 +50,20 @@ function describe(status: Json, { settings, terminalWidth }: Session): string {
       { terminalWidth },
     ),
     renderTable(
-      ['queue', 'messages', 'should stay below'],
+      ['queue', 'messages', 'limit'],
       toList(status['queues']).map((each) => cells(each, ['name', 'length', 'limit'])),
       { terminalWidth },
     ),
   ]
   const problems = toList(status['problems']).map((each) => `  ${textOf(each['line'])}\n`)
   return [
-    attention.length === 0 ? 'The server is well.\n' : 'Something needs attention:\n',
+    attention.length === 0 ? 'The server is healthy.\n' : 'Needs attention:\n',
     ...attention.map((sentence) => `  ${sentence}\n`),
     '\n',
     ...pairs.map(([name, value]) => `${name.padEnd(width)}  ${value}\n`),
     '\n',
     ...tables,
-    ...(problems.length === 0 ? [] : ['\nThe last warnings and errors:\n', ...problems.slice(-MAX_PROBLEMS)]),
+    ...(problems.length === 0 ? [] : ['\nRecent warnings and errors:\n', ...problems.slice(-MAX_PROBLEMS)]),
   ].join('')
 }
 
@@ -85,31 +85,31 @@ function figures(status: Json, gauge: ReadGauge): [string, string][] {
       'running',
       join(gauge('actionrunner.slots.used'), (used) => `${used} of ${gauge('actionrunner.slots.size')} slots`),
     ],
-    ['pending', join(gauge('executions.pending'), (count) => `${count} executions wait for an answer`)],
+    ['pending', join(gauge('executions.pending'), (count) => `${count} executions wait for an inquiry response`)],
     ['open streams', join(gauge('stream.connections'), String)],
     [
       'event loop',
-      `${textOf(loop['mean_ms'])} ms of delay, 99 % below ${textOf(loop['p99_ms'])} ms, at most ${textOf(loop['max_ms'])} ms`,
+      `${textOf(loop['mean_ms'])} ms delay on average, p99 ${textOf(loop['p99_ms'])} ms, max ${textOf(loop['max_ms'])} ms`,
     ],
     [
       'memory',
       join(
         gauge('process.memory.resident_bytes'),
-        (bytes) => `${size(bytes)}, ${size(gauge('process.memory.heap_bytes') ?? 0)} of it objects`,
+        (bytes) => `${size(bytes)} resident, ${size(gauge('process.memory.heap_bytes') ?? 0)} heap`,
       ),
     ],
     [
       'database',
       join(
         gauge('database.file_bytes'),
-        (bytes) => `${size(bytes)}, and a write-ahead log of ${size(gauge('database.log_bytes') ?? 0)}`,
+        (bytes) => `${size(bytes)}, plus ${size(gauge('database.log_bytes') ?? 0)} of write-ahead log`,
       ),
     ],
     [
       'disk',
       join(disk, ({ free_bytes: free, total_bytes: total }) => `${size(Number(free))} of ${size(Number(total))} free`),
     ],
-    ['last clean-up', join(gauge('garbagecollector.last_round_age_seconds'), (seconds) => `${duration(seconds)} ago`)],
+    ['last cleanup', join(gauge('garbagecollector.last_round_age_seconds'), (seconds) => `${duration(seconds)} ago`)],
     ['last backup', join(gauge('backup.last_age_seconds'), (seconds) => `${duration(seconds)} ago`)],
   ]
   return rows.flatMap(([name, value]): [string, string][] => (value === undefined ? [] : [[name, value]]))

@@ -1,11 +1,11 @@
 /**
  * `svcctl` (contract 10, 10.6): what operators of existing installations know. The components that it speaks of are parts of
- * one process here, so whatever is done to one of them is done to all.
+ * one process, so an operation on one of them applies to all.
  */
 import { cliProcess } from '../cli-process.ts'
 import { components } from '../../core/components.ts'
 import { CliCommand } from '../command.ts'
-import { recordIn, textOf, toList } from '../connection/answers.ts'
+import { recordIn, textOf, toList } from '../connection/responses.ts'
 import { dropData } from '../control/clean.ts'
 import { findServer, signalServer } from '../control/server.ts'
 import { isService, pidOfService } from '../control/systemd.ts'
@@ -25,7 +25,7 @@ import type { CommandContext } from '../session.ts'
 import { endServer, restartServer, startServer, type ControlFlags } from './control.ts'
 import { addRegisterOptions, registerContent, type RegisterContentFlags } from './register-content.ts'
 
-/** What `reload` registers by itself: all but policies. */
+/** The kinds that `reload` registers by default: all except policies. */
 const usualKinds = ['runners', 'actions', 'aliases', 'sensors', 'triggers', 'configs', 'rules'] as const
 
 export function createSvcctl(context: CommandContext): CliCommand {
@@ -37,7 +37,7 @@ export function createSvcctl(context: CommandContext): CliCommand {
     setExitCode(exitCodes.failed)
   }
 
-  const status = add('status', 'Tell for each component whether it runs, and as which process.').action(
+  const status = add('status', 'Show for each component whether it runs, with its process id.').action(
     (flags: ControlFlags) => printStatus(flags),
   )
   const start = add('start', 'Start all components.').action((flags: ControlFlags) => startServer(flags))
@@ -45,15 +45,15 @@ export function createSvcctl(context: CommandContext): CliCommand {
   const restart = add('restart', 'Stop all components and start them again.').action((flags: ControlFlags) =>
     restartServer(flags),
   )
-  const restartComponent = add('restart-component', 'Restart the process that the component is a part of: all of them.')
-    .argument('[name]', 'of the component, as status tells it')
+  const restartComponent = add('restart-component', 'Restart the server, which includes the component.')
+    .argument('[name]', 'component name, as printed by status')
     .action(async (name: string | undefined, flags: ControlFlags) => {
       if (!isComponent(name)) return fail(unknownComponent(name))
-      cliProcess().stdout.write(`${name} is a part of one process with all components: it is restarted as a whole.\n`)
+      cliProcess().stdout.write(`${name} runs in one process with all components; the whole server restarts.\n`)
       await restartServer(flags)
     })
-  const reopen = add('reopen-log-files', 'Have the component open its log files anew, after they have been renamed.')
-    .argument('[name]', 'of the component, as status tells it')
+  const reopen = add('reopen-log-files', 'Make the server reopen its log files after log rotation.')
+    .argument('[name]', 'component name, as printed by status')
     .action(async (name: string | undefined, flags: ControlFlags) => {
       if (!isComponent(name)) return fail(unknownComponent(name))
       const config = await loadServerConfig(flags.configFile)
@@ -64,37 +64,37 @@ export function createSvcctl(context: CommandContext): CliCommand {
       signalServer(server, 'SIGUSR1')
     })
   const reload = addRegisterOptions(new CliCommand('reload'))
-    .description('Register what the folders of packs hold: all kinds but policies, unless flags say which.')
+    .description('Register the content of packs. Default: all kinds except policies.')
     .action(async (flags: RegisterContentFlags) => {
       await withOperatorSession(context, flags, (session) => registerContent(session, flags, usualKinds))
       await printStatus(flags)
     })
-  const clean = add('clean', 'Drop all data and logs, and start all components anew.')
-    .notes('It asks before. Keys, packs, configurations, passwords and backups stay.')
+  const clean = add('clean', 'Delete all data and logs, and restart all components.')
+    .notes('The command asks for confirmation. Encryption keys, packs, configurations, passwords and backups stay.')
     .action((flags: ControlFlags) => cleanAll(flags, setExitCode))
   const queues = addOperatorOptions(new CliCommand('queues'))
-    .description('Tell how many messages wait in the work queues.')
+    .description('Show how many messages wait in the work queues.')
     .action((flags: OperatorFlags) =>
       withOperatorSession(context, flags, async (session) => {
         const rows = toList(recordIn(await session.client.call('GET', '/status'))['queues'])
         if (session.form !== 'human') await session.printMachine(rows)
         else {
           const cells = rows.map(({ name, length, limit }) => [textOf(name), String(length), String(limit)])
-          await session.print(renderTable(['queue', 'messages', 'should stay below'], cells))
+          await session.print(renderTable(['queue', 'messages', 'limit'], cells))
         }
         return exitCodes.ok
       }),
     )
 
   const svcctl = new CliCommand('svcctl')
-    .description('Tell how the components of the server are; start and stop them.')
+    .description('Show, start and stop the components of the server.')
     .notes(
-      'All components are parts of one process. The commands of svc that do the same tell more: svc status, svc start, svc stop, svc restart, svc reopen-logs, svc pack register; svc doctor looks for what should be changed.',
+      'All components run in one process. Prefer the equivalent commands, which show more: svc status, svc start, svc stop, svc restart, svc reopen-logs and svc pack register. svc doctor checks the configuration and the machine.',
     )
     .examples('svcctl status', 'svcctl restart')
     .usage('<command>')
     .argument('[command...]')
-    .action(([word]: string[]) => fail(word === undefined ? '' : `There is no command "${word}".\n\n`))
+    .action(([word]: string[]) => fail(word === undefined ? '' : `Unknown command "${word}".\n\n`))
   for (const command of [status, start, stop, restart, restartComponent, reopen, reload, clean, queues]) {
     svcctl.addCommand(command)
   }
@@ -107,7 +107,7 @@ function isComponent(name: string | undefined): name is string {
 
 function unknownComponent(name: string | undefined): string {
   const known = components.map((component) => component.name).join(', ')
-  return `${name === undefined ? 'The name of a component is missing' : `There is no component "${name}"`}; there are ${known}.\n\n`
+  return `${name === undefined ? 'Missing component name' : `Unknown component "${name}"`}. Components: ${known}.\n\n`
 }
 
 /** Whether it is a part of a server that runs. */
@@ -143,7 +143,7 @@ async function look(
 async function cleanAll(flags: ControlFlags, setExitCode: CommandContext['setExitCode']): Promise<void> {
   const config = await loadServerConfig(flags.configFile)
   const { base_path: basePath } = config.system
-  const question = `All executions, rules, keys, users and other records of ${basePath}, and its logs, are going to be deleted. Are you sure? [y/n]`
+  const question = `Delete all executions, rules, keys, users, other records and logs of ${basePath}? [y/n]`
   const note = (text: string): void => void cliProcess().stderr.write(text)
   const interrupted = new AbortController().signal
   const answer = await withSecretInput({ interrupted, note }, (input) => input.askFor(question, false))

@@ -1,4 +1,4 @@
-/** `svc timer`: at which times rules react (contract 09, 9.3; contract 05, 5.8). */
+/** `svc timer`: the timers of rules (contract 09, 9.3; contract 05, 5.8). */
 import { CliCommand } from '../command.ts'
 import { createGetCommand, createListCommand, type ListFlags, type Resource } from '../resources.ts'
 import type { CommandContext } from '../session.ts'
@@ -19,9 +19,9 @@ export function createTimerCommand(context: CommandContext): CliCommand {
   const queryOf = ({ timerType }: TimerListFlags) => ({ timer_type: timerType })
   const list = createListCommand(context, timer, queryOf)
     .shortNames({ '-ty': '--timer-type' })
-    .description('List the timers that rules have made.')
-    .option('--timer-type <ref>', 'only of this type, such as core.svc.CronTimer')
-    .words({ '--timer-type': ['core.svc.IntervalTimer', 'core.svc.DateTimer', 'core.svc.CronTimer'] })
+    .description('List the timers of rules.')
+    .option('--timer-type <ref>', 'only timers of this type, such as core.svc.CronTimer')
+    .completions({ '--timer-type': ['core.svc.IntervalTimer', 'core.svc.DateTimer', 'core.svc.CronTimer'] })
     .examples('svc timer list -ty core.svc.IntervalTimer', 'svc timer list -a type parameters next_timestamp')
 
   const get = createGetCommand(context, timer, '<ref...>', 'references or ids')

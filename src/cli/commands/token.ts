@@ -1,7 +1,7 @@
-/** `svc token`: making tokens worthless, and asking whether one is valid (contract 01, 1.5 and 1.7). `svc auth` makes them. */
+/** `svc token`: revokes and validates tokens (contract 01, 1.5 and 1.7). `svc auth` creates them. */
 import { isId } from '../../core/ids.ts'
 import { CliCommand } from '../command.ts'
-import { recordIn } from '../connection/answers.ts'
+import { recordIn } from '../connection/responses.ts'
 import { exitCodes } from '../exit-codes.ts'
 import { CliFailure } from '../failures.ts'
 import { addCommonOptions, type CommonFlags } from '../options.ts'
@@ -13,7 +13,7 @@ import { withSession, type CommandContext, type Session } from '../session.ts'
 
 const token = { name: 'Token', path: '/tokens' }
 const processNote =
-  'A token on the command line is seen by other users of this machine in the list of processes; - reads it from standard input, or asks for it at a terminal.'
+  'A token on the command line is visible to other users of this machine in the process list. With - svc reads it from standard input, or prompts for it at a terminal.'
 
 interface RevokeFlags extends CommonFlags {
   user?: string
@@ -21,15 +21,15 @@ interface RevokeFlags extends CommonFlags {
 
 export function createTokenCommand(context: CommandContext): CliCommand {
   const revoke = addCommonOptions(new CliCommand('revoke'))
-    .description('Make tokens worthless at once: your own, or as an administrator those of anybody.')
-    .argument('[token-or-id...]', 'tokens or their ids, or - to read a token from standard input')
-    .option('--user <name>', 'all tokens of this user')
-    .notes(processNote, '"svc logout" revokes the token that "svc login" has kept, and forgets it.')
+    .description('Revoke tokens at once: your own, or as an administrator those of any user.')
+    .argument('[token-or-id...]', 'tokens or token ids, or - to read a token from standard input')
+    .option('--user <name>', 'revoke all tokens of this user')
+    .notes(processNote, '"svc logout" revokes and deletes the token that "svc login" stored.')
     .examples('svc token revoke - < token-file', 'svc token revoke --user alice')
     .action((words: string[], flags: RevokeFlags) => {
       const { user } = flags
       if ((user === undefined) === (words.length === 0)) {
-        throw new CliFailure('Name either the tokens to revoke, or with --user whose.', exitCodes.usage)
+        throw new CliFailure('Name either the tokens to revoke or the user with --user.', exitCodes.usage)
       }
       return withSession(context, flags, (session) =>
         user === undefined ? revokeTokens(session, words) : revokeAll(session, user),
@@ -37,9 +37,9 @@ export function createTokenCommand(context: CommandContext): CliCommand {
     })
 
   const validate = addCommonOptions(new CliCommand('validate'))
-    .description('Ask whether a token is valid: 0 when it is, 1 when it is not.')
-    .argument('<token>', 'the token, or - to read it from standard input')
-    .notes(processNote, 'Who asks has to be logged in, or to use a credential with -t or --api-key.')
+    .description('Check whether a token is valid. The exit code is 0 when it is, and 1 when it is not.')
+    .argument('<token>', 'token, or - to read it from standard input')
+    .notes(processNote, 'You need a login or another credential (-t, --api-key).')
     .examples('svc token validate - < token-file')
     .action((word: string, flags: CommonFlags) =>
       withSession(context, flags, (session) => validateToken(session, word)),

@@ -1,11 +1,11 @@
-/** `svc trace`: everything that came of one event (contract 07; contract 09, 9.6). */
+/** `svc trace`: an event and everything it caused (contract 07; contract 09, 9.6). */
 import { Option } from 'commander'
 import { CliCommand } from '../command.ts'
-import { causationOf, componentKinds, listOf, withoutNoopTriggers, type ComponentKind } from '../causation.ts'
-import { textOf, toList } from '../connection/answers.ts'
+import { causeChainOf, componentKinds, listOf, withoutNoopTriggers, type ComponentKind } from '../cause-chain.ts'
+import { textOf, toList } from '../connection/responses.ts'
 import { exitCodes } from '../exit-codes.ts'
 import { NotFound } from '../failures.ts'
-import type { Names } from '../names.ts'
+import type { NameSource } from '../names.ts'
 import { addCommonOptions, addListOptions, splitAttributes } from '../options.ts'
 import { cellText, formatTime, printable, renderTable, truncationNote, type Json } from '../output/print.ts'
 import { getRecord, listRecords, printList } from '../records.ts'
@@ -28,7 +28,7 @@ const trace: Resource = {
   order: ['id', 'uid', 'trace_tag', 'start_timestamp', 'trigger_instances', 'rules', 'action_executions'],
 }
 
-const ruleIds: Names = { path: '/rules', name: 'id', about: ['ref'] }
+const ruleIds: NameSource = { path: '/rules', name: 'id', about: ['ref'] }
 
 interface MemberFlags {
   execution?: string
@@ -50,14 +50,24 @@ interface GetFlags extends AttributeFlags, MemberFlags {
 
 export function createTraceCommand(context: CommandContext): CliCommand {
   const list = addListOptions(addCommonOptions(new CliCommand('list')))
-    .description('List traces, the newest last. When there is but one, it is shown with everything in it.')
+    .description('List traces, newest last. A single result is printed in full.')
     .addOption(
-      new Option('-c, --trace-tag <tag>', 'only with this tag').conflicts(['execution', 'rule', 'triggerInstance']),
+      new Option('-c, --trace-tag <tag>', 'only traces with this tag').conflicts([
+        'execution',
+        'rule',
+        'triggerInstance',
+      ]),
     )
-    .addOption(createMemberOption('-e, --execution <id>', 'only with this execution', ['rule', 'triggerInstance']))
-    .addOption(createMemberOption('-r, --rule <id>', 'only those in which this rule has matched', ['triggerInstance']))
-    .addOption(createMemberOption('-g, --trigger-instance <id>', 'only with this trigger instance', []))
-    .addOption(new Option('-s, --sort <order>', 'which ones, when not all').choices(['asc', 'desc']).default('desc'))
+    .addOption(
+      createMemberOption('-e, --execution <id>', 'only traces with this execution', ['rule', 'triggerInstance']),
+    )
+    .addOption(createMemberOption('-r, --rule <id>', 'only traces in which this rule matched', ['triggerInstance']))
+    .addOption(createMemberOption('-g, --trigger-instance <id>', 'only traces with this trigger instance', []))
+    .addOption(
+      new Option('-s, --sort <order>', 'which end of the list to print: asc = oldest, desc = newest')
+        .choices(['asc', 'desc'])
+        .default('desc'),
+    )
     .examples('svc trace list -c order-17')
     .action((flags: TraceListFlags) => withSession(context, flags, (session) => listTraces(session, flags)))
 
@@ -66,31 +76,36 @@ export function createTraceCommand(context: CommandContext): CliCommand {
     return showTrace(session, narrow(record, flags), flags)
   }
   const get = addAttributeOption(createEachCommand(context, 'get', ['<id...>', 'ids'], work))
-    .description('Show traces: what happened, which rules matched, and what they started.')
+    .description('Show traces: trigger instances, matching rules and executions.')
     .addOption(
-      createMemberOption('-e, --execution <id>', 'only what led to this execution', ['rule', 'triggerInstance']),
+      createMemberOption('-e, --execution <id>', 'only the chain of causes of this execution', [
+        'rule',
+        'triggerInstance',
+      ]),
     )
     .addOption(
       createMemberOption(
         '-r, --rule <id>',
-        'only what led to the matches of this rule; <id>:<trigger instance id>: to one of them',
+        'only the chain of causes of this rule; <id>:<trigger instance id>: of one match',
         ['triggerInstance'],
       ),
     )
-    .addOption(createMemberOption('-g, --trigger-instance <id>', 'only what led to this trigger instance', []))
-    .option('--show-executions', 'executions, and what else is asked for')
-    .option('--show-rules', 'rules, and what else is asked for')
-    .option('--show-trigger-instances', 'trigger instances, and what else is asked for')
-    .option('-n, --hide-noop-triggers', 'without trigger instances for which no rule has matched')
+    .addOption(
+      createMemberOption('-g, --trigger-instance <id>', 'only the chain of causes of this trigger instance', []),
+    )
+    .option('--show-executions', 'show executions; combinable with the other --show options')
+    .option('--show-rules', 'show rules; combinable with the other --show options')
+    .option('--show-trigger-instances', 'show trigger instances; combinable with the other --show options')
+    .option('-n, --hide-noop-triggers', 'hide trigger instances that no rule matched')
     .notes(
-      'With -e, -r or -g only what led to it is shown, back to where everything began. A rule that has matched several times is shown with all its matches.',
+      '-e, -r and -g print only the chain of causes, back to the first event. A rule that matched several times is printed with all its matches.',
     )
     .examples(
       'svc trace get 6000000000000000000000aa',
       'svc trace get 6000000000000000000000aa -e 6000000000000000000000bb',
     )
 
-  return new CliCommand('trace').words({ '--rule': ruleIds }).addCommand(list).addCommand(get)
+  return new CliCommand('trace').completions({ '--rule': ruleIds }).addCommand(list).addCommand(get)
 }
 
 function createMemberOption(flags: string, description: string, others: string[]): Option {
@@ -107,7 +122,7 @@ async function listTraces(session: Session, flags: TraceListFlags): Promise<numb
     rule: flags.rule,
     trigger_instance: flags.triggerInstance,
     ...(flags.sort === 'asc' ? { sort_asc: 'True' } : { sort_desc: 'True' }),
-    // A trace may have very many components, and a list shows none of them.
+    // A trace can have very many components, and a list shows none of them.
     include_attributes: isWhole ? undefined : (attributes ?? trace.columns).join(','),
   }
   const { records, isTruncated } = await listRecords(session, trace.path, query, flags.last)
@@ -134,7 +149,7 @@ function narrow(record: Json, flags: GetFlags): Json {
   for (const kind of componentKinds) {
     const id = wanted[kind]
     if (id === undefined) continue
-    const chain = causationOf(record, kind, id)
+    const chain = causeChainOf(record, kind, id)
     if (chain === undefined) throw new NotFound(`${names[kind]} of trace ${textOf(record['id'])}`, id)
     narrowed = chain
   }
@@ -167,7 +182,7 @@ async function showTrace(session: Session, record: Json, flags: AttributeFlags):
   const members = componentKinds
     .flatMap((kind) => toList(record[listOf(kind)]).map((component) => ({ kind, component })))
     .map(({ kind, component }) => ({ kind, component, at: textOf(component['updated_at']) }))
-    // Components of the same moment stay in the order of causes.
+    // Components with the same time stay in causal order.
     .toSorted((a, b) => (a.at < b.at ? -1 : a.at > b.at ? 1 : 0))
   const rows = members.map(({ kind, component, at }) => [
     cellText(component['object_id']),
@@ -177,7 +192,7 @@ async function showTrace(session: Session, record: Json, flags: AttributeFlags):
   ])
   const header = [
     `id: ${cellText(record['id'])}\n`,
-    // People choose tags: one of several lines must not look like more of the header.
+    // Tags are free text: a tag of several lines must not look like part of the header.
     toYaml({ trace_tag: printable(textOf(record['trace_tag'])) }),
     `start_timestamp: ${formatTime(record['start_timestamp'], timezone)}\n`,
   ]

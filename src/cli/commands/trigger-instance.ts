@@ -1,6 +1,6 @@
-/** `svc trigger-instance`: what has happened, and what came of it (contract 09, 9.3; contract 05, 5.3). */
+/** `svc trigger-instance`: events and their outcome (contract 09, 9.3; contract 05, 5.3). */
 import { CliCommand } from '../command.ts'
-import { recordIn, textOf, toList, toObject } from '../connection/answers.ts'
+import { recordIn, textOf, toList, toObject } from '../connection/responses.ts'
 import { exitCodes } from '../exit-codes.ts'
 import { names } from '../names.ts'
 import { addCommonOptionsWithoutT, addTimeOptions, type CommonFlags, type TimeFlags } from '../options.ts'
@@ -15,7 +15,7 @@ import {
   type Resource,
 } from '../resources.ts'
 import { withSession, type CommandContext, type Session } from '../session.ts'
-import { describeVerdict } from '../verdict.ts'
+import { describeRuleOutcome } from '../rule-outcome.ts'
 
 const triggerInstance: Resource = {
   name: 'Trigger Instance',
@@ -42,26 +42,26 @@ export function createTriggerInstanceCommand(context: CommandContext): CliComman
     timestamp_gt: timestampGt,
     timestamp_lt: timestampLt,
   })
-  const list = addTimeOptions(createListCommand(context, triggerInstance, queryOf), 'what happened')
-    .description('List what has happened, the newest last.')
-    .option('--trigger <ref>', 'only of this trigger; see: svc trigger getspecs')
-    .option('--trigger-type <ref>', 'only of triggers of this type, such as core.svc.webhook')
-    .option('--status <status>', 'only in this status: pending, processed or processing_failed')
-    .words({ '--trigger-type': names.trigger, '--status': ['pending', 'processed', 'processing_failed'] })
+  const list = addTimeOptions(createListCommand(context, triggerInstance, queryOf), 'trigger instances that occurred')
+    .description('List trigger instances (events), newest last.')
+    .option('--trigger <ref>', 'only trigger instances of this trigger; see: svc trigger getspecs')
+    .option('--trigger-type <ref>', 'only trigger instances of this trigger type, such as core.svc.webhook')
+    .option('--status <status>', 'only trigger instances in this status: pending, processed or processing_failed')
+    .completions({ '--trigger-type': names.trigger, '--status': ['pending', 'processed', 'processing_failed'] })
     .examples('svc trigger-instance list -n 10 --trigger-type core.svc.webhook')
 
   const get = createGetCommand(context, triggerInstance, ...instances)
-    .description('Show what has happened, and what it carried.')
+    .description('Show trigger instances with their payloads.')
     .examples('svc trigger-instance get 6000000000000000000000aa')
 
   const reEmit = createEachCommand(context, 're-emit', instances, (session, id) => reEmitInstance(session, id))
-    .description('Let it happen again: rules look at the same payload as they are now.')
+    .description('Re-emit trigger instances: the current rules process the same payload again.')
     .examples('svc trigger-instance re-emit 6000000000000000000000aa')
 
   const explain = createEachCommand(context, 'explain', instances, explainInstance)
-    .description('Tell why it has, or has not, started anything: the verdict of each rule.')
+    .description('Explain why each rule of the trigger did or did not start an execution.')
     .notes(
-      'Of each rule of the trigger: that it is disabled, that it matched and which execution it started, or which criterion did not hold, with the value it saw. -j prints all of what the server says.',
+      'For each rule the output shows that it is disabled, that it matched and which execution it started, or which criterion failed and for which value. -j prints the complete answer of the server.',
     )
     .examples('svc trigger-instance explain 6000000000000000000000aa')
 
@@ -76,25 +76,25 @@ export function createTriggerInstanceCommand(context: CommandContext): CliComman
 /** `svc-trigger-refire -t <id>` (contract 05, 5.12). */
 function createRefireCommand(context: CommandContext): CliCommand {
   return addCommonOptionsWithoutT(new CliCommand('refire'))
-    .description('Let something that has happened happen again. Called svc-trigger-refire.')
-    .requiredOption('-t, --trigger-instance-id <id>', 'what has happened')
+    .description('Re-emit a trigger instance. Also called svc-trigger-refire.')
+    .requiredOption('-t, --trigger-instance-id <id>', 'id of the trigger instance')
     .examples('svc-trigger-refire -t 6000000000000000000000aa')
     .action((flags: CommonFlags & { triggerInstanceId: string }) =>
       withSession(context, flags, (session) => reEmitInstance(session, flags.triggerInstanceId, 'Trigger re-fired.')),
     )
 }
 
-/** @param words what is printed in place of what the server says */
-async function reEmitInstance(session: Session, id: string, words?: string): Promise<number> {
+/** @param message printed instead of the server's message */
+async function reEmitInstance(session: Session, id: string, message?: string): Promise<number> {
   const answer = await callOn(session, 'POST', { ...subjectOf(triggerInstance, id), part: '/re_emit' })
   const said = recordIn(answer)
   if (session.form !== 'human') {
     await session.printMachine(said)
     return exitCodes.ok
   }
-  await session.print(`${words ?? printable(textOf(said['message']))}\n`)
+  await session.print(`${message ?? printable(textOf(said['message']))}\n`)
   const newId = answer.headers['svc-trigger-instance-id']
-  if (typeof newId === 'string') session.note(`Note: Its new id is ${printable(newId)}\n`)
+  if (typeof newId === 'string') session.note(`Note: New trigger instance: ${printable(newId)}\n`)
   return exitCodes.ok
 }
 
@@ -113,9 +113,9 @@ function describeExplanation(answer: Json, timezone: string): string {
   return [
     `${id} (${trigger}, ${time}) is ${status}.\n`,
     `${printable(textOf(answer['message']))}\n`,
-    ...toList(answer['rules']).map((verdict) => `\n${describeVerdict(verdict)}`),
+    ...toList(answer['rules']).map((verdict) => `\n${describeRuleOutcome(verdict)}`),
     ...(hidden > 0
-      ? [`\nThere ${hidden === 1 ? 'is 1 more rule' : `are ${hidden} more rules`} that you may not view.\n`]
+      ? [`\nNot shown: ${hidden === 1 ? '1 rule' : `${hidden} rules`} that you have no permission to view.\n`]
       : []),
   ].join('')
 }

@@ -1,6 +1,6 @@
-/** `svc trigger`: kinds of events, that is trigger types, and the triggers of each (contract 09, 9.3; contract 05, 5.1 and 5.2). */
+/** `svc trigger`: trigger types and their triggers (contract 09, 9.3; contract 05, 5.1 and 5.2). */
 import { CliCommand } from '../command.ts'
-import { textOf } from '../connection/answers.ts'
+import { textOf } from '../connection/responses.ts'
 import { addCommonOptions, addListOptions } from '../options.ts'
 import { getRecord } from '../records.ts'
 import {
@@ -35,16 +35,16 @@ const types: Operand = ['<ref...>', 'references or ids']
 
 export function createTriggerCommand(context: CommandContext): CliCommand {
   const list = createListCommand(context, triggerType, ({ pack }: ListFlags & { pack?: string }) => ({ pack }))
-    .description('List the kinds of events that rules can react to.')
-    .option('-p, --pack <pack>', 'only those of this pack')
+    .description('List trigger types: the kinds of events that rules react to.')
+    .option('-p, --pack <pack>', 'only items of this pack')
     .examples('svc trigger list -p core')
 
   const get = createGetCommand(context, triggerType, ...types)
-    .description('Show kinds of events, with the schemas of their parameters and of what they carry.')
+    .description('Show trigger types with the schemas of their parameters and payloads.')
     .examples('svc trigger get core.svc.webhook')
 
   const create = createCreateCommand(context, triggerType)
-    .description('Make a kind of event of your own.')
+    .description('Create a trigger type.')
     .examples('svc trigger create deployed.yaml')
     .sample(
       'deployed.yaml',
@@ -54,18 +54,18 @@ payload_schema: {type: object, properties: {version: {type: string}}}`,
     )
 
   const update = createUpdateCommand(context, triggerType, ['<ref>', 'reference or id'])
-    .description('Replace a kind of event: what the definition leaves out has its default from now on.')
+    .description('Replace a trigger type. Attributes that the definition omits get their defaults.')
     .examples('svc trigger update shop.deployed deployed.yaml')
 
   const remove = createDeleteCommand(context, triggerType, ...types)
-    .description('Delete kinds of events.')
+    .description('Delete trigger types.')
     .examples('svc trigger delete shop.deployed')
 
   const specs = addListOptions(addCommonOptions(new CliCommand('getspecs')))
-    .description('List the triggers of a kind: with which parameters rules use it.')
-    .argument('<ref>', 'reference or id of the kind')
+    .description('List the triggers of a trigger type with the parameters that rules use.')
+    .argument('<ref>', 'reference or id of the trigger type')
     .notes(
-      'Triggers with parameters, as those of webhooks and timers, have names that nobody chose. This list tells which is which.',
+      'Triggers with parameters, such as webhooks and timers, have generated names. This list shows their parameters.',
     )
     .examples('svc trigger getspecs core.svc.webhook')
     .action((ref: string, flags: ListFlags) => withSession(context, flags, (session) => listSpecs(session, ref, flags)))

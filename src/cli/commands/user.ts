@@ -1,9 +1,9 @@
-/** `svc user`: accounts, on a server or in a password file (contract 01, 1.6). */
+/** `svc user`: users on a server or in a password file (contract 01, 1.6). */
 import { InvalidArgumentError } from 'commander'
 import { cliProcess } from '../cli-process.ts'
 import { CliCommand } from '../command.ts'
 import { removeUser, PasswordFileProblem, setPassword, userNames } from '../../core/password-file.ts'
-import { recordIn, textOf, toObject } from '../connection/answers.ts'
+import { recordIn, textOf, toObject } from '../connection/responses.ts'
 import { exitCodes } from '../exit-codes.ts'
 import { CliFailure, NotFound } from '../failures.ts'
 import { addCommonOptions, addPasswordOption, type CommonFlags } from '../options.ts'
@@ -28,11 +28,11 @@ const user: Resource = {
   order: ['name', 'is_service', 'is_disabled', 'has_password', 'nicknames', 'created_at'],
 }
 const passwordHelp =
-  'Without -p the password is asked for, without echo; when standard input is no terminal, it is the next line of that.'
+  'Without -p, svc prompts for the password without echo. If standard input is not a terminal, svc reads the password from its next line.'
 
 const fileNote =
-  'With --file that file is changed and no server asked: for a lost password of the administrator, and for installing by ' +
-  'script. Every other line of it stays as it is, and the change counts from the next login.'
+  'With --file, svc changes that file and contacts no server. Use it for a lost administrator password and for scripted ' +
+  'installation. All other lines of the file stay unchanged. The change takes effect at the next login.'
 
 interface UserListFlags extends ListFlags {
   service?: boolean
@@ -58,9 +58,9 @@ interface AddFlags extends AccountFlags {
 export function createUserCommand(context: CommandContext): CliCommand {
   const queryOf = ({ service, disabled }: UserListFlags) => ({ is_service: service, is_disabled: disabled })
   const list = createListCommand(context, user, queryOf)
-    .description('List users. Who is no administrator may not.')
+    .description('List users. Administrators only.')
     .option('--service', 'only service accounts')
-    .option('--disabled', 'only users who are disabled')
+    .option('--disabled', 'only disabled users')
     .examples('svc user list --disabled')
 
   const get = createGetCommand(context, user, '<name...>', 'names')
@@ -69,10 +69,10 @@ export function createUserCommand(context: CommandContext): CliCommand {
 
   const add = addFileOption(addPasswordOption(addAccountOptions(addUserOptions('add'))))
     .description('Add a user.')
-    .argument('<name>', 'who')
-    .words({ name: [] })
-    .option('--no-password', 'a user who has none here: one of another authentication backend, or with API keys alone')
-    .option('--service', 'a service account, which may have tokens made for other users')
+    .argument('<name>', 'name of the user')
+    .completions({ name: [] })
+    .option('--no-password', 'add a user without a password, for another authentication backend or for API keys only')
+    .option('--service', 'a service account, which can create tokens for other users')
     .notes(passwordHelp, fileNote)
     .examples(
       'svc user add alice --nickname chat=al',
@@ -86,8 +86,8 @@ export function createUserCommand(context: CommandContext): CliCommand {
 
   const passwd = addFileOption(addPasswordOption(addUserOptions('passwd')))
     .description('Change a password: your own, or as an administrator that of any user.')
-    .argument('[name]', 'whose; default: your own')
-    .notes(`${passwordHelp} For your own password the present one is asked for first.`, fileNote)
+    .argument('[name]', 'name of the user (default: yourself)')
+    .notes(`${passwordHelp} For your own password, svc first prompts for the current one.`, fileNote)
     .examples('svc user passwd', 'svc user passwd admin --file /var/lib/svc/htpasswd')
     .action((name: string | undefined, flags: PasswordFlags) =>
       flags.file === undefined
@@ -96,28 +96,28 @@ export function createUserCommand(context: CommandContext): CliCommand {
     )
 
   const update = addAccountOptions(addUserOptions('update'))
-    .description('Change what is known of a user.')
-    .argument('<name>', 'who')
-    .option('--service', 'make it a service account, which may have tokens made for other users')
+    .description('Change the attributes of a user.')
+    .argument('<name>', 'name of the user')
+    .option('--service', 'make it a service account, which can create tokens for other users')
     .option('--no-service', 'make it an ordinary user')
-    .notes('A nickname without a name, such as chat=, is removed.')
+    .notes('An empty name, such as chat=, removes the nickname.')
     .examples('svc user update alice --nickname chat=al --no-service')
     .action((name: string, flags: AccountFlags) =>
       withSession(context, flags, (session) => updateUser(session, name, flags)),
     )
 
   const enable = createSwitchCommand(context, 'enable', false)
-    .description('Let disabled users log in again.')
+    .description('Enable disabled users.')
     .examples('svc user enable alice')
 
   const disable = createSwitchCommand(context, 'disable', true)
-    .description('Lock users out: their passwords, tokens and API keys are refused at once.')
+    .description('Disable users. The server refuses their passwords, tokens and API keys at once.')
     .examples('svc user disable alice')
 
   const remove = addFileOption(addUserOptions('delete'))
-    .description('Delete users, with their tokens, API keys and items of the datastore.')
+    .description('Delete users with their tokens, API keys and datastore items.')
     .notes(fileNote)
-    .argument('<name...>', 'who')
+    .argument('<name...>', 'names of users')
     .examples('svc user delete alice')
     .action((names: string[], flags: PasswordFlags) => {
       const { file } = flags
@@ -141,21 +141,21 @@ function addUserOptions(name: string): CliCommand {
 }
 
 function addFileOption(command: CliCommand): CliCommand {
-  return command.option('--file <htpasswd>', 'change this password file, and ask no server')
+  return command.option('--file <htpasswd>', 'change this password file; contacts no server')
 }
 
 function addAccountOptions(command: CliCommand): CliCommand {
-  return command.option('--nickname <origin=name>', 'name in a chat; may be given several times', collectNickname)
+  return command.option('--nickname <origin=name>', 'chat name of the user; repeatable', collectNickname)
 }
 
 function collectNickname(text: string, before: Record<string, string> | undefined): Record<string, string> {
   const [, origin, name] = /^([^=]+)=(.*)$/s.exec(text) ?? []
-  if (origin === undefined || name === undefined) throw new InvalidArgumentError('It must be written as origin=name.')
+  if (origin === undefined || name === undefined) throw new InvalidArgumentError('It must have the form origin=name.')
   return Object.fromEntries([...Object.entries(before ?? {}), [origin, name]])
 }
 
 function createSwitchCommand(context: CommandContext, name: string, isDisabled: boolean): CliCommand {
-  return createEachCommand(context, name, ['<name...>', 'who'], async (session, each) => {
+  return createEachCommand(context, name, ['<name...>', 'names of users'], async (session, each) => {
     const changed = await callOn(session, 'PUT', subjectOf(user, each), { body: { is_disabled: isDisabled } })
     return showRecord(session, user, recordIn(changed), {})
   })
@@ -187,14 +187,14 @@ async function changePassword(session: Session, name: string | undefined, flags:
   await printDone(session, `The password of "${target}" is changed.`)
   const { account } = session.settings
   if (account?.username === target && account.password !== undefined) {
-    session.note('Note: The configuration file still has the password before; change it with: svc login -w <user>\n')
+    session.note('Note: The configuration file still holds the old password. To update it: svc login -w <user>\n')
   }
   return exitCodes.ok
 }
 
 async function updateUser(session: Session, name: string, { service, nickname }: AccountFlags): Promise<number> {
   if (service === undefined && nickname === undefined) {
-    throw new CliFailure('Nothing to change was named: --service, --no-service or --nickname.', exitCodes.usage)
+    throw new CliFailure('Nothing to change. Add --service, --no-service or --nickname.', exitCodes.usage)
   }
   const body: Json = service === undefined ? {} : { is_service: service }
   if (nickname !== undefined) {
@@ -235,13 +235,13 @@ async function withFile(context: CommandContext, work: (io: FileIo) => Promise<n
 async function addToFile({ input, print }: FileIo, file: string, name: string, flags: AddFlags): Promise<number> {
   if (flags.service !== undefined || flags.nickname !== undefined || flags.password === false) {
     throw new CliFailure(
-      'A password file holds names and passwords alone; leave out --service, --nickname and --no-password.',
+      'A password file holds names and passwords only. Remove --service, --nickname and --no-password.',
       exitCodes.usage,
     )
   }
   if ((await userNames(file)).includes(name)) {
     throw new CliFailure(
-      `User "${printable(name)}" is in ${file} already; "svc user passwd" changes the password.`,
+      `User "${printable(name)}" already exists in ${file}. To change the password, use "svc user passwd".`,
       exitCodes.usage,
     )
   }
@@ -256,10 +256,10 @@ async function changeInFile(
   name: string | undefined,
   { password }: PasswordFlags,
 ): Promise<number> {
-  if (name === undefined) throw new CliFailure('With --file, name the user.', exitCodes.usage)
+  if (name === undefined) throw new CliFailure('--file needs the name of the user.', exitCodes.usage)
   const names = await userNames(file)
   if (names.length === 0) {
-    throw new CliFailure(`There are no users in ${printable(file)}; is it the password file?`, exitCodes.usage)
+    throw new CliFailure(`No users found in ${printable(file)}. Check that it is the password file.`, exitCodes.usage)
   }
   if (!names.includes(name)) throw new NotFound(user.name, name)
   await setPassword(file, name, password ?? (await input.askTwice(`New password of ${printable(name)}`)))

@@ -1,11 +1,11 @@
-/** `svc --version`: the version of the client, and that of the server when it can be reached. */
+/** `svc --version`: the version of the client, and of the server if it is reachable. */
 import { cliProcess } from '../cli-process.ts'
-import { toObject } from '../connection/answers.ts'
+import { toObject } from '../connection/responses.ts'
 import { exitCodes } from '../exit-codes.ts'
 import type { CommonFlags } from '../options.ts'
 import { printable } from '../output/print.ts'
 import { openClient } from '../session.ts'
-import { limitPatience } from '../connection/patience.ts'
+import { createTimeLimit } from '../connection/time-limit.ts'
 import { loadSettings } from '../connection/settings.ts'
 
 export async function printVersion(flags: CommonFlags, version: string): Promise<number> {
@@ -18,7 +18,7 @@ export async function printVersion(flags: CommonFlags, version: string): Promise
 async function serverVersion(flags: CommonFlags): Promise<string | undefined> {
   const { settings } = loadSettings(flags, cliProcess().env)
   const client = await openClient(settings, {
-    interrupted: limitPatience(),
+    interrupted: createTimeLimit(),
     warn: () => undefined,
     debug: (text) => cliProcess().stderr.write(`${text}\n`),
   })

@@ -1,9 +1,9 @@
-/** `svc webhook send`: calls a webhook in the way of the service that is meant to call it (contract 06, 6.3). */
+/** `svc webhook send`: calls a webhook as an external service would (contract 06, 6.3). */
 import { addAbortListener } from 'node:events'
 import { InvalidArgumentError, Option } from 'commander'
 import { cliProcess } from '../cli-process.ts'
 import { CliCommand } from '../command.ts'
-import { recordIn, textOf, toList, type Answer } from '../connection/answers.ts'
+import { recordIn, textOf, toList, type ApiResponse } from '../connection/responses.ts'
 import { exitCodeOf, statusOf } from '../executions/calls.ts'
 import { exitCodes } from '../exit-codes.ts'
 import { CliFailure, Interrupted } from '../failures.ts'
@@ -14,12 +14,12 @@ import { withSession, type CommandContext, type Session } from '../session.ts'
 import { readFileBytes } from '../input/text-file.ts'
 import { toYaml } from '../output/yaml.ts'
 
-/** What the server takes unless it is configured otherwise. */
+/** The default limit of the server. */
 const MAX_BODY_BYTES = 16 * 1024 * 1024
 const DEFAULT_WAIT_SECONDS = 60
 const MAX_WAIT_SECONDS = 300
-/** How much longer than the wait the answer may take: the server answers only when that time is over. */
-const MORE_PATIENCE_MS = 30_000
+/** Added to the wait: the server may answer only when the wait is over. */
+const ANSWER_MARGIN_MS = 30_000
 
 interface SendFlags extends CommonFlags {
   header?: Header[]
@@ -35,20 +35,20 @@ interface Header {
 
 export function createWebhookSendCommand(context: CommandContext): CliCommand {
   return addCommonOptions(new CliCommand('send'))
-    .description('Send to a webhook, as the service that is to call it would.')
-    .argument('<url>', 'name, as it stands after /v1/webhooks/; "svc" takes {"trigger": …, "payload": {…}}')
-    .argument('[body]', 'JSON; @file: what is in the file; -: what is on standard input; default: nothing')
-    .option('-H, --header <line>', 'a header of the request, such as "X-Kind: order"; may be repeated', collectHeader)
-    .addOption(
-      new Option('--form <name=value>', 'a field of a form, in place of a body; may be repeated').argParser(
-        collectField,
-      ),
+    .description('Send a request to a webhook, as an external service would.')
+    .argument('<url>', 'webhook name: the part after /v1/webhooks/; "svc" takes {"trigger": …, "payload": {…}}')
+    .argument('[body]', 'JSON, @file to read a file, or - to read standard input; default: no body')
+    .option('-H, --header <line>', 'request header, such as "X-Kind: order"; repeatable', collectHeader)
+    .addOption(new Option('--form <name=value>', 'form field, instead of a body; repeatable').argParser(collectField))
+    .option('--trace-tag <tag>', 'tag of the trace to start or join', checkValue)
+    .option(
+      '--wait [seconds]',
+      'wait for the executions that it starts, at most 300 seconds; without a number: 60',
+      parseWait,
     )
-    .option('--trace-tag <tag>', 'tag of the trace that begins with this, or of the one it joins', checkValue)
-    .option('--wait [seconds]', 'wait for what comes of it, at most 300; without a number: 60', parseWait)
     .notes(
-      'The body is sent byte for byte, so that a signature that was made of it fits, as by `openssl dgst -sha256 -hmac <secret> push.json`. It is JSON unless -H says "Content-Type: …".',
-      'Ends with 1 when the server refuses it, with 2 when there is no such webhook. With --wait it also ends with 1 when an execution that it has started has failed.',
+      'svc sends the body byte for byte, so a signature of the file stays valid, such as one of `openssl dgst -sha256 -hmac <secret> push.json`. The content type is JSON unless -H sets "Content-Type: …".',
+      'The exit code is 1 when the server refuses the request, and 2 when the webhook does not exist. With --wait it is also 1 when a started execution failed.',
     )
     .examples(
       `svc webhook send orders '{"kind": "order", "id": 17}' --wait`,
@@ -63,7 +63,7 @@ export function createWebhookSendCommand(context: CommandContext): CliCommand {
 async function send(session: Session, url: string, given: string | undefined, flags: SendFlags): Promise<number> {
   const { form, wait, traceTag } = flags
   if (given !== undefined && form !== undefined) {
-    throw new CliFailure('Give a body or --form, not both.', exitCodes.usage)
+    throw new CliFailure('Use either a body or --form, not both.', exitCodes.usage)
   }
   const seconds = wait === true ? DEFAULT_WAIT_SECONDS : wait
   const bytes = form === undefined ? await readBody(session, given) : Buffer.from(new URLSearchParams(form).toString())
@@ -75,8 +75,8 @@ async function send(session: Session, url: string, given: string | undefined, fl
   if (traceTag !== undefined) headers.set('Svc-Trace-Tag', traceTag)
   if (seconds !== undefined) headers.set('Prefer', `wait=${seconds}`)
 
-  const progress = seconds === undefined ? undefined : session.progress('Waiting for what comes of it')
-  let answer: Answer
+  const progress = seconds === undefined ? undefined : session.progress('Waiting for the executions')
+  let answer: ApiResponse
   try {
     answer = await callOn(
       session,
@@ -85,7 +85,7 @@ async function send(session: Session, url: string, given: string | undefined, fl
       {
         headers: headers.record(),
         ...(bytes === undefined ? {} : { bytes }),
-        ...(seconds === undefined ? {} : { patienceMs: seconds * 1000 + MORE_PATIENCE_MS }),
+        ...(seconds === undefined ? {} : { timeoutMs: seconds * 1000 + ANSWER_MARGIN_MS }),
       },
     )
   } finally {
@@ -95,30 +95,30 @@ async function send(session: Session, url: string, given: string | undefined, fl
 }
 
 /** @returns the exit code */
-async function show(session: Session, answer: Answer, waitedSeconds: number | undefined): Promise<number> {
+async function show(session: Session, answer: ApiResponse, waitedSeconds: number | undefined): Promise<number> {
   const ids = textOf(answer.headers['svc-trigger-instance-id'])
     .split(',')
     .filter((id) => id !== '')
   const [first] = ids
-  // Without an id nothing has happened: the request only verified the webhook, and the answer to that is shown.
+  // Without an id there was no event: the request only verified the webhook, and its answer is printed.
   const record = first === undefined ? recordIn(answer) : outcomeOf(answer, ids)
   if (session.form === 'human') await session.print(toYaml(record))
   else await session.printMachine(record)
   const executions = toList(record['executions'])
   if (session.form === 'human' && first !== undefined && executions.length === 0) {
     const why = `svc trigger-instance explain ${printable(first)}\n`
-    if (waitedSeconds === undefined) session.note(`Note: What comes of it: ${why}`)
-    else if (answer.status === 200) session.note(`Note: It has started nothing. Why: ${why}`)
+    if (waitedSeconds === undefined) session.note(`Note: To see the outcome: ${why}`)
+    else if (answer.status === 200) session.note(`Note: No execution was started. To see why: ${why}`)
     else {
       const time = waitedSeconds === 1 ? '1 second' : `${waitedSeconds} seconds`
-      session.note(`Note: It has not finished within ${time}. What came of it: ${why}`)
+      session.note(`Note: Not finished within ${time}. To see the outcome: ${why}`)
     }
   }
   return Math.max(exitCodes.ok, ...executions.map((execution) => exitCodeOf(statusOf(execution))))
 }
 
-/** The ids, which are in the headers, together with what came of it, when that is known. */
-function outcomeOf({ status, headers, body }: Answer, ids: readonly string[]): Json {
+/** The ids from the headers, together with the outcome when it is known. */
+function outcomeOf({ status, headers, body }: ApiResponse, ids: readonly string[]): Json {
   const outcome = status === 200 ? recordIn({ status, headers, body }) : {}
   return {
     trace_id: textOf(headers['svc-trace-id']),
@@ -195,15 +195,15 @@ function collectHeader(line: string, before: Header[] | undefined): Header[] {
   const [, name = '', value = ''] = /^([\w!#$%&'*+.^`|~-]+):\s*([^]*?)\s*$/.exec(line) ?? []
   if (name === '') throw new InvalidArgumentError('It must be a name, a colon and a value, such as "X-Kind: order".')
   if (credentialHeaders.has(name.toLowerCase())) {
-    throw new InvalidArgumentError('For credentials there are -t/--token and --api-key.')
+    throw new InvalidArgumentError('For credentials, use -t/--token or --api-key.')
   }
-  if (ownHeaders.has(name.toLowerCase())) throw new InvalidArgumentError('The client sends this one itself.')
+  if (ownHeaders.has(name.toLowerCase())) throw new InvalidArgumentError('svc sets this header itself.')
   return [...(before ?? []), { name, value: checkValue(value) }]
 }
 
 function checkValue(text: string): string {
   if (!/^[\t\x20-\x7e\xa0-\xff]*$/.test(text)) {
-    throw new InvalidArgumentError('It must consist of printable characters of ISO 8859-1; a header carries no others.')
+    throw new InvalidArgumentError('It must contain only printable ISO 8859-1 characters, as HTTP headers require.')
   }
   return text
 }
@@ -217,7 +217,7 @@ function collectField(text: string, before: [string, string][] | undefined): [st
 function parseWait(text: string): number {
   if (!/^\d{1,3}$/.test(text) || Number(text) < 1 || Number(text) > MAX_WAIT_SECONDS) {
     throw new InvalidArgumentError(
-      `It must be a whole number of seconds from 1 to ${MAX_WAIT_SECONDS}; without one it has to stand last.`,
+      `It must be a whole number of seconds from 1 to ${MAX_WAIT_SECONDS}; to use the default, put --wait last.`,
     )
   }
   return Number(text)

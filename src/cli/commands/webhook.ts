@@ -1,4 +1,4 @@
-/** `svc webhook`: which addresses rules listen on, and sending to them (contract 09, 9.3; contract 06). */
+/** `svc webhook`: lists, shows and calls webhooks (contract 09, 9.3; contract 06). */
 import { CliCommand } from '../command.ts'
 import { attributeOf } from '../output/print.ts'
 import { createGetCommand, createListCommand, type Resource } from '../resources.ts'
@@ -18,10 +18,10 @@ const webhook: Resource = {
 
 export function createWebhookCommand(context: CommandContext): CliCommand {
   const list = createListCommand(context, webhook)
-    .description('List the webhooks that rules have made.')
+    .description('List the webhooks of rules.')
     .examples('svc webhook list')
 
-  const get = createGetCommand(context, webhook, '<url...>', 'names, as they stand after /v1/webhooks/')
+  const get = createGetCommand(context, webhook, '<url...>', 'webhook names: the part after /v1/webhooks/')
     .description('Show webhooks.')
     .examples('svc webhook get github/push')
 

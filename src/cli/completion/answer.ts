@@ -1,4 +1,4 @@
-/** `svc __complete`: what the scripts of the shells ask, and how they are answered. Nothing that goes wrong is ever shown. */
+/** `svc __complete`: answers the completion scripts. Errors are never shown. */
 import type { Command } from 'commander'
 import { cliProcess } from '../cli-process.ts'
 import { escapeUnprintable } from '../../lib/log/index.ts'
@@ -7,7 +7,7 @@ import { readBashLine, toBashText } from './bash-line.ts'
 import { complete, type Candidate, type Completion } from './engine.ts'
 import type { OpenLookup } from './lookup.ts'
 
-/** A description is to be read at a glance. */
+/** Longer descriptions are cut. */
 const MAX_ABOUT = 80
 /** Values of COMP_TYPE with which bash shows the candidates, in place of inserting one. */
 const listing: ReadonlySet<string> = new Set(['63', '33', '64'])

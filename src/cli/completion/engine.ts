@@ -1,11 +1,11 @@
 /**
- * What a word of a command line may be. Commands, options and values come from the commands themselves; of those only the
- * one at hand is loaded.
+ * Computes the completions of a word. Commands, options and values come from the command definitions; only the command
+ * on the line is loaded.
  */
 import type { Argument, Command, Option } from 'commander'
 import { CliCommand, findChild, namesOf } from '../command.ts'
 import { findEntry, readCommand } from '../commands/index.ts'
-import { wordsOfArgument, wordsOfOption, type Names, type Words } from '../names.ts'
+import { completionsOfArgument, completionsOfOption, type NameSource, type Completions } from '../names.ts'
 import { isAssignment } from '../input/parameters.ts'
 import { argumentsFor } from '../program-names.ts'
 
@@ -24,9 +24,9 @@ export interface Completion {
   isPart: boolean
 }
 
-/** Asks the server. What it does not answer, or not in time, is not offered. */
+/** Asks the server. Without a timely response it offers nothing. */
 export interface Lookup {
-  names(names: Names, word: string, flags: Flags): Promise<Candidate[]>
+  names(names: NameSource, word: string, flags: Flags): Promise<Candidate[]>
   /** Assignments of parameters. @param given words that stand there already */
   parameters(of: 'action' | 'execution', id: string, word: string, given: readonly string[]): Promise<Completion>
 }
@@ -113,7 +113,7 @@ interface Line {
   waiting: { option: Option; isSure: boolean } | undefined
   /** No word is an option any more. */
   isOver: boolean
-  /** Words belong to the command that an action runs. */
+  /** Completions belong to the command that an action runs. */
   isInCommand: boolean
 }
 
@@ -122,7 +122,7 @@ function readArguments(command: Command, args: readonly string[], { isLeaf }: { 
   const flags: Flags = {}
   const options: Option[] = []
   const operands: string[] = []
-  const hasParameters = command.registeredArguments.some((argument) => isParameters(wordsOf(command, argument)))
+  const hasParameters = command.registeredArguments.some((argument) => isParameters(completionsOf(command, argument)))
   let waiting: Line['waiting']
   let isOver = false
   let isInCommand = false
@@ -206,7 +206,7 @@ async function completeWord(
   const last = declared.at(-1)
   const argument = declared[line.operands.length] ?? (last?.variadic === true ? last : undefined)
   if (argument === undefined) return nothing
-  const words = wordsOf(command, argument)
+  const words = completionsOf(command, argument)
   if (isParameters(words)) {
     const [id = '', ...given] = line.operands
     const isCommand = line.isInCommand || (line.isOver && line.operands.length > 0)
@@ -217,7 +217,7 @@ async function completeWord(
   return without(line.operands, argument, await completeWords(words, line, word, createLookup))
 }
 
-/** What stands there already is not offered again where several are taken. */
+/** Does not offer the values again that a variadic argument already has. */
 function without(given: readonly string[], { variadic }: Argument, completion: Completion): Completion {
   if (!variadic) return completion
   return { ...completion, candidates: completion.candidates.filter(({ text }) => !given.includes(text)) }
@@ -231,19 +231,19 @@ function completeValue(
   createLookup: (flags: Flags) => Promise<Lookup>,
 ): Promise<Completion> {
   const long = option.long ?? option.flags
-  const declared = command instanceof CliCommand ? command.wordsOf(long) : undefined
-  const words = option.argChoices ?? declared ?? wordsOfOption(long, placeholderOf(option.flags))
+  const declared = command instanceof CliCommand ? command.completionsOf(long) : undefined
+  const words = option.argChoices ?? declared ?? completionsOfOption(long, placeholderOf(option.flags))
   return completeWords(words, line, word, createLookup)
 }
 
-function wordsOf(command: Command, argument: Argument): Words | undefined {
+function completionsOf(command: Command, argument: Argument): Completions | undefined {
   const name = argument.name()
-  const declared = command instanceof CliCommand ? command.wordsOf(name) : undefined
+  const declared = command instanceof CliCommand ? command.completionsOf(name) : undefined
   const noun = command.parent?.name().replace(/^svc /, '') ?? ''
-  return argument.argChoices ?? declared ?? wordsOfArgument(name, noun)
+  return argument.argChoices ?? declared ?? completionsOfArgument(name, noun)
 }
 
-function isParameters(words: Words | undefined): words is 'parameters' | 're-run parameters' {
+function isParameters(words: Completions | undefined): words is 'parameters' | 're-run parameters' {
   return words === 'parameters' || words === 're-run parameters'
 }
 
@@ -253,7 +253,7 @@ function placeholderOf(flags: string): string {
 }
 
 async function completeWords(
-  words: Words | undefined,
+  words: Completions | undefined,
   line: Line,
   word: string,
   createLookup: (flags: Flags) => Promise<Lookup>,
@@ -261,7 +261,7 @@ async function completeWords(
   if (words === undefined || isParameters(words)) return nothing
   if (words === 'file') return onlyFiles
   if ('path' in words) {
-    const also = (words.also ?? []).map((text) => ({ text, about: '' }))
+    const also = (words.extraWords ?? []).map((text) => ({ text, about: '' }))
     const found = await (await createLookup(line.flags)).names(words, word, line.flags)
     return { ...nothing, candidates: beginningWith(word, [...also, ...found]) }
   }

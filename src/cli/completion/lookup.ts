@@ -1,9 +1,9 @@
-/** What the server knows of words: names of things, parameters of actions. Asks with the credentials that are there. */
+/** Looks up completions on the server: names of resources and parameters of actions, with the available credentials. */
 import { mustBeGiven, parametersOf, type ActionParameter } from '../action-parameters.ts'
 import { createClient, segment, type Client, type Query } from '../connection/client.ts'
-import { listIn, recordIn, textOf } from '../connection/answers.ts'
-import { limitPatience } from '../connection/patience.ts'
-import type { Names } from '../names.ts'
+import { listIn, recordIn, textOf } from '../connection/responses.ts'
+import { createTimeLimit } from '../connection/time-limit.ts'
+import type { NameSource } from '../names.ts'
 import type { ConnectionFlags } from '../connection/setting-rows.ts'
 import { attributeOf } from '../output/print.ts'
 import { loadSettings, type Settings } from '../connection/settings.ts'
@@ -20,15 +20,15 @@ export interface OpenLookup extends Lookup {
   close(): void
 }
 
-/** A lookup that fails silently: then there is nothing to offer. @param flags options on the line */
+/** A lookup that fails silently. @param flags options on the line */
 export async function openLookup(flags: Flags, env: NodeJS.ProcessEnv): Promise<OpenLookup> {
   const given: ConnectionFlags = { ...flags, debug: false }
   const { settings } = loadSettings(given, env)
-  const token = settings.credential === undefined ? await keptToken(settings) : undefined
+  const token = settings.credential === undefined ? await storedToken(settings) : undefined
   const client = createClient({
     settings,
     login: token,
-    interrupted: limitPatience(),
+    interrupted: createTimeLimit(),
     warn: () => undefined,
     debug: () => undefined,
     env,
@@ -40,8 +40,8 @@ export async function openLookup(flags: Flags, env: NodeJS.ProcessEnv): Promise<
   }
 }
 
-/** Uses the kept token of a login. A password is never used, since the token made with it would have to be kept. */
-async function keptToken({ account, cachesToken, folder, authUrl }: Settings) {
+/** Uses the stored token of a login. It never logs in with a password, because it would have to store the new token. */
+async function storedToken({ account, cachesToken, folder, authUrl }: Settings) {
   if (account === undefined || !cachesToken) return undefined
   const { readCachedToken } = await import('../connection/token-cache.ts')
   const value = readCachedToken({ folder, user: account.username, authUrl }, () => undefined)
@@ -58,7 +58,7 @@ async function orElse<T>(otherwise: T, work: () => Promise<T>): Promise<T> {
   }
 }
 
-async function findNames(client: Client, names: Names, word: string, flags: Flags): Promise<Candidate[]> {
+async function findNames(client: Client, names: NameSource, word: string, flags: Flags): Promise<Candidate[]> {
   const { name, about = [], query } = names
   const queries = [query?.(word, flags) ?? {}].flat()
   const records = (await Promise.all(queries.map((each) => askPages(client, names, each)))).flat()
@@ -71,16 +71,20 @@ async function findNames(client: Client, names: Names, word: string, flags: Flag
   }))
 }
 
-async function askPages(client: Client, { path, name, about = [], most = MAX_NAMES }: Names, query: Query) {
+async function askPages(
+  client: Client,
+  { path, name, about = [], limit: maxNames = MAX_NAMES }: NameSource,
+  query: Query,
+) {
   // A server that cannot leave out attributes of such a list sends it whole.
   const common = { ...query, include_attributes: [name, ...about].join(',') }
-  const page = (offset: number) => askList(client, path, { ...common, limit: Math.min(PAGE_SIZE, most), offset })
+  const page = (offset: number) => askList(client, path, { ...common, limit: Math.min(PAGE_SIZE, maxNames), offset })
   const first = await page(0)
-  const total = Math.min(most, first.total)
+  const total = Math.min(maxNames, first.total)
   const offsets: number[] = []
   for (let offset = PAGE_SIZE; offset < total; offset += PAGE_SIZE) offsets.push(offset)
   const others = await Promise.all(offsets.map(page))
-  return [first, ...others].flatMap(({ records }) => records).slice(0, most)
+  return [first, ...others].flatMap(({ records }) => records).slice(0, maxNames)
 }
 
 async function askList(client: Client, path: string, query: Query) {

@@ -1,4 +1,4 @@
-/** How servers are reached: one kept connection for each, through a proxy where the environment names one, over TLS. */
+/** HTTP agents: one kept-alive connection per server, through a proxy if the environment names one, over TLS for https. */
 import http from 'node:http'
 import { readBoundedFileSync } from '../../lib/files/index.ts'
 import { CliFailure } from '../failures.ts'
@@ -7,16 +7,16 @@ import type { Settings } from './settings.ts'
 
 const MAX_AUTHORITIES_BYTES = 16 * 1024 * 1024
 
-/** How one server is reached. */
-export interface Way {
+/** How to connect to one server. */
+export interface Route {
   agent: http.Agent
   proxy: Proxy | undefined
 }
 
 export interface Agents {
   /** @throws CliFailure when the environment names a proxy that cannot be one */
-  wayTo(url: URL): Way
-  /** The proxy that the server at this origin has been asked through. */
+  routeTo(url: URL): Route
+  /** The proxy used for the server at this origin. */
   proxyOf(origin: string): Proxy | undefined
   /** Ends all connections. */
   close(): void
@@ -31,16 +31,16 @@ export function createAgents(
   warn: (text: string) => void,
   env: NodeJS.ProcessEnv,
 ): Agents {
-  const ways = new Map<string, Way>()
+  const routes = new Map<string, Route>()
   let isProxyIgnored = false
   const authorities = typeof cacert === 'string' ? readAuthorities(cacert) : undefined
 
-  function findWay(url: URL): Way {
+  function createRoute(url: URL): Route {
     const proxy = usableProxy(url)
     const options = { keepAlive: true, proxyEnv: proxy?.agentEnv ?? {} }
     if (url.protocol === 'http:') return { agent: new http.Agent(options), proxy }
     if (cacert === false && !silenceSslWarnings) {
-      warn(`The certificate of ${url.host} is not verified; name its authorities with --cacert, or --cacert true.`)
+      warn(`The certificate of ${url.host} is not verified. To verify it, use --cacert <path> or --cacert true.`)
     }
     const agent = new (secureHttp().Agent)({
       ...options,
@@ -50,15 +50,15 @@ export function createAgents(
     return { agent, proxy }
   }
 
-  /** Says what this Node cannot do, rather than go around a proxy without a word. */
+  /** Warns when this Node.js cannot use proxies, instead of bypassing the proxy silently. */
   function usableProxy(url: URL): Proxy | undefined {
     const proxy = findProxy(url, env)
     const { node } = process.versions
     if (proxy === undefined || canUseProxies(node)) return proxy
     if (!isProxyIgnored) {
       warn(
-        `The proxy that ${proxy.variable} names is not used, since Node ${node} cannot; 22.21 and newer, and 24.5 and ` +
-          `newer, can. ${url.host} is asked directly.`,
+        `The proxy in ${proxy.variable} is not used: Node.js ${node} has no proxy support. Use Node.js 22.21 or 24.5 or ` +
+          `newer. svc connects to ${url.host} directly.`,
       )
     }
     isProxyIgnored = true
@@ -66,26 +66,26 @@ export function createAgents(
   }
 
   return {
-    wayTo(url) {
-      const way = ways.get(url.origin) ?? findWay(url)
-      ways.set(url.origin, way)
-      return way
+    routeTo(url) {
+      const route = routes.get(url.origin) ?? createRoute(url)
+      routes.set(url.origin, route)
+      return route
     },
-    proxyOf: (origin) => ways.get(origin)?.proxy,
+    proxyOf: (origin) => routes.get(origin)?.proxy,
     close() {
-      for (const { agent } of ways.values()) agent.destroy()
+      for (const { agent } of routes.values()) agent.destroy()
     },
   }
 }
 
-/** Loading it takes a third of the time of a command, and most servers are asked without it. */
+/** Loaded only when needed: it takes a third of the run time of a command. */
 export function secureHttp(): typeof import('node:https') {
   return process.getBuiltinModule('node:https')
 }
 
 function readAuthorities(path: string): Buffer {
   const file = readBoundedFileSync(path, MAX_AUTHORITIES_BYTES)
-  if ('problem' in file) throw new CliFailure(`The file of --cacert, ${path}, ${file.problem}.`)
+  if ('problem' in file) throw new CliFailure(`The --cacert file ${path} ${file.problem}.`)
   if (file.bytes.includes('-----BEGIN CERTIFICATE-----')) return file.bytes
-  throw new CliFailure(`There are no certificates in ${path}, which --cacert names; it has to be a file in PEM form.`)
+  throw new CliFailure(`The --cacert file ${path} contains no certificates. It must be in PEM format.`)
 }

@@ -1,19 +1,19 @@
 /**
- * Talks HTTP to the server: one kept connection per address, answers bounded, every failure in words.
+ * HTTP client: one kept-alive connection per address, responses of limited size, errors as readable messages.
  *
- * `node:http` and not `fetch`: it is loaded in half the time, and a command must answer at once.
+ * `node:http` and not `fetch`, because it loads in half the time.
  */
 import http from 'node:http'
 import { refuseInfinite } from '../../lib/text/index.ts'
 import { createRedactor, escapeUnprintable } from '../../lib/log/index.ts'
 import { CliFailure, ConnectionFailure, Interrupted } from '../failures.ts'
 import { createAgents, secureHttp } from './agents.ts'
-import { isDeeper, MAX_DEPTH, parseJson, recordIn, textOf, type Answer } from './answers.ts'
+import { isDeeper, MAX_DEPTH, parseJson, recordIn, textOf, type ApiResponse } from './responses.ts'
 import { createDebugLines } from './debug-lines.ts'
 import { adviceAbout, describeConnection, describeSocket, toHttpFailure } from './failure-texts.ts'
 import { isCredentialText, type Credential, type Settings } from './settings.ts'
 
-/** A server that accepts a request and then says nothing for this long is given up. */
+/** Default time to wait for the response. */
 const SILENCE_MS = 60_000
 const MAX_ANSWER_BYTES = 256 * 1024 * 1024
 const MAX_ERROR_BYTES = 64 * 1024
@@ -26,13 +26,13 @@ export interface JsonRequest {
   /** Sent as it is, in place of `body`; its type is one of the headers. */
   bytes?: Buffer
   headers?: Record<string, string>
-  /** How long the server may think about the answer. Default a minute. */
-  patienceMs?: number
-  /** Stands for the path in what is printed, when that holds a secret. */
+  /** Time to wait for the response. Default one minute. */
+  timeoutMs?: number
+  /** Printed instead of the path, when the path contains a secret. */
   shownPath?: string
-  /** Asks the authentication service in place of the API. Default false. */
+  /** Sends the request to the authentication service instead of the API. Default false. */
   isForAuth?: boolean
-  /** How large the answer may be. Default 256 MiB. */
+  /** Maximum size of the response. Default 256 MiB. */
   maxBytes?: number
 }
 
@@ -43,13 +43,13 @@ export interface Client {
    *
    * @throws HttpFailure, ConnectionFailure, Interrupted
    */
-  call(method: 'GET' | 'POST' | 'PUT' | 'DELETE', path: string, request?: JsonRequest): Promise<Answer>
+  call(method: 'GET' | 'POST' | 'PUT' | 'DELETE', path: string, request?: JsonRequest): Promise<ApiResponse>
   /**
    * Logs in: a token of the authentication service. The password goes alone, without any other credential.
    *
    * @throws as `call`, and CliFailure for a name that cannot be sent, or for an answer without a token
    */
-  createToken(user: string, password: string, ttlSeconds: number | undefined): Promise<Answer>
+  createToken(user: string, password: string, ttlSeconds: number | undefined): Promise<ApiResponse>
   /** Text below the API's address, such as output: the response, once it has begun with 200. */
   openText(path: string, query: Query): Promise<http.IncomingMessage>
   /** An event stream below the stream address: the response, once it has begun with 200. */
@@ -59,13 +59,13 @@ export interface Client {
   close(): void
 }
 
-/** Finds the credential where the settings have none. */
+/** Provides the credential when the settings have none. */
 export interface Login {
   /** Asked before each request. Undefined: the request goes without. */
   find(): Promise<Credential | undefined>
   /** Another credential when the server has refused the first one; undefined when there is none. */
   renew(): Promise<Credential | undefined>
-  /** What somebody whom the server refuses can do. */
+  /** What to do when the server refuses the credential. */
   readonly advice: string
 }
 
@@ -91,7 +91,7 @@ interface Outgoing extends JsonRequest {
   headers: Record<string, string>
   credential?: Credential | undefined
   basicAuth?: string | undefined
-  /** It is the login itself, so that no advice to log in is given when it is refused. */
+  /** This request is the login itself: a refusal must not advise to log in. */
   isLogin?: boolean
 }
 
@@ -107,12 +107,12 @@ export function createClient({ settings, login, interrupted, warn, debug, env }:
     const url = new URL(request.base)
     const target = `${url.pathname.replace(/\/$/, '')}${request.path}${queryText(request.query ?? {})}`
     if (isDeeper(request.body, MAX_DEPTH)) {
-      throw new CliFailure(`What is to be sent is nested deeper than ${MAX_DEPTH} levels; no server takes that.`)
+      throw new CliFailure(`The request is nested deeper than ${MAX_DEPTH} levels, which no server accepts.`)
     }
-    const { patienceMs = SILENCE_MS } = request
+    const { timeoutMs = SILENCE_MS } = request
     const body = request.body === undefined ? request.bytes : encode(request.body)
     const headers = headersFor(body, request)
-    const { agent, proxy } = agents.wayTo(url)
+    const { agent, proxy } = agents.routeTo(url)
     if (settings.debug) {
       const { basicAuth, body: json, bytes } = request
       debug(debugLines.ofRequest({ method, url: shownUrl(request), headers, basicAuth, body: json, bytes, proxy }))
@@ -130,8 +130,8 @@ export function createClient({ settings, login, interrupted, warn, debug, env }:
         agent,
         signal: interrupted,
       })
-      sent.setTimeout(patienceMs, () =>
-        sent.destroy(new ConnectionFailure(`${url.origin} did not answer within ${patienceMs / 1000} seconds.`)),
+      sent.setTimeout(timeoutMs, () =>
+        sent.destroy(new ConnectionFailure(`${url.origin} did not answer within ${timeoutMs / 1000} seconds.`)),
       )
       sent.once('response', resolve)
       sent.once('error', (error) => reject(toFailure(error, url.origin)))
@@ -139,7 +139,7 @@ export function createClient({ settings, login, interrupted, warn, debug, env }:
     })
   }
 
-  /** `send` with whatever says who is asking; what the server refuses is asked again once with another credential. */
+  /** `send` with the credential. After a 401 it retries once with a renewed credential. */
   async function sendAs(method: string, request: Outgoing): Promise<http.IncomingMessage> {
     const { basicAuth, credential = await login?.find() } = settings
     const response = await send(method, { ...request, basicAuth, credential })
@@ -150,7 +150,7 @@ export function createClient({ settings, login, interrupted, warn, debug, env }:
     return send(method, { ...request, basicAuth, credential: renewed })
   }
 
-  async function readAnswer(response: http.IncomingMessage, method: string, request: Outgoing): Promise<Answer> {
+  async function readAnswer(response: http.IncomingMessage, method: string, request: Outgoing): Promise<ApiResponse> {
     const status = response.statusCode ?? 0
     if (status < 200 || status > 299) throw await failure(response, method, request)
     const url = shownUrl(request)
@@ -162,7 +162,9 @@ export function createClient({ settings, login, interrupted, warn, debug, env }:
     if (text === '') return { status, headers: response.headers, body: undefined }
     const parsed = parseJson(text)
     if (parsed === undefined) {
-      throw new CliFailure(`The answer of ${redactor.maskUrl(url)} is not JSON; is this the API of an svc server?`)
+      throw new CliFailure(
+        `The response of ${redactor.maskUrl(url)} is not JSON. Check that this is the API of an svc server.`,
+      )
     }
     return { status, headers: response.headers, body: parsed.value }
   }
@@ -199,7 +201,9 @@ export function createClient({ settings, login, interrupted, warn, debug, env }:
         }
         if (size > maxBytes) {
           response.destroy()
-          throw new CliFailure(`The answer of ${origin} is larger than ${maxBytes / 1024 / 1024} MiB; ask for less.`)
+          throw new CliFailure(
+            `The response of ${origin} is larger than ${maxBytes / 1024 / 1024} MiB. Request less data.`,
+          )
         }
         chunks.push(chunk)
       }
@@ -217,10 +221,10 @@ export function createClient({ settings, login, interrupted, warn, debug, env }:
     if (status >= 300 && status < 400 && location !== undefined) {
       response.resume()
       return new CliFailure(
-        `${redactor.maskUrl(url)} has moved to ${escapeUnprintable(location)}; name that address with --url or --api-url.`,
+        `${redactor.maskUrl(url)} redirects to ${escapeUnprintable(location)}. Set that address with --url or --api-url.`,
       )
     }
-    // What comes after that is of no use to anybody; the status is.
+    // The status matters more than the rest of a long body.
     const text = await readText(response, origin, { maxBytes: MAX_ERROR_BYTES, isCut: true })
     if (settings.debug) debug(debugLines.ofAnswer(status, response.statusMessage, text))
     return toHttpFailure({
@@ -242,8 +246,8 @@ export function createClient({ settings, login, interrupted, warn, debug, env }:
       return readAnswer(await sendAs(method, outgoing), method, outgoing)
     },
     async createToken(user, password, ttlSeconds) {
-      // What follows the first colon would be taken for the password.
-      if (user.includes(':')) throw new CliFailure('A user name that holds a colon cannot be sent to the server.')
+      // The server would read the text after the first colon as the password.
+      if (user.includes(':')) throw new CliFailure('A user name must not contain a colon.')
       const outgoing = {
         base: settings.authUrl,
         path: '/tokens',
@@ -254,10 +258,10 @@ export function createClient({ settings, login, interrupted, warn, debug, env }:
       }
       const answer = await readAnswer(await send('POST', outgoing), 'POST', outgoing)
       const { token, expiry } = recordIn(answer)
-      // Anything else, kept as a token, would be in the way of every further command.
+      // Anything else, stored as a token, would break every later command.
       if (!isCredentialText(textOf(token)) || Number.isNaN(Date.parse(textOf(expiry)))) {
         throw new CliFailure(
-          `${settings.authUrl} answered with no token; is --auth-url the authentication service of an svc server?`,
+          `${settings.authUrl} did not return a token. Check that --auth-url is the authentication service of an svc server.`,
         )
       }
       return answer
@@ -272,7 +276,7 @@ export function createClient({ settings, login, interrupted, warn, debug, env }:
       const response = await opened(await sendAs('GET', outgoing), outgoing)
       if (response.headers['content-type']?.startsWith('text/event-stream') !== true) {
         response.destroy()
-        throw new CliFailure(`${redactor.maskUrl(shownUrl(outgoing))} is no event stream; see --stream-url.`)
+        throw new CliFailure(`${redactor.maskUrl(shownUrl(outgoing))} is not an event stream. Check --stream-url.`)
       }
       return response
     },
@@ -301,7 +305,7 @@ function encode(body: unknown): Buffer {
   try {
     return Buffer.from(JSON.stringify(body, refuseInfinite))
   } catch (error) {
-    if (error instanceof RangeError) throw new CliFailure(`What is to be sent ${error.message}`)
+    if (error instanceof RangeError) throw new CliFailure(`The request ${error.message}`)
     throw error
   }
 }

@@ -150,7 +150,7 @@ describe('a configuration file', () => {
     const before = '[auth]\nenable = True\n'
     writeFileSync(path, before)
     await expect(changeConfigFile(file(path, false), folder, 'credentials', login)).rejects.toThrow(
-      /not the client's alone[^]*\[auth\] enable/,
+      /not only for the client[^]*\[auth\] enable/,
     )
     expect(readFileSync(path, 'utf8')).toBe(before)
   })
@@ -159,7 +159,7 @@ describe('a configuration file', () => {
     writeFileSync(join(folder, 'plain'), '')
     const path = join(folder, 'plain', 'config')
     await expect(changeConfigFile(file(path), folder, 'credentials', login)).rejects.toThrow(
-      `The configuration file ${path} cannot be written: `,
+      `Cannot write the configuration file ${path}: `,
     )
   })
 })
@@ -168,6 +168,6 @@ test("nothing but a file is replaced: /dev/null, say, is everybody's", async () 
   const path = join(folder, 'pipe')
   execFileSync('mkfifo', [path])
   const change = changeConfigFile({ path, isExplicit: true, isOurs: true }, folder, 'credentials', login)
-  await expect(change).rejects.toThrow('is not a file')
+  await expect(change).rejects.toThrow('is not a regular file')
   expect(lstatSync(path).isFIFO()).toBe(true)
 })

@@ -1,4 +1,4 @@
-/** Changes options in a configuration file; every other byte stays as it is. */
+/** Changes options in a configuration file; every other byte stays unchanged. */
 import { chmod, readFile, realpath, stat } from 'node:fs/promises'
 import { dirname } from 'node:path'
 import { parseIni, parseIniBytes, type IniFile } from '../../lib/text/index.ts'
@@ -7,7 +7,7 @@ import { hasCode } from '../../lib/process/index.ts'
 import { CliFailure } from '../failures.ts'
 import { findUnknown, type ConfigFile } from './settings.ts'
 
-/** Option → value; undefined: the option shall not be there. */
+/** Option → value; undefined removes the option. */
 export type Changes = Readonly<Record<string, string | undefined>>
 
 /**
@@ -30,7 +30,7 @@ export async function changeConfigFile(
     const foreign = isOurs ? [] : findUnknown(path, sections)
     if (foreign.length > 0) {
       throw new CliFailure(
-        `SVC_CONFIG_FILE names a file that is not the client's alone; name one with --config-file.\n${foreign[0] ?? ''}`,
+        `SVC_CONFIG_FILE names a file that is not only for the client. Use --config-file.\n${foreign[0] ?? ''}`,
       )
     }
     const text = changeOptions(bytes.toString('utf8'), section, changes)
@@ -40,7 +40,7 @@ export async function changeConfigFile(
   } catch (error) {
     if (error instanceof CliFailure) throw error
     const why = hasCode(error, 'EACCES') ? 'permission denied' : error instanceof Error ? error.message : String(error)
-    throw new CliFailure(`The configuration file ${path} cannot be written: ${why}`)
+    throw new CliFailure(`Cannot write the configuration file ${path}: ${why}`)
   }
 }
 
@@ -49,7 +49,7 @@ async function read(path: string): Promise<{ bytes: Buffer; ownership: FileOwner
     const stats = await stat(path)
     // Nothing else may be replaced; least of all /dev/null, which stands for no configuration.
     if (!stats.isFile())
-      throw new CliFailure(`The configuration file ${path} is not a file, so nothing can be kept in it.`)
+      throw new CliFailure(`The configuration file ${path} is not a regular file, so svc cannot write to it.`)
     const { mode, uid, gid } = stats
     return { bytes: await readFile(path), ownership: { mode: mode & 0o7777, uid, gid } }
   } catch (error) {
@@ -59,7 +59,7 @@ async function read(path: string): Promise<{ bytes: Buffer; ownership: FileOwner
 }
 
 /**
- * Makes the folder of the file. The client's own folder is closed to others; any other folder belongs to whoever made
+ * Makes the folder of the file. The client's own folder is closed to others; any other folder stays as its owner set
  * it.
  */
 async function closeFolder(folder: string, ownFolder: string): Promise<void> {
@@ -154,7 +154,7 @@ function checkResult({ sections, problems }: IniFile, before: Sections, section:
   for (const [name, value] of Object.entries(changes)) {
     if (sections.get(section)?.get(name)?.text === value) continue
     throw new CliFailure(
-      `The ${name} cannot be written into a configuration file: it must be one line without blanks at its ends.`,
+      `Cannot write the ${name} to a configuration file: it must be one line without leading or trailing blanks.`,
     )
   }
   const others = (all: Sections): string =>
@@ -167,7 +167,7 @@ function checkResult({ sections, problems }: IniFile, before: Sections, section:
     )
   if (problems.length > 0 || others(sections) !== others(before)) {
     throw new CliFailure(
-      `The configuration file is laid out in a way that cannot be changed safely; write the options of [${section}] by hand.`,
+      `The layout of the configuration file cannot be changed safely. Edit the options of [${section}] by hand.`,
     )
   }
 }

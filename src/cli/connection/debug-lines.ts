@@ -1,7 +1,7 @@
 /** What `--debug` prints (contract 09, 9.1): each request as a curl command, each answer as comments; no secrets. */
 import { escapeUnprintable, secretMask, type Redactor } from '../../lib/log/index.ts'
 import { quote } from '../../lib/process/index.ts'
-import { parseJson } from './answers.ts'
+import { parseJson } from './responses.ts'
 import { namesProxy, type Proxy } from './proxy.ts'
 import type { Settings } from './settings.ts'
 
@@ -24,7 +24,7 @@ export interface ShownRequest {
 export interface DebugLines {
   /** A request as it would be typed. */
   ofRequest(request: ShownRequest): string
-  /** An answer as comments for a shell that all of it is pasted into. @param text its body, or as much as is known */
+  /** A response as shell comments, so that the output can be pasted into a shell. @param text its body, possibly cut */
   ofAnswer(status: number, reason: string | undefined, text: string): string
   /** Values under these names are masked from now on. */
   maskNames(names: Iterable<string>): void
@@ -37,7 +37,7 @@ export function createDebugLines(
 ): DebugLines {
   const secretNames = new Set<string>()
 
-  /** Where nobody can tell what is a secret, all of it may be one. */
+  /** Without known field names, the whole body may be a secret. */
   function textOfBytes(bytes: Buffer): string {
     const parsed = parseJson(bytes.toString('utf8'))
     return parsed === undefined ? secretMask : JSON.stringify(parsed.value, mask)

@@ -1,13 +1,13 @@
-/** What is said when the server does not answer, or refuses. */
+/** Error messages for a server that does not answer, or refuses a request. */
 import http from 'node:http'
 import { escapeUnprintable } from '../../lib/log/index.ts'
 import { codeOf } from '../../lib/process/index.ts'
 import { HttpFailure } from '../failures.ts'
-import { parseJson, textOf, toObject } from './answers.ts'
+import { parseJson, textOf, toObject } from './responses.ts'
 import type { Proxy } from './proxy.ts'
 import type { Credential } from './settings.ts'
 
-/** Why no answer came. @param proxy the one that was asked through */
+/** Why there is no response. @param proxy the proxy that was used */
 export function describeConnection(error: Error, origin: string, proxy: Proxy | undefined): string {
   const code = codeOf(error) ?? String(error)
   if (proxy !== undefined) return describeProxied(error, code, origin, proxy)
@@ -15,7 +15,7 @@ export function describeConnection(error: Error, origin: string, proxy: Proxy | 
     case 'ECONNREFUSED':
       return (
         `Cannot connect to ${origin}: connection refused. Start a server with "svc serve", ` +
-        `or name its address with --url, or with --api-url and --auth-url.`
+        `or set its address with --url, or with --api-url and --auth-url.`
       )
     case 'ENOTFOUND':
     case 'EAI_AGAIN':
@@ -23,46 +23,47 @@ export function describeConnection(error: Error, origin: string, proxy: Proxy | 
     case 'ECONNRESET':
     case 'EPIPE':
     case 'HPE_INVALID_EOF_STATE':
-      return `${origin} closed the connection before it had answered.`
+      return `${origin} closed the connection without an answer.`
     case 'ETIMEDOUT':
     case 'EHOSTUNREACH':
     case 'ENETUNREACH':
-      return `Cannot connect to ${origin}: it cannot be reached (${code}).`
+      return `Cannot connect to ${origin}: the host is unreachable (${code}).`
     default:
-      if (code.startsWith('HPE_')) return `${origin} does not answer in HTTP (${code}).`
+      if (code.startsWith('HPE_')) return `${origin} does not answer with HTTP (${code}).`
       return `Cannot connect to ${origin}: ${describeTls(code, error) ?? escapeUnprintable(error.message || code)}`
   }
 }
 
-/** Why no answer came by a control socket. */
+/** Why there is no response on a control socket. */
 export function describeSocket(error: Error, path: string): string {
   const code = codeOf(error) ?? String(error)
   switch (code) {
     case 'ENOENT':
     case 'ECONNREFUSED':
       return (
-        `No server runs that has the control socket ${path}. Start it with "svc serve"; name its configuration with ` +
-        `--config-file, or ask a server elsewhere with --api-url.`
+        `No server uses the control socket ${path}. Start one with "svc serve", name its configuration with ` +
+        `--config-file, or connect to another server with --api-url.`
       )
     case 'EACCES':
     case 'EPERM':
       return (
-        `The control socket ${path} is for root and the account of the server alone. Run the command as one of them, or ` +
-        `name the server with --api-url and log in.`
+        `The control socket ${path} is only for root and the account of the server. Run the command as one of them, or ` +
+        `set the address with --api-url and log in.`
       )
     default:
       return `The server at ${path} did not answer: ${escapeUnprintable(error.message || code)}`
   }
 }
 
-/** Undefined for what has nothing to do with TLS. Names in a certificate are the words of whoever made it. */
+/** Undefined for errors other than TLS errors. Names in a certificate are untrusted text. */
 function describeTls(code: string, error: Error): string | undefined {
   const why = escapeUnprintable(error.message.trim()).slice(0, 300)
   if (/CERT|ISSUER|SIGNATURE|_CRL|CHAIN/.test(code)) {
-    const advice = /ISSUER|SELF_SIGNED|UNABLE_TO/.test(code) ? ' Name its authorities with --cacert <path>.' : ''
+    const advice = /ISSUER|SELF_SIGNED|UNABLE_TO/.test(code) ? ' To trust it, name its CA with --cacert <path>.' : ''
     return `its certificate is not trusted (${why}).${advice}`
   }
-  if (code === 'EPROTO' || code.startsWith('ERR_SSL_')) return `it does not answer in TLS (${code}); is it http://?`
+  if (code === 'EPROTO' || code.startsWith('ERR_SSL_'))
+    return `it does not answer with TLS (${code}). Check whether the address must be http://.`
   return undefined
 }
 
@@ -70,21 +71,21 @@ function describeProxied(error: Error, code: string, origin: string, { url, vari
   const place = `the proxy ${url} (${variable})`
   switch (code) {
     case 'ERR_PROXY_TUNNEL': {
-      // Its own words repeat all of this around the status line.
+      // The message of the error repeats this around the status line.
       const statusLine = /: (HTTP\/[^]{1,200})$/.exec(error.message)?.[1]
-      return `Cannot connect to ${origin}: ${place} does not lead there (${escapeUnprintable(statusLine ?? error.message)}).`
+      return `Cannot connect to ${origin}: ${place} refuses the connection (${escapeUnprintable(statusLine ?? error.message)}).`
     }
     case 'ECONNREFUSED':
-      return `Cannot connect to ${origin}: ${place} refuses connections. Correct ${variable}, or name the host in no_proxy.`
+      return `Cannot connect to ${origin}: ${place} refuses connections. Correct ${variable}, or add the host to no_proxy.`
     case 'ENOTFOUND':
     case 'EAI_AGAIN':
       return `Cannot connect to ${origin}: the host name of ${place} cannot be resolved.`
     case 'ECONNRESET':
     case 'EPIPE':
     case 'HPE_INVALID_EOF_STATE':
-      return `The connection to ${origin} through ${place} was closed before there was an answer.`
+      return `The connection to ${origin} through ${place} was closed without an answer.`
     default:
-      if (code.startsWith('HPE_')) return `What ${place} answers for ${origin} is not HTTP (${code}).`
+      if (code.startsWith('HPE_')) return `Cannot connect to ${origin}: ${place} does not answer with HTTP (${code}).`
       return (
         `Cannot connect to ${origin} through ${place}: ` +
         (describeTls(code, error) ?? escapeUnprintable(error.message || code))
@@ -101,7 +102,7 @@ export interface Refusal {
   method: string
   /** Of the request, secrets masked. */
   url: string
-  /** What can be done about the credential; undefined: nothing is known. */
+  /** What to do about the credential; undefined: no advice. */
   advice: string | undefined
   /** The one that was asked through. */
   proxy: Proxy | undefined
@@ -113,23 +114,23 @@ export function toHttpFailure({ status, statusMessage, text, method, url, advice
   const reason = escapeUnprintable(statusMessage ?? '') || http.STATUS_CODES[status] || 'Unknown'
   const faultstring = typeof said === 'string' ? said : text.trim().slice(0, 1000) || `${method} was refused`
   const failure = new HttpFailure(status, reason, escapeLines(faultstring), textOf(code), url)
-  // What has to be signed is refused whoever sends it.
+  // A missing signature is refused with any credential.
   if (advice !== undefined && !failure.code.startsWith('SIGNATURE_')) failure.message += `\n${advice}`
   if (proxy !== undefined && typeof said !== 'string') {
-    failure.message += `\nThat may be the answer of the proxy ${proxy.url}, which ${proxy.variable} names.`
+    failure.message += `\nThis may be the response of the proxy ${proxy.url} (${proxy.variable}).`
   }
   return failure
 }
 
-/** For who has no credential. */
-const anyLogin = 'Log in with "svc login <user>"; or set SVC_AUTH_TOKEN or SVC_API_KEY, or use -t/--token or --api-key.'
+/** Advice without a credential. */
+const anyLogin = 'Log in with "svc login <user>", set SVC_AUTH_TOKEN or SVC_API_KEY, or use -t/--token or --api-key.'
 
-/** What can be done when the server refuses a credential, or wants one. @param ofLogin what the login itself advises */
+/** What to do when the server refuses a credential, or needs one. @param ofLogin advice of the login */
 export function adviceAbout(credential: Credential | undefined, ofLogin: string = anyLogin): string {
   if (credential?.origin === undefined) return ofLogin
   return credential.header === 'X-Auth-Token'
-    ? `The token ${credential.origin} was sent; "svc auth <user>" makes a new one.`
-    : `The API key ${credential.origin} was sent; "svc apikey create" makes a new one.`
+    ? `svc sent the token ${credential.origin}. To create a new one: svc auth <user>`
+    : `svc sent the API key ${credential.origin}. To create a new one: svc apikey create`
 }
 
 function escapeLines(text: string): string {

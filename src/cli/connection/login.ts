@@ -1,9 +1,9 @@
-/** Logging in by itself: with the token of an earlier login, else with the password of the configuration file. */
+/** Automatic login: with the token of an earlier login, else with the password of the configuration file. */
 import type { Client, Login } from './client.ts'
-import { recordIn, textOf, type Answer } from './answers.ts'
+import { recordIn, textOf, type ApiResponse } from './responses.ts'
 import { ConnectionFailure, HttpFailure, NotLoggedIn } from '../failures.ts'
 import type { Account, Credential, Settings } from './settings.ts'
-import { readCachedToken, readKeptToken, writeCachedToken, type TokenPlace } from './token-cache.ts'
+import { readCachedToken, readStoredToken, writeCachedToken, type TokenPlace } from './token-cache.ts'
 
 const SAME_TIME_MS = 5000
 
@@ -28,23 +28,23 @@ export function createLogin({ settings, account, createToken, warn }: LoginOptio
 
   async function logIn(): Promise<Credential | undefined> {
     if (password === undefined) return undefined
-    let answer: Answer
+    let answer: ApiResponse
     try {
       answer = await createToken(username, password, undefined)
     } catch (error) {
       if (error instanceof ConnectionFailure) {
-        warn(`Not logged in, since the authentication service does not answer: ${error.message}`)
+        warn(`Not logged in; the authentication service does not answer: ${error.message}`)
         return undefined
       }
-      // Authentication is off: nobody asks.
+      // Authentication is off.
       if (error instanceof HttpFailure && error.status === 404) return undefined
       if (!(error instanceof HttpFailure) || error.status !== 401) throw error
       throw new NotLoggedIn(
-        `The password of ${JSON.stringify(username)} in ${configFile?.path ?? 'the configuration file'} is refused; ` +
-          `log in again: ${loginCommand(username)}`,
+        `The password of ${JSON.stringify(username)} in ${configFile?.path ?? 'the configuration file'} is refused. ` +
+          `Log in again: ${loginCommand(username)}`,
       )
     }
-    if (cachesToken) await keepToken(place, answer, warn)
+    if (cachesToken) await storeToken(place, answer, warn)
     return toCredential(textOf(recordIn(answer)['token']))
   }
 
@@ -52,24 +52,28 @@ export function createLogin({ settings, account, createToken, warn }: LoginOptio
     find: () => (found ??= first()),
     renew: () => (password === undefined ? Promise.resolve(undefined) : (found = logIn())),
     get advice() {
-      const kept = cachesToken ? readKeptToken(place, () => undefined) : undefined
+      const kept = cachesToken ? readStoredToken(place, () => undefined) : undefined
       if (kept === undefined || kept === 'damaged' || kept.authUrl === '' || kept.authUrl === authUrl) {
         return `Log in again: ${loginCommand(username)}`
       }
       return (
-        `The last login was at ${kept.authUrl}, and is not used at ${authUrl}. Name the address that it was made with, ` +
-        `or log in with this one: ${loginCommand(username)}`
+        `The last login is for ${kept.authUrl} and not for ${authUrl}. Use the address of that login, ` +
+        `or log in to this one: ${loginCommand(username)}`
       )
     },
   }
 }
 
 /**
- * Keeps the token for the next command. A failure is only warned of, since the next command can log in again.
+ * Stores the token for the next command. A failure is only a warning, because the next command can log in again.
  *
  * @returns whether it is kept
  */
-export async function keepToken(place: TokenPlace, answer: Answer, warn: (text: string) => void): Promise<boolean> {
+export async function storeToken(
+  place: TokenPlace,
+  answer: ApiResponse,
+  warn: (text: string) => void,
+): Promise<boolean> {
   const record = recordIn(answer)
   const expireMs = Date.parse(textOf(record['expiry'])) + clockDifferenceMs(answer)
   const expireTimestamp = Math.floor(expireMs / 1000)
@@ -77,7 +81,7 @@ export async function keepToken(place: TokenPlace, answer: Answer, warn: (text: 
     await writeCachedToken(place, textOf(record['token']), expireTimestamp)
     return true
   } catch (error) {
-    warn(`The token cannot be kept for the next command: ${error instanceof Error ? error.message : String(error)}`)
+    warn(`Cannot store the token for later commands: ${error instanceof Error ? error.message : String(error)}`)
     return false
   }
 }
@@ -86,7 +90,7 @@ export async function keepToken(place: TokenPlace, answer: Answer, warn: (text: 
  * How far this clock is ahead of the server's, which decides when tokens end. A difference is taken for 0 when the
  * seconds of the header and the time the answer took can explain it.
  */
-function clockDifferenceMs({ headers }: Answer): number {
+function clockDifferenceMs({ headers }: ApiResponse): number {
   const difference = Date.now() - Date.parse(headers.date ?? '')
   return Math.abs(difference) < SAME_TIME_MS || Number.isNaN(difference) ? 0 : difference
 }

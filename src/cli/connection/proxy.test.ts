@@ -80,7 +80,7 @@ describe('proxies of the environment', () => {
       const find = () => findProxy(new URL('https://svc.test'), { https_proxy: address })
       expect(find).toThrow(CliFailure)
       expect(find).toThrow(
-        /^https_proxy is not the address of an HTTP proxy, such as .* or name svc\.test in no_proxy\.$/,
+        /^https_proxy is not the address of an HTTP proxy, such as .* or add svc\.test to no_proxy\.$/,
       )
     },
   )

@@ -16,7 +16,7 @@ export interface Proxy {
 }
 
 /**
- * The proxy that a server is asked through; none for what runs on this machine, which a proxy for the network cannot reach.
+ * The proxy for a server; none for servers on this machine, which a network proxy cannot reach.
  *
  * @throws CliFailure for one that is no address, without repeating it: it may hold a password
  */
@@ -31,8 +31,8 @@ export function findProxy(server: URL, env: NodeJS.ProcessEnv): Proxy | undefine
   const proxy = URL.canParse(address) ? new URL(address) : undefined
   if (proxy === undefined || !['http:', 'https:'].includes(proxy.protocol) || !isDecodable(proxy)) {
     throw new CliFailure(
-      `${variable} is not the address of an HTTP proxy, such as http://proxy.example.com:3128; correct it, ` +
-        `or name ${host} in no_proxy.`,
+      `${variable} is not the address of an HTTP proxy, such as http://proxy.example.com:3128. Correct it, ` +
+        `or add ${host} to no_proxy.`,
     )
   }
   const { protocol, host: place, username, password } = proxy

@@ -51,6 +51,6 @@ describe('events', () => {
       const chunk = text.repeat(1_000_000 / text.length)
       for (;;) yield chunk
     }
-    await expect(read(endless())).rejects.toThrow('an event without end')
+    await expect(read(endless())).rejects.toThrow('an event that is too long')
   })
 })

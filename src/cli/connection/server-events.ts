@@ -2,7 +2,7 @@
 import type { Readable } from 'node:stream'
 import { CliFailure, ConnectionFailure } from '../failures.ts'
 
-/** An event longer than this is none of the server's. */
+/** A longer event does not come from an svc server. */
 const MAX_EVENT_LENGTH = 64 * 1024 * 1024
 
 export interface ServerEvent {
@@ -22,7 +22,7 @@ export async function* readEvents(stream: Readable): AsyncGenerator<ServerEvent>
   let id = ''
   for await (const chunk of readText(stream)) {
     length += chunk.length
-    if (length > MAX_EVENT_LENGTH) throw new ConnectionFailure('The stream sent an event without end.')
+    if (length > MAX_EVENT_LENGTH) throw new ConnectionFailure('The stream sent an event that is too long.')
     const isContinued = parts.at(-1)?.endsWith('\r') !== true && !/[\r\n]/.test(chunk)
     parts.push(chunk)
     if (isContinued) continue
@@ -55,6 +55,6 @@ export async function* readText(stream: Readable): AsyncGenerator<string> {
     yield* stream as AsyncIterable<string> // its encoding is set
   } catch (error) {
     if (error instanceof CliFailure) throw error
-    throw new ConnectionFailure(`The stream broke off: ${error instanceof Error ? error.message : String(error)}`)
+    throw new ConnectionFailure(`The stream was interrupted: ${error instanceof Error ? error.message : String(error)}`)
   }
 }

@@ -3,7 +3,7 @@
  * `svc help configuration` and `svc help environment`.
  */
 
-/** Flags about where and how the server is reached, under the names commander gives them. */
+/** Flags for the connection to the server, under their commander names. */
 export interface ConnectionFlags {
   url?: string
   authUrl?: string
@@ -31,7 +31,7 @@ export interface SettingRow {
   /** The default in words, where it is no constant. */
   defaultText?: string
   kind?: 'boolean' | 'secret'
-  /** Not looked for in the file. */
+  /** Not read from the file. */
   notInFile?: true
 }
 
@@ -48,7 +48,7 @@ export const settingRows = [
   {
     section: 'general',
     name: 'api_version',
-    about: 'version in derived addresses',
+    about: 'API version in derived addresses',
     flag: 'apiVersion',
     term: '--api-version <version>',
     env: 'SVC_API_VERSION',
@@ -57,23 +57,23 @@ export const settingRows = [
   {
     section: 'general',
     name: 'cacert',
-    about: 'bundle of authorities that the server certificate is checked against; true: those of the system',
+    about: 'CA bundle to verify the server certificate; true: system CAs; false: no verification',
     flag: 'cacert',
     term: '--cacert <path|true|false>',
     env: 'SVC_CACERT',
-    defaultText: 'not checked',
+    defaultText: 'false',
   },
   {
     section: 'general',
     name: 'silence_ssl_warnings',
-    about: 'do not warn when the server certificate is not checked',
+    about: 'suppress the warning about an unverified server certificate',
     default: 'False',
     kind: 'boolean',
   },
   {
     section: 'general',
     name: 'silence_schema_output',
-    about: 'do not tell that --with-schema suggests a schema for the output of an action without one',
+    about: 'suppress the hint that --with-schema suggests an output schema for an action without one',
     default: 'True',
     kind: 'boolean',
   },
@@ -107,19 +107,19 @@ export const settingRows = [
   {
     section: 'credentials',
     name: 'username',
-    about: 'who is logged in where no token or API key is given; `svc login` writes it',
-    defaultText: 'nobody',
+    about: 'user to log in as when no token or API key is set; written by `svc login`',
+    defaultText: 'none',
   },
   {
     section: 'credentials',
     name: 'password',
-    about: 'password of that user, for logging in again; `svc login -w` writes it',
+    about: 'password of that user, for automatic login; written by `svc login -w`',
     kind: 'secret',
   },
   {
     section: 'credentials',
     name: 'token',
-    about: 'token to authenticate with',
+    about: 'authentication token',
     flag: 'token',
     term: '-t, --token <token>',
     env: 'SVC_AUTH_TOKEN',
@@ -129,7 +129,7 @@ export const settingRows = [
   {
     section: 'credentials',
     name: 'api_key',
-    about: 'API key to authenticate with',
+    about: 'API key',
     flag: 'apiKey',
     term: '--api-key <key>',
     env: 'SVC_API_KEY',
@@ -147,7 +147,7 @@ export const settingRows = [
   {
     section: 'cli',
     name: 'debug',
-    about: 'print each request as a curl command, and each answer, secrets masked',
+    about: 'print each request as a curl command, and each response; secrets are masked',
     flag: 'debug',
     term: '--debug',
     env: 'SVC_CLI_DEBUG',
@@ -157,7 +157,7 @@ export const settingRows = [
   {
     section: 'cli',
     name: 'cache_token',
-    about: 'keep the tokens of logins for further commands',
+    about: 'store the tokens of logins for later commands',
     default: 'True',
     kind: 'boolean',
   },
@@ -167,7 +167,7 @@ export const settingRows = [
 /** Which configuration file is read; these are not in it. */
 export const fileRows = [
   {
-    about: "the client's configuration file",
+    about: 'configuration file of the client',
     flag: 'configFile',
     term: '--config-file <path>',
     env: 'SVC_CONFIG_FILE',

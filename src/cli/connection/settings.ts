@@ -18,7 +18,7 @@ const MAX_FILE_BYTES = 1024 * 1024
 export interface Credential {
   header: 'X-Auth-Token' | 'Svc-Api-Key'
   value: string
-  /** Where somebody has given it, such as `in SVC_AUTH_TOKEN`; a login has none. */
+  /** Its source, such as `in SVC_AUTH_TOKEN`; undefined for a login. */
   origin?: string
 }
 
@@ -26,7 +26,7 @@ export interface Settings {
   apiUrl: string
   authUrl: string
   streamUrl: string
-  /** Unix socket that the server is asked by, whatever the host of the addresses; `address` is a short name of its path. */
+  /** Unix socket of the server, which replaces the host of the addresses; `address` is a short form of its path. */
   socket?: { path: string; address: string }
   /**
    * `false`: certificates are not checked; `true`: against the authorities that Node knows, NODE_EXTRA_CA_CERTS included;
@@ -43,7 +43,7 @@ export interface Settings {
   basicAuth: string | undefined
   /** Who logs in where no credential is given. */
   account: Account | undefined
-  /** Whether the token of a login is kept for the next command. */
+  /** Whether to store the token of a login for the next command. */
   cachesToken: boolean
   /** The client's own: its configuration file, unless that is named, and the tokens of logins. Empty without a home. */
   folder: string
@@ -223,8 +223,8 @@ function findUrls(values: Map<string, Value>): Pick<Settings, 'apiUrl' | 'authUr
     const url = new URL(base)
     if (url.port !== '' || url.pathname !== '/') {
       throw new CliFailure(
-        `The base URL ${base} must be without port and path, since those differ; ` +
-          `or name the addresses one by one: --api-url, --auth-url, --stream-url.`,
+        `The base URL ${base} must not have a port or path, because the addresses differ in them; ` +
+          `or set each address: --api-url, --auth-url, --stream-url.`,
       )
     }
     return `${url.protocol}//${url.hostname}:${port}${end}`
@@ -277,7 +277,7 @@ export function isCredentialText(value: string): boolean {
 function checkHeaderValue(what: string, value: string): string {
   if (!isCredentialText(value)) {
     throw new CliFailure(
-      `The ${what} must be one word of printable ASCII characters; was something else pasted with it?`,
+      `The ${what} must be one word of printable ASCII characters. Check that you pasted nothing else.`,
     )
   }
   return value

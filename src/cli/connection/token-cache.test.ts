@@ -64,7 +64,7 @@ test.each([
   put('bad', content)
   const read = (): unknown => readCachedToken(placeOf('bad'), silent, 0)
   expect(read).toThrow(CliFailure)
-  expect(read).toThrow(`${pathOf('bad')} is damaged; delete it and try again: rm ${pathOf('bad')}`)
+  expect(read).toThrow(`${pathOf('bad')} is damaged. Delete it and try again: rm ${pathOf('bad')}`)
 })
 
 test('one that others may read is warned of', () => {

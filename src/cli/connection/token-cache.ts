@@ -1,4 +1,4 @@
-/** The token of a login, kept for the next command: `~/.svc/token-<user>` (contract 09, 9.7). */
+/** Stores the token of a login for the next command: `~/.svc/token-<user>` (contract 09, 9.7). */
 import { createHash } from 'node:crypto'
 import { unlink } from 'node:fs/promises'
 import { join } from 'node:path'
@@ -15,16 +15,16 @@ const LATEST_SECONDS = 8.64e12
 /** File systems take 255 bytes. */
 const MAX_NAME_LENGTH = 200
 
-/** Whose token it is, and where it is kept. */
+/** The user and the storage place of a token. */
 export interface TokenPlace {
   /** The client's own. */
   folder: string
   user: string
-  /** Who made it: nobody else shall see it. */
+  /** The server that created the token; no other server may get it. */
   authUrl: string
 }
 
-export interface KeptToken {
+export interface StoredToken {
   token: string
   /** Epoch seconds. */
   expireTimestamp: number
@@ -40,7 +40,7 @@ export function tokenPath({ folder, user }: Pick<TokenPlace, 'folder' | 'user'>)
 }
 
 /**
- * Undefined when there is none that can still be used at this address.
+ * Undefined when there is no valid one for this address.
  *
  * @throws CliFailure when the file is damaged
  */
@@ -49,26 +49,26 @@ export function readCachedToken(
   warn: (text: string) => void,
   nowSeconds: number = Date.now() / 1000,
 ): string | undefined {
-  const cached = readKeptToken(place, warn)
+  const cached = readStoredToken(place, warn)
   if (cached === undefined) return undefined
   if (cached === 'damaged') {
     const path = tokenPath(place)
-    throw new CliFailure(`The kept token ${path} is damaged; delete it and try again: rm ${quote(path)}`)
+    throw new CliFailure(`The token file ${path} is damaged. Delete it and try again: rm ${quote(path)}`)
   }
   const isOfServer = cached.authUrl === '' || cached.authUrl === place.authUrl
   return isOfServer && cached.expireTimestamp - EARLY_SECONDS > nowSeconds ? cached.token : undefined
 }
 
-/** The kept token of any server, even an expired one; undefined when there is none. */
-export function readKeptToken(
+/** The stored token for any server, even an expired one; undefined when there is none. */
+export function readStoredToken(
   place: Pick<TokenPlace, 'folder' | 'user'>,
   warn: (text: string) => void,
-): KeptToken | 'damaged' | undefined {
+): StoredToken | 'damaged' | undefined {
   const path = tokenPath(place)
   const file = readBoundedFileSync(path, MAX_BYTES)
   if ('problem' in file) {
     // One of another account, as sudo makes them, must not stand in the way of a new one.
-    if (!file.isMissing) warn(`The kept token ${path} ${file.problem}; whose is it?`)
+    if (!file.isMissing) warn(`The token file ${path} ${file.problem}. Check its owner.`)
     return undefined
   }
   if ((file.mode & 0o077) !== 0) warn(`${path} is open to other users; close it with: chmod 600 ${quote(path)}`)
@@ -76,7 +76,7 @@ export function readKeptToken(
 }
 
 /** @returns whether there was one. @throws the failure of the file system */
-export async function removeKeptToken(place: Pick<TokenPlace, 'folder' | 'user'>): Promise<boolean> {
+export async function removeStoredToken(place: Pick<TokenPlace, 'folder' | 'user'>): Promise<boolean> {
   try {
     await unlink(tokenPath(place))
     return true
@@ -92,7 +92,7 @@ export async function writeCachedToken(place: TokenPlace, token: string, expireT
   await replaceSecretFile(tokenPath(place), `${JSON.stringify(content)}\n`)
 }
 
-function parse(text: string): KeptToken | undefined {
+function parse(text: string): StoredToken | undefined {
   let value: unknown
   try {
     value = readJson(text)

@@ -1,4 +1,4 @@
-/** What root is asked to do with files of another account. */
+/** Runs a command of root as the account that owns the files. */
 import { spawnSync } from 'node:child_process'
 import { realpathSync } from 'node:fs'
 import { absolutePath, cliProcess } from '../cli-process.ts'
@@ -8,9 +8,9 @@ import { exitCodes } from '../exit-codes.ts'
 import { CliFailure } from '../failures.ts'
 
 /**
- * Runs this command line once more, as the account: that may do there what it likes, and nothing elsewhere.
+ * Runs this command line again as the account, with only the permissions of that account.
  *
- * @param files of the configuration that was found, which the account might not find from here
+ * @param files of the configuration; the account might not find them from the current directory
  * @returns its exit code @throws CliFailure when it cannot be run
  */
 export function runAgainAs(account: Account, files: readonly string[]): number {
@@ -21,7 +21,7 @@ export function runAgainAs(account: Account, files: readonly string[]): number {
     stdio: 'inherit',
   })
   if (error !== undefined) {
-    throw new CliFailure(`This command cannot be run as the account ${account.uid}: ${error.message}`)
+    throw new CliFailure(`Cannot run this command as the account ${account.uid}: ${error.message}`)
   }
   return status ?? exitCodes.failed
 }

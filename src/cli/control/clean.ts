@@ -1,9 +1,9 @@
-/** Dropping what a server that does not run keeps: its records and its logs. */
+/** Deletes the records and the logs of a stopped server. */
 import { existsSync, readdirSync, rmSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { CliFailure } from '../failures.ts'
 
-export interface Kept {
+export interface StoredData {
   /** `database.path` */
   database: string
   /** `log.file` and `log.audit_file`; may be empty. */
@@ -11,8 +11,8 @@ export interface Kept {
   basePath: string
 }
 
-/** Keys, packs, configurations, definitions of roles and the password file stay. @returns what has gone @throws CliFailure */
-export async function dropData({ database, logFiles, basePath }: Kept): Promise<string[]> {
+/** Keys, packs, configurations, role definitions and the password file stay. @returns the deleted paths @throws CliFailure */
+export async function dropData({ database, logFiles, basePath }: StoredData): Promise<string[]> {
   const gone: string[] = []
   const drop = (path: string): void => {
     if (!existsSync(path)) return
@@ -39,7 +39,7 @@ export async function dropData({ database, logFiles, basePath }: Kept): Promise<
 async function lockOf(database: string): Promise<{ release(): void }> {
   const { DatabaseInUse, lockDatabase } = await import('../../db/sqlite/lock.ts')
   try {
-    return lockDatabase(database, 'Nothing was dropped.')
+    return lockDatabase(database, 'Nothing was deleted.')
   } catch (error) {
     if (!(error instanceof DatabaseInUse)) throw error
     throw new CliFailure(error.message)

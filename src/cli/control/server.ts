@@ -1,4 +1,4 @@
-/** The server of this machine: whether it runs, signalling it, and waiting for its end. */
+/** The server on this machine: finds its process, signals it and waits for its end. */
 import { accessSync, constants } from 'node:fs'
 import { setTimeout as delay } from 'node:timers/promises'
 import { readRunFile, startTimeOf, type RunFile } from '../../core/run-file.ts'
@@ -10,17 +10,17 @@ import { SAME_SIGNAL_MS } from '../signals.ts'
 const POLL_MS = 50
 const ANSWER_MS = 5000
 const MAX_ANSWER_CHARACTERS = 10_000
-/** What a stop takes besides the grace of running actions: they get 5 seconds to end, the rest is for clearing up. */
+/** Time for a stop after the grace period: 5 seconds for actions to end, the rest for cleanup. */
 const STOP_MARGIN_MS = 50_000
 
-/** @returns undefined when it does not run @throws CliFailure when this account may not know */
+/** @returns undefined when it does not run @throws CliFailure when this account lacks the permission */
 export function findServer(basePath: string): RunFile | undefined {
   try {
     accessSync(basePath, constants.X_OK)
   } catch (error) {
     if (!hasCode(error, 'EACCES')) return undefined
     throw new CliFailure(
-      `This account may not enter ${basePath}, where it is told whether the server runs. Run this command as root or as the account of the server.`,
+      `No permission to read ${basePath}, which holds the run file of the server. Run this command as root or as the account of the server.`,
     )
   }
   return readRunFile(basePath)
@@ -40,17 +40,17 @@ export function signalServer(server: RunFile, signal: NodeJS.Signals): void {
     if (hasCode(error, 'ESRCH')) return
     if (!hasCode(error, 'EPERM')) throw error
     throw new CliFailure(
-      `The server, process ${server.pid}, belongs to another account: run this command as root, or as that account.`,
+      `The server, process ${server.pid}, belongs to another account. Run this command as root or as that account.`,
     )
   }
 }
 
-/** Whether it was told to stop, and takes no new work. Waits five seconds at most for its answer. */
+/** Whether the server is stopping and accepts no new work. Waits at most five seconds for its response. */
 export async function isStopping({ urls }: RunFile): Promise<boolean> {
   if (!URL.canParse(urls.api)) return false
   const { get } = process.getBuiltinModule(urls.api.startsWith('https:') ? 'node:https' : 'node:http')
   return new Promise((resolve) => {
-    // Its certificate may be for other names, or have ended: nothing is told to whoever answers.
+    // The certificate may be for other names, or expired; the request contains no secret.
     const asked = get(`${urls.api}/readyz`, { rejectUnauthorized: false, timeout: ANSWER_MS }, (response) => {
       let text = ''
       response.setEncoding('utf8').on('data', (part: string) => (text = (text + part).slice(0, MAX_ANSWER_CHARACTERS)))
@@ -65,22 +65,22 @@ export async function isStopping({ urls }: RunFile): Promise<boolean> {
 export interface StopOptions {
   /** `actionrunner.shutdown_grace_seconds` */
   graceSeconds: number
-  /** Running actions get no more time. Default false. */
-  isHurried?: boolean
-  /** Somebody else has told it to stop. Default false. */
-  isTold?: boolean
+  /** Skips the grace period of running actions. Default false. */
+  skipsGrace?: boolean
+  /** The stop signal was already sent. Default false. */
+  isSignaled?: boolean
 }
 
 /** Resolves when the process has ended. @throws CliFailure when it does not end in time */
 export async function stopServer(
   server: RunFile,
-  { graceSeconds, isHurried = false, isTold = false }: StopOptions,
+  { graceSeconds, skipsGrace = false, isSignaled = false }: StopOptions,
 ): Promise<void> {
-  if (!isTold) signalServer(server, 'SIGTERM')
+  if (!isSignaled) signalServer(server, 'SIGTERM')
   const begun = performance.now()
   const elapsed = (): number => performance.now() - begun
-  let isSecondDue = isHurried
-  await withProgress('Waiting for running actions and for the end of the server', async () => {
+  let isSecondDue = skipsGrace
+  await withProgress('Waiting for running actions and for the server to stop', async () => {
     while (!hasEnded(server)) {
       if (isSecondDue && elapsed() > SAME_SIGNAL_MS) {
         signalServer(server, 'SIGTERM')
@@ -88,7 +88,7 @@ export async function stopServer(
       }
       if (elapsed() > graceSeconds * 1000 + STOP_MARGIN_MS) {
         throw new CliFailure(
-          `The server, process ${server.pid}, was told to stop and has not ended. "kill -KILL ${server.pid}" ends it at once; the next start finds in the database what it leaves.`,
+          `The server, process ${server.pid}, received the stop signal but still runs. To end it at once: kill -KILL ${server.pid}. The next start recovers its state from the database.`,
         )
       }
       await delay(POLL_MS)

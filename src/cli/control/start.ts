@@ -24,14 +24,14 @@ export interface Started {
   logFile: string
 }
 
-/** How it is started from here. @param files given on the command line @throws CliFailure when this account should not */
+/** The launch from the current directory. @param files given on the command line @throws CliFailure for the wrong account */
 export function launchHere(basePath: string, files: readonly string[]): Launch {
   checkAccount(basePath)
   const args = ['serve', ...files.flatMap((file) => ['--config-file', file])]
   return { args, cwd: cliProcess().cwd(), env: cliProcess().env }
 }
 
-/** How a running one was started, so that it can be started again. @throws CliFailure when this account may not know */
+/** The launch of a running server, to restart it. @throws CliFailure when this account lacks the permission */
 export function launchOf({ pid }: RunFile): Launch {
   const of = (name: string): string => `/proc/${pid}/${name}`
   try {
@@ -53,54 +53,58 @@ export function launchOf({ pid }: RunFile): Launch {
   } catch (error) {
     const why = error instanceof Error ? error.message : String(error)
     throw new CliFailure(
-      `How the server, process ${pid}, was started cannot be found out: ${printable(why)}. Run this command as the account of the server, or stop it ("svc stop") and start it as it was started.`,
+      `Cannot read the command line of the server, process ${pid}: ${printable(why)}. Run this command as the account of the server, or run "svc stop" and start the server by hand.`,
     )
   }
 }
 
 /**
- * Resolves when it takes requests; it goes on when this process ends.
+ * Resolves when the server accepts requests; it keeps running when this process ends.
  *
  * @param logFile `log.file`; empty: it logs to `logs/svc.log` in its base path
- * @throws CliFailure with its last words when it ends before
+ * @throws CliFailure with the end of its error output when it exits before
  */
 export async function startInBackground(
   { basePath, logFile }: { basePath: string; logFile: string },
   { args, cwd, env }: Launch,
 ): Promise<Started> {
   const hasLogFile = logFile !== '' || args.some((word) => word.startsWith('--log-file'))
-  // By its own name, whatever name this command was called by.
+  // By its own name, not by the name that this command was called by.
   const program = isSingleExecutable() ? [] : [realpathSync(cliProcess().argv[1] ?? '')]
-  const child = spawn(process.execPath, [...program, ...args, ...(hasLogFile ? [] : ['--log-file', usualLogFile])], {
-    cwd,
-    env,
-    detached: true,
-    stdio: ['ignore', 'pipe', 'pipe'],
-  })
+  const child = spawn(
+    process.execPath,
+    [...program, ...args, ...(hasLogFile ? [] : ['--log-file', DEFAULT_LOG_FILE])],
+    {
+      cwd,
+      env,
+      detached: true,
+      stdio: ['ignore', 'pipe', 'pipe'],
+    },
+  )
   let words = ''
   child.stderr.setEncoding('utf8').on('data', (text: string) => (words = (words + text).slice(-MAX_CHARACTERS)))
   try {
     const greeting = await withProgress('Starting the server', () => readGreeting(child))
     if (greeting !== undefined) {
-      return { pid: child.pid ?? 0, greeting, logFile: logFile === '' ? join(basePath, usualLogFile) : logFile }
+      return { pid: child.pid ?? 0, greeting, logFile: logFile === '' ? join(basePath, DEFAULT_LOG_FILE) : logFile }
     }
   } finally {
-    // Nobody reads any more what it writes there; its log is in a file.
+    // The server now logs to a file: nothing reads these pipes.
     for (const stream of [child.stdout, child.stderr]) stream.destroy()
     child.unref()
   }
   const lines = words.trimEnd().split('\n').slice(-MAX_LINES)
-  throw new CliFailure(`The server has ended before it was ready:\n${lines.join('\n')}`)
+  throw new CliFailure(`The server exited before it was ready:\n${lines.join('\n')}`)
 }
 
 /** Relative to the base path. */
-const usualLogFile = 'logs/svc.log'
+const DEFAULT_LOG_FILE = 'logs/svc.log'
 
 /** Of its last words. */
 const MAX_LINES = 20
 const MAX_CHARACTERS = 10_000
 
-/** @returns undefined when the server has ended before @throws CliFailure when it cannot be started at all */
+/** @returns undefined when the server exited before @throws CliFailure when the process cannot be started */
 function readGreeting(child: ReturnType<typeof spawn>): Promise<string | undefined> {
   return new Promise((resolve, reject) => {
     let printed = ''
@@ -109,16 +113,16 @@ function readGreeting(child: ReturnType<typeof spawn>): Promise<string | undefin
       const [line] = /^svc is ready:.*(?=\n)/m.exec(printed) ?? []
       if (line !== undefined) resolve(line)
     })
-    child.once('error', (error) => reject(new CliFailure(`The server cannot be started: ${error.message}`)))
+    child.once('error', (error) => reject(new CliFailure(`Cannot start the server: ${error.message}`)))
     child.once('close', () => resolve(undefined))
   })
 }
 
-/** Files that root makes could not be written by the account that the server runs as otherwise. @throws CliFailure */
+/** The account of the server could not write files that root creates. @throws CliFailure */
 function checkAccount(basePath: string): void {
   const owner = statSync(basePath, { throwIfNoEntry: false })?.uid
   if (owner === undefined || owner === process.getuid?.()) return
   throw new CliFailure(
-    `${basePath} belongs to another account (${owner}), and the server would run as this one. Start it as that account: sudo -u '#${owner}' svc start`,
+    `${basePath} belongs to another account (${owner}). Start the server as that account: sudo -u '#${owner}' svc start`,
   )
 }

@@ -1,10 +1,10 @@
-/** The server where `svc service install` has made a service of systemd of it. */
+/** The server as a systemd service that `svc service install` installed. */
 import { spawnSync } from 'node:child_process'
 import { existsSync } from 'node:fs'
 import { CliFailure } from '../failures.ts'
 import { paths, unitName } from '../service/unit.ts'
 
-/** Whether a server with these configuration files is what the unit starts. */
+/** Whether the unit starts a server with these configuration files. */
 export function isService(files: readonly string[]): boolean {
   const [file, ...others] = files
   return file === paths.configuration && others.length === 0 && isInstalled()
@@ -23,9 +23,9 @@ export function pidOfService(): number | undefined {
 }
 
 /** Returns when systemd has done it. @throws CliFailure */
-export function tellSystemd(verb: 'start' | 'stop'): void {
+export function callSystemctl(verb: 'start' | 'stop'): void {
   const { status } = spawnSync('systemctl', [verb, unitName], { stdio: ['ignore', 'inherit', 'inherit'] })
   if (status === 0) return
-  const why = process.getuid?.() === 0 ? '"journalctl -u svc" tells why' : 'it may be that only root can do it'
-  throw new CliFailure(`"systemctl ${verb} svc" has failed; ${why}.`)
+  const why = process.getuid?.() === 0 ? 'see "journalctl -u svc"' : 'it may need root'
+  throw new CliFailure(`"systemctl ${verb} svc" failed; ${why}.`)
 }

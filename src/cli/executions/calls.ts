@@ -1,6 +1,6 @@
-/** Executions as the client reads them. */
+/** Requests about executions. */
 import { setTimeout as delay } from 'node:timers/promises'
-import { listIn, recordIn, textOf } from '../connection/answers.ts'
+import { listIn, recordIn, textOf } from '../connection/responses.ts'
 import { segment, type Query } from '../connection/client.ts'
 import { escapeUnprintable } from '../../lib/log/index.ts'
 import { quote } from '../../lib/process/index.ts'
@@ -16,10 +16,10 @@ const finalStatuses: ReadonlySet<string> = new Set(['succeeded', 'failed', 'time
 export const waitingStatuses: ReadonlySet<string> = new Set(['requested', 'scheduled', 'delayed'])
 
 export const FIRST_POLL_MS = 40
-export const SLOWEST_POLL_MS = 1000
+export const MAX_POLL_MS = 1000
 export const POLL_GROWTH = 1.25
-/** A server that restarts is waited for this long. */
-export const PATIENCE_MS = 60_000
+/** How long to wait for a server that restarts. */
+export const MAX_OUTAGE_MS = 60_000
 
 export function statusOf(record: unknown): string {
   const status = attributeOf(record, 'status')
@@ -35,7 +35,7 @@ export function exitCodeOf(status: string): number {
   return ['failed', 'timeout', 'abandoned'].includes(status) ? exitCodes.failed : exitCodes.ok
 }
 
-/** An id as the server gave it, to be pasted into a shell: one word, whatever it holds. */
+/** An id quoted for a shell. */
 export function shownId(id: string): string {
   return quote(escapeUnprintable(id))
 }
@@ -53,7 +53,7 @@ export async function getExecution(session: Session, id: string, query: Query = 
     const newest = { include_attributes: 'id', sort_desc: true, limit: 1 }
     const [found] = listIn(await client.call('GET', '/executions', { query: newest }))
     const newestId = textOf(found?.['id'])
-    // A server that answers with the same word would be asked for ever.
+    // Prevents endless recursion if a server answers with the same word.
     if (newestId === '' || newestId === id) throw new NotFound(executionName, id)
     return getExecution(session, newestId, query)
   }
@@ -77,13 +77,13 @@ export function mayPass(error: unknown): boolean {
 }
 
 /** `getExecution` of one that has been waited for: a server that starts again just now is waited for as well. */
-export async function getPatiently(session: Session, id: string, query: Query = {}): Promise<Json> {
+export async function getWithRetry(session: Session, id: string, query: Query = {}): Promise<Json> {
   const beginning = performance.now()
-  for (let interval = FIRST_POLL_MS; ; interval = Math.min(SLOWEST_POLL_MS, interval * POLL_GROWTH)) {
+  for (let interval = FIRST_POLL_MS; ; interval = Math.min(MAX_POLL_MS, interval * POLL_GROWTH)) {
     try {
       return await getExecution(session, id, query)
     } catch (error) {
-      if (!mayPass(error) || performance.now() - beginning > PATIENCE_MS) throw error
+      if (!mayPass(error) || performance.now() - beginning > MAX_OUTAGE_MS) throw error
     }
     await pause(session, interval)
   }
@@ -98,7 +98,7 @@ export async function pause(session: Session, ms: number): Promise<void> {
   }
 }
 
-/** Stops an execution. @returns why the server refuses that, if it does @throws NotFound */
+/** Cancels an execution. @returns why the server refuses, if it does @throws NotFound */
 export async function cancelExecution(session: Session, id: string): Promise<string | undefined> {
   if (id === '') throw new NotFound(executionName, id)
   try {

@@ -1,5 +1,5 @@
 /** How executions look: their details, and lists of them (contract 09, 9.4 and 9.5). */
-import { listIn, textOf, toObject } from '../connection/answers.ts'
+import { listIn, textOf, toObject } from '../connection/responses.ts'
 import { segment } from '../connection/client.ts'
 import { isFinal, statusOf } from './calls.ts'
 import {
@@ -72,7 +72,7 @@ export interface DisplayOptions {
   /** No table of children. */
   raw?: boolean | undefined
   showLog?: boolean | undefined
-  /** The table of children also for a record that is no workflow. */
+  /** Show the table of children even if the record is not a workflow. */
   showTasks?: boolean | undefined
   /** How deep children are shown; undefined: all. */
   depth?: number | undefined
@@ -108,11 +108,12 @@ async function printSchema(session: Session, record: Json, isWanted: boolean): P
   const { suggestSchema } = await import('./output-schema.ts')
   const suggestion = suggestSchema(record)
   if (isWanted) {
-    if (suggestion === undefined) return session.note('There is no output, or the action has an output_schema.\n')
+    if (suggestion === undefined)
+      return session.note('No suggestion: there is no output, or the action has an output_schema.\n')
     await session.print(`\n${toYaml({ output_schema: readable(suggestion.schema) })}`)
     if (!suggestion.isChecked) session.note('Note: The runner of this action does not check its output.\n')
   } else if (suggestion?.isChecked === true) {
-    session.note('Note: The action has no output_schema; --with-schema suggests one.\n')
+    session.note('Note: The action has no output_schema. To get a suggestion, use --with-schema.\n')
   }
 }
 

@@ -1,4 +1,4 @@
-/** What Ctrl-C means to somebody at a terminal who waits for an execution. */
+/** Ctrl-C at a terminal while svc waits for an execution. */
 import { cliProcess } from '../cli-process.ts'
 import { cancelExecution, shownId } from './calls.ts'
 import { CliFailure, Interrupted } from '../failures.ts'
@@ -8,13 +8,13 @@ import type { Session } from '../session.ts'
 
 export interface Outcome<T> {
   value: T
-  /** Somebody has chosen to cancel the execution, and the server does. */
+  /** The user chose to cancel the execution, and the server accepted it. */
   isCanceled: boolean
 }
 
 /**
- * Does some work that waits for an execution. Ctrl-C at a terminal asks what shall become of the execution: leave it
- * running, which a second Ctrl-C means too; cancel it, and wait until it has ended; or wait on.
+ * Runs work that waits for an execution. Ctrl-C at a terminal asks what to do with the execution: leave it
+ * running (also a second Ctrl-C), cancel it and wait until it has ended, or keep waiting.
  *
  * @throws Interrupted when it is left, and what the work fails with
  */
@@ -32,9 +32,9 @@ export async function askAtInterrupt<T>(session: Session, id: string, work: () =
       if (key === 'c') isCanceled = await cancel(session, id)
       else if (key !== 'w') session.interrupt()
     } catch (error) {
-      if (over.signal.aborted) session.note('it has ended.\n')
+      if (over.signal.aborted) session.note('the execution has ended.\n')
       else {
-        // The terminal may be gone, and with it whoever could answer.
+        // The terminal may be gone.
         if (!(error instanceof Interrupted)) session.note(`${error instanceof Error ? error.message : String(error)}\n`)
         session.interrupt()
       }
@@ -63,7 +63,7 @@ async function readAnswer(session: Session, id: string, over: AbortSignal): Prom
   const { withSecretInput } = await import('../input/prompt.ts')
   const { note } = session
   const interrupted = AbortSignal.any([session.interrupted, over])
-  const question = `\nExecution ${shownId(id)} goes on. Leave it running (Enter), cancel it (c), or wait on (w)?`
+  const question = `\nExecution ${shownId(id)} is still running. Leave it running (Enter), cancel it (c), or keep waiting (w)?`
   const key = await withSecretInput({ interrupted, note }, (input) => input.askKey(question, 'cwl'))
   note(`${answers[key] ?? 'leave'}\n`)
   return key

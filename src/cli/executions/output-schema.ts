@@ -1,4 +1,4 @@
-/** A schema for the output of an action, made from what it has put out once (contract 09, 9.4: `--with-schema`). */
+/** Suggests an output schema from one result of an action (contract 09, 9.4: `--with-schema`). */
 import { attributeOf, type Json } from '../output/print.ts'
 
 /** Below this depth the schema allows anything. */

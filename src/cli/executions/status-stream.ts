@@ -1,4 +1,4 @@
-/** The status of an execution as the general event stream tells it (contract 04, 4.2). */
+/** The status of an execution from the general event stream (contract 04, 4.2). */
 import type { IncomingMessage } from 'node:http'
 import { setTimeout as delay } from 'node:timers/promises'
 import { readEvents } from '../connection/server-events.ts'
@@ -9,7 +9,7 @@ import type { Session } from '../session.ts'
 
 const EVENT = 'svc.execution__update'
 const FIRST_RETRY_MS = 1000
-const SLOWEST_RETRY_MS = 30_000
+const MAX_RETRY_MS = 30_000
 
 export interface StatusStream {
   /**
@@ -17,7 +17,7 @@ export interface StatusStream {
    * change.
    */
   readonly opening: number | undefined
-  /** What was told last; empty before that. */
+  /** The last status; empty before the first one. */
   readonly status: string
   /**
    * Waits until it is opened, lost, or tells a status.
@@ -59,7 +59,7 @@ export function watchStatus(session: Session, id: string): StatusStream {
   }
 
   async function follow(): Promise<void> {
-    for (let retry = FIRST_RETRY_MS; !ended.aborted; retry = Math.min(SLOWEST_RETRY_MS, retry * 2)) {
+    for (let retry = FIRST_RETRY_MS; !ended.aborted; retry = Math.min(MAX_RETRY_MS, retry * 2)) {
       const isLost = await read().then(
         () => true,
         (error: unknown) => mayPass(error) && openings > 0,

@@ -1,26 +1,26 @@
-/** Following an execution together with all that it starts: its children, and theirs (contract 09, 9.5). */
+/** Follows the output of an execution and all its descendants (contract 09, 9.5). */
 import { addAbortListener, once } from 'node:events'
 import type { Readable } from 'node:stream'
 import { finished } from 'node:stream/promises'
 import { segment } from '../connection/client.ts'
 import { readEvents } from '../connection/server-events.ts'
-import { listIn, textOf } from '../connection/answers.ts'
-import { isForbidden, isMissing, isFinal, mayPass, PATIENCE_MS, pause, statusOf } from './calls.ts'
+import { listIn, textOf } from '../connection/responses.ts'
+import { isForbidden, isMissing, isFinal, mayPass, MAX_OUTAGE_MS, pause, statusOf } from './calls.ts'
 import { CliFailure, ConnectionFailure, HttpFailure, Interrupted, NotFound } from '../failures.ts'
 import { attributeOf, printable, type Json } from '../output/print.ts'
 import type { Session } from '../session.ts'
 import { LinePrinter, type TailOutput } from './tail-output.ts'
 import {
-  executionWords,
+  executionMessages,
   FIRST_RETRY_MS,
   followExecution,
   parseEvent,
-  SLOWEST_RETRY_MS,
+  MAX_RETRY_MS,
   type TailOptions,
-  type TailWords,
+  type TailMessages,
 } from './tail.ts'
 
-/** Children that are followed at the same time; others wait, and the server keeps their output. */
+/** Maximum number of child executions followed at the same time; the server stores the output of the others. */
 const MAX_STREAMS = 16
 /** As many as the server lists. */
 const MAX_CHILDREN = 10_000
@@ -33,11 +33,11 @@ const created = 'svc.execution__create'
  *
  * @returns the status of the execution itself
  */
-export function tailFamily(session: Session, record: Json, options: TailOptions): Promise<string> {
-  return new Family(session, record, options).follow()
+export function tailTree(session: Session, record: Json, options: TailOptions): Promise<string> {
+  return new ExecutionTree(session, record, options).follow()
 }
 
-class Family {
+class ExecutionTree {
   readonly #session: Session
   /** For all work but following the execution itself, whose notes are enough. */
   readonly #quiet: Session
@@ -48,9 +48,9 @@ class Family {
   readonly #over = new AbortController()
   readonly #failed = Promise.withResolvers<never>()
   readonly #known = new Set<string>()
-  readonly #living = new Lane<Json>(MAX_STREAMS, (child) => this.#followChild(child))
-  /** Children that had ended when they were found: one after the other, so that they are told in order. */
-  readonly #ended = new Lane<Json>(1, (child) => this.#followChild(child))
+  readonly #running = new LimitedQueue<Json>(MAX_STREAMS, (child) => this.#followChild(child))
+  /** Children that had ended when they were found: one after the other, so that the output is in order. */
+  readonly #ended = new LimitedQueue<Json>(1, (child) => this.#followChild(child))
   #watching = Promise.resolve()
   #saidTooMany = false
 
@@ -76,7 +76,7 @@ class Family {
       return await Promise.race([work, this.#failed.promise])
     } finally {
       this.#over.abort()
-      await Promise.allSettled([work, this.#watching, this.#living.idle(), this.#ended.idle()])
+      await Promise.allSettled([work, this.#watching, this.#running.idle(), this.#ended.idle()])
     }
   }
 
@@ -89,17 +89,17 @@ class Family {
     const isEnded = isFinal(statusOf(this.#root))
     if (!isEnded) this.#beginWatch()
     const output = this.#printer.outputOf(this.#rootId, '')
-    const { sayStarted, sayEnded } = executionWords(this.#rootId)
-    // The end is told below, when all have ended.
+    const { sayStarted, sayEnded } = executionMessages(this.#rootId)
+    // The end is printed below, when all have ended.
     const words = { sayStarted, sayEnded: () => Promise.resolve() }
     const status = await followExecution(this.#session, this.#root, this.#options, output, words)
     if (isEnded) {
-      await this.#lookPatiently()
-      if (this.#living.isBusy) this.#beginWatch()
+      await this.#findChildrenWithRetry()
+      if (this.#running.isBusy) this.#beginWatch()
     }
     do {
-      while (this.#ended.isBusy || this.#living.isBusy) await Promise.all([this.#ended.idle(), this.#living.idle()])
-    } while (await this.#lookPatiently())
+      while (this.#ended.isBusy || this.#running.isBusy) await Promise.all([this.#ended.idle(), this.#running.idle()])
+    } while (await this.#findChildrenWithRetry())
     await sayEnded(output, status)
     return status
   }
@@ -109,15 +109,15 @@ class Family {
     if (this.#session.interrupted.aborted) throw new Interrupted()
     try {
       const output = this.#printer.outputOf(id, id)
-      const words = childWords(child)
-      // It may be over by now, and nobody has seen it start.
+      const words = childMessages(child)
+      // It may have ended already without a message about its start.
       if (isFinal(statusOf(child))) await words.sayStarted(output)
       await followExecution(this.#quiet, child, { ...this.#options, isReachable: true }, output, words)
     } catch (error) {
-      // Deleted meanwhile, or of somebody else.
+      // Deleted since, or not visible to this user.
       if (error instanceof NotFound || isMissing(error)) return
       if (!isForbidden(error)) throw error
-      this.#session.note(`Note: You may not see the output of child execution ${printable(id)}.\n`)
+      this.#session.note(`Note: No permission to view the output of child execution ${printable(id)}.\n`)
     }
   }
 
@@ -127,19 +127,21 @@ class Family {
     if (id === '' || id === this.#rootId || this.#known.has(id)) return false
     if (this.#known.size >= MAX_CHILDREN) {
       if (!this.#saidTooMany) {
-        this.#session.warn(`It has more than ${MAX_CHILDREN} children; the further ones are not followed.`)
+        this.#session.warn(
+          `The execution has more than ${MAX_CHILDREN} child executions; the output of the others is not shown.`,
+        )
       }
       this.#saidTooMany = true
       return false
     }
     this.#known.add(id)
-    const lane = isFinal(statusOf(child)) ? this.#ended : this.#living
-    lane.add(child).catch((error: unknown) => this.#failed.reject(error))
+    const queue = isFinal(statusOf(child)) ? this.#ended : this.#running
+    queue.add(child).catch((error: unknown) => this.#failed.reject(error))
     return true
   }
 
   /** Asks for all children there are. @returns whether some of them were news */
-  async #look(): Promise<boolean> {
+  async #findChildren(): Promise<boolean> {
     const query = { include_attributes: 'id,status,action.ref,context' }
     const answer = await this.#session.client.call('GET', `/executions/${segment(this.#rootId)}/children`, { query })
     return listIn(answer)
@@ -147,32 +149,32 @@ class Family {
       .includes(true)
   }
 
-  async #lookPatiently(): Promise<boolean> {
+  async #findChildrenWithRetry(): Promise<boolean> {
     const beginning = performance.now()
-    for (let retry = FIRST_RETRY_MS; ; retry = Math.min(SLOWEST_RETRY_MS, retry * 2)) {
+    for (let retry = FIRST_RETRY_MS; ; retry = Math.min(MAX_RETRY_MS, retry * 2)) {
       try {
-        return await this.#look()
+        return await this.#findChildren()
       } catch (error) {
         if (this.#session.interrupted.aborted) throw new Interrupted()
-        if (!mayPass(error) || performance.now() - beginning > PATIENCE_MS) throw error
+        if (!mayPass(error) || performance.now() - beginning > MAX_OUTAGE_MS) throw error
       }
       await pause(this.#session, retry)
     }
   }
 
-  /** Finds children when they are created. Following the execution itself says when there is no server any more. */
+  /** Finds children when they are created. Following the execution itself reports when the server is gone. */
   async #watch(): Promise<void> {
     const { interrupted } = this.#session
-    for (let retry = FIRST_RETRY_MS; ; retry = Math.min(SLOWEST_RETRY_MS, retry * 2)) {
+    for (let retry = FIRST_RETRY_MS; ; retry = Math.min(MAX_RETRY_MS, retry * 2)) {
       try {
         for await (const child of this.#readCreated()) {
           retry = FIRST_RETRY_MS
-          if (this.#isOfFamily(textOf(child['parent']))) this.#add(child)
+          if (this.#isInTree(textOf(child['parent']))) this.#add(child)
         }
       } catch (error) {
         if (this.#over.signal.aborted) return
         if (interrupted.aborted) throw new Interrupted()
-        if (isRefusal(error)) return this.#lookAgainAndAgain()
+        if (isRefusal(error)) return this.#pollChildren()
         if (!mayPass(error)) throw error
       }
       await this.#pauseUntilOver(retry)
@@ -184,9 +186,9 @@ class Family {
     const stream = await this.#session.client.openStream('/stream', { events: created }, {})
     const listener = addAbortListener(this.#session.interrupted, () => stream.destroy(new Interrupted()))
     try {
-      // Its first byte says that nothing is missed from here on; what comes meanwhile waits in the stream.
+      // From its first byte on no event is missed; events wait in the stream until they are read.
       await firstByte(stream)
-      await this.#look()
+      await this.#findChildren()
       for await (const { name, data } of readEvents(stream)) if (name === created) yield parseEvent(data)
     } finally {
       listener[Symbol.dispose]()
@@ -194,9 +196,9 @@ class Family {
     }
   }
 
-  async #lookAgainAndAgain(): Promise<void> {
+  async #pollChildren(): Promise<void> {
     while (!this.#over.signal.aborted) {
-      await this.#lookPatiently()
+      await this.#findChildrenWithRetry()
       await this.#pauseUntilOver(LOOK_MS)
     }
   }
@@ -207,7 +209,7 @@ class Family {
     })
   }
 
-  #isOfFamily(id: string): boolean {
+  #isInTree(id: string): boolean {
     return id === this.#rootId || this.#known.has(id)
   }
 }
@@ -219,7 +221,7 @@ async function firstByte(stream: Readable): Promise<void> {
   try {
     await Promise.race([once(stream, 'readable', { signal }), finished(stream, { signal, cleanup: true })])
   } catch (error) {
-    throw new ConnectionFailure(`The stream broke off: ${error instanceof Error ? error.message : String(error)}`)
+    throw new ConnectionFailure(`The stream was interrupted: ${error instanceof Error ? error.message : String(error)}`)
   } finally {
     decided.abort()
   }
@@ -231,7 +233,7 @@ function isRefusal(error: unknown): boolean {
   return error instanceof CliFailure && !(error instanceof ConnectionFailure)
 }
 
-function childWords(child: Json): TailWords {
+function childMessages(child: Json): TailMessages {
   const task = ['context.orquesta.task_name', 'context.chain.name'].map((path) => textOf(attributeOf(child, path)))
   const name = task.find((each) => each !== '')
   const what = name === undefined ? `action=${textOf(attributeOf(child, 'action.ref'))}` : `task=${name}`
@@ -242,8 +244,8 @@ function childWords(child: Json): TailWords {
   }
 }
 
-/** Does some work for each of many items, in their order, a few at a time. */
-class Lane<T> {
+/** Runs work for items in order, with a limited number at a time. */
+class LimitedQueue<T> {
   readonly #limit: number
   readonly #work: (item: T) => Promise<void>
   readonly #waiting: (() => void)[] = []

@@ -1,8 +1,8 @@
-/** How the output of executions is printed while it comes (contract 09, 9.5). Its text goes through as it is. */
+/** Prints the output of executions live (contract 09, 9.5), unchanged. */
 import { printable } from '../output/print.ts'
 import type { Session } from '../session.ts'
 
-/** Something that an execution has written. */
+/** A chunk of output of an execution. */
 export interface Piece {
   text: string
   /** `stdout`, `stderr` or `other`. */
@@ -46,8 +46,8 @@ export function createPieceOutput(
 }
 
 /**
- * Each piece as a record of its own: one line of JSON, or a document of YAML, as soon as it comes. What we say ourselves
- * is none of it, and goes to standard error.
+ * Each chunk as a record: one line of JSON, or a document of YAML, as soon as it arrives. Messages of svc
+ * go to standard error.
  */
 function createRecordOutput(session: Session, id: string): TailOutput {
   return {

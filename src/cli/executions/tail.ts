@@ -4,20 +4,20 @@ import { setTimeout as delay } from 'node:timers/promises'
 import type { Readable } from 'node:stream'
 import { segment } from '../connection/client.ts'
 import { readEvents, readText } from '../connection/server-events.ts'
-import { textOf, toList, toObject } from '../connection/answers.ts'
+import { textOf, toList, toObject } from '../connection/responses.ts'
 import {
   executionName,
   FIRST_POLL_MS,
   getExecution,
-  getPatiently,
+  getWithRetry,
   isFinal,
   isForbidden,
   isMissing,
   mayPass,
-  PATIENCE_MS,
+  MAX_OUTAGE_MS,
   pause,
   POLL_GROWTH,
-  SLOWEST_POLL_MS,
+  MAX_POLL_MS,
   statusOf,
   waitingStatuses,
 } from './calls.ts'
@@ -28,7 +28,7 @@ import type { Session } from '../session.ts'
 import { createPieceOutput, type TailOutput } from './tail-output.ts'
 
 export const FIRST_RETRY_MS = 100
-export const SLOWEST_RETRY_MS = 3000
+export const MAX_RETRY_MS = 3000
 /**
  * After this much silence of a stream the status is asked for: the execution may have ended, and its last event be
  * lost.
@@ -47,14 +47,14 @@ export interface TailOptions {
   isNested?: boolean
 }
 
-/** Prints the output of an execution while it comes, then how it ended. @returns the status */
+/** Prints the output of an execution live, then its final status. @returns the status */
 export async function tailExecution(session: Session, record: Json, options: TailOptions): Promise<string> {
   if (options.isNested === true) {
-    const { tailFamily } = await import('./tail-nested.ts')
-    return tailFamily(session, record, options)
+    const { tailTree } = await import('./tail-nested.ts')
+    return tailTree(session, record, options)
   }
   const id = textOf(record['id'])
-  return followExecution(session, record, options, createPieceOutput(session, id, options), executionWords(id))
+  return followExecution(session, record, options, createPieceOutput(session, id, options), executionMessages(id))
 }
 
 export interface FollowOptions extends TailOptions {
@@ -63,12 +63,12 @@ export interface FollowOptions extends TailOptions {
 }
 
 /** What is said of an execution. */
-export interface TailWords {
+export interface TailMessages {
   readonly sayStarted: (output: TailOutput) => Promise<void>
   readonly sayEnded: (output: TailOutput, status: string) => Promise<void>
 }
 
-export function executionWords(id: string): TailWords {
+export function executionMessages(id: string): TailMessages {
   const subject = `Execution ${printable(id)}`
   return {
     sayStarted: (output) => output.say(`${subject} has started.\n`),
@@ -88,7 +88,7 @@ export async function followExecution(
   record: Json,
   options: FollowOptions,
   output: TailOutput,
-  words: TailWords,
+  words: TailMessages,
 ): Promise<string> {
   const tail = new Tail(session, textOf(record['id']), options, output, words)
   return isFinal(statusOf(record)) ? tail.stored() : tail.live()
@@ -101,11 +101,11 @@ class Tail {
   readonly #id: string
   readonly #options: FollowOptions
   readonly #output: TailOutput
-  readonly #words: TailWords
+  readonly #words: TailMessages
   #lastEventId = ''
   #saidStarted = false
 
-  constructor(session: Session, id: string, options: FollowOptions, output: TailOutput, words: TailWords) {
+  constructor(session: Session, id: string, options: FollowOptions, output: TailOutput, words: TailMessages) {
     this.#session = session
     this.#id = id
     this.#options = options
@@ -141,7 +141,7 @@ class Tail {
         if (!isFinal(status)) await this.#sayStarted()
         return
       }
-      await delay(Math.min(SLOWEST_POLL_MS, interval), undefined, {
+      await delay(Math.min(MAX_POLL_MS, interval), undefined, {
         signal: AbortSignal.any([ended, this.#session.interrupted]),
       }).catch(() => undefined)
       if (this.#session.interrupted.aborted) throw new Interrupted()
@@ -164,10 +164,10 @@ class Tail {
     await this.#words.sayStarted(this.#output)
   }
 
-  /** @param wasLive also say that it has started, if nobody was told yet */
+  /** @param wasLive also print that it has started, if that was not printed yet */
   async #sayEnded(wasLive = false): Promise<string> {
     for (;;) {
-      const record = await getPatiently(this.#session, this.#id, { include_attributes: 'status,log' })
+      const record = await getWithRetry(this.#session, this.#id, { include_attributes: 'status,log' })
       const status = statusOf(record)
       if (isFinal(status)) {
         if (wasLive && toList(record['log']).some((entry) => entry['status'] === 'running')) await this.#sayStarted()
@@ -176,12 +176,12 @@ class Tail {
         return status
       }
       // The stream also ends while an execution is being paused or resumed.
-      await pause(this.#session, SLOWEST_POLL_MS)
+      await pause(this.#session, MAX_POLL_MS)
       await this.#follow()
     }
   }
 
-  /** Prints what comes until the server says that this was all; comes back exactly where a connection broke. */
+  /** Prints the output until the server sends the end; after a lost connection it continues at the same position. */
   async #follow(beforeFirst?: () => Promise<void>): Promise<void> {
     const session = this.#session
     let retry = FIRST_RETRY_MS
@@ -215,21 +215,21 @@ class Tail {
           return this.#printAtEnd(beforeFirst)
         }
         // Without any connection before, waiting would only hide a wrong address.
-        if (!mayPass(error) || lastAnswer === undefined || performance.now() - lastAnswer > PATIENCE_MS) throw error
+        if (!mayPass(error) || lastAnswer === undefined || performance.now() - lastAnswer > MAX_OUTAGE_MS) throw error
         hasEnded = error instanceof SilentStream
         if (retry === FIRST_RETRY_MS * 2 && !hasEnded) {
-          session.warn('The connection was lost; trying again.')
+          session.warn('Connection lost; reconnecting.')
         }
       }
       if (hasEnded && isFinal(await this.#askStatus())) {
         if (isOverdue && lastNews !== undefined && performance.now() - lastNews > EMPTINESS_MS) {
-          session.warn(`The stream of execution ${this.#id} has no end; its last output may be missing.`)
+          session.warn(`The stream of execution ${this.#id} did not end; its last output may be missing.`)
           return
         }
         isOverdue = true
       }
       await pause(session, retry)
-      retry = Math.min(SLOWEST_RETRY_MS, retry * 2)
+      retry = Math.min(MAX_RETRY_MS, retry * 2)
     }
   }
 
@@ -238,7 +238,7 @@ class Tail {
     let isWaiting = true
     const look = async (): Promise<void> => {
       const isOver = isWaiting && isFinal(await this.#askStatus().catch(() => ''))
-      if (isOver && isWaiting) stream.destroy(new SilentStream('The stream has no end.'))
+      if (isOver && isWaiting) stream.destroy(new SilentStream('The stream did not end.'))
       else timer.refresh()
     }
     const timer = setTimeout(() => void look(), isOverdue ? SILENCE_OF_ENDED_MS : SILENCE_MS)
@@ -257,13 +257,13 @@ class Tail {
     }
   }
 
-  /** For a user who may see the execution, but not follow streams. */
+  /** For a user with permission to view the execution but not to follow streams. */
   async #printAtEnd(beforeFirst?: () => Promise<void>): Promise<void> {
     const session = this.#session
     if (beforeFirst !== undefined) {
-      session.note('Note: You may not follow streams; the output is printed at the end.\n')
+      session.note('Note: No permission to follow streams; svc prints the output at the end.\n')
     }
-    while (!isFinal(await waitForEnd(session, this.#id))) await pause(session, SLOWEST_POLL_MS)
+    while (!isFinal(await waitForEnd(session, this.#id))) await pause(session, MAX_POLL_MS)
     const path = `/executions/${segment(this.#id)}/output`
     for await (const text of readText(await session.client.openText(path, { output_type: this.#options.type }))) {
       await beforeFirst?.()
@@ -280,11 +280,11 @@ class Tail {
   }
 }
 
-/** @throws CliFailure when the stream is none of ours */
+/** @throws CliFailure when the stream is not that of an svc server */
 export function parseEvent(data: string): Json {
   try {
     return toObject(JSON.parse(data))
   } catch {
-    throw new CliFailure('The stream sent an event that is not JSON; is this the stream of an svc server?')
+    throw new CliFailure('The stream sent an event that is not JSON. Check that this is the stream of an svc server.')
   }
 }

@@ -5,9 +5,9 @@ import {
   getExecution,
   isFinal,
   mayPass,
-  PATIENCE_MS,
+  MAX_OUTAGE_MS,
   POLL_GROWTH,
-  SLOWEST_POLL_MS,
+  MAX_POLL_MS,
   statusOf,
 } from './calls.ts'
 import { canShowProgress } from '../output/progress.ts'
@@ -19,14 +19,14 @@ const standingStatuses: ReadonlySet<string> = new Set(['pending', 'paused'])
 
 const DOT_MS = 2000
 /**
- * The stream may be that of another server and never tell anything, so the status is also asked for, ever more rarely.
+ * The stream may belong to another server and stay silent, so svc also polls the status, at growing intervals.
  */
 const FIRST_CHECK_MS = 5000
-const SLOWEST_CHECK_MS = 60_000
+const MAX_CHECK_MS = 60_000
 
 /**
- * Waits until the execution has ended, or stands still until somebody acts: told by the event stream where there is one,
- * else by asking again and again. Survives a restart of the server.
+ * Waits until the execution has ended, or waits for a person: with the event stream if there is one,
+ * else by polling. Survives a restart of the server.
  *
  * @returns the status
  */
@@ -51,14 +51,14 @@ export async function waitForEnd(session: Session, id: string): Promise<string> 
         failingSince = undefined
       } catch (error) {
         failingSince ??= performance.now()
-        if (!mayPass(error) || performance.now() - failingSince > PATIENCE_MS) throw error
+        if (!mayPass(error) || performance.now() - failingSince > MAX_OUTAGE_MS) throw error
       }
-      const isTold = opening !== undefined && failingSince === undefined
-      const deadline = performance.now() + (isTold ? check : interval)
+      const isStreaming = opening !== undefined && failingSince === undefined
+      const deadline = performance.now() + (isStreaming ? check : interval)
       while (stream.opening === opening && !isOver(stream.status)) if (!(await stream.news(deadline))) break
       if (isOver(stream.status)) return stream.status
-      if (isTold) check = Math.min(SLOWEST_CHECK_MS, check * 2)
-      else interval = Math.min(SLOWEST_POLL_MS, interval * POLL_GROWTH)
+      if (isStreaming) check = Math.min(MAX_CHECK_MS, check * 2)
+      else interval = Math.min(MAX_POLL_MS, interval * POLL_GROWTH)
     }
   } finally {
     stream.close()

@@ -49,8 +49,8 @@ describe('files of API keys', () => {
     ['broken YAML', 'x.yaml', `a: 1\nb: [${hash}`, /is not YAML: see line \d/],
     ['dangerous YAML', 'x.yaml', 'a: !!js/function "x"', /is not YAML/],
     ['bytes', 'x.json', new Uint8Array([0x22, 0xff, 0x22]), /is not UTF-8/],
-    ['nothing', 'x.json', '[]', /holds no API key/],
-    ['an empty file', 'x.yaml', '', /holds no API key/],
+    ['nothing', 'x.json', '[]', /contains no API key/],
+    ['an empty file', 'x.yaml', '', /contains no API key/],
     ['text', 'x.json', '"a"', /entry 1: it must be an object/],
     ['no user', 'x.json', JSON.stringify({ key_hash: hash }), /entry 1: user is missing/],
     [

@@ -22,16 +22,16 @@ export function readKeyFile(path: string): Promise<KeyEntry[]> {
 
 function toEntry(entry: Json, report: (problem: string) => void): KeyEntry {
   const { user, key_hash, metadata, enabled, id } = entry
-  if (typeof user !== 'string' || user === '') report('user is missing, or no text')
+  if (typeof user !== 'string' || user === '') report('user is missing or not text')
   if (key_hash === secretMask) {
-    report(`key_hash is masked (${secretMask}); make the file with "svc apikey list -n -1 -y --show-secrets"`)
-  } else if (typeof key_hash !== 'string' || key_hash === '') report('key_hash is missing, or no text')
+    report(`key_hash is masked (${secretMask}). Export the file with "svc apikey list -n -1 -y --show-secrets"`)
+  } else if (typeof key_hash !== 'string' || key_hash === '') report('key_hash is missing or not text')
   if (metadata !== undefined && (typeof metadata !== 'object' || metadata === null || Array.isArray(metadata))) {
     report('metadata must be an object')
   }
   if (enabled !== undefined && typeof enabled !== 'boolean') report('enabled must be true or false')
   if (id !== undefined && (typeof id !== 'string' || !isId(id))) {
-    report('id must be 24 hexadecimal digits, or left out')
+    report('id must be 24 hexadecimal digits, or be omitted')
   }
   const given = parts.filter((name) => entry[name] !== undefined).map((name) => [name, entry[name]] as const)
   if (holdsMoreThan(MAX_VALUES, given)) report(`it holds more than ${MAX_VALUES} values`)

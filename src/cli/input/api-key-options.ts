@@ -1,4 +1,4 @@
-/** What an API key may do, and until when, as words of a command line. */
+/** Parses the command line options for scopes, expiry and metadata of an API key. */
 import { InvalidArgumentError } from 'commander'
 import { readJson } from '../../lib/text/index.ts'
 import { formatMicros, parseTimestamp } from '../../core/time.ts'
@@ -15,12 +15,16 @@ export function parseScope(text: string, before: readonly Scope[] = []): Scope[]
   const names = (at === -1 ? text : text.slice(0, at)).split(',').map((name) => name.trim())
   const wrong = names.find((name) => !/^[a-z][a-z_]*$/.test(name))
   if (wrong !== undefined) {
-    throw new InvalidArgumentError(`"${wrong}" is no permission type; write it as webhook_send@webhook:sample.`)
+    throw new InvalidArgumentError(
+      `"${wrong}" is not a permission type. Use a form such as webhook_send@webhook:sample.`,
+    )
   }
   if (at === -1) return [...before, { permission_types: names }]
   const uid = text.slice(at + 1).trim()
   if (!/^[a-z_]+:./.test(uid)) {
-    throw new InvalidArgumentError(`"${uid}" is no uid of a resource; write it as action_execute@action:core:local.`)
+    throw new InvalidArgumentError(
+      `"${uid}" is not the uid of a resource. Use a form such as action_execute@action:core:local.`,
+    )
   }
   return [...before, { permission_types: names, resource_uid: uid }]
 }
@@ -45,7 +49,7 @@ export function parseExpiry(text: string, nowMs: number = Date.now()): string {
   const time = parseTimestamp(/^\d{4}-\d{2}-\d{2}$/.test(text) ? `${text}T00:00:00Z` : text)
   if (time === undefined) {
     throw new InvalidArgumentError(
-      'It must be a time such as 2030-01-31T12:00:00Z, or how long from now: 45m, 12h, 30d, 8w.',
+      'It must be a time such as 2030-01-31T12:00:00Z, or a duration such as 45m, 12h, 30d, 8w.',
     )
   }
   return time

@@ -1,4 +1,4 @@
-/** Files of entries, as `load` takes them: one object or a list, in JSON or YAML. */
+/** Reads files of entries for `load` commands: one object or a list, in JSON or YAML. */
 import { readJson } from '../../lib/text/index.ts'
 import { exitCodes } from '../exit-codes.ts'
 import { CliFailure, Interrupted } from '../failures.ts'
@@ -30,8 +30,8 @@ export interface EntryFile<T> {
 export async function readEntryFile<T>(path: string, { kind, required, toEntry }: EntryFile<T>): Promise<T[]> {
   const value = await parse(path, await readTextFile(path, MAX_BYTES))
   const entries: unknown[] = Array.isArray(value) ? value : [value]
-  if (entries.length === 0) throw fileProblem(path, `holds no ${kind}`)
-  if (entries.length > MAX_ENTRIES) throw fileProblem(path, `holds more than ${MAX_ENTRIES} entries; split it`)
+  if (entries.length === 0) throw fileProblem(path, `contains no ${kind}`)
+  if (entries.length > MAX_ENTRIES) throw fileProblem(path, `contains more than ${MAX_ENTRIES} entries; split it`)
   const problems: string[] = []
   const checked = entries.flatMap((entry, index) => {
     const report = (text: string): void => void problems.push(`entry ${index + 1}: ${text}`)
@@ -44,7 +44,7 @@ export async function readEntryFile<T>(path: string, { kind, required, toEntry }
     const more = problems.length > shown.length ? [`and ${problems.length - shown.length} more`] : []
     throw fileProblem(
       path,
-      `cannot be loaded, and nothing was sent:\n${[...shown, ...more].map((line) => `  ${line}`).join('\n')}`,
+      `is invalid; nothing was sent:\n${[...shown, ...more].map((line) => `  ${line}`).join('\n')}`,
     )
   }
   return checked
@@ -72,10 +72,13 @@ export async function loadEntries<T>(
     } catch (error) {
       const place = `${printable(file)}: entry ${index + 1} of ${entries.length}`
       if (error instanceof Interrupted) {
-        session.note(`\n${place} may not have been loaded, and none after it was.\n`)
+        session.note(`\n${place} may not have been loaded; later entries were not loaded.\n`)
         failure = error
       } else if (error instanceof CliFailure) {
-        failure = new CliFailure(`${place} was not loaded, and none after it: ${error.message}`, exitCodes.usage)
+        failure = new CliFailure(
+          `${place} failed; it and later entries were not loaded: ${error.message}`,
+          exitCodes.usage,
+        )
       } else throw error
       break
     }
@@ -90,7 +93,7 @@ async function parse(path: string, text: string): Promise<unknown> {
   try {
     return form === 'json' ? readJson(text) : await parseYaml(text)
   } catch (error) {
-    // The text around a fault may be a secret.
+    // The text around the error may be a secret.
     const line = lineOf(error)
     throw fileProblem(path, `is not ${form.toUpperCase()}${line === undefined ? '' : `: see line ${line}`}`)
   }

@@ -57,7 +57,9 @@ describe('files of key-value pairs', () => {
     const path = write(values.map((value, n) => ({ name: `k${n}`, value })))
     const bodies = (await readPairFile(path, true)).map(({ body }) => body['value'])
     expect(bodies).toEqual(['{"a":[1,null]}', '[1,"zwei"]', '5', 'true', 'null', 'text', '{"a": 1}'])
-    await expect(readPairFile(path, false)).rejects.toThrow('entry 1: value is no text; -c/--convert makes JSON of it')
+    await expect(readPairFile(path, false)).rejects.toThrow(
+      'entry 1: value is not text; to convert it to JSON, use -c/--convert',
+    )
     expect((await readPairFile(write('name: at\nvalue: 2030-01-01\n', 'x.yaml'), false))[0]?.body['value']).toBe(
       '2030-01-01',
     )
@@ -65,18 +67,18 @@ describe('files of key-value pairs', () => {
 
   test.each<[string, unknown, RegExp]>([
     ['no list', 5, /entry 1: it must be an object with name and value/],
-    ['nothing', [], /holds no key-value pair/],
+    ['nothing', [], /contains no key-value pair/],
     [
       'an entry without a name',
       [{ name: 'a', value: '' }, { value: '' }],
       /nothing was sent:\n {2}entry 2: name is missing/,
     ],
-    ['an empty name', [{ name: '', value: '' }], /name is missing, or no text/],
+    ['an empty name', [{ name: '', value: '' }], /name is missing or not text/],
     ['no value', [{ name: 'a' }], /value is missing/],
     ['a scope that is no text', [{ name: 'a', value: '', scope: 1 }], /scope must be text/],
     ['a user that is no text', [{ name: 'a', value: '', user: [] }], /user must be text/],
     ['a secret that is a word', [{ name: 'a', value: '', secret: 'yes' }], /secret must be true or false/],
-    ['a lifetime of nothing', [{ name: 'a', value: '', ttl: 0 }], /ttl must be a whole number of seconds from 1 on/],
+    ['a lifetime of nothing', [{ name: 'a', value: '', ttl: 0 }], /ttl must be a whole number of seconds, 1 or more/],
     ['a lifetime that is text', [{ name: 'a', value: '', ttl: '60' }], /ttl must be a whole number/],
     ['no time', [{ name: 'a', value: '', expire_timestamp: 'soon' }], /expire_timestamp must be a time such as/],
   ])('%s is refused', async (_, entries, message) => {
@@ -98,7 +100,7 @@ describe('files of key-value pairs', () => {
       (_, n) => `  - &l${n} [${Array.from({ length: 9 }, () => (n === 0 ? 'x' : `*l${n - 1}`)).join(', ')}]`,
     )
     await expect(readPairFile(write(`name: a\nvalue:\n${levels.join('\n')}\n`, 'bomb.yaml'), true)).rejects.toThrow(
-      'value holds more than 65536 values',
+      'value contains more than 65536 values',
     )
   })
 })

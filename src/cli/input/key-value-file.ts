@@ -10,7 +10,7 @@ export interface PairEntry {
   name: string
   /** What is sent. */
   body: Json
-  /** The time until which it was to be kept has passed. */
+  /** The expiry time has passed. */
   isExpired: boolean
 }
 
@@ -31,21 +31,21 @@ export function readPairFile(path: string, converts: boolean): Promise<PairEntry
 function toEntry(entry: Json, report: (problem: string) => void, converts: boolean): PairEntry {
   const { name, scope, user, secret, encrypted, ttl, expire_timestamp: expiry } = entry
   const given = typeof name === 'string' && name !== '' ? name : undefined
-  if (given === undefined) report('name is missing, or no text')
+  if (given === undefined) report('name is missing or not text')
   const optional = { scope: 'string', user: 'string', description: 'string', secret: 'boolean', encrypted: 'boolean' }
   for (const [attribute, type] of Object.entries(optional)) {
     const value = entry[attribute] ?? undefined
-    // The server takes nothing else, and nothing shall be sent when it refuses a part of the file.
+    // The server accepts nothing else, and nothing is sent if any entry is invalid.
     if (value !== undefined && typeof value !== type) {
-      report(`${attribute} must be ${type === 'boolean' ? 'true or false' : 'text'}, or left out`)
+      report(`${attribute} must be ${type === 'boolean' ? 'true or false' : 'text'}, or be omitted`)
     }
   }
   if ((ttl ?? undefined) !== undefined && (!Number.isSafeInteger(ttl) || Number(ttl) < 1)) {
-    report('ttl must be a whole number of seconds from 1 on, or left out')
+    report('ttl must be a whole number of seconds, 1 or more, or be omitted')
   }
   const expiresAt = typeof expiry === 'string' ? parseTimestamp(expiry) : undefined
   if ((expiry ?? undefined) !== undefined && expiresAt === undefined) {
-    report('expire_timestamp must be a time such as 2030-01-31T12:00:00Z, or left out')
+    report('expire_timestamp must be a time such as 2030-01-31T12:00:00Z, or be omitted')
   }
   const secondsLeft = expiresAt === undefined ? undefined : Math.ceil((microsOf(expiresAt) - nowMicros()) / 1_000_000)
   const body = {
@@ -69,8 +69,8 @@ function valueOf(entry: Json, report: (problem: string) => void, converts: boole
   const { value } = entry
   if (value === undefined) report('value is missing')
   else if (typeof value === 'string') return value
-  else if (!converts) report('value is no text; -c/--convert makes JSON of it')
-  else if (holdsMoreThan(MAX_VALUES, value)) report(`value holds more than ${MAX_VALUES} values`)
+  else if (!converts) report('value is not text; to convert it to JSON, use -c/--convert')
+  else if (holdsMoreThan(MAX_VALUES, value)) report(`value contains more than ${MAX_VALUES} values`)
   else {
     try {
       return JSON.stringify(value, refuseInfinite)

@@ -65,7 +65,7 @@ describe('parseParameters', () => {
   test.each<[string, string[], RegExp]>([
     ['integer', ['count=1.5'], /Invalid value for integer parameter "count": "1\.5" is not a whole number/],
     ['integer, empty', ['count='], /"count": "" is not a whole number/],
-    ['integer too large', ['count=9007199254740993'], /too large to be kept exactly/],
+    ['integer too large', ['count=9007199254740993'], /too large for an exact integer/],
     ['number', ['ratio=1,5'], /not a number/],
     ['number without end', ['ratio=Infinity'], /not a number/],
     ['boolean', ['force=yes'], /boolean parameter "force".*Valid values are: true, false/],
@@ -73,12 +73,12 @@ describe('parseParameters', () => {
     ['array of integers', ['numbers=1,x'], /integer parameter "numbers": "x"/],
     ['array of objects', ['people=a'], /not a JSON list; its items are of type object/],
     ['object', ['map={"a"'], /object parameter "map".*not valid JSON/],
-    ['object without pairs', ['map=abc'], /neither JSON nor a list such as a=1,b=2/],
+    ['object without pairs', ['map=abc'], /neither JSON nor pairs such as a=1,b=2/],
     ['member', ['map=n=x'], /integer parameter "map\.n"/],
-    ['given twice', ['count=1', 'count=2'], /"count" is given more than once/],
-    ['command twice', ['cmd=a', 'b'], /command is given twice/],
-    ['a name that cannot be', ['my-name=1'], /"my-name" is no name of a parameter/],
-    ['no name', ['=1'], /"" is no name of a parameter/],
+    ['given twice', ['count=1', 'count=2'], /"count" is set more than once/],
+    ['command twice', ['cmd=a', 'b'], /command is set twice/],
+    ['a name that cannot be', ['my-name=1'], /"my-name" is not a parameter name/],
+    ['no name', ['=1'], /"" is not a parameter name/],
   ])('refuses %s', (_what, words, message) => {
     expect(() => parse(...words)).toThrow(CliFailure)
     expect(() => parse(...words)).toThrow(message)
@@ -86,11 +86,11 @@ describe('parseParameters', () => {
 
   test('words for an action without cmd name its parameters', () => {
     expect(() => parseParameters(['foo'], { a: {}, b: {} }, { autoDict: false })).toThrow(
-      '"foo" is not of the form name=value, and the action has no parameter "cmd" for it. It has: a, b.',
+      '"foo" does not have the form name=value, and the action has no parameter "cmd". Parameters: a, b.',
     )
-    expect(() => parseParameters(['foo'], {}, { autoDict: false })).toThrow('It has no parameters.')
+    expect(() => parseParameters(['foo'], {}, { autoDict: false })).toThrow('The action has no parameters.')
     const word = { type: 'string', required: true }
-    expect(() => parseParameters(['foo'], { env: {}, word }, { autoDict: false })).toThrow('It has: word, env.')
+    expect(() => parseParameters(['foo'], { env: {}, word }, { autoDict: false })).toThrow('Parameters: word, env.')
   })
 
   test('@name=path is the text of the file, cast like any other', () => {
@@ -105,13 +105,13 @@ describe('parseParameters', () => {
   test('a file that cannot be the value is refused in words', () => {
     mkdirSync(join(folder, 'folder'))
     writeFileSync(join(folder, 'bytes'), Buffer.from([0xff, 0xfe]))
-    expect(() => parse(`@cmd=${join(folder, 'none')}`)).toThrow(/file of @cmd.*none", does not exist/)
-    expect(() => parse(`@cmd=${join(folder, 'folder')}`)).toThrow(/is a folder/)
+    expect(() => parse(`@cmd=${join(folder, 'none')}`)).toThrow(/file ".*none" of @cmd does not exist/)
+    expect(() => parse(`@cmd=${join(folder, 'folder')}`)).toThrow(/is a directory/)
     expect(() => parse(`@cmd=${join(folder, 'bytes')}`)).toThrow(/is not UTF-8 text/)
     execFileSync('mkfifo', [join(folder, 'pipe')])
-    expect(() => parse(`@cmd=${join(folder, 'pipe')}`)).toThrow(/is a pipe that nothing came through/)
+    expect(() => parse(`@cmd=${join(folder, 'pipe')}`)).toThrow(/is a pipe without data/)
     expect(() => parse('@cmd=')).toThrow(/does not exist/)
-    expect(() => parse('@cmd=/dev/zero')).toThrow(/file of @cmd, "\/dev\/zero", is larger than 16 MiB/)
+    expect(() => parse('@cmd=/dev/zero')).toThrow(/file "\/dev\/zero" of @cmd is larger than 16 MiB/)
   })
 
   test('keys of objects are read as they were written, whatever keys were read before', () => {

@@ -1,4 +1,4 @@
-/** From words on the command line to the parameters of an action (contract 09, 9.4). */
+/** Parses the parameters of an action on the command line (contract 09, 9.4). */
 import { closeSync, constants, fstatSync, openSync, readSync, statSync } from 'node:fs'
 import { join } from 'node:path'
 import { pathToOpen, homeFolder } from '../cli-process.ts'
@@ -9,8 +9,8 @@ import { CliFailure } from '../failures.ts'
 /** More would not fit into a request either. */
 const MAX_FILE_BYTES = 16 * 1024 * 1024
 const READ_BYTES = 64 * 1024
-/** How long a pipe may stay silent; Ctrl-C is not heard meanwhile. */
-const PIPE_PATIENCE_MS = 10_000
+/** How long a pipe may stay silent; Ctrl-C has no effect during this time. */
+const PIPE_TIMEOUT_MS = 10_000
 const PIPE_PAUSE_MS = 5
 
 /** What the client reads of a parameter's schema; anything may be absent. */
@@ -54,15 +54,15 @@ export function parseParameters(
   if (command !== undefined) {
     if (given.has('cmd')) {
       throw new CliFailure(
-        `The command is given twice: as cmd=… and as the words "${command}". Blanks need quotes: cmd='...'.`,
+        `The command is set twice: as cmd=… and as the words "${command}". Quote a value with blanks: cmd='...'.`,
       )
     }
     if (schemaOf(schemas, 'cmd') === undefined) {
       const mustBeGiven = (name: string): boolean => schemaOf(schemas, name)?.['required'] === true
       const names = Object.keys(schemas).toSorted((a, b) => Number(mustBeGiven(b)) - Number(mustBeGiven(a)))
       throw new CliFailure(
-        `"${command}" is not of the form name=value, and the action has no parameter "cmd" for it. ` +
-          (names.length === 0 ? 'It has no parameters.' : `It has: ${names.join(', ')}.`),
+        `"${command}" does not have the form name=value, and the action has no parameter "cmd". ` +
+          (names.length === 0 ? 'The action has no parameters.' : `Parameters: ${names.join(', ')}.`),
       )
     }
     given.set('cmd', command)
@@ -86,8 +86,8 @@ function splitWords(words: readonly string[]): { assignments: Assignment[]; comm
     if (match === null) {
       const name = word.slice(0, word.indexOf('='))
       throw new CliFailure(
-        `"${name}" is no name of a parameter: those have letters, digits and _ only. ` +
-          `Write a command that begins so as cmd='…'.`,
+        `"${name}" is not a parameter name: names have only letters, digits and _. ` +
+          `To run a command that starts like this, write cmd='…'.`,
       )
     }
     const [, marker = '', name = '', value = ''] = match
@@ -102,16 +102,16 @@ function schemaOf(schemas: ParameterSchemas, name: string): ParameterSchema | un
 
 function readText(name: string, path: string): string {
   const resolved = path.startsWith('~/') ? join(homeFolder(), path.slice(2)) : pathToOpen(path)
-  const refuse = (why: string): CliFailure => new CliFailure(`The file of @${name}, "${path}", ${why}.`)
+  const refuse = (why: string): CliFailure => new CliFailure(`The file "${path}" of @${name} ${why}.`)
   let bytes: Uint8Array
   try {
-    // Opening a named pipe would wait for somebody who writes.
+    // Opening a named pipe would wait for a writer.
     const isPipe = statSync(resolved).isFIFO()
     const handle = openSync(resolved, isPipe ? constants.O_RDONLY | constants.O_NONBLOCK : constants.O_RDONLY)
     try {
-      if (fstatSync(handle).isDirectory()) throw refuse('is a folder')
+      if (fstatSync(handle).isDirectory()) throw refuse('is a directory')
       bytes = readAtMost(handle, MAX_FILE_BYTES + 1)
-      if (isPipe && bytes.length === 0) throw refuse('is a pipe that nothing came through')
+      if (isPipe && bytes.length === 0) throw refuse('is a pipe without data')
       if (bytes.length > MAX_FILE_BYTES) throw refuse('is larger than 16 MiB')
     } finally {
       closeSync(handle)
@@ -141,9 +141,9 @@ function readAtMost(handle: number, maxBytes: number): Uint8Array {
   return Buffer.concat(chunks)
 }
 
-/** Waits for whoever has opened the other end of a pipe. */
+/** Waits for the writer of a pipe. */
 function readSome(handle: number, chunk: Buffer): number {
-  for (const deadline = performance.now() + PIPE_PATIENCE_MS; ;) {
+  for (const deadline = performance.now() + PIPE_TIMEOUT_MS; ;) {
     try {
       return readSync(handle, chunk)
     } catch (error) {
@@ -153,13 +153,13 @@ function readSome(handle: number, chunk: Buffer): number {
   }
 }
 
-/** A list given piece by piece grows, and so does an object; anything else can be given once only. */
+/** Repeated assignments extend a list or an object; any other parameter can be set only once. */
 function merge(name: string, before: unknown, next: unknown): unknown {
   if (Array.isArray(before) && Array.isArray(next)) return [...before, ...next]
   if (isObject(before) && isObject(next)) {
     return Object.fromEntries([...Object.entries(before), ...Object.entries(next)])
   }
-  throw new CliFailure(`Parameter "${name}" is given more than once; only lists and objects can be.`)
+  throw new CliFailure(`Parameter "${name}" is set more than once. Only lists and objects can be repeated.`)
 }
 
 function isObject(value: unknown): value is object {
@@ -220,7 +220,7 @@ function castInteger(name: string, text: string): number {
   const trimmed = text.trim()
   if (!/^[+-]?\d+$/.test(trimmed)) throw invalid(name, 'integer', text, 'is not a whole number.')
   const value = Number(trimmed)
-  if (!Number.isSafeInteger(value)) throw invalid(name, 'integer', text, 'is too large to be kept exactly.')
+  if (!Number.isSafeInteger(value)) throw invalid(name, 'integer', text, 'is too large for an exact integer.')
   return value
 }
 
@@ -279,7 +279,7 @@ function castObject(name: string, text: string, schema: ParameterSchema): object
   }
   const pairs = trimmed.split(',').map((pair): [string, unknown] => {
     const equals = pair.indexOf('=')
-    if (equals === -1) throw invalid(name, 'object', text, 'is neither JSON nor a list such as a=1,b=2.')
+    if (equals === -1) throw invalid(name, 'object', text, 'is neither JSON nor pairs such as a=1,b=2.')
     const key = pair.slice(0, equals).trim()
     return [key, castMember(name, key, pair.slice(equals + 1).trim(), schema)]
   })

@@ -33,7 +33,7 @@ describe('standard input that is no terminal', () => {
     expect(await input.ask('Password')).toBe('  first one ')
     expect(await input.askTwice('New password')).toBe('sec\u00fcnd')
     expect(await input.ask('Password')).toBe('last')
-    await expect(input.ask('Password')).rejects.toThrow(/Password: .*has no further line/)
+    await expect(input.ask('Password')).rejects.toThrow(/Password: .*has no more lines/)
     expect(asked()).toBe('')
   })
 
@@ -103,7 +103,7 @@ describe('a terminal', () => {
     stream.write('one\rone\rone\rtwo\r')
     expect(await input.askTwice('Password of alice')).toBe('one')
     expect(asked()).toBe('Password of alice: \nPassword of alice again: \n')
-    await expect(input.askTwice('Password of alice')).rejects.toThrow(/differ; nothing was changed/)
+    await expect(input.askTwice('Password of alice')).rejects.toThrow(/do not match; nothing was changed/)
   })
 })
 

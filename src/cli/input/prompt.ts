@@ -1,4 +1,4 @@
-/** Asks questions: on a terminal, secrets without echo; else a line of standard input each. Questions go to standard error. */
+/** Prompts for values: on a terminal, secrets without echo; otherwise reads one line of standard input each. Prompts go to standard error. */
 import { cliProcess } from '../cli-process.ts'
 import { CliFailure } from '../failures.ts'
 import { MAX_LENGTH, StandardInput, type Input } from './standard-input.ts'
@@ -15,9 +15,9 @@ export interface SecretInput {
   askTwice(question: string): Promise<string>
   /** One of these keys, at a terminal; empty for Enter. @throws Interrupted */
   askKey(question: string, keys: string): Promise<string>
-  /** Somebody sees the questions. */
+  /** Whether the prompts are shown on a terminal. */
   isTerminal(): boolean
-  /** There is no further answer. */
+  /** Whether the input has ended. */
   hasEnded(): boolean
   /** There was no answer to any question, not even an empty line. */
   isUnused(): boolean
@@ -40,7 +40,7 @@ export function openSecretInput({ open, interrupted, note }: SecretInputOptions)
   async function askHidden(question: string): Promise<string> {
     // First, so that what is typed at the sight of the question is not shown.
     const release = input.takeKeys(() => {
-      // Nobody remembers how much was typed before.
+      // The user cannot see what was typed before.
       input.replaceRest(CTRL_U)
       note(`${question}: `)
     })
@@ -65,8 +65,8 @@ export function openSecretInput({ open, interrupted, note }: SecretInputOptions)
     if (secret !== '') return secret
     throw new CliFailure(
       input.isTerminal
-        ? 'Nothing was typed.'
-        : `${question}: standard input is no terminal to type it at, and has no further line. Write it there, as with "< file".`,
+        ? 'No input. Type a value.'
+        : `${question}: standard input is not a terminal and has no more lines. Provide the value there, such as with "< file".`,
     )
   }
 
@@ -76,7 +76,7 @@ export function openSecretInput({ open, interrupted, note }: SecretInputOptions)
     async askTwice(question) {
       const secret = await ask(question)
       if (input.isTerminal && (await ask(`${question} again`)) !== secret) {
-        throw new CliFailure('The two passwords differ; nothing was changed.')
+        throw new CliFailure('The passwords do not match; nothing was changed.')
       }
       return secret
     },

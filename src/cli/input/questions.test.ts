@@ -90,10 +90,10 @@ describe('one property', () => {
     const { questions, noted } = open(['x', '5'], { isTerminal: true })
     expect(
       await askObject(questions, object({ it: { type: 'integer' }, other: {} }), { other: 'o' }).catch(String),
-    ).toBe('Error: The input has ended; nothing was changed.')
+    ).toBe('Error: End of input; nothing was changed.')
     expect(noted).toEqual([expect.stringContaining('"x" is not a whole number')])
     const gone = open([], { isTerminal: true })
-    await expect(askObject(gone.questions, object({ it: { required: true } }), {})).rejects.toThrow('has ended')
+    await expect(askObject(gone.questions, object({ it: { required: true } }), {})).rejects.toThrow('End of input')
   })
 
   test('carries nothing that a terminal would obey', async () => {
@@ -157,7 +157,7 @@ test('yes or no', async () => {
   expect(await confirm(questions, 'Sure?', true)).toBe(false)
   expect(asked).toEqual(['Sure? (y/n) [y]', 'Sure? (y/n) [y]'])
   await expect(confirm(open(['perhaps']).questions, 'Sure?', true)).rejects.toThrow('y or n')
-  await expect(confirm(open([], { isTerminal: true }).questions, 'Sure?', true)).rejects.toThrow('has ended')
+  await expect(confirm(open([], { isTerminal: true }).questions, 'Sure?', true)).rejects.toThrow('End of input')
 })
 
 test('names of secrets are those of what holds them', () => {

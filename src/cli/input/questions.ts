@@ -1,13 +1,13 @@
-/** Asks for the values that a schema describes, one question for each (contract 08, 8.15; contract 02, 2.9). */
+/** Prompts for the values of a schema, one prompt per property (contract 08, 8.15; contract 02, 2.9). */
 import { isDeepStrictEqual } from 'node:util'
 import { secretMask } from '../../lib/log/index.ts'
-import { toObject } from '../connection/answers.ts'
+import { toObject } from '../connection/responses.ts'
 import { CliFailure } from '../failures.ts'
 import { castValue, hasSecret } from './parameters.ts'
 import { printable, type Json } from '../output/print.ts'
 import type { SecretInput } from './prompt.ts'
 
-/** More items than this are better written into a file. */
+/** For more items, use a file. */
 const MAX_ITEMS = 100
 const MAX_HINT = 200
 
@@ -29,7 +29,7 @@ interface Question {
 }
 
 /**
- * Asks for every property of an object. At a terminal a wrong answer is asked for again.
+ * Prompts for every property of an object. At a terminal it repeats the prompt after an invalid answer.
  *
  * @param schema of the object
  * @param present what is there already; names that the schema does not have stay
@@ -59,7 +59,7 @@ export async function confirm({ input, note }: Questions, question: string, usua
     if (answer.trim() === '') return usual
     const isYes = yesOrNo(answer)
     if (isYes !== undefined) return isYes
-    const problem = 'Answer y or n.'
+    const problem = 'ApiResponse y or n.'
     if (!input.isTerminal()) throw new CliFailure(problem)
     note(`${problem}\n`)
   }
@@ -100,7 +100,7 @@ async function askItems(questions: Questions, { name, schema, isRequired, presen
       if (text.trim() === '') return before.length
       const number = Number(text)
       if (/^\d+$/.test(text.trim()) && number <= MAX_ITEMS) return number
-      throw new CliFailure(`"${printable(name)}" needs a number of items from 0 to ${MAX_ITEMS}.`)
+      throw new CliFailure(`"${printable(name)}" must be a number of items from 0 to ${MAX_ITEMS}.`)
     },
   })
   const items: unknown[] = []
@@ -119,7 +119,7 @@ async function askText(questions: Questions, question: Question): Promise<unknow
       if (text === '') {
         const usual = present ?? schema['default']
         if (usual === undefined && isRequired) {
-          throw new CliFailure(`"${printable(name)}" is required, and nothing was given.`)
+          throw new CliFailure(`"${printable(name)}" is required.`)
         }
         return usual
       }
@@ -151,11 +151,11 @@ async function repeat<T>(
   }
 }
 
-/** Ctrl-D at a terminal is no answer: nothing is done by halves. @throws CliFailure, Interrupted */
+/** Ctrl-D at a terminal cancels the whole command. @throws CliFailure, Interrupted */
 async function answerTo(input: SecretInput, question: string, isSecret: boolean): Promise<string> {
   const text = await input.askFor(question, isSecret)
   if (text !== '' || !input.isTerminal() || !input.hasEnded()) return text
-  throw new CliFailure('The input has ended; nothing was changed.')
+  throw new CliFailure('End of input; nothing was changed.')
 }
 
 /** @throws CliFailure */
@@ -170,7 +170,7 @@ function valueOf({ allowsTemplates = false }: Questions, { name, schema }: Quest
   const isYes = type === 'boolean' ? yesOrNo(text) : undefined
   const value = isYes ?? castValue(printable(name), text, schema, { autoDict: false })
   if (Array.isArray(choices) && !choices.some((choice) => isDeepStrictEqual(choice, value))) {
-    throw new CliFailure(`"${printable(name)}" has to be one of: ${printable(choices.map(textOfValue).join(', '))}`)
+    throw new CliFailure(`"${printable(name)}" must be one of: ${printable(choices.map(textOfValue).join(', '))}`)
   }
   return value
 }

@@ -1,4 +1,4 @@
-/** Files that hold one record, as `create` and `update` take them: YAML or JSON (contract 09, 9.3). */
+/** Reads definition files for `create` and `update`: one record in YAML or JSON (contract 09, 9.3). */
 import { describeProblem, readJsonDocument, readYamlDocument, type MetadataProblem } from '../../lib/text/index.ts'
 import { exitCodes } from '../exit-codes.ts'
 import { CliFailure } from '../failures.ts'
@@ -19,7 +19,12 @@ export async function readRecordFile(path: string): Promise<Json> {
   if ('problem' in document) throw problemIn(path, document.problem)
   const { value } = document
   if (typeof value === 'object' && value !== null && !Array.isArray(value)) return { ...value }
-  throw problemIn(path, { message: `one mapping of names to values is needed, and this is ${kindOf(value)}` })
+  throw problemIn(path, {
+    message:
+      value === null
+        ? 'the file is empty; it must contain a mapping'
+        : `the file must contain a mapping, not ${kindOf(value)}`,
+  })
 }
 
 function problemIn(file: string, problem: MetadataProblem): CliFailure {
@@ -27,7 +32,6 @@ function problemIn(file: string, problem: MetadataProblem): CliFailure {
 }
 
 function kindOf(value: unknown): string {
-  if (value === null) return 'empty'
   if (Array.isArray(value)) return 'a list'
   return `a ${typeof value}`
 }

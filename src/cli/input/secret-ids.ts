@@ -1,10 +1,10 @@
-/** Things that are named by a secret or by an id, such as API keys and tokens. */
+/** Objects identified by a secret or an id, such as API keys and tokens. */
 import { isId } from '../../core/ids.ts'
 import { withSecretInput } from './prompt.ts'
 import { forEachId, subjectOf, type RecordKind, type Subject } from '../records.ts'
 import type { Session } from '../session.ts'
 
-/** What a request is about. A word that is no id is the secret itself, and never printed. */
+/** The subject of a request. A word that is not an id is the secret itself, and is never printed. */
 export function subjectOfSecret(kind: RecordKind, word: string): Subject {
   return { ...subjectOf(kind, word), isSecret: !isId(word) }
 }

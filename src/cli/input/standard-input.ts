@@ -1,4 +1,4 @@
-/** Standard input as what it is read for: lines, or the keys of a terminal. */
+/** Reads standard input: lines, or keys of a terminal. */
 import type { ReadStream } from 'node:tty'
 import { cliProcess } from '../cli-process.ts'
 import { CliFailure, Interrupted } from '../failures.ts'
@@ -58,7 +58,7 @@ export class StandardInput {
         return line.replace(/\r$/, '')
       }
       if (this.#rest.length > MAX_LENGTH) {
-        throw new CliFailure('The line on standard input is too long for an answer.')
+        throw new CliFailure('The line on standard input is too long.')
       }
       await this.#readMore()
     }
@@ -86,7 +86,7 @@ export class StandardInput {
   /**
    * Has the terminal give every key, unseen.
    *
-   * @param askAgain called when the process goes on after it was stopped, for which the shell had its own way with the
+   * @param askAgain called when the process continues after a stop, during which the shell changed the mode of the
    *   terminal
    * @returns has the terminal as before, which also a signal does that ends the process
    */
@@ -141,7 +141,7 @@ export class StandardInput {
   }
 
   readonly #onError = (error: Error): void => {
-    this.#failure = new CliFailure(`Standard input cannot be read: ${error.message}`)
+    this.#failure = new CliFailure(`Cannot read standard input: ${error.message}`)
     this.#wake()
   }
 

@@ -60,7 +60,7 @@ function sortKeys(value: unknown): unknown {
   return sorted
 }
 
-/** Lines stay lines; whatever a terminal would obey is escaped. */
+/** Keeps line breaks and escapes control characters. */
 export function printable(text: string): string {
   if (!/[^\x20-\x7e]/.test(text)) return text
   return text
@@ -78,7 +78,7 @@ export function cellText(value: unknown): string {
 
 const timePattern = /^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}(?:\.\d+)?Z$/
 
-/** `Tue, 17 Feb 2015 17:28:28 UTC`; what is no time of the wire stays as it is. */
+/** `Tue, 17 Feb 2015 17:28:28 UTC`; other text stays unchanged. */
 export function formatTime(value: unknown, timezone: string): string {
   if (typeof value !== 'string' || !timePattern.test(value)) return cellText(value)
   const date = new Date(`${value.slice(0, 19)}Z`)
@@ -226,8 +226,8 @@ function fitWidths(widths: number[], minimums: readonly number[], terminalWidth:
   return fitted
 }
 
-/** The reference of a trigger that nobody has named: `core.`, and 36 characters. */
-const LONGEST_WHOLE_WORD = 41
+/** The reference of a generated trigger: `core.` and 36 characters. */
+const MAX_WHOLE_WORD_WIDTH = 41
 /** One endless line would pad every other one. */
 const MAX_WIDTH = 500
 
@@ -241,7 +241,7 @@ function longestWord(text: string): number {
         .split(' ')
         .map((word) => indentOf(line) + word),
     )
-    .reduce((most, word) => Math.max(most, Math.min(displayWidth(word), LONGEST_WHOLE_WORD)), 1)
+    .reduce((most, word) => Math.max(most, Math.min(displayWidth(word), MAX_WHOLE_WORD_WIDTH)), 1)
 }
 
 /** A box around one line, for notes. */
@@ -261,7 +261,7 @@ export function isColored(stream: OutputStream, env: NodeJS.ProcessEnv): boolean
   return stream.isTTY === true && (env['NO_COLOR'] ?? '') === ''
 }
 
-/** Green when it went well, red when it did not, yellow while that is open; what is no status stays as it is. */
+/** Green for success, red for failure, yellow for unfinished; other text stays unchanged. */
 export function colorStatus(text: string): string {
   const status = /^[a-z_]+/.exec(text)?.[0] ?? ''
   const color = Object.hasOwn(statusColors, status) ? statusColors[status] : undefined

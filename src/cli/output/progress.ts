@@ -1,10 +1,10 @@
-/** The line at the bottom of a terminal that says what is being waited for, and for how long. */
+/** The progress line at the bottom of a terminal: the current task and the elapsed time. */
 import { readFileSync } from 'node:fs'
 import { cliProcess } from '../cli-process.ts'
 import { displayWidth, printable } from './print.ts'
 
 const FRAME_MS = 100
-/** What is over sooner is not worth a line that flashes up. */
+/** Shorter tasks show no progress line. */
 const FIRST_FRAME_MS = 200
 const CLEAR = '\r\u001b[K'
 const DEFAULT_COLUMNS = 80
@@ -17,7 +17,7 @@ export interface Progress {
 }
 
 export interface ProgressLine {
-  /** @param text what is being waited for; the time since now is told after it */
+  /** @param text the current task; the line shows the elapsed time after it */
   start(text: string): Progress
   /** To be called before anything else is written to the terminal. @param text what that is */
   makeWay(text: string): void
@@ -33,7 +33,7 @@ export function canShowProgress(stream: ProgressStream, env: NodeJS.ProcessEnv):
   return stream.isTTY === true && env['TERM'] !== 'dumb'
 }
 
-/** Shows what was started last and has not stopped; nothing where there is no terminal. */
+/** Shows the task that started last and still runs; nothing without a terminal. */
 export function createProgressLine(stream: ProgressStream, env: NodeJS.ProcessEnv): ProgressLine {
   const isShown = canShowProgress(stream, env)
   const ownProcess = cliProcess()
@@ -42,14 +42,14 @@ export function createProgressLine(stream: ProgressStream, env: NodeJS.ProcessEn
   let timer: NodeJS.Timeout | undefined
   let frame = 0
   let isDrawn = false
-  /** The cursor stands behind text of somebody else, which may not be drawn over. */
+  /** The cursor is behind other text, which must not be overwritten. */
   let isTaken = false
 
   function draw(): void {
     const task = tasks.at(-1)
     if (task === undefined || isTaken || !isInForeground()) return
     const since = formatElapsed(performance.now() - task.startedAt)
-    // The last column stays free: some terminals go on to the next line there.
+    // The last column stays free: some terminals wrap there.
     const columns = (stream.columns ?? 0) > 0 ? Number(stream.columns) : DEFAULT_COLUMNS
     const text = cut(`${frames[frame % frames.length] ?? ''} ${oneLine(task.text)}`, columns - displayWidth(since) - 2)
     frame += 1
@@ -164,7 +164,7 @@ export function isInForeground(): boolean {
   }
 }
 
-/** Says on standard error what is being waited for, for commands that have no session. */
+/** Shows progress on standard error, for commands without a session. */
 export async function withProgress<T>(text: string, work: () => Promise<T>): Promise<T> {
   const { stderr, env } = cliProcess()
   const line = createProgressLine(stderr, env)

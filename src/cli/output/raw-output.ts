@@ -1,4 +1,4 @@
-/** Files as the server has them: byte for byte into a file or a pipe, readable on a terminal and in machine output. */
+/** Prints files of the server: byte for byte to a file or a pipe, escaped on a terminal and in machine output. */
 import { once } from 'node:events'
 import type { IncomingMessage } from 'node:http'
 import { cliProcess } from '../cli-process.ts'
@@ -25,7 +25,7 @@ export async function openFile(
 
 /**
  * @param about attributes that stand before the content in machine output
- * @throws CliFailure for what is no text, where that is needed; ConnectionFailure when it breaks off
+ * @throws CliFailure for binary content where text is needed; ConnectionFailure when the connection is lost
  */
 export async function printFile(session: Session, response: IncomingMessage, about: Json): Promise<void> {
   const chunks: Buffer[] = []
@@ -33,14 +33,16 @@ export async function printFile(session: Session, response: IncomingMessage, abo
   try {
     for await (const chunk of response as AsyncIterable<Buffer>) {
       size += chunk.length
-      if (size > MAX_BYTES) throw new CliFailure('The server sent more than 16 MiB for one file.')
+      if (size > MAX_BYTES) throw new CliFailure('The server sent a file larger than 16 MiB.')
       chunks.push(chunk)
     }
   } catch (error) {
     if (error instanceof CliFailure) throw error
-    throw new ConnectionFailure(`The file broke off: ${error instanceof Error ? error.message : String(error)}`)
+    throw new ConnectionFailure(
+      `The download was interrupted: ${error instanceof Error ? error.message : String(error)}`,
+    )
   }
-  // Only now: half a file is no use to anybody, and an error would stand in the middle of it.
+  // Printed only when complete: an error must not end up in the middle of the file.
   const bytes = Buffer.concat(chunks)
   const { stdout } = cliProcess()
   if (session.form === 'human' && stdout.isTTY !== true) {
@@ -58,5 +60,5 @@ function textOf(bytes: Buffer): string {
   } catch {
     // Said below.
   }
-  throw new CliFailure('The file is no text; write it into a file, with > and its name.')
+  throw new CliFailure('The file is not text. Redirect the output to a file, such as > icon.png.')
 }

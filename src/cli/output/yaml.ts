@@ -10,7 +10,7 @@ export interface YamlOptions {
 }
 
 /** A reader looks no further than 1,024 characters for the colon behind a name; before longer ones there is a question mark. */
-const LONGEST_KEY = 1000
+const MAX_KEY_LENGTH = 1000
 
 /** Ends with a newline. */
 export function toYaml(value: unknown, options: YamlOptions = {}): string {
@@ -36,8 +36,8 @@ function writeNode(lines: string[], indent: string, prefix: string, value: unkno
       const inner = head === '' ? indent : `${indent}  `
       for (const [name, item] of entries) {
         const key = scalar(name)
-        if (key.length > LONGEST_KEY) lines.push(`${inner}? ${key}`)
-        writeNode(lines, inner, key.length > LONGEST_KEY ? ':' : `${key}:`, item, options)
+        if (key.length > MAX_KEY_LENGTH) lines.push(`${inner}? ${key}`)
+        writeNode(lines, inner, key.length > MAX_KEY_LENGTH ? ':' : `${key}:`, item, options)
       }
     }
   } else if (typeof value === 'string' && isBlock(value)) {

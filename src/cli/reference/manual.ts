@@ -1,4 +1,4 @@
-/** Everything that is told about the client as a manual page: the language of man(7), for groff and mandoc. */
+/** Renders the command reference as a manual page in man(7) format, for groff and mandoc. */
 import { leavesOf, type CommandPage, type Reference } from './tree.ts'
 import { detailsOf, introduction, spansOf, type Block, type Described, type Table } from './text.ts'
 
@@ -6,12 +6,12 @@ export function renderManual({ pages, commonOptions, globalOptions, topics }: Re
   const [first, ...others] = topics
   const lines = [
     '.\\" Generated from the commands and topics in src/cli; change those, then run "npm run generate".',
-    // Words as they would be typed are not hyphenated, and lines of code are left as they are.
+    // No hyphenation of words to type, and no justification.
     '.TH SVC 1 "" svc "svc manual"',
     '.nh',
     '.ad l',
     section('Name'),
-    'svc \\- event\\-driven automation server, and its command line client',
+    'svc \\- event\\-driven automation server and command line client',
     section('Synopsis'),
     `.B svc`,
     running('[options] <command> [options] [arguments]'),
@@ -23,10 +23,10 @@ export function renderManual({ pages, commonOptions, globalOptions, topics }: Re
     section('Commands'),
     ...leavesOf(pages).flatMap(renderCommand),
     section('Options of all commands'),
-    'Every command that asks a server has these:',
+    'Every command that connects to a server has these options:',
     ...described(commonOptions),
     '.PP',
-    running('Those of `svc` itself may stand before the command or behind it:'),
+    running('Global options go before or after the command:'),
     ...described(globalOptions),
     ...others.flatMap((topic) => [section(topic.manualTitle ?? topic.title), ...renderBlocks(topic.blocks)]),
     ...(first === undefined ? [] : [section('Examples'), ...renderBlocks(first.blocks)]),
@@ -74,7 +74,7 @@ function renderBlock(block: Block, isFirst: boolean): string[] {
   return block.rows.flatMap((row) => renderRow(block, row))
 }
 
-/** As on a terminal: what it means, then what else there is to know. */
+/** As on a terminal: the description, then the details. */
 function renderRow(table: Table, row: readonly string[]): string[] {
   const details = detailsOf(table, row)
   return [
@@ -130,7 +130,7 @@ const typed: Readonly<Record<string, string>> = {
   '~': '\\(ti',
 }
 
-/** @param isCode whether characters have to be those that can be typed again */
+/** @param isCode whether the characters must be copyable as typed */
 function escape(text: string, isCode: boolean): string {
   return text
     .replaceAll('\\', '\\e')

@@ -1,4 +1,4 @@
-/** Everything that is told about the client as one page of Markdown: `docs/cli.md`. */
+/** Renders the command reference as one page of Markdown: `docs/cli.md`. */
 import type { CommandPage, Reference } from './tree.ts'
 import { introduction, spansOf, type Block, type Described } from './text.ts'
 import type { Topic } from './topics.ts'
@@ -9,13 +9,13 @@ export function renderMarkdown({ pages, commonOptions, globalOptions, topics }: 
     '# The command line client',
     '<!-- Generated from the commands and topics in src/cli; change those, then run "npm run generate". -->',
     inline(introduction),
-    '[events.md](events.md) tells what rules can say, [packs.md](packs.md) what packs hold, [access.md](access.md) who may do what.',
+    'See also: [events.md](events.md) for rules, [packs.md](packs.md) for packs, [access.md](access.md) for permissions.',
     ...topics.slice(0, 1).flatMap((topic) => renderTopic(topic)),
     '## Commands',
     ...groups.flatMap((group) => [
       `**${group}**`,
       table(
-        ['Command', 'What it does', 'Sub-commands'],
+        ['Command', 'Description', 'Sub-commands'],
         pages
           .filter((page) => page.group === group)
           .map((page) => [
@@ -27,9 +27,9 @@ export function renderMarkdown({ pages, commonOptions, globalOptions, topics }: 
     ]),
     ...topics.slice(1).flatMap((topic) => renderTopic(topic)),
     '## Options of all commands',
-    inline('Every command that asks a server has these:'),
+    inline('Every command that connects to a server has these options:'),
     terms('Option', commonOptions),
-    inline('Those of `svc` itself may stand before the command or behind it:'),
+    inline('Global options go before or after the command:'),
     terms('Option', globalOptions),
     '# Reference',
     ...pages.flatMap((page) => renderPage(page, 2)),
@@ -84,7 +84,7 @@ function terms(title: string, items: readonly Described[]): string {
 
 /** Cells are Markdown already. */
 function table(header: readonly string[], rows: readonly (readonly string[])[]): string {
-  // A column without anything in it says nothing.
+  // Empty columns are left out.
   const columns = header.map((_, index) => index).filter((index) => rows.some((row) => (row[index] ?? '') !== ''))
   const line = (cells: readonly string[]): string =>
     `| ${columns.map((index) => (cells[index] ?? '').replaceAll('|', '\\|')).join(' | ')} |`.replace(/ +(?=\|)/g, ' ')

@@ -1,7 +1,7 @@
-/** Files that more than one text shows. */
+/** Sample files that several help texts show. */
 import type { Sample } from '../command.ts'
 
-/** A rule that runs a command for each order that is sent to a webhook. */
+/** A rule that runs a command for each order that a webhook receives. */
 export const onOrder: Sample = {
   name: 'on_order.yaml',
   text: `name: on_order

@@ -1,18 +1,18 @@
-/** What is told about the client, as it looks on a terminal. */
+/** Renders help texts for a terminal. */
 import { displayWidth, wrapText } from '../output/print.ts'
 import { detailsOf, plainText, type Block, type Described, type Table } from './text.ts'
 
-/** Wider lines are hard to read. */
-const WIDEST = 100
-/** Terms that are longer have their description below. */
-const LONGEST_TERM = 30
+/** Longer lines are hard to read. */
+const MAX_COLUMNS = 100
+/** The description of a longer term starts on the next line. */
+const MAX_TERM_WIDTH = 30
 const INDENT = 2
 /** Between a term and its description. */
 const GAP = 2
 
 /** Columns to use of a terminal of that width. */
 export function usableWidth(columns: number): number {
-  return Math.max(40, Math.min(columns, WIDEST))
+  return Math.max(40, Math.min(columns, MAX_COLUMNS))
 }
 
 /** Running text in lines of `width` columns, that begin with blanks. */
@@ -27,13 +27,13 @@ export function indentText(text: string, indent: number): string {
   return text.replace(/^(?=.)/gm, ' '.repeat(indent))
 }
 
-/** Where descriptions begin when these terms stand one below the other. */
+/** The column where the descriptions of these terms start. */
 export function descriptionColumn(terms: readonly string[]): number {
-  const lengths = terms.map(displayWidth).filter((length) => length <= LONGEST_TERM)
+  const lengths = terms.map(displayWidth).filter((length) => length <= MAX_TERM_WIDTH)
   return INDENT + Math.max(8, ...lengths) + GAP
 }
 
-/** Terms, and beside each what it means. @param column where that begins */
+/** Terms with their descriptions beside them. @param column where the descriptions start */
 export function renderTerms(
   items: readonly Described[],
   width: number,
@@ -68,7 +68,7 @@ function renderItem(item: string, width: number): string {
   return `- ${renderParagraph(item, width, 2).slice(2)}`
 }
 
-/** A row that is too wide for a terminal, below each other. */
+/** A row that is too wide for a terminal: its cells one below the other. */
 function renderRow(table: Table, row: readonly string[], width: number): string {
   const details = detailsOf(table, row)
   const text = [row.at(-1) ?? '', ...(details === '' ? [] : [details])]

@@ -1,11 +1,11 @@
 /**
- * What is told about the client, in the few forms that a terminal, Markdown and a manual page can all show. In running
+ * The help texts in forms that a terminal, Markdown and a manual page can all show. In running
  * text, words between backticks are what is typed or printed; so are options and placeholders such as `<id>`.
  */
 
-/** What the manual page and `docs/cli.md` begin with. */
+/** The first paragraph of the manual page and `docs/cli.md`. */
 export const introduction =
-  '`svc` is one executable: `svc serve` is the server, everything else talks to a server over HTTP. `svc --help` lists commands and topics; `svc help <command>`, or `svc <command> --help`, tells how a command is used, `svc help <topic>` about a topic. `svc manual` shows all of it as a manual page.'
+  '`svc` is one executable. `svc serve` runs the server; most other commands connect to a server over HTTP. `svc --help` lists the commands and topics. `svc help <command>` (or `svc <command> --help`) shows the help of a command, and `svc help <topic>` explains a topic. `svc manual` shows everything as a manual page.'
 
 export interface Described {
   /** As it is written, such as `-n, --last <count>` or `<ref...>`. */
@@ -21,13 +21,13 @@ export type Block =
   | { lines: string }
   | Table
 
-/** The first column names what the others tell of; in the last one is running text. Empty cells say nothing. */
+/** The first column is the term and the last one its description. Empty cells are left out. */
 export interface Table {
   header: readonly string[]
   rows: readonly (readonly string[])[]
 }
 
-/** What the columns between the first and the last one say of a row, such as `Flag: --url; Default: none`. */
+/** The columns between the first and the last one as text, such as `Flag: --url; Default: none`. */
 export function detailsOf({ header }: Table, row: readonly string[]): string {
   return row
     .slice(1, -1)
@@ -42,7 +42,7 @@ export interface Span {
 
 const code = /`([^`]+)`|(?<![\w-])(?:--?[a-z][\w-]*(?:\/--[\w-]+)?|-1)(?![\w-])|<[a-z][\w .|-]*>/gi
 
-/** Running text, taken apart at what is typed or printed. */
+/** Splits running text into plain text and code. */
 export function spansOf(text: string): Span[] {
   const spans: Span[] = []
   let end = 0

@@ -1,4 +1,4 @@
-/** What belongs to no single command: shown by `svc help <topic>`, and part of the manual page and `docs/cli.md`. */
+/** Help topics: shown by `svc help <topic>`, and part of the manual page and `docs/cli.md`. */
 import { onOrder } from './samples.ts'
 import { exitCodes } from '../exit-codes.ts'
 import { fileRows, settingRows, type SettingRow } from '../connection/setting-rows.ts'
@@ -18,9 +18,9 @@ export interface Topic {
 const firstSteps: Topic = {
   name: 'first-steps',
   title: 'First steps',
-  summary: 'A server, a first action, a rule: what a session looks like.',
+  summary: 'Start a server, run an action and create a rule.',
   blocks: [
-    'Start a server. Until it is told otherwise it listens on this machine only, wants no login, and keeps everything in the folder `svc_data` below the one it is started in:',
+    'Start a server. By default it listens on this machine only, needs no login and stores its data in `svc_data` in the current directory:',
     { lines: 'svc serve' },
     'In another terminal, run an action and see its result:',
     {
@@ -40,13 +40,13 @@ result:
   stdout: Sat, 21 Nov 2026 14:47:20 +0000
   stderr: ''`,
     },
-    'Actions come in packs. One with examples comes with the program; `./web`, a git repository or an archive is installed in the same way:',
+    'Packs contain actions. Install the pack `examples`, which is part of svc; directories such as `./web`, git repositories and archives work the same way:',
     {
       lines: `$ svc pack install examples
 $ svc action list -p examples
 $ svc run examples.greet -h`,
     },
-    'A rule says what shall run when something happens. This one runs a command for each order that is sent to a webhook:',
+    'A rule runs an action when an event matches its criteria. This rule runs a command for each order that a webhook receives:',
     {
       lines: `$ cat > ${onOrder.name} <<'EOF'
 ${onOrder.text}
@@ -61,9 +61,9 @@ $ svc webhook send orders '{"kind": "order", "id": 17}'
 trace_id: 6b03d495c3c30ead9acd5d4e
 trigger_instances:
 - id: 6b03d495c3c30dd28b5fa6c1
-Note: What comes of it: svc trigger-instance explain 6b03d495c3c30dd28b5fa6c1`,
+Note: To see the outcome: svc trigger-instance explain 6b03d495c3c30dd28b5fa6c1`,
     },
-    'What came of it, or why nothing did; the ids are others each time:',
+    'Show the outcome of the event (your ids differ):',
     {
       lines: `$ svc trigger-instance explain 6b03d495c3c30dd28b5fa6c1
 6b03d495c3c30dd28b5fa6c1 (core.8f56a92d-0aa4-49c7-87c2-d4f77df1b24c, Mon, 23 Nov 2026 05:52:21 UTC) is processed.
@@ -83,62 +83,68 @@ Execution 6b03d495c3fe7e5ce811221f has completed (status=succeeded).`,
 const parameters: Topic = {
   name: 'parameters',
   title: 'Parameters of actions',
-  summary: 'How values for an action are written, and which type they get.',
+  summary: 'How to write parameter values, and how svc converts them.',
   blocks: [
-    '`svc run <action> -h` shows which parameters an action has. They are written as words after its reference:',
+    '`svc run <action> -h` lists the parameters of an action. Write them after the reference of the action:',
     {
       header: ['Word', 'Meaning'],
       rows: [
         ['`name=value`', 'a parameter'],
-        ['`@name=path`', 'a parameter whose value is the text of a file; `name=@value` is the text `@value`'],
-        ['any other word', 'with all words after it, and blanks between them, the parameter `cmd`'],
+        ['`@name=path`', 'a parameter with the content of a file as its value; `name=@value` is the text `@value`'],
+        ['any other word', 'this word and all words after it form the parameter `cmd`'],
       ],
     },
-    'So options of `svc` stand before the command that is to be run: in `svc run -j core.local uname -a` only -j is for `svc`. After `--` nothing is an option of `svc` any more.',
-    'Values are cast as the action declares its parameters:',
+    'Put options of `svc` before the command that the action runs: in `svc run -j core.local uname -a` only -j is an option of `svc`. Words after `--` are never options of `svc`.',
+    'svc converts each value to the declared type of the parameter:',
     {
-      header: ['Declared type', 'Written as'],
+      header: ['Declared type', 'Examples'],
       rows: [
         ['`integer`, `number`', '`timeout=60`, `ratio=0.5`'],
         ['`boolean`', '`force=true`, `force=False`'],
         [
           '`array`',
-          '`hosts=a,b,c`, `hosts=\'["a", "b"]\'`, or `hosts=a hosts=b`; items of a declared type are cast too',
+          '`hosts=a,b,c`, `hosts=\'["a", "b"]\'`, or `hosts=a hosts=b`; items are converted to their declared type',
         ],
         ['`object`', '`env=A=1,B=2` (values are text), `env=\'{"A": 1}\'`, or `env=A=1 env=B=2`'],
-        ['`string`, or none', 'as it is'],
+        ['`string`, or none', 'unchanged text'],
       ],
     },
-    'With --auto-dict, items such as `key:value` of a list become an object, one for each word: `hosts=name:a,port:22 hosts=name:b,port:2022`.',
-    "Quotes belong to the shell: write `cmd='make test'` for a value with blanks, and single quotes around JSON. A secret is better kept out of the command line, where other users of the machine see it in the list of processes: put it into the datastore (`svc help key set`), or into a file that `@name=path` reads.",
+    'With --auto-dict, each word of `key:value` items becomes one object of a list: `hosts=name:a,port:22 hosts=name:b,port:2022`.',
+    "Quote values for the shell: `cmd='make test'` for a value with blanks, and single quotes around JSON. Keep secrets out of the command line, because other users of the machine see it in the process list. Store them in the datastore (`svc help key set`) or in a file for `@name=path`.",
   ],
 }
 
 const output: Topic = {
   name: 'output',
   title: 'Output',
-  summary: 'Tables, JSON and YAML, which attributes and how many, and where everything is printed.',
+  summary: 'Tables, JSON and YAML; attributes and counts; standard output and standard error.',
   blocks: [
     {
       header: ['Option', 'Meaning'],
       rows: [
-        ['`-j`, `--json`', 'JSON, four blanks of indentation, keys sorted; whole records unless attributes are named'],
-        ['`-y`, `--yaml`', 'YAML, otherwise the same'],
+        [
+          '`-j`, `--json`',
+          'print JSON, indented by four blanks, keys sorted; whole records unless --attr names attributes',
+        ],
+        ['`-y`, `--yaml`', 'print YAML with the same content'],
         [
           '`-a`, `--attr <name...>`',
-          'only these attributes, `all` for every one; dots lead inside, as in `action.ref`. Where something is run, -a means --async, and only --attr this',
+          'attributes to print, `all` for every attribute; a dot selects a nested attribute, as in `action.ref`. For commands that run actions, -a means --async; use --attr',
         ],
         [
           '`-n`, `--last <count>`',
-          'how many of a list, 50 when not given, -1 for all; a note tells when there are more',
+          'number of list items to print (default: 50), -1 for all; a note says when there are more',
         ],
-        ['`-w`, `--width <columns...>`', 'widths of the columns of a list: one for all, or one each'],
+        [
+          '`-w`, `--width <columns...>`',
+          'column widths of a list in characters: one number for all columns, or one per column',
+        ],
       ],
     },
-    'A list is a table, whose cells are wrapped to fit the terminal; those of executions and events end with the newest. A record is a table of its attributes, an execution lines of `name: value`.',
-    'Results and lines that begin with `ERROR:` go to standard output; warnings, notes, progress and usage to standard error. So `svc execution list -j > file` has nothing but JSON in it when it ends with 0.',
-    'Statuses are coloured on a terminal, unless `NO_COLOR` is set, and everywhere when `SVC_COLORIZE` is. Control characters are printed as escapes; only the output of actions (`svc execution tail`) comes as it is, with U+FFFD in place of what is not UTF-8.',
-    'Times are printed in the time zone of the configuration file, UTC when it names none; JSON and YAML have them as the server sends them.',
+    'svc prints a list as a table and wraps cells to fit the terminal. Lists of executions and events end with the newest item. A single record is a table of its attributes; an execution is lines of `name: value`.',
+    'Results and lines that start with `ERROR:` go to standard output. Warnings, notes, progress and usage go to standard error. With exit code 0, the file of `svc execution list -j > file` contains only JSON.',
+    'Statuses are colored on a terminal unless `NO_COLOR` is set, and everywhere if `SVC_COLORIZE` is set. svc escapes control characters, except in the output of actions (`svc execution tail`). Invalid UTF-8 becomes U+FFFD.',
+    'Tables show times in the time zone of the configuration file (default: UTC). JSON and YAML contain the times of the server, in UTC.',
   ],
 }
 
@@ -146,7 +152,7 @@ const exitStatus: Topic = {
   name: 'exit-codes',
   title: 'Exit codes',
   manualTitle: 'Exit status',
-  summary: 'What the program ends with, for scripts.',
+  summary: 'The exit codes of svc, for scripts.',
   blocks: [
     {
       header: ['Code', 'When'],
@@ -154,36 +160,36 @@ const exitStatus: Topic = {
         [String(exitCodes.ok), 'success; also a run that was canceled'],
         [
           String(exitCodes.failed),
-          'an error, printed as `ERROR: ...`; a refused login; `svc whoami` without one (`Not authenticated`); a run that ended `failed`, `timeout` or `abandoned`; a cancellation that was refused; `svc rule test` of a rule that does not match',
+          'an error, printed as `ERROR: ...`; a refused login; `svc whoami` without a login (`Not authenticated`); a run with the status `failed`, `timeout` or `abandoned`; a refused cancellation; `svc rule test` of a rule that does not match',
         ],
         [
           String(exitCodes.usage),
-          'wrong usage; something named does not exist; an API key, user, rule or other record that could not be made; a file that cannot be used',
+          'wrong usage; an object that does not exist; an API key, user, rule or other record that could not be created; an invalid file',
         ],
         [String(exitCodes.configPrinted), '`svc --print-config`'],
-        [String(exitCodes.config), '`svc serve`: a configuration that cannot be used'],
+        [String(exitCodes.config), '`svc serve`: invalid configuration'],
         [String(exitCodes.interrupted), 'Ctrl-C'],
-        [String(exitCodes.outputClosed), 'whoever read the output closed it, as `head` does'],
+        [String(exitCodes.outputClosed), 'the reader closed the output, as `head` does'],
       ],
     },
-    '`svc execution get` and `svc execution tail` end with 0 whatever became of the execution: they did what they were asked.',
-    'What a command itself has ended with is part of the result: `svc run -k return_code core.local make` prints it.',
+    '`svc execution get` and `svc execution tail` exit with 0 whatever the status of the execution.',
+    'The exit code of the executed command is part of the result: `svc run -k return_code core.local make` prints it.',
   ],
 }
 
 const credentials: Topic = {
   name: 'credentials',
   title: 'Logging in',
-  summary: 'Who is asking: logins, tokens, API keys, and which of them counts.',
+  summary: 'Logins, tokens and API keys, and their precedence.',
   blocks: [
-    'A server that wants to know who is asking takes a token or an API key. People log in:',
+    'A server with authentication needs a token or an API key. Users log in:',
     {
       lines: `$ svc login alice
 Password:
 Logged in as alice
 
 Note: The password was not saved; log in again when the token expires, on Sun, 22 Nov 2026 14:47:20 UTC.
-With -w/--write-password it is kept in /home/alice/.svc/config, where whoever can read that file finds it.
+-w/--write-password stores it in plain text in /home/alice/.svc/config.
 $ svc whoami
 Currently logged in as "alice".
 
@@ -194,19 +200,19 @@ RBAC:
  - Enabled: True
  - Roles: ops`,
     },
-    'Scripts and services use an API key (`svc help apikey create`) or a token, in the environment rather than on the command line:',
+    'Scripts and services use an API key (`svc help apikey create`) or a token. Set it in the environment, not on the command line:',
     {
       lines: `export SVC_API_KEY=$(svc apikey create -k --expires 90d)
 export SVC_AUTH_TOKEN=$(svc auth alice -t -l 3600 < password-file)`,
     },
-    'One credential is sent: those of flags go before those of the environment, a token before an API key, and both before a login. The password for a proxy in front of the server (--basic-auth) is sent besides, except when a token is made.',
+    'svc sends one credential. Flags override the environment, a token overrides an API key, and both override a login. svc also sends the password for a proxy in front of the server (--basic-auth), except when it creates a token.',
     {
       list: [
-        'The token of a login is kept in `~/.svc/token-<user>` and sent only to the server that made it. 15 seconds before its end it counts as expired.',
-        'A token that the server refuses is replaced once if the password is kept; otherwise the error names `svc login`. A damaged file is an error that names the file to delete.',
-        'When the authentication service cannot be reached, a warning says so and the command goes on without a login.',
-        'Where there is no home directory (`HOME`), as in some containers, nothing is read or kept: use `SVC_AUTH_TOKEN` or `SVC_API_KEY`.',
-        'Files and folders that hold credentials are made for their owner alone (0700, 0600); the client warns when others can read them.',
+        'svc stores the token of a login in `~/.svc/token-<user>` and sends it only to the server that created it. It treats the token as expired 15 seconds before the expiry time.',
+        'If the server refuses the token and the password is stored, svc logs in again once. Without a stored password, the error suggests `svc login`. If the token file is damaged, the error names the file to delete.',
+        'If the authentication service is unreachable, svc prints a warning and continues without a login.',
+        'Without a home directory (`HOME`), as in some containers, svc reads and stores no login. Use `SVC_AUTH_TOKEN` or `SVC_API_KEY`.',
+        'svc creates files and directories with credentials for the owner only (0600, 0700), and warns if others can read them.',
       ],
     },
   ],
@@ -217,9 +223,9 @@ const rows: readonly SettingRow[] = settingRows
 const configuration: Topic = {
   name: 'configuration',
   title: 'Configuration',
-  summary: 'Where the server is, and what else the configuration file, environment and flags set.',
+  summary: 'Settings in the configuration file, the environment and flags.',
   blocks: [
-    'A flag goes before the environment, that before the configuration file, that before the default. `svc --print-config` shows what is in effect and where it is from, secrets masked. The file is `~/.svc/config`, in sections:',
+    'Flags override the environment, the environment overrides the configuration file, and the file overrides the defaults. `svc --print-config` prints the effective settings with their sources, secrets masked. The configuration file is `~/.svc/config`:',
     {
       lines: `[general]
 base_url = https://svc.example.com
@@ -231,11 +237,11 @@ timezone = Europe/Berlin`,
     settingsTable(),
     {
       list: [
-        'When only the API is named, the other two are taken to be behind the same address (`/auth`, `/stream/v1`), as they are with `svc serve` and behind a proxy.',
-        'Without `cacert` an https server is believed unchecked, with a warning.',
-        'The variables `http_proxy`, `https_proxy` and `no_proxy` are obeyed in either letter case, as curl reads them, from Node.js 22.21 on; what runs on this machine is never asked through a proxy.',
-        'The file may hold credentials: `chmod 600 ~/.svc/config`. The client warns when other users can read it or its folder.',
-        'The options of the server are another matter: `svc help serve`.',
+        'If only the API address is set, svc uses the same address for authentication (`/auth`) and streams (`/stream/v1`). This works with `svc serve` and behind a proxy.',
+        'Without `cacert`, svc does not verify the certificate of an https server, and prints a warning.',
+        'svc uses `http_proxy`, `https_proxy` and `no_proxy` as curl does, in lower or upper case. This needs Node.js 22.21 or newer. It never uses a proxy for a server on this machine.',
+        'The file can contain credentials: `chmod 600 ~/.svc/config`. svc warns if other users can read it or its directory.',
+        'For the options of the server, see `svc help serve`.',
       ],
     },
   ],
@@ -244,20 +250,20 @@ timezone = Europe/Berlin`,
 const environment: Topic = {
   name: 'environment',
   title: 'Environment',
-  summary: 'The environment variables that the client reads.',
+  summary: 'The environment variables of the client.',
   blocks: [
     {
       header: ['Variable', 'Meaning'],
       rows: [
         ...[...rows, ...fileRows].flatMap(({ env, about }) => (env === undefined ? [] : [[`\`${env}\``, about]])),
-        ['`SVC_COLORIZE`', 'colour statuses also where there is no terminal'],
-        ['`NO_COLOR`', 'colour nothing'],
-        ['`http_proxy`, `https_proxy`, `no_proxy`', 'proxies, and which hosts are asked without one'],
-        ['`HOME`', 'where the folder `.svc` is'],
-        ['`MANPAGER`, `PAGER`', 'what `svc manual` is shown with'],
+        ['`SVC_COLORIZE`', 'color statuses even without a terminal'],
+        ['`NO_COLOR`', 'print without colors'],
+        ['`http_proxy`, `https_proxy`, `no_proxy`', 'proxies, and hosts to reach without a proxy'],
+        ['`HOME`', 'home directory, which contains the directory `.svc`'],
+        ['`MANPAGER`, `PAGER`', 'pager for `svc manual`'],
       ],
     },
-    'Empty variables count as not set. `svc help configuration` tells what goes before what.',
+    'An empty variable counts as not set. For the order of precedence, see `svc help configuration`.',
   ],
 }
 
@@ -273,15 +279,15 @@ const files: Topic = {
         ['`~/.svc/token-<user>`', 'token of a login (`svc help credentials`)'],
         [
           '`./svc.conf`, `/etc/svc/svc.conf`',
-          'configuration of the server, the first that exists; svc.conf.example has every option with its default',
+          'configuration of the server: the first file that exists; svc.conf.example documents every option with its default',
         ],
-        ['`./svc_data`', 'everything the server keeps, unless `system.base_path` names another folder'],
+        ['`./svc_data`', 'data of the server (option `system.base_path`)'],
       ],
     },
   ],
 }
 
-/** In the order they are listed. */
+/** In display order. */
 export const topics: readonly Topic[] = [
   firstSteps,
   parameters,

@@ -1,4 +1,4 @@
-/** Everything there is to say about the commands, as data: what the manual page and `docs/cli.md` are rendered from. */
+/** The command reference as data: the source of the manual page and `docs/cli.md`. */
 import type { Command } from 'commander'
 import { CliCommand, optionText, type Sample } from '../command.ts'
 import { commands, readCommand } from '../commands/index.ts'
@@ -7,7 +7,7 @@ import type { Described } from './text.ts'
 import { topics, type Topic } from './topics.ts'
 
 export interface CommandPage {
-  /** How it is called, such as `execution list`. */
+  /** Its name, such as `execution list`. */
   name: string
   /** For lists; the description where there is none. */
   summary: string
@@ -37,17 +37,17 @@ export async function readTree(): Promise<CommandPage[]> {
   )
 }
 
-/** The commands that do something themselves. */
+/** The commands without sub-commands. */
 export function leavesOf(pages: readonly CommandPage[]): CommandPage[] {
   return pages.flatMap((page) => (page.children.length === 0 ? [page] : leavesOf(page.children)))
 }
 
-/** All that is told about the client. */
+/** The whole command reference. */
 export interface Reference {
   pages: readonly CommandPage[]
-  /** Of every command that asks a server. */
+  /** Options of every command that connects to a server. */
   commonOptions: readonly Described[]
-  /** Of `svc` itself; they may also stand behind the command. */
+  /** Global options, which go before or after the command. */
   globalOptions: readonly Described[]
   topics: readonly Topic[]
 }

@@ -1,6 +1,6 @@
 /**
- * What the service manager that started the server wants to be told (sd_notify(3)): with it `systemctl start` waits until the
- * server answers, and units that come after it find it ready. Without `NOTIFY_SOCKET` nobody asks.
+ * Notifies the service manager that started the server (sd_notify(3)): `systemctl start` then waits until the
+ * server answers, and dependent units find it ready. Without `NOTIFY_SOCKET` there is nothing to notify.
  */
 
 /** Tells it variables such as `READY=1`; never throws: a manager that does not listen changes nothing for the server. */

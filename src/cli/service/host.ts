@@ -1,4 +1,4 @@
-/** The machine, or a folder that will be one, which `svc service` changes. */
+/** The system that `svc service` changes: this machine, or a root directory such as an image. */
 import { spawnSync } from 'node:child_process'
 import {
   chmodSync,
@@ -27,13 +27,13 @@ export interface Owner {
 }
 
 export interface Host {
-  /** Where a path of the machine is to be found now. */
+  /** The current location of a path of the machine. */
   at(path: string): string
   /** Whether systemd runs this machine; never so of a folder. */
   readonly hasSystemd: boolean
   /** @returns the owner's numbers; undefined when there is no such account */
   findAccount(name: string): Owner | undefined
-  /** An account that nobody can log in to, with a group of its own. @throws CliFailure */
+  /** An account without login, with its own group. @throws CliFailure */
   makeAccount(name: string, home: string): void
   removeAccount(name: string): void
   /** Replaces the file as a whole, unless it has this content. @returns whether it did */
@@ -77,7 +77,7 @@ export function openHost(root: string): Host {
       .split('\n')
       .some((line) => line.startsWith(`${name}:`))
 
-  /** `make` gets the name to use meanwhile. */
+  /** `make` gets the temporary name. */
   function replace(path: string, make: (staged: string) => void): void {
     mkdirSync(dirname(path), { recursive: true, mode: 0o755 })
     const staged = join(dirname(path), `.${basename(path)}.${process.pid}`)
@@ -102,18 +102,20 @@ export function openHost(root: string): Host {
       const made = run('useradd', [...prefix, ...words, name])
       if (made.ok) return
       if (!made.isMissing || !isHere) {
-        const why = made.isMissing ? 'there is no program useradd' : made.said.trim()
+        const why = made.isMissing ? 'the program useradd is missing' : made.said.trim()
         throw new CliFailure(
-          `The account "${name}" could not be made: ${why}. Make it yourself and run this command again.`,
+          `The account "${name}" could not be created: ${why}. Create it by hand and run this command again.`,
         )
       }
       // As in Alpine.
       const madeGroup = run('addgroup', ['-S', name])
       const user = run('adduser', ['-S', '-D', '-H', '-h', folder, '-s', nobody, '-G', name, '-g', about, name])
       if (!user.ok) {
-        const why = user.isMissing ? 'there is neither useradd nor adduser' : `${madeGroup.said}${user.said}`.trim()
+        const why = user.isMissing
+          ? 'the programs useradd and adduser are missing'
+          : `${madeGroup.said}${user.said}`.trim()
         throw new CliFailure(
-          `The account "${name}" could not be made: ${why}. Make it yourself and run this command again.`,
+          `The account "${name}" could not be created: ${why}. Create it by hand and run this command again.`,
         )
       }
     },
@@ -144,7 +146,7 @@ export function openHost(root: string): Host {
     copy(from, path) {
       const place = at(path)
       if (existsSync(place) && readFileSync(place).equals(readFileSync(from))) return false
-      // A running one goes on with the file that it has.
+      // A running process keeps its file.
       replace(place, (staged) => {
         copyFileSync(from, staged)
         chmodSync(staged, 0o755)
@@ -155,7 +157,7 @@ export function openHost(root: string): Host {
       const place = at(path)
       const there = lstatSync(place, { throwIfNoEntry: false })
       if (there !== undefined && !there.isSymbolicLink()) {
-        throw new CliFailure(`${place} is there already, and is no link; remove it and run this command again.`)
+        throw new CliFailure(`${place} exists and is not a link. Remove it and run this command again.`)
       }
       if (there !== undefined && readlinkSync(place) === target) return false
       replace(place, (staged) => symlinkSync(target, staged))

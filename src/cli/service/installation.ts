@@ -1,4 +1,4 @@
-/** Installing svc as a service of systemd, and taking it away. */
+/** Installs and removes the systemd service. */
 import { lstatSync, readlinkSync } from 'node:fs'
 import { basename, dirname, join } from 'node:path'
 import { programNames } from '../program-names.ts'
@@ -31,12 +31,12 @@ export function install({ host, executable, configuration, report }: Installatio
   const known = host.findAccount(accountName)
   if (known === undefined) host.makeAccount(accountName, paths.state)
   const account = known ?? host.findAccount(accountName)
-  report(`account ${accountName}`, known === undefined ? 'made' : 'unchanged')
+  report(`account ${accountName}`, known === undefined ? 'created' : 'unchanged')
 
   if (lstatSync(host.at(paths.configuration), { throwIfNoEntry: false }) !== undefined) {
     report(paths.configuration, 'kept')
   } else {
-    // It may come to hold passwords of directories, which the service has to read.
+    // The file may later hold passwords of directories, which the service must read.
     host.write(paths.configuration, configuration, 0o640, account?.gid)
     report(paths.configuration, 'written')
   }
@@ -47,12 +47,12 @@ export function install({ host, executable, configuration, report }: Installatio
   return hasExecutable || hasUnit
 }
 
-/** Idempotent. What the server keeps stays, unless all is to be purged. @throws CliFailure */
+/** Idempotent. Data stays unless it is purged. @throws CliFailure */
 export function uninstall(host: Host, isPurge: boolean, report: Report): void {
-  const remove = (path: string): void => report(path, host.remove(path) ? 'removed' : 'not there')
+  const remove = (path: string): void => report(path, host.remove(path) ? 'removed' : 'not found')
   if (host.hasSystemd) {
     const isStopped = host.systemctl('disable', '--now', unitName)
-    report(`service ${unitName}`, isStopped ? 'stopped and disabled' : 'not there')
+    report(`service ${unitName}`, isStopped ? 'stopped and disabled' : 'not found')
   }
   remove(paths.unit)
   if (host.hasSystemd) host.systemctl('daemon-reload')

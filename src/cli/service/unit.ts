@@ -1,4 +1,4 @@
-/** What `svc service install` writes: the unit of systemd, and the configuration that fits it (docs/install.md). */
+/** The files of `svc service install`: the systemd unit and its configuration (docs/install.md). */
 
 /** The account that the service runs as; commands of actions run as it, too, since it is `system_user.user` by default. */
 export const accountName = 'svc'
@@ -41,7 +41,7 @@ export function makeConfiguration(example: string): string {
  * Hardened as far as commands of actions bear it, and no version of systemd since 247 finds an option in it that it does not
  * know. `Type=notify-reload` would need 253.
  */
-export const unitText = `# Made by "svc service install", which replaces it. For changes: systemctl edit svc
+export const unitText = `# Written by "svc service install", which overwrites it. To change it: systemctl edit svc
 [Unit]
 Description=svc, event-driven automation server
 Wants=network-online.target
@@ -60,25 +60,25 @@ LogsDirectory=svc
 LogsDirectoryMode=0750
 ConfigurationDirectory=svc
 UMask=0077
-# Programs that actions run take and write text as UTF-8.
+# Actions read and write text as UTF-8.
 Environment=LANG=C.UTF-8
 
-# A large database may have to be migrated first.
+# Migrating a large database can take long.
 TimeoutStartSec=15min
-# Running actions get actionrunner.shutdown_grace_seconds (10), then 5 seconds; the rest is for what clears up after them.
+# Running actions get actionrunner.shutdown_grace_seconds (10), then 5 seconds; the rest is for cleanup.
 TimeoutStopSec=60
-# The server ends what it has started; what is left when the time is up is killed.
+# The server ends its child processes; systemd kills those that are left after the timeout.
 KillMode=mixed
 Restart=on-failure
 RestartSec=2
-# The configuration cannot be used: starting again would not help.
+# Invalid configuration: a restart would fail again.
 RestartPreventExitStatus=78
-# Every client that follows output, and every running command, takes some.
+# Each client that follows output and each running command needs file descriptors.
 LimitNOFILE=65536
 TasksMax=infinity
 
-# Commands of actions are subject to all of this, too. docs/install.md tells what to put into a drop-in for those that
-# need sudo, the files of users, or containers.
+# These restrictions also apply to commands of actions. docs/install.md describes drop-ins for actions that
+# need sudo, files of users, or containers.
 NoNewPrivileges=yes
 CapabilityBoundingSet=
 AmbientCapabilities=
@@ -102,7 +102,7 @@ RemoveIPC=yes
 SystemCallArchitectures=native
 SystemCallFilter=@system-service
 SystemCallErrorNumber=EPERM
-# No MemoryDenyWriteExecute: the engine compiles JavaScript to machine code while it runs.
+# No MemoryDenyWriteExecute: the JavaScript engine compiles code at run time.
 
 [Install]
 WantedBy=multi-user.target

@@ -1,3 +1,4 @@
+export { closestWords } from './closest-words.ts'
 export { shown } from './shown.ts'
 export { parseIni, parseIniBytes, type IniFile, type IniValue } from './ini.ts'
 export { readJson, refuseInfinite, replaceEscapedKeys } from './json.ts'

@@ -246,7 +246,7 @@ export function contentScenarios(server: TestServer): Scenario[] {
       input: 'south\ns3cret\n\ny\nann\nhunter2\n1\nfair\nk3y\ncolour=red\n',
       typed: [
         ['region (north, south): Where it is [north]: ', 'west\r'],
-        ['has to be one of: north, south', 'south\r'],
+        ['must be one of: north, south', 'south\r'],
         ['token (string): What it signs in with [none]: ', 's3cret\r'],
         ['port (integer) [8080]: ', '\r'],
         ['account (object): Who it is. Set it? (y/n) [n]: ', 'y\r'],

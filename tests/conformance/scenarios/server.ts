@@ -18,7 +18,7 @@ function statusScenarios(server: TestServer): Scenario[] {
     [/(?<=^started .* UTC, ).*(?= ago$)/gm, '5 s'],
     [/(?<=^(?:event loop|memory|database|disk|last clean-up) +).*/gm, '…'],
     [/^last clean-up .*\n/gm, ''],
-    [/(?<=The last warnings and errors:\n)(?:  .*\n?)*/g, '  …\n'],
+    [/(?<=Recent warnings and errors:\n)(?:  .*\n?)*/g, '  …\n'],
   ] as const
   return [
     { command: 'status', args: () => ['status'], unstable: figures },

@@ -70,7 +70,7 @@ function flagScenarios(): Scenario[] {
 function serviceScenarios(): Scenario[] {
   const links = [/(?:==> \S+: a link to svc <==\n)+/, '…\n'] as const
   // The rest is svc.conf.example.
-  const onlyBeginning = [/(only if there is none\) <==\n(?:[^\n]*\n){3})[^]*/, '$1…\n'] as const
+  const onlyBeginning = [/(only if it does not exist\) <==\n(?:[^\n]*\n){3})[^]*/, '$1…\n'] as const
   return [
     { command: 'service install', args: () => ['service', 'install', '--dry-run'], unstable: [links, onlyBeginning] },
     { command: 'service install', about: 'not the single executable', args: () => ['service', 'install'] },

@@ -1,10 +1,10 @@
-/** What a server has answered, as what it should be; of a foreign server any of it may be something else. */
+/** Typed access to server responses, which may come from a server other than svc. */
 import type { IncomingHttpHeaders } from 'node:http'
 import { readJson } from '../../lib/text/index.ts'
 import { CliFailure } from '../failures.ts'
 import type { Json } from '../output/print.ts'
 
-export interface Answer {
+export interface ApiResponse {
   status: number
   headers: IncomingHttpHeaders
   /** Undefined when there was none. */
@@ -19,26 +19,26 @@ export function toList(value: unknown): Json[] {
   return Array.isArray(value) ? value.map(toObject) : []
 }
 
-/** The record that the server answered with. @throws CliFailure when it is none of ours */
-export function recordIn({ body }: Answer): Json {
+/** The record in the response. @throws CliFailure when there is none */
+export function recordIn({ body }: ApiResponse): Json {
   if (typeof body === 'object' && body !== null && !Array.isArray(body)) return { ...body }
   throw foreignAnswer('record')
 }
 
-/** The list that the server answered with. @throws CliFailure when it is none of ours */
-export function listIn({ body }: Answer): Json[] {
+/** The list in the response. @throws CliFailure when there is none */
+export function listIn({ body }: ApiResponse): Json[] {
   if (Array.isArray(body)) return body.map(toObject)
   throw foreignAnswer('list')
 }
 
 function foreignAnswer(kind: string): CliFailure {
-  return new CliFailure(`The server answered with no ${kind}; is --api-url the API of an svc server?`)
+  return new CliFailure(`The server did not return a ${kind}. Check that --api-url is the API of an svc server.`)
 }
 
 /** Deeper ones could not be printed. */
 export const MAX_DEPTH = 1000
 
-/** Undefined for what is no JSON, or is nested too deep. */
+/** Undefined for text that is not JSON, or is nested too deep. */
 export function parseJson(text: string): { value: unknown } | undefined {
   try {
     const value = readJson(text)

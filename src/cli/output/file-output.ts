@@ -1,11 +1,11 @@
-/** Output into files. */
+/** Output to files. */
 import { fstatSync, writeFileSync } from 'node:fs'
 
 /**
- * Has everything that is printed go into the file that standard output may be, or fail. By itself Node writes a piece once,
- * and does not look how much of it a disk has taken that is nearly full: the rest would go without a word.
+ * Writes standard output to a file completely, or fails. By default Node writes a chunk once
+ * and ignores a partial write on a nearly full disk, so the rest would be lost silently.
  */
-export function writeFilesWhole(): void {
+export function writeFilesSynchronously(): void {
   const { fd } = process.stdout
   if (!fstatSync(fd).isFile()) return
   process.stdout._write = (chunk: Uint8Array, _encoding, done) => {

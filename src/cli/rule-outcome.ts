@@ -1,26 +1,26 @@
-/** The server's verdict on a rule, in words: what came of it, or what would. */
+/** Describes the outcome of a rule for a trigger instance, real or tested. */
 import { clip } from '../lib/log/index.ts'
-import { textOf, toObject } from './connection/answers.ts'
+import { textOf, toObject } from './connection/responses.ts'
 import { printable, type Json } from './output/print.ts'
 import { toYaml } from './output/yaml.ts'
 
 const words: Readonly<Record<string, string>> = {
   matched: 'matches',
   not_matched: 'does not match',
-  failed: 'does not match, since something cannot be compared',
+  failed: 'does not match: a value cannot be compared',
   disabled: 'is disabled',
-  not_needed: 'is a backstop rule, and a standard rule matches',
+  not_needed: 'is a backstop rule and did not run: a standard rule matches',
 }
 
 const MAX_DETAILS_LENGTH = 10_000
 
 /**
- * What became of one rule; below it, the criterion that did not hold with the value it saw, why it could not be compared,
- * and what the rule has started.
+ * The outcome of one rule, followed by the failed criterion with its value, the reason of a failed comparison,
+ * and the started execution.
  *
  * @returns lines, the last one ended too
  */
-export function describeVerdict(verdict: Json): string {
+export function describeRuleOutcome(verdict: Json): string {
   const ref = printable(textOf(toObject(verdict['rule'])['ref']))
   const said = textOf(verdict['verdict'])
   const word = Object.hasOwn(words, said) ? words[said] : printable(said)

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import { computedMs } from '../../tests/helpers/work.ts'
-import { causationOf, withoutNoopTriggers, type ComponentKind } from './causation.ts'
+import { causeChainOf, withoutNoopTriggers, type ComponentKind } from './cause-chain.ts'
 import type { Json } from './output/print.ts'
 
 const component = (id: string, cause?: [type: ComponentKind, id: string]): Json => ({
@@ -82,11 +82,11 @@ describe('what led to', () => {
     ['rule', 'r:d', undefined],
     ['action_execution', '', undefined],
   ])('%s %s', (kind, id, expected) => {
-    expect(idsIn(causationOf(trace, kind, id))).toEqual(expected)
+    expect(idsIn(causeChainOf(trace, kind, id))).toEqual(expected)
   })
 
   test('the rest of the trace stays as it is', () => {
-    expect(causationOf(trace, 'rule', 's')).toMatchObject({ id: 't', trace_tag: 'order-17' })
+    expect(causeChainOf(trace, 'rule', 's')).toMatchObject({ id: 't', trace_tag: 'order-17' })
   })
 
   test('something whose cause has been deleted ends there, and a circle ends too', () => {
@@ -94,11 +94,11 @@ describe('what led to', () => {
       rules: [component('r', ['trigger_instance', 'gone'])],
       action_executions: [component('a', ['rule', 'r:gone'])],
     }
-    expect(idsIn(causationOf(broken, 'action_execution', 'a'))).toEqual([[], ['r:gone'], ['a']])
+    expect(idsIn(causeChainOf(broken, 'action_execution', 'a'))).toEqual([[], ['r:gone'], ['a']])
     const circle = {
       action_executions: [component('a', ['action_execution', 'b']), component('b', ['action_execution', 'a'])],
     }
-    expect(idsIn(causationOf(circle, 'action_execution', 'a'))).toEqual([[], [], ['a', 'b']])
+    expect(idsIn(causeChainOf(circle, 'action_execution', 'a'))).toEqual([[], [], ['a', 'b']])
   })
 
   test('one of very many takes no time', () => {
@@ -110,8 +110,8 @@ describe('what led to', () => {
       rules: Array.from({ length: count }, (_, n) => component('r', ['trigger_instance', `i${n}`])),
     }
     const start = computedMs()
-    expect(causationOf(long, 'action_execution', `e${count - 1}`)?.['action_executions']).toHaveLength(count)
-    expect(causationOf(long, 'rule', 'r')?.['rules']).toHaveLength(count)
+    expect(causeChainOf(long, 'action_execution', `e${count - 1}`)?.['action_executions']).toHaveLength(count)
+    expect(causeChainOf(long, 'rule', 'r')?.['rules']).toHaveLength(count)
     expect(computedMs() - start).toBeLessThan(5000)
   })
 })
@@ -122,7 +122,7 @@ test('trigger instances that moved nobody are left out, also of a chain', () => 
     ['r:w', 'r:c', 's:c'],
     ['a', 'b', 'x', 'hand'],
   ])
-  const chain = causationOf(trace, 'trigger_instance', 'c') ?? {}
+  const chain = causeChainOf(trace, 'trigger_instance', 'c') ?? {}
   expect(idsIn(withoutNoopTriggers(chain, trace))).toEqual([['w', 'c'], ['r:w'], ['a']])
   expect(idsIn(withoutNoopTriggers(chain))).toEqual([['w'], ['r:w'], ['a']])
 })

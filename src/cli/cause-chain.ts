@@ -1,8 +1,8 @@
-/** What of a trace led to what (contract 07, 7.1; contract 09, 9.6). */
-import { textOf, toList, toObject } from './connection/answers.ts'
+/** The chain of causes in a trace (contract 07, 7.1; contract 09, 9.6). */
+import { textOf, toList, toObject } from './connection/responses.ts'
 import type { Json } from './output/print.ts'
 
-/** As `caused_by` names them, in the order in which they follow from each other. */
+/** The kinds of `caused_by`, in causal order. */
 export const componentKinds = ['trigger_instance', 'rule', 'action_execution'] as const
 
 export type ComponentKind = (typeof componentKinds)[number]
@@ -11,12 +11,12 @@ export type ComponentKind = (typeof componentKinds)[number]
 export const listOf = (kind: ComponentKind): string => `${kind}s`
 
 /**
- * The trace reduced to one of its components and everything that led to it.
+ * The trace reduced to one of its components and its causes.
  *
  * @param id of the component; of a rule for all its matches, or with `:<trigger instance id>` for that match
  * @returns undefined when there is no such component
  */
-export function causationOf(trace: Json, kind: ComponentKind, id: string): Json | undefined {
+export function causeChainOf(trace: Json, kind: ComponentKind, id: string): Json | undefined {
   const lists = componentKinds.map((each) => ({ kind: each, components: toList(trace[listOf(each)]) }))
   const byName = new Map<string, Json[]>()
   const add = (name: string, component: Json): void => {
