@@ -11,16 +11,11 @@ import {
 import type { Principal } from '../../http/index.ts'
 import type { Rbac } from '../rbac/index.ts'
 import type { AuthStore } from './store.ts'
+import type { TokenRequest } from './types.ts'
 import { shown } from '../../lib/text/index.ts'
 
-/** Part of the body of a token creation. Only `user` counts when both are given; empty is the same as absent. */
-export interface ImpersonationRequest {
-  user?: unknown
-  /** A nickname. */
-  impersonate_user?: unknown
-  /** The chat system the nickname belongs to. */
-  nickname_origin?: unknown
-}
+/** Only `user` counts when both it and the nickname are given; empty is the same as absent. */
+export type ImpersonationRequest = Pick<TokenRequest, 'user' | 'impersonate_user' | 'nickname_origin'>
 
 /**
  * For whom a token is asked; undefined: for the caller itself.

@@ -1,86 +1,16 @@
-import type { JsonSchema } from '../../lib/schema/index.ts'
-import { Reply, type ApiRequest, type Principal, type Route } from '../../http/index.ts'
+import { Reply, route, type Principal, type Route } from '../../http/index.ts'
 import { isLoopback } from '../../lib/network/index.ts'
 import type { Rbac } from '../rbac/index.ts'
 import { authCookie, type CookieSettings } from './credentials.ts'
-import type { TokenRequest, TokenService } from './service.ts'
-import type { CurrentUser } from './types.ts'
-
-const tokenRequestSchema: JsonSchema = {
-  title: 'TokenRequest',
-  type: 'object',
-  properties: {
-    ttl: {
-      type: ['integer', 'null'],
-      minimum: 1,
-      description: 'Requested lifetime in seconds, at most auth.token_ttl, which is also the default.',
-    },
-    user: { description: 'Service accounts only: the name of the user whom the token is for.' },
-    impersonate_user: { description: 'Service accounts only: a nickname of the user, if user is not given.' },
-    nickname_origin: { description: 'The chat system that the nickname belongs to.' },
-  },
-}
-
-const tokenSchema: JsonSchema = {
-  title: 'Token',
-  type: 'object',
-  required: ['id', 'user', 'token', 'expiry', 'metadata', 'service'],
-  properties: {
-    id: { type: 'string', description: 'Id of the record; it is no credential.' },
-    user: { type: 'string' },
-    token: { type: 'string', description: 'The value to send in X-Auth-Token. It is shown only here.' },
-    expiry: { type: 'string', format: 'date-time' },
-    metadata: { type: 'object' },
-    service: { type: 'boolean' },
-  },
-}
-
-const validateRequestSchema: JsonSchema = {
-  title: 'TokenValidationRequest',
-  type: 'object',
-  properties: { token: { type: ['string', 'null'] } },
-}
-
-const validateSchema: JsonSchema = {
-  title: 'TokenValidation',
-  type: 'object',
-  required: ['valid'],
-  properties: { valid: { type: 'boolean' } },
-}
-
-const revokedSchema: JsonSchema = {
-  title: 'RevokedTokens',
-  type: 'object',
-  required: ['revoked'],
-  properties: { revoked: { type: 'integer', description: 'How many there were.' } },
-}
-
-const userSchema: JsonSchema = {
-  title: 'CurrentUser',
-  type: 'object',
-  required: ['username', 'authentication', 'rbac'],
-  properties: {
-    username: { type: 'string' },
-    authentication: {
-      type: 'object',
-      required: ['method', 'location'],
-      properties: {
-        method: { enum: ['authentication token', 'API key', null] },
-        location: { enum: ['header', 'query', 'cookie', null] },
-        token_expire: { type: 'string', format: 'date-time' },
-      },
-    },
-    rbac: {
-      type: 'object',
-      required: ['enabled', 'roles', 'is_admin'],
-      properties: {
-        enabled: { type: 'boolean' },
-        roles: { type: 'array', items: { type: 'string' } },
-        is_admin: { type: 'boolean' },
-      },
-    },
-  },
-}
+import type { TokenService } from './service.ts'
+import {
+  CurrentUser,
+  IssuedToken,
+  RevokedTokens,
+  TokenRequest,
+  TokenValidation,
+  TokenValidationRequest,
+} from './types.ts'
 
 export interface AuthRoutesOptions {
   /** @throws AUTHENTICATION_OFF */
@@ -93,55 +23,47 @@ export interface AuthRoutesOptions {
 
 export function createRoutes({ service, apiUrl, cookie, rbac }: AuthRoutesOptions): Route[] {
   return [
-    {
+    route({
       surface: 'auth',
       method: 'post',
       path: '/tokens',
       permission: 'login',
-      summary: 'Log in: make a token. The answer carries the address of the API in X-API-URL.',
-      body: tokenRequestSchema,
+      summary: 'Logs in: creates a token. The header X-API-URL holds the address of the API.',
+      body: TokenRequest,
       status: 201,
-      response: tokenSchema,
+      response: IssuedToken,
       failures: [403, 404, 503],
-      handler: async (request) => {
-        const body = request.body as TokenRequest // checked by the schema
-        return new Reply(await service().issue(body, request), { headers: { 'X-API-URL': apiUrl() } })
-      },
-    },
-    {
+      handler: async (request) =>
+        new Reply(await service().issue(request.body, request), { headers: { 'X-API-URL': apiUrl() } }),
+    }),
+    route({
       surface: 'auth',
       method: 'post',
       path: '/tokens/validate',
       permission: 'authenticated',
-      summary: 'Whether a token is valid.',
-      body: validateRequestSchema,
-      response: validateSchema,
+      summary: 'Checks whether a token is valid.',
+      body: TokenValidationRequest,
+      response: TokenValidation,
       failures: [404],
-      handler: (request) => {
-        const { token } = request.body as { token?: string | null } // checked by the schema
-        return { valid: service().validate(token, request) }
-      },
-    },
-    {
+      handler: (request) => ({ valid: service().validate(request.body.token, request) }),
+    }),
+    route({
       surface: 'auth',
       method: 'delete',
       path: '/tokens',
       permission: 'authenticated',
-      summary: 'Revoke all tokens of a user: your own, or those of anybody as an administrator.',
-      query: { user: { type: 'string', description: 'Whose tokens; default: your own.' } },
-      response: revokedSchema,
+      summary: 'Revokes all tokens of a user: your own, or those of any user as an administrator.',
+      query: { user: { type: 'string', description: 'The user whose tokens to revoke. Default: the caller.' } },
+      response: RevokedTokens,
       failures: [403, 404],
-      handler: async (request) => {
-        const { user } = request.query
-        return { revoked: await service().revokeAll(typeof user === 'string' ? user : undefined, request) }
-      },
-    },
-    {
+      handler: async (request) => ({ revoked: await service().revokeAll(request.query.user, request) }),
+    }),
+    route({
       surface: 'auth',
       method: 'delete',
       path: '/tokens/current',
       permission: 'authenticated',
-      summary: 'Sign out: revoke the token that this request is made with, and make a browser forget it.',
+      summary: 'Logs out: revokes the token of this request and deletes the cookie.',
       answerHeaders: { 'Set-Cookie': 'Removes the cookie `auth-token`.' },
       status: 204,
       response: {},
@@ -151,29 +73,29 @@ export function createRoutes({ service, apiUrl, cookie, rbac }: AuthRoutesOption
         const client = { isSecure: request.isSecure, isLocal: isLoopback(request.remoteAddress) }
         return new Reply(undefined, { headers: { 'Set-Cookie': authCookie('', 0, cookie, client) } })
       },
-    },
-    {
+    }),
+    route({
       surface: 'auth',
       method: 'delete',
       path: '/tokens/:token',
       permission: 'authenticated',
-      summary: 'Revoke a token, named by its value or its id: one of your own, or any as an administrator.',
+      summary: 'Revokes a token by its value or its id: one of your own, or any as an administrator.',
       status: 204,
       response: {},
       failures: [403, 404],
       handler: async (request) => {
-        await service().revoke(request.params['token'] ?? '', request)
+        await service().revoke(request.params.token, request)
       },
-    },
-    {
+    }),
+    route({
       surface: 'api',
       method: 'get',
       path: '/user',
       permission: 'authenticated',
-      summary: 'Who is calling, and how that was proved.',
-      response: userSchema,
-      handler: ({ principal }: ApiRequest) => describeUser(principal, rbac),
-    },
+      summary: 'Gets the user of the credential, and how the caller authenticated.',
+      response: CurrentUser,
+      handler: ({ principal }) => describeUser(principal, rbac),
+    }),
   ]
 }
 

@@ -15,18 +15,12 @@ import { isId } from '../../core/ids.ts'
 import type { Log } from '../../lib/log/index.ts'
 import { formatMicros } from '../../core/time.ts'
 import { refuseScoped } from './api-keys/index.ts'
-import type { Impersonate, ImpersonationRequest } from './impersonation.ts'
+import type { Impersonate } from './impersonation.ts'
 import type { Logins } from './logins.ts'
 import type { AuthStore } from './store.ts'
 import type { Tokens } from './tokens.ts'
-import type { IssuedToken } from './types.ts'
+import type { IssuedToken, TokenRequest } from './types.ts'
 import { shown } from '../../lib/text/index.ts'
-
-/** Body of a token creation; everything but `ttl` is unchecked (contract 01, 1.2). */
-export interface TokenRequest extends ImpersonationRequest {
-  /** Seconds. */
-  ttl?: number | null
-}
 
 export interface TokenService {
   /** @throws TTL_TOO_LONG; LOGIN_REFUSED if the caller has lost the account meanwhile; what `Impersonate` throws */

@@ -1,20 +1,37 @@
 /** Wire records of backups. */
-import type { BackupFile } from '../../core/backup-files.ts'
+import { backupFileExample, backupFileProperties } from '../../core/backup-files.ts'
+import { record, Type, type Static } from '../../lib/schema/index.ts'
 
-/** A part of the server that is not in the database. */
-export interface KeptElsewhere {
-  /** In a few words. */
-  what: string
-  path: string
-}
+/** A part of the server outside of the database. */
+export const KeptElsewhere = record(
+  'NotIncluded',
+  Type.Object({ what: Type.String({ description: 'In a few words.' }), path: Type.String() }),
+  { example: { what: 'the definitions of roles', path: '/var/lib/svc/rbac' } },
+)
+export type KeptElsewhere = Static<typeof KeptElsewhere>
 
-export interface Backup extends BackupFile {
-  /** Lower case hexadecimal digits. */
-  sha256: string
-  started_at: string
-  ended_at: string
-  /** Names of those that had to go for it. */
-  removed: string[]
-  /** What has to be kept besides. */
-  not_included: KeptElsewhere[]
-}
+/** A new backup. */
+export const Backup = record(
+  'Backup',
+  Type.Object({
+    ...backupFileProperties,
+    sha256: Type.String({ description: 'Lower-case hexadecimal digits.' }),
+    started_at: Type.String(),
+    ended_at: Type.String(),
+    removed: Type.Array(Type.String(), { description: 'Names of scheduled backups that svc deleted for this one.' }),
+    not_included: Type.Array(KeptElsewhere, {
+      description: 'Parts of the server outside of the database. Copy them as well.',
+    }),
+  }),
+  {
+    example: {
+      ...backupFileExample,
+      sha256: 'e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855',
+      started_at: '2030-01-31T12:00:00.000000Z',
+      ended_at: '2030-01-31T12:00:01.000000Z',
+      removed: [],
+      not_included: [{ what: 'the definitions of roles', path: '/var/lib/svc/rbac' }],
+    },
+  },
+)
+export type Backup = Static<typeof Backup>

@@ -1,24 +1,24 @@
 import { hash, timingSafeEqual } from 'node:crypto'
-import { Reply, type Route } from '../../http/index.ts'
+import { Reply, route, type Route } from '../../http/index.ts'
 import type { Prometheus } from './prometheus.ts'
 
 export function createRoutes({ prometheus, token }: { prometheus: Prometheus; token: string }): Route[] {
   const isToken = checkToken(token)
   return [
-    {
+    route({
       surface: 'api',
       method: 'get',
       path: '/metrics',
       permission: 'administrator',
       provesItself: ({ headers }) => isToken(headers.authorization),
-      summary: 'Counters, timers and gauges of the server, in the text format of Prometheus.',
+      summary: 'Gets counters, timers and gauges in the Prometheus text format.',
       headers: { Authorization: '`Bearer` and the value of `metrics.prometheus_token`, in place of a credential.' },
       response: { type: 'string' },
       mediaType: prometheus.mediaType,
       async handler() {
         return new Reply(await prometheus.page(), { headers: { 'Cache-Control': 'no-store' } })
       },
-    },
+    }),
   ]
 }
 

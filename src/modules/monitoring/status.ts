@@ -1,114 +1,44 @@
-/** `GET /v1/status`: what an operator looks at first, and whether anything needs attention. */
+/** `GET /v1/status`: the state of the server, and the conditions that need attention. */
 import { statfs } from 'node:fs/promises'
 import { setTimeout as delay } from 'node:timers/promises'
 import { components } from '../../core/components.ts'
 import { starting } from '../../core/errors.ts'
-import type { JsonRoute } from '../../http/index.ts'
-import type { JsonSchema } from '../../lib/schema/index.ts'
+import { route, type Route } from '../../http/index.ts'
 import { version } from '../../core/version.ts'
-import type { ComponentStatus, DiskStatus, QueueStatus, ServerFacts, StatusRecord, Watch } from './types.ts'
+import {
+  StatusRecord,
+  type ComponentStatus,
+  type DiskStatus,
+  type QueueStatus,
+  type ServerFacts,
+  type Watch,
+} from './types.ts'
 
-/** The specification: the work queues should stay below this many messages. */
+/** From the specification: the work queues should stay below this length. */
 const QUEUE_LIMIT = 10
 const QUEUE_PREFIX = 'actionrunner.queue.'
-/** On average; everybody who asks waits for so long. */
+/** Of the mean: every request waits that long. */
 const MAX_LOOP_DELAY_MS = 100
 const MIN_FREE_PERCENT = 5
-const PROBLEM_WITHIN_MS = 3_600_000
-/** A file system that does not answer is not waited for. */
-const DISK_WITHIN_MS = 2000
+const RECENT_PROBLEM_MS = 3_600_000
+/** A file system that does not respond delays the answer no longer. */
+const MAX_DISK_READ_MS = 2000
 
-const integer: JsonSchema = { type: 'integer' }
-const text: JsonSchema = { type: 'string' }
-
-const statusSchema: JsonSchema = {
-  title: 'Status',
-  type: 'object',
-  required: [
-    'status',
-    'attention',
-    'version',
-    'pid',
-    'started_at',
-    'uptime_seconds',
-    'urls',
-    'components',
-    'queues',
-    'event_loop',
-    'disk',
-    'gauges',
-    'problems',
-  ],
-  properties: {
-    status: { type: 'string', enum: ['ok', 'attention'] },
-    attention: { type: 'array', items: text, description: 'What needs attention, a sentence each.' },
-    version: text,
-    pid: integer,
-    started_at: text,
-    uptime_seconds: integer,
-    urls: { type: 'object', properties: { auth: text, api: text, stream: text } },
-    components: {
-      type: 'array',
-      items: {
-        type: 'object',
-        required: ['name', 'about', 'state'],
-        properties: {
-          name: text,
-          about: text,
-          state: { type: 'string', enum: ['running', 'disabled', 'not_included'] },
-        },
-      },
-    },
-    queues: {
-      type: 'array',
-      description: 'Each should stay below its limit.',
-      items: {
-        type: 'object',
-        required: ['name', 'length', 'limit'],
-        properties: { name: text, length: integer, limit: integer },
-      },
-    },
-    event_loop: {
-      type: 'object',
-      description: 'How long others had to wait in the last seconds, in milliseconds.',
-      properties: { mean_ms: { type: 'number' }, p99_ms: { type: 'number' }, max_ms: { type: 'number' } },
-    },
-    disk: {
-      type: ['object', 'null'],
-      description: 'Of the file system of the base path; null when it does not answer.',
-      properties: { free_bytes: integer, total_bytes: integer, free_inodes: integer, total_inodes: integer },
-    },
-    gauges: {
-      type: 'object',
-      additionalProperties: { type: 'number' },
-      description: 'Every gauge, as in the metrics.',
-    },
-    problems: {
-      type: 'array',
-      description: 'The last messages at WARNING or above, oldest first.',
-      items: {
-        type: 'object',
-        properties: { timestamp: text, level: text, event: text, message: text, line: text },
-      },
-    },
-  },
-}
-
-/** @param server known before the first request */
-export function createStatusRoute(watch: Watch, server: () => ServerFacts | undefined): JsonRoute {
-  return {
+/** @param server undefined until the server knows its modules */
+export function createStatusRoute(watch: Watch, server: () => ServerFacts | undefined): Route {
+  return route({
     surface: 'api',
     method: 'get',
     path: '/status',
     permission: 'administrator',
-    summary: 'How the server is: its parts, queues, load, disk and last problems, and what needs attention.',
-    response: statusSchema,
+    summary: 'Gets the state of the server: components, queues, load, disk, last problems, and what needs attention.',
+    response: StatusRecord,
     handler() {
       const facts = server()
       if (facts === undefined) throw starting()
       return readStatus(watch, facts)
     },
-  }
+  })
 }
 
 async function readStatus(watch: Watch, server: ServerFacts): Promise<StatusRecord> {
@@ -120,7 +50,7 @@ async function readStatus(watch: Watch, server: ServerFacts): Promise<StatusReco
   const { mean, p99, max } = watch.loopDelay()
   const problems = watch.lastProblems()
   const errors = problems.filter(
-    ({ level, timestamp }) => level !== 'WARNING' && Date.now() - Date.parse(timestamp) < PROBLEM_WITHIN_MS,
+    ({ level, timestamp }) => level !== 'WARNING' && Date.now() - Date.parse(timestamp) < RECENT_PROBLEM_MS,
   )
   const attention = [
     ...server.notReady().map((reason) => `The server is not ready: ${reason}.`),
@@ -146,7 +76,7 @@ async function readStatus(watch: Watch, server: ServerFacts): Promise<StatusReco
     event_loop: { mean_ms: rounded(mean), p99_ms: rounded(p99), max_ms: rounded(max) },
     disk: disk ?? null,
     gauges: Object.fromEntries(readings.map(({ key, value }) => [key, value])),
-    problems,
+    problems: [...problems],
   }
 }
 
@@ -170,10 +100,10 @@ async function readDisk(path: string): Promise<DiskStatus | undefined> {
     }),
     () => undefined,
   )
-  return Promise.race([read, delay(DISK_WITHIN_MS, undefined, { ref: false })])
+  return Promise.race([read, delay(MAX_DISK_READ_MS, undefined, { ref: false })])
 }
 
-/** File systems that make inodes as they are needed tell of none. */
+/** File systems that create inodes on demand report a total of 0. */
 function roomNeeded(disk: DiskStatus): string[] {
   const isShort = (free: number, total: number): boolean => total > 0 && (free * 100) / total < MIN_FREE_PERCENT
   return [

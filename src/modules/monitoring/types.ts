@@ -1,109 +1,207 @@
-/** What is known of the server's own state. */
-import type { LogMessage } from '../../lib/log/index.ts'
+/** The state of the server: gauges, status and its history. */
+import { logLevels, type LogMessage } from '../../lib/log/index.ts'
+import { record, Type, type Static } from '../../lib/schema/index.ts'
 
-/** A gauge of a module, read now. */
+/** The current value of a gauge. */
 export interface GaugeReading {
   key: string
   about: string
   value: number
 }
 
-/** How late timers were, in milliseconds: how long the event loop was busy with something else. */
+/** Event loop delay in milliseconds. */
 export interface LoopDelay {
   mean: number
   p99: number
   max: number
 }
 
-/** What `GET /v1/status` and others show of it. */
+/** The source of `GET /v1/status`, metrics and history. */
 export interface Watch {
-  /** Of every module, and of the process; what cannot be read is left out. */
+  /** Gauges of every module and of the process, without those that cannot be read now. */
   readings(): GaugeReading[]
-  /** Of the last 10 to 20 seconds. */
+  /** In the last 10 to 20 seconds. */
   loopDelay(): LoopDelay
   /** The last 50 messages at WARNING or above, oldest first. */
   lastProblems(): readonly LogMessage[]
 }
 
-/** What the composition root knows of the server. */
+/** Facts about the server that the composition root provides. */
 export interface ServerFacts {
-  /** Those that are there; one that is off does no work. */
+  /** A module that is off is part of the server and does no work. */
   modules: readonly { name: string; isOff?: boolean }[]
   /** Wire timestamp. */
   startedAt: string
   readonly urls: () => Readonly<Record<'auth' | 'api' | 'stream', string>>
   basePath: string
-  /** Reasons of `/readyz`. */
+  /** The reasons in `/readyz`. */
   readonly notReady: () => readonly string[]
 }
 
+/** A log message as `GET /status` returns it. */
+export const LogMessageRecord = record(
+  'LogMessage',
+  Type.Object({
+    timestamp: Type.String({ format: 'date-time' }),
+    level: Type.Enum(logLevels),
+    event: Type.String(),
+    message: Type.String(),
+    line: Type.String({ description: 'The whole line as text, secrets masked, at most 1000 characters.' }),
+  }),
+  {
+    example: {
+      timestamp: '2030-01-31T12:00:00.000Z',
+      level: 'WARNING',
+      event: 'login.throttled',
+      message: 'Too many failed logins of this user',
+      line: '2030-01-31 12:00:00,000 WARNING login.throttled Too many failed logins of this user',
+    },
+  },
+)
+
+export const ComponentStatus = record(
+  'ComponentStatus',
+  Type.Object({
+    name: Type.String(),
+    about: Type.String(),
+    state: Type.Enum(['running', 'disabled', 'not_included']),
+  }),
+  { example: { name: 'auth', about: 'Authentication', state: 'running' } },
+)
+export type ComponentStatus = Static<typeof ComponentStatus>
+
+export const QueueStatus = record(
+  'QueueStatus',
+  Type.Object({ name: Type.String(), length: Type.Integer(), limit: Type.Integer() }),
+  { example: { name: 'work', length: 0, limit: 10 } },
+)
+export type QueueStatus = Static<typeof QueueStatus>
+
+const diskProperties = {
+  free_bytes: Type.Integer(),
+  total_bytes: Type.Integer(),
+  free_inodes: Type.Integer(),
+  total_inodes: Type.Integer(),
+}
+const DiskStatus = Type.Object(diskProperties, {
+  description: 'File system of the base path. Null: it does not respond.',
+})
+export type DiskStatus = Static<typeof DiskStatus>
+
 /** `GET /status` */
-export interface StatusRecord {
-  status: 'ok' | 'attention'
-  /** What needs attention, a sentence each. */
-  attention: string[]
-  version: string
-  pid: number
-  /** Wire timestamp. */
-  started_at: string
-  uptime_seconds: number
-  urls: Readonly<Record<'auth' | 'api' | 'stream', string>>
-  components: ComponentStatus[]
-  /** Each should stay below its limit. */
-  queues: QueueStatus[]
-  /** How long others had to wait in the last seconds. */
-  event_loop: { mean_ms: number; p99_ms: number; max_ms: number }
-  /** Of the file system of the base path; null when it does not answer. */
-  disk: DiskStatus | null
-  /** Every gauge, by its key. */
-  gauges: Record<string, number>
-  /** The last messages at WARNING or above, oldest first. */
-  problems: readonly LogMessage[]
+export const StatusRecord = record(
+  'Status',
+  Type.Object({
+    status: Type.Enum(['ok', 'attention']),
+    attention: Type.Array(Type.String(), { description: 'Conditions that need attention, a sentence each.' }),
+    version: Type.String(),
+    pid: Type.Integer(),
+    started_at: Type.String({ format: 'date-time' }),
+    uptime_seconds: Type.Integer(),
+    urls: Type.Object({ auth: Type.String(), api: Type.String(), stream: Type.String() }),
+    components: Type.Array(ComponentStatus),
+    queues: Type.Array(QueueStatus, { description: 'Each length should stay below its limit.' }),
+    event_loop: Type.Object(
+      { mean_ms: Type.Number(), p99_ms: Type.Number(), max_ms: Type.Number() },
+      { description: 'Event loop delay in the last 10 to 20 seconds, in milliseconds.' },
+    ),
+    disk: Type.Nullable(DiskStatus),
+    gauges: Type.MapOf(Type.Number(), { description: 'Every gauge by its key, as in the metrics.' }),
+    problems: Type.Array(LogMessageRecord, {
+      description: 'The last messages at WARNING or above, oldest first.',
+    }),
+  }),
+  {
+    example: {
+      status: 'ok',
+      attention: [],
+      version: '1.0.0',
+      pid: 4711,
+      started_at: '2030-01-31T12:00:00.000000Z',
+      uptime_seconds: 3600,
+      urls: { auth: 'http://127.0.0.1:9100', api: 'http://127.0.0.1:9101', stream: 'http://127.0.0.1:9102' },
+      components: [{ name: 'auth', about: 'Authentication', state: 'running' }],
+      queues: [{ name: 'work', length: 0, limit: 10 }],
+      event_loop: { mean_ms: 1.2, p99_ms: 4.5, max_ms: 12 },
+      disk: {
+        free_bytes: 80_000_000_000,
+        total_bytes: 100_000_000_000,
+        free_inodes: 5_000_000,
+        total_inodes: 6_000_000,
+      },
+      gauges: { 'actionrunner.queue.work': 0 },
+      problems: [],
+    },
+  },
+)
+export type StatusRecord = Static<typeof StatusRecord>
+
+const sampleExample = {
+  timestamp: '2030-01-31T12:00:00.000000Z',
+  seconds: 60,
+  queues: { request: 0, work: 2, cancel: 0, trigger: 1 },
+  slots: { used: 3, size: 50 },
+  executions: { started: 12, succeeded: 11, failed: 1, timeout: 0, canceled: 0, abandoned: 0 },
+  run_seconds: { p50: 0.4, p95: 2.1 },
+  trigger_instances: 20,
+  webhooks: 4,
+  event_loop: { mean_ms: 1.2, max_ms: 12 },
+  memory: { resident_bytes: 120_000_000, heap_bytes: 60_000_000 },
 }
 
-export interface ComponentStatus {
-  name: string
-  about: string
-  state: 'running' | 'disabled' | 'not_included'
-}
-
-export interface QueueStatus {
-  name: string
-  length: number
-  limit: number
-}
-
-export interface DiskStatus {
-  free_bytes: number
-  total_bytes: number
-  free_inodes: number
-  total_inodes: number
-}
+/** Measurements over one period. Values that are not counts are the maximum of the period. */
+export const StatusSample = record(
+  'StatusSample',
+  Type.Object({
+    timestamp: Type.String({ format: 'date-time', description: 'Start of the period.' }),
+    seconds: Type.Number({ description: 'Seconds of the period in which the server ran.' }),
+    queues: Type.Object(
+      { request: Type.Integer(), work: Type.Integer(), cancel: Type.Integer(), trigger: Type.Integer() },
+      { description: 'Maximum lengths.' },
+    ),
+    slots: Type.Object({ used: Type.Integer(), size: Type.Integer() }, { description: 'Maximum values.' }),
+    executions: Type.Object(
+      {
+        started: Type.Integer(),
+        succeeded: Type.Integer(),
+        failed: Type.Integer(),
+        timeout: Type.Integer(),
+        canceled: Type.Integer(),
+        abandoned: Type.Integer(),
+      },
+      { description: 'Executions that started, and executions that ended by their status.' },
+    ),
+    run_seconds: Type.Nullable(
+      Type.Object(
+        { p50: Type.Number(), p95: Type.Number() },
+        { description: 'p50 and p95 of the run times of executions that ended. Null: none ended.' },
+      ),
+    ),
+    trigger_instances: Type.Integer({ description: 'Trigger instances that svc matched against rules.' }),
+    webhooks: Type.Integer({ description: 'Webhook requests that svc accepted.' }),
+    event_loop: Type.Object(
+      { mean_ms: Type.Number(), max_ms: Type.Number() },
+      { description: 'Event loop delay in milliseconds: the maximum of several readings.' },
+    ),
+    memory: Type.Object(
+      { resident_bytes: Type.Integer(), heap_bytes: Type.Integer() },
+      { description: 'Maximum of several readings.' },
+    ),
+  }),
+  { example: sampleExample },
+)
+export type StatusSample = Static<typeof StatusSample>
 
 /** `GET /status/history` */
-export interface StatusHistory {
-  /** Of each sample. */
-  step_seconds: number
-  /** In the order of time. There is none for a time when the server was not there; the last one is of the minute that runs. */
-  samples: StatusSample[]
-}
-
-/** How the server was for a while. Of what is no count the highest value is told. */
-export interface StatusSample {
-  /** Wire timestamp of the beginning. */
-  timestamp: string
-  /** For how long the server was there. */
-  seconds: number
-  queues: { request: number; work: number; cancel: number; trigger: number }
-  slots: { used: number; size: number }
-  /** How many have begun to run, and how many have ended with each status. */
-  executions: Record<'started' | 'succeeded' | 'failed' | 'timeout' | 'canceled' | 'abandoned', number>
-  /** How long half, and 95 of 100, of the runs that have ended took at most; null when none has. */
-  run_seconds: { p50: number; p95: number } | null
-  /** That rules were looked at for. */
-  trigger_instances: number
-  /** Requests to webhooks that were taken in. */
-  webhooks: number
-  event_loop: { mean_ms: number; max_ms: number }
-  memory: { resident_bytes: number; heap_bytes: number }
-}
+export const StatusHistory = record(
+  'StatusHistory',
+  Type.Object({
+    step_seconds: Type.Integer({ description: 'Seconds per sample.' }),
+    samples: Type.Array(StatusSample, {
+      description:
+        'Oldest first. There is no sample for the time the server did not run. The last one is of the current minute.',
+    }),
+  }),
+  { example: { step_seconds: 60, samples: [sampleExample] } },
+)
+export type StatusHistory = Static<typeof StatusHistory>

@@ -6,83 +6,25 @@ import {
   resourceNotFound,
   resourceTypeUnknown,
 } from '../../core/errors.ts'
-import {
-  aboutCaller,
-  flagFilter,
-  listReply,
-  pageHeaders,
-  pageQuery,
-  parsePage,
-  textFilter,
-  type Page,
-  type ApiRequest,
-  type Route,
-} from '../../http/index.ts'
+import { aboutCaller, listEndpoint, route, textFilter, type ApiRequest, type Route } from '../../http/index.ts'
 import { isId } from '../../core/ids.ts'
-import type { JsonSchema } from '../../lib/schema/index.ts'
 import type { RbacService } from './service.ts'
 import type { RbacStore } from './store.ts'
-import type { PermissionTypes, Role, RoleAssignment, RoleAssignmentRecord, RoleRecord } from './types.ts'
+import {
+  Applied,
+  PermissionDescriptions,
+  PermissionTypes,
+  RoleAssignmentRecord,
+  RoleRecord,
+  type Role,
+  type RoleAssignment,
+} from './types.ts'
 import { permissionTypes } from '../../core/permissions.ts'
 
 const DEFAULT_LIMIT = 100
 
-const text: JsonSchema = { type: 'string' }
-
-const roleSchema: JsonSchema = {
-  title: 'Role',
-  type: 'object',
-  required: ['id', 'name', 'description', 'system', 'permission_grant_ids', 'permission_grant_objects'],
-  properties: {
-    id: text,
-    name: text,
-    description: text,
-    system: { type: 'boolean', description: 'It exists without a definition file.' },
-    permission_grant_ids: { type: 'array', items: text },
-    permission_grant_objects: {
-      type: 'array',
-      items: {
-        type: 'object',
-        required: ['id', 'resource_uid', 'resource_type', 'permission_types'],
-        properties: {
-          id: text,
-          resource_uid: { type: ['string', 'null'], description: 'Null: granted without a resource.' },
-          resource_type: { type: ['string', 'null'] },
-          permission_types: { type: 'array', items: text },
-        },
-      },
-    },
-  },
-}
-
-const assignmentSchema: JsonSchema = {
-  title: 'RoleAssignment',
-  type: 'object',
-  required: ['id', 'user', 'role', 'description', 'is_remote', 'source'],
-  properties: {
-    id: text,
-    user: text,
-    role: { type: 'string', description: 'Name of the role.' },
-    description: text,
-    is_remote: { type: 'boolean', description: 'By a group of the user.' },
-    source: { type: 'string', description: '`assignments/<file>`, `mappings/<file>` or `API`.' },
-  },
-}
-
-const descriptionsSchema: JsonSchema = {
-  type: 'object',
-  description: 'Permission type → what it allows.',
-  additionalProperties: text,
-}
-
-const countsSchema: JsonSchema = {
-  type: 'object',
-  required: ['created', 'updated', 'removed'],
-  properties: { created: { type: 'integer' }, updated: { type: 'integer' }, removed: { type: 'integer' } },
-}
-
 export interface RbacRoutesOptions {
-  /** `rbac.enable`; off, there is nothing to list. */
+  /** `rbac.enable`; off, every list is empty. */
   enabled: boolean
   store: RbacStore
   service: RbacService
@@ -90,126 +32,111 @@ export interface RbacRoutesOptions {
 }
 
 export function createRoutes({ enabled, store, service, maxPageSize }: RbacRoutesOptions): Route[] {
-  const pageOf = ({ query, principal }: ApiRequest): Page =>
-    parsePage(query, principal, { defaultLimit: DEFAULT_LIMIT, maxPageSize })
-
   return [
-    {
+    route({
       surface: 'api',
       method: 'get',
       path: '/rbac/permission_types',
       permission: 'administrator',
-      summary: 'Every permission type there is, by the type of resource it is about.',
-      response: { type: 'object', additionalProperties: descriptionsSchema },
+      summary: 'Gets all permission types by type of resource.',
+      response: PermissionTypes,
       handler: (): PermissionTypes => permissionTypes,
-    },
-    {
+    }),
+    route({
       surface: 'api',
       method: 'get',
       path: '/rbac/permission_types/:type',
       permission: 'administrator',
-      summary: 'The permission types about one type of resource.',
-      response: descriptionsSchema,
+      summary: 'Gets the permission types of one type of resource.',
+      response: PermissionDescriptions,
       failures: [404],
       handler({ params }) {
-        const { type = '' } = params
-        const found = Object.entries(permissionTypes).find(([known]) => known === type)
-        if (found === undefined) throw resourceTypeUnknown(type)
+        const found = Object.entries(permissionTypes).find(([type]) => type === params.type)
+        if (found === undefined) throw resourceTypeUnknown(params.type)
         return found[1]
       },
-    },
-    {
-      surface: 'api',
-      method: 'get',
+    }),
+    listEndpoint({
       path: '/rbac/roles',
       permission: 'administrator',
-      summary: 'Lists roles in the order of their names.',
-      query: { system: { type: 'boolean', description: 'Only system roles, or only others.' }, ...pageQuery },
-      response: { type: 'array', items: roleSchema },
-      failures: [400, 403],
-      handler(request) {
-        const page = pageOf(request)
-        if (!enabled) return listReply([], pageHeaders(page, 0))
-        const isSystem = flagFilter(request.query, 'system')
-        const records = store.listRoles(isSystem, page).map(roleRecord)
-        return listReply(records, pageHeaders(page, store.countRoles(isSystem)))
+      summary: 'Lists roles by name.',
+      record: RoleRecord,
+      query: { system: { type: 'boolean', description: 'True: only built-in roles. False: only other roles.' } },
+      page: { defaultLimit: DEFAULT_LIMIT, maxPageSize },
+      find({ query, page }) {
+        if (!enabled) return { records: [], total: 0 }
+        return { records: store.listRoles(query.system, page).map(roleRecord), total: store.countRoles(query.system) }
       },
-    },
-    {
+    }),
+    route({
       surface: 'api',
       method: 'get',
       path: '/rbac/roles/:name_or_id',
       permission: 'administrator',
       summary: 'Gets one role.',
-      response: roleSchema,
+      response: RoleRecord,
       failures: [404],
       handler({ params }) {
-        const { name_or_id: nameOrId = '' } = params
+        const { name_or_id: nameOrId } = params
         const role = !enabled
           ? undefined
           : ((isId(nameOrId) ? store.findRole(nameOrId) : undefined) ?? store.findRoleByName(nameOrId))
         if (role === undefined) throw namedNotFound(nameOrId)
         return roleRecord(role)
       },
-    },
-    {
-      surface: 'api',
-      method: 'get',
+    }),
+    listEndpoint({
       path: '/rbac/role_assignments',
       permission: 'authenticated',
-      summary: 'Lists who has which role, oldest first; for others than administrators only with `user=<self>`.',
+      summary: 'Lists role assignments, oldest first. Users who are no administrators must give `user=<self>`.',
+      record: RoleAssignmentRecord,
       query: {
         user: { type: 'string', description: 'Only roles of this user.' },
         role: { type: 'string', description: 'Only this role, by its name.' },
-        source: { type: 'string', description: 'Only what this file says, such as `assignments/ops.yaml`.' },
-        remote: { type: 'boolean', description: 'Only roles by groups, or only others.' },
-        ...pageQuery,
+        source: { type: 'string', description: 'Only assignments from this file, such as `assignments/ops.yaml`.' },
+        remote: { type: 'boolean', description: 'True: only roles from groups. False: only other roles.' },
       },
-      response: { type: 'array', items: assignmentSchema },
-      failures: [400, 403],
-      handler(request) {
-        const { query } = request
+      page: { defaultLimit: DEFAULT_LIMIT, maxPageSize },
+      find(request) {
+        const { query, page } = request
         const user = textFilter(query, 'user')
         requireAdministratorOr(user, request)
-        const page = pageOf(request)
-        if (!enabled) return listReply([], pageHeaders(page, 0))
+        if (!enabled) return { records: [], total: 0 }
         const filter = {
           user,
           role: textFilter(query, 'role'),
           source: textFilter(query, 'source'),
-          isRemote: flagFilter(query, 'remote'),
+          isRemote: query.remote,
         }
-        const records = store.listAssignments(filter, page).map(assignmentRecord)
-        return listReply(records, pageHeaders(page, store.countAssignments(filter)))
+        return {
+          records: store.listAssignments(filter, page).map(assignmentRecord),
+          total: store.countAssignments(filter),
+        }
       },
-    },
-    {
+    }),
+    route({
       surface: 'api',
       method: 'get',
       path: '/rbac/role_assignments/:id',
       permission: 'authenticated',
       summary: 'Gets one role assignment: one of your own, or any as an administrator.',
-      response: assignmentSchema,
+      response: RoleAssignmentRecord,
       failures: [403, 404],
       handler(request) {
-        const { id = '' } = request.params
+        const { id } = request.params
         const assignment = enabled && isId(id) ? store.findAssignment(id) : undefined
         if (assignment === undefined) throw resourceNotFound(id)
         requireAdministratorOr(assignment.user, request)
         return assignmentRecord(assignment)
       },
-    },
-    {
+    }),
+    route({
       surface: 'api',
       method: 'post',
       path: '/rbac/definitions/apply',
       permission: 'administrator',
-      summary: 'Reads the definition files of roles, assignments and group mappings again: all of them, or none.',
-      response: {
-        type: 'object',
-        required: ['roles', 'assignments', 'mappings'],
-        properties: { roles: countsSchema, assignments: countsSchema, mappings: countsSchema },
-      },
+      summary: 'Applies the definition files of roles, assignments and group mappings: all of them, or none.',
+      response: Applied,
       failures: [400, 503],
       async handler(request) {
         if (!enabled) throw accessControlOff()
@@ -217,7 +144,7 @@ export function createRoutes({ enabled, store, service, maxPageSize }: RbacRoute
         if ('problems' in result) throw definitionsInvalid(result.problems)
         return result.applied
       },
-    },
+    }),
   ]
 }
 
@@ -243,6 +170,6 @@ function assignmentRecord({ isRemote, ...row }: RoleAssignment): RoleAssignmentR
 }
 
 /** @throws PERMISSION_DENIED */
-function requireAdministratorOr(user: string | undefined, { principal }: ApiRequest): void {
+function requireAdministratorOr(user: string | undefined, { principal }: Pick<ApiRequest, 'principal'>): void {
   if (!principal.isAdmin && user !== principal.user) throw administratorOrSelfRequired()
 }

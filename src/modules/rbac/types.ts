@@ -1,6 +1,7 @@
-/** Definitions of roles and of who has them, as files say it and as rows keep it. */
+/** Definitions of roles, assignments and group mappings: in files, in the database and on the wire. */
+import { record, Type, type Static } from '../../lib/schema/index.ts'
 
-/** What a role grants in one item of its file. */
+/** One grant in the definition file of a role. */
 export interface GrantDefinition {
   permission_types: string[]
   /** Absent: without a resource. */
@@ -57,54 +58,111 @@ export interface RoleAssignment {
   /** Name. */
   role: string
   description: string
-  /** By a group of the user. */
+  /** The role comes from a group of the user. */
   isRemote: boolean
   /** `assignments/<file>`, `mappings/<file>` or `API` */
   source: string
 }
 
-export interface Counts {
-  created: number
-  updated: number
-  removed: number
+/** Numbers of definitions that changed. */
+export const Counts = record(
+  'DefinitionCounts',
+  Type.Object({ created: Type.Integer(), updated: Type.Integer(), removed: Type.Integer() }),
+  { example: { created: 2, updated: 0, removed: 1 } },
+)
+export type Counts = Static<typeof Counts>
+
+/** The changes that applying the definition files made. */
+export const Applied = record(
+  'AppliedDefinitions',
+  Type.Object({ roles: Counts, assignments: Counts, mappings: Counts }),
+  {
+    example: {
+      roles: { created: 2, updated: 0, removed: 1 },
+      assignments: { created: 1, updated: 0, removed: 0 },
+      mappings: { created: 0, updated: 0, removed: 0 },
+    },
+  },
+)
+export type Applied = Static<typeof Applied>
+
+const grantExample = {
+  id: '67a1f0c2e4b0a1d2c3e4f50c',
+  resource_uid: 'pack:deploy',
+  resource_type: 'pack',
+  permission_types: ['action_execute'],
 }
 
-/** What applying the definition files changed. */
-export interface Applied {
-  roles: Counts
-  assignments: Counts
-  mappings: Counts
-}
+const GrantRecord = record(
+  'PermissionGrant',
+  Type.Object({
+    id: Type.String(),
+    resource_uid: Type.Nullable(Type.String({ description: 'Null: granted without a resource.' })),
+    resource_type: Type.Nullable(Type.String()),
+    permission_types: Type.Array(Type.String()),
+  }),
+  { example: grantExample },
+)
 
 /** A role as clients see it. */
-export interface RoleRecord {
-  id: string
-  name: string
-  description: string
-  /** It exists without a definition file. */
-  system: boolean
-  permission_grant_ids: string[]
-  permission_grant_objects: {
-    id: string
-    /** Null: granted without a resource. */
-    resource_uid: string | null
-    resource_type: string | null
-    permission_types: string[]
-  }[]
-}
+export const RoleRecord = record(
+  'Role',
+  Type.Object({
+    id: Type.String(),
+    name: Type.String(),
+    description: Type.String(),
+    system: Type.Boolean({ description: 'Built in: the role exists without a definition file.' }),
+    permission_grant_ids: Type.Array(Type.String()),
+    permission_grant_objects: Type.Array(GrantRecord),
+  }),
+  {
+    example: {
+      id: '67a1f0c2e4b0a1d2c3e4f50b',
+      name: 'deployer',
+      description: 'Deploys.',
+      system: false,
+      permission_grant_ids: [grantExample.id],
+      permission_grant_objects: [grantExample],
+    },
+  },
+)
+export type RoleRecord = Static<typeof RoleRecord>
 
-/** Who has which role, as clients see it. */
-export interface RoleAssignmentRecord {
-  id: string
-  user: string
-  /** Name. */
-  role: string
-  description: string
-  /** By a group of the user. */
-  is_remote: boolean
-  /** `assignments/<file>`, `mappings/<file>` or `API` */
-  source: string
-}
+/** The assignment of a role to a user, as clients see it. */
+export const RoleAssignmentRecord = record(
+  'RoleAssignment',
+  Type.Object({
+    id: Type.String(),
+    user: Type.String(),
+    role: Type.String({ description: 'Name of the role.' }),
+    description: Type.String(),
+    is_remote: Type.Boolean({ description: 'The role comes from a group of the user.' }),
+    source: Type.String({ description: '`assignments/<file>`, `mappings/<file>` or `API`.' }),
+  }),
+  {
+    example: {
+      id: '67a1f0c2e4b0a1d2c3e4f50d',
+      user: 'ada',
+      role: 'deployer',
+      description: '',
+      is_remote: false,
+      source: 'assignments/ada.yaml',
+    },
+  },
+)
+export type RoleAssignmentRecord = Static<typeof RoleAssignmentRecord>
 
-/** `GET /rbac/permission_types`: type of resource → permission type → what it allows. */
-export type PermissionTypes = Readonly<Record<string, Readonly<Record<string, string>>>>
+/** The permission types of one type of resource. */
+export const PermissionDescriptions = record(
+  'PermissionDescriptions',
+  Type.MapOf(Type.String(), { description: 'Permission type → what it allows.' }),
+  { example: { pack_view: 'View a pack.' } },
+)
+
+/** `GET /rbac/permission_types`. */
+export const PermissionTypes = record(
+  'PermissionTypes',
+  Type.MapOf(PermissionDescriptions, { description: 'Type of resource → its permission types.' }),
+  { example: { pack: { pack_view: 'View a pack.' } } },
+)
+export type PermissionTypes = Static<typeof PermissionTypes>

@@ -1,5 +1,5 @@
 import { routeUnknown } from '../../core/errors.ts'
-import { Reply, type Route } from '../../http/index.ts'
+import { Reply, route, type Route } from '../../http/index.ts'
 import { encodings, type Encoding, type Files } from './files.ts'
 
 /**
@@ -29,7 +29,7 @@ const mediaTypes: Record<string, string> = {
 
 export function createRoutes(files: Files): Route[] {
   return [
-    {
+    route({
       surface: 'api',
       method: 'get',
       path: '/ui/:file',
@@ -40,7 +40,7 @@ export function createRoutes(files: Files): Route[] {
       mediaType: '*/*',
       failures: [404],
       async handler({ params, headers }) {
-        const name = params['file'] ?? ''
+        const name = params.file
         const wanted = preferredEncoding(headers['accept-encoding'])
         const compressed = wanted === undefined ? undefined : await files.read(name, wanted)
         const content = compressed ?? (await files.read(name, undefined))
@@ -60,7 +60,7 @@ export function createRoutes(files: Files): Route[] {
           },
         })
       },
-    },
+    }),
   ]
 }
 

@@ -1,119 +1,30 @@
 import type { ApiKeyTable } from '../../../db/index.ts'
 import { readJson } from '../../../lib/text/index.ts'
 import {
-  listReply,
-  pageHeaders,
-  pageQuery,
-  parsePage,
+  listEndpoint,
+  route,
   seesSecrets,
   textFilter,
   type ApiRequest,
   type QueryParameter,
   type Route,
 } from '../../../http/index.ts'
-import { MASK, type JsonSchema } from '../../../lib/schema/index.ts'
-import type { ApiKeyRecord, ApiKeyRequest, ApiKeyScope, NewApiKeyRecord } from '../types.ts'
+import { MASK } from '../../../lib/schema/index.ts'
+import { ApiKeyRecord, ApiKeyRequest, NewApiKeyRecord, type ApiKeyScope } from '../types.ts'
 import type { ApiKeyService } from './service.ts'
 import { apiKeyResource, type Resource } from '../../../core/permissions.ts'
 
-const timestamp = { type: 'string', format: 'date-time' }
+const showSecrets = {
+  show_secrets: { type: 'boolean', description: 'Administrators only: do not mask the digest.' },
+} as const satisfies Record<string, QueryParameter>
 
-const scopeSchema: JsonSchema = {
-  title: 'ApiKeyScope',
-  type: 'object',
-  additionalProperties: false,
-  required: ['permission_types'],
-  properties: {
-    permission_types: { type: 'array', minItems: 1, maxItems: 500, items: { type: 'string' } },
-    resource_uid: {
-      type: 'string',
-      minLength: 1,
-      maxLength: 1024,
-      description: 'What they are limited to, such as `webhook:deploy` or `action:core:local`; absent: any.',
-    },
-  },
-}
-
-const shared = {
-  metadata: { type: 'object', description: 'Free form, for people: what the key is used for.' },
-  enabled: { type: 'boolean' },
-} as const
-
-const requestSchema: JsonSchema = {
-  title: 'ApiKeyRequest',
-  type: 'object',
-  additionalProperties: false,
-  properties: {
-    ...shared,
-    id: { type: 'string', description: 'Of a key that is taken over from elsewhere; absent: a new one.' },
-    user: {
-      type: ['string', 'null'],
-      description: 'The owner; default whoever asks. Somebody else needs the permission user_impersonate.',
-    },
-    key_hash: {
-      type: ['string', 'null'],
-      description: 'Digest of a key that is taken over from elsewhere; absent: a key is made. It cannot be changed.',
-    },
-    expires_at: { type: ['string', 'null'], description: 'In UTC; null or absent: never.' },
-    scopes: {
-      type: ['array', 'null'],
-      minItems: 1,
-      maxItems: 100,
-      items: scopeSchema,
-      description: 'What the key is limited to; null or absent: what its owner may do.',
-    },
-    uid: { type: 'string', description: 'Ignored, as are the next two: a record that was read can be sent back.' },
-    created_at: { type: 'string' },
-    last_used_at: { type: ['string', 'null'] },
-  },
-}
-
-const recordProperties = {
-  ...shared,
-  id: { type: 'string' },
-  uid: { type: 'string', description: '`api_key:` and the digest; masked with it.' },
-  user: { type: 'string', description: 'Whom requests with this key act for.' },
-  created_at: timestamp,
-  expires_at: { ...timestamp, description: 'Absent: never.' },
-  scopes: { type: 'array', items: scopeSchema, description: 'Absent: whatever its owner may do.' },
-  last_used_at: { ...timestamp, description: 'Absent: not used yet.' },
-}
-const alwaysThere = ['id', 'uid', 'user', 'metadata', 'created_at', 'enabled']
-
-const recordSchema: JsonSchema = {
-  title: 'ApiKey',
-  type: 'object',
-  required: [...alwaysThere, 'key_hash'],
-  properties: {
-    ...recordProperties,
-    key_hash: { type: 'string', description: 'Digest of the key; masked unless an administrator asks for it.' },
-  },
-}
-
-const createdSchema: JsonSchema = {
-  title: 'NewApiKey',
-  type: 'object',
-  required: [...alwaysThere, 'key'],
-  properties: {
-    ...recordProperties,
-    key: {
-      type: ['string', 'null'],
-      description: 'The value to send in Svc-Api-Key. It is shown only here; null if key_hash was given.',
-    },
-  },
-}
-
-const showSecrets: Record<string, QueryParameter> = {
-  show_secrets: { type: 'boolean', description: 'The digest unmasked, for administrators.' },
-}
-
-/** Keys of a list that are read at once. */
-const KEYS_TOGETHER = 100
+/** Keys of a list that one query reads. */
+const KEYS_PER_READ = 100
 
 export interface ApiKeyRoutesOptions {
   service: ApiKeyService
   readonly findByIds: (ids: readonly string[]) => ApiKeyTable[]
-  /** Wire timestamp of a use that the row may not tell yet. */
+  /** Wire timestamp of the last use, which the row may lack so far. */
   readonly lastUseOf: (id: string) => string | undefined
   /** `api.max_page_size` */
   maxPageSize: number
@@ -124,7 +35,7 @@ export interface ApiKeyRoutesOptions {
 export function createApiKeyRoutes(options: ApiKeyRoutesOptions): Route[] {
   const { service, findByIds, lastUseOf, maxPageSize, maskSecrets } = options
 
-  function isMasked(request: ApiRequest): boolean {
+  function isMasked(request: Pick<ApiRequest, 'query' | 'principal'>): boolean {
     return maskSecrets && !seesSecrets(request)
   }
 
@@ -149,10 +60,10 @@ export function createApiKeyRoutes(options: ApiKeyRoutesOptions): Route[] {
     return { ...describe(row, masked), key_hash: masked ? MASK : row.key_hash }
   }
 
-  /** Few at a time: a list may be of everything there is. */
+  /** Reads few at a time: a list can hold every key. */
   function* makeRecords(ids: readonly string[], masked: boolean): Generator<ApiKeyRecord> {
-    for (let start = 0; start < ids.length; start += KEYS_TOGETHER) {
-      const some = ids.slice(start, start + KEYS_TOGETHER)
+    for (let start = 0; start < ids.length; start += KEYS_PER_READ) {
+      const some = ids.slice(start, start + KEYS_PER_READ)
       const found = new Map(findByIds(some).map((row) => [row.id, row]))
       for (const id of some) {
         const row = found.get(id)
@@ -161,84 +72,76 @@ export function createApiKeyRoutes(options: ApiKeyRoutesOptions): Route[] {
     }
   }
 
-  const resource = (request: Omit<ApiRequest, 'body'>): Resource => apiKeyResource(service.find(idOrKeyOf(request)))
+  const resource = ({ params }: { params: { id_or_key: string } }): Resource =>
+    apiKeyResource(service.find(params.id_or_key))
 
   return [
-    {
-      surface: 'api',
-      method: 'get',
+    listEndpoint({
       path: '/apikeys',
       permission: 'api_key_list',
-      summary: 'Lists API keys in the order in which they were made: your own, and those you may view.',
-      query: { ...pageQuery, ...showSecrets, user: { type: 'string', description: 'Only keys of this user.' } },
-      response: { type: 'array', items: recordSchema },
-      failures: [400, 403, 503],
-      async handler(request) {
-        const page = parsePage(request.query, request.principal, { defaultLimit: 50, maxPageSize })
-        const user = textFilter(request.query, 'user')
-        const { ids, total } = await service.list(user, page, request)
-        return listReply(makeRecords(ids, isMasked(request)), pageHeaders(page, total))
+      summary: 'Lists your own API keys and those you have permission to view, oldest first.',
+      record: ApiKeyRecord,
+      query: { ...showSecrets, user: { type: 'string', description: 'Only keys of this user.' } },
+      page: { defaultLimit: 50, maxPageSize },
+      async find(request) {
+        const { ids, total } = await service.list(textFilter(request.query, 'user'), request.page, request)
+        return { records: makeRecords(ids, isMasked(request)), total }
       },
-    },
-    {
+    }),
+    route({
       surface: 'api',
       method: 'post',
       path: '/apikeys',
       permission: 'api_key_create',
-      summary: 'Makes an API key, or takes over one by its digest.',
-      body: requestSchema,
+      summary: 'Creates an API key, or adds an existing key by its digest.',
+      body: ApiKeyRequest,
       status: 201,
-      response: createdSchema,
+      response: NewApiKeyRecord,
       failures: [400, 403, 409, 503],
       async handler(request) {
-        const { row, key } = await service.create(request.body as ApiKeyRequest, request) // fits the schema
+        const { row, key } = await service.create(request.body, request)
         return { ...describe(row, maskSecrets), key } satisfies NewApiKeyRecord
       },
-    },
-    {
+    }),
+    route({
       surface: 'api',
       method: 'get',
       path: '/apikeys/:id_or_key',
       permission: 'api_key_view',
       resource,
-      summary: 'One API key, named by its id or its value.',
+      summary: 'Gets one API key by its id or its value.',
       query: showSecrets,
-      response: recordSchema,
+      response: ApiKeyRecord,
       failures: [403, 404],
-      handler: (request) => toRecord(service.find(idOrKeyOf(request)), isMasked(request)),
-    },
-    {
+      handler: (request) => toRecord(service.find(request.params.id_or_key), isMasked(request)),
+    }),
+    route({
       surface: 'api',
       method: 'put',
       path: '/apikeys/:id_or_key',
       permission: 'api_key_modify',
       resource,
-      summary: 'Changes an API key; what is left out stays as it is.',
-      body: requestSchema,
-      response: recordSchema,
+      summary: 'Changes an API key; what is absent stays.',
+      body: ApiKeyRequest,
+      response: ApiKeyRecord,
       failures: [400, 403, 404, 409, 503],
       async handler(request) {
-        const body = request.body as ApiKeyRequest // fits the schema
-        return toRecord(await service.update(idOrKeyOf(request), body, request), maskSecrets)
+        return toRecord(await service.update(request.params.id_or_key, request.body, request), maskSecrets)
       },
-    },
-    {
+    }),
+    route({
       surface: 'api',
       method: 'delete',
       path: '/apikeys/:id_or_key',
       permission: 'api_key_delete',
       resource,
-      summary: 'Deletes an API key; it is worthless at once.',
+      summary: 'Deletes an API key. It is invalid at once.',
       status: 204,
       response: {},
       failures: [403, 404, 409, 503],
       async handler(request) {
-        await service.delete(idOrKeyOf(request), request)
+        await service.delete(request.params.id_or_key, request)
       },
-    },
+    }),
   ]
-}
-
-function idOrKeyOf({ params }: Pick<ApiRequest, 'params'>): string {
-  return params['id_or_key'] ?? ''
 }
