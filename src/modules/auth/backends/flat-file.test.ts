@@ -369,7 +369,7 @@ describe('accounts', () => {
     execFileSync('rm', [join(basePath, 'users')])
     const failure = expect.objectContaining({
       code: 'STORAGE_FAILED',
-      message: expect.stringMatching(/^The password file cannot be used/),
+      message: expect.stringMatching(/^The password file could not be read or written/),
       cause: expect.objectContaining({ code: 'ENOENT' }),
     })
     await expect(accounts.names()).rejects.toEqual(failure)
