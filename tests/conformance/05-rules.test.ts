@@ -365,7 +365,7 @@ describe('05.5 a rule that two people change', () => {
       {
         code: 'CONTENT_CHANGED',
         faultstring:
-          'Rule "default.shared" has been changed by "svc" since it was read; read it again before you change it.',
+          'Rule "default.shared" was changed by "svc" after you read it; read it again before you change it.',
       },
     ])
     expect((await server.call<RuleAnswer>('GET', `/v1/rules/${rule.ref}`)).body.description).toBe('first')

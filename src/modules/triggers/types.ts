@@ -1,27 +1,102 @@
-import { descriptionSchema, nameSchema, packSchema } from '../../core/pack-content.ts'
+import { defaultPack, descriptionSchema, nameSchema, packSchema } from '../../core/pack-content.ts'
 import { record, Type, type Static } from '../../lib/schema/index.ts'
 import { timerTypes } from './builtin/timer-parameters.ts'
 import type { JsonSchema } from '../../lib/schema/index.ts'
 import type { Scope } from '../../core/permissions.ts'
 
-export interface TriggerTypeRecord {
-  id: string
-  /** `trigger_type:<pack>:<name>` */
-  uid: string
-  ref: string
-  name: string
-  pack: string
-  description: string
-  /** Of the payload; `{}`: anything. */
-  payload_schema: JsonSchema
-  /** Of the parameters of triggers; `{}`: they have none, and there is one trigger of the type's own name. */
-  parameters_schema: JsonSchema
-  tags: { name: string; value: string }[]
-  metadata_file?: string
+const Tag = Type.Object({ name: Type.String(), value: Type.String() })
+
+const typeProperties = {
+  id: Type.String(),
+  uid: Type.String({ description: '`trigger_type:<pack>:<name>`' }),
+  ref: Type.String({ description: '`<pack>.<name>`' }),
+  name: Type.String(),
+  pack: Type.String(),
+  description: Type.String(),
+  payload_schema: Type.Unsafe<JsonSchema>({
+    type: 'object',
+    description: 'JSON schema of payloads; empty: payloads can be anything.',
+  }),
+  parameters_schema: Type.Unsafe<JsonSchema>({
+    type: 'object',
+    description: 'JSON schema of the parameters of triggers; empty: the type has one trigger, of its own name.',
+  }),
+  tags: Type.Array(Tag),
+  metadata_file: Type.Optional(
+    Type.String({ description: 'Set if the type comes from a pack: relative to the pack.' }),
+  ),
 }
+
+const typeExample = {
+  id: '67a1f0c2e4b0a1d2c3e4f509',
+  uid: 'trigger_type:examples:build.finished',
+  ref: 'examples.build.finished',
+  name: 'build.finished',
+  pack: 'examples',
+  description: 'A build has finished.',
+  payload_schema: { type: 'object', properties: { branch: { type: 'string' } } },
+  parameters_schema: {},
+  tags: [],
+}
+
+export const TriggerTypeRecord = record('TriggerType', Type.Object(typeProperties), { example: typeExample })
+export type TriggerTypeRecord = Static<typeof TriggerTypeRecord>
+
+/** A trigger type in a list: `include_attributes` and `exclude_attributes` decide which attributes it has. */
+export const PartialTriggerType = record(
+  'PartialTriggerType',
+  Type.Object({ ...Type.Partial(TriggerTypeRecord).properties, id: Type.String(), ref: Type.String() }),
+  { example: { id: typeExample.id, ref: typeExample.ref, pack: typeExample.pack, name: typeExample.name } },
+)
 
 /** What an author writes: the record without what is derived. */
 export type TriggerTypeDefinition = Omit<TriggerTypeRecord, 'id' | 'uid' | 'ref'>
+
+const typeName = Type.Unsafe<string>({ ...nameSchema, description: 'Letters, digits, "_", "." and "-".' })
+
+const typeRequestProperties = {
+  pack: Type.Optional(
+    Type.Unsafe<string | null>({ ...packSchema, type: ['string', 'null'], description: `Default: ${defaultPack}.` }),
+  ),
+  description: Type.Optional(Type.Unsafe<string | null>(descriptionSchema)),
+  payload_schema: Type.Optional(
+    Type.Unsafe<JsonSchema | null>({
+      type: ['object', 'null'],
+      description: 'JSON schema of payloads; empty: payloads can be anything.',
+    }),
+  ),
+  parameters_schema: Type.Optional(
+    Type.Unsafe<JsonSchema | null>({
+      type: ['object', 'null'],
+      description: 'JSON schema of the parameters of triggers; empty: triggers have none.',
+    }),
+  ),
+  tags: Type.Optional(Type.Nullable(Type.Array(Tag, { maxItems: 100 }))),
+  metadata_file: Type.Optional(Type.Nullable(Type.String({ maxLength: 1_024 }))),
+}
+
+const typeRequestExample = {
+  name: typeExample.name,
+  pack: typeExample.pack,
+  description: typeExample.description,
+  payload_schema: typeExample.payload_schema,
+}
+
+/** Body of a POST, and file of a pack. Unknown properties are ignored, because clients of several versions send them. */
+export const TriggerTypeRequest = record(
+  'TriggerTypeRequest',
+  Type.Object({ name: typeName, ...typeRequestProperties }),
+  { example: typeRequestExample },
+)
+export type TriggerTypeRequest = Static<typeof TriggerTypeRequest>
+
+/** Body of a PUT: without a name or pack, those of the type stay. */
+export const TriggerTypeUpdate = record(
+  'TriggerTypeUpdate',
+  Type.Object({ name: Type.Optional(typeName), ...typeRequestProperties }),
+  { example: typeRequestExample },
+)
+export type TriggerTypeUpdate = Static<typeof TriggerTypeUpdate>
 
 export const triggerProperties = {
   id: Type.String(),
@@ -187,26 +262,65 @@ export interface TriggerAuthor {
 /** `processing` is never stored: an instance and all it causes are one change. */
 export type TriggerInstanceStatus = 'pending' | 'processed' | 'processing_failed'
 
-export interface TriggerInstance {
-  id: string
-  /** Reference of the trigger. */
-  trigger: string
-  trigger_id: string
-  /** Reference of its type. */
-  trigger_type: string
-  occurrence_time: string
-  status: TriggerInstanceStatus
-  trace_id: string
-  payload: unknown
-}
+const instance = Type.Object({
+  id: Type.String(),
+  trigger: Type.String({ description: 'Reference of the trigger.' }),
+  trigger_type: Type.String({ description: 'Reference of the trigger type.' }),
+  payload: Type.Unknown({ description: 'Data of the event.' }),
+  occurrence_time: Type.String({ description: 'ISO 8601 UTC with microseconds.' }),
+  status: Type.Unsafe<TriggerInstanceStatus>({
+    type: 'string',
+    enum: ['pending', 'processing', 'processed', 'processing_failed'],
+  }),
+  trace_id: Type.String(),
+})
 
-/** As clients see it. */
-export interface TriggerInstanceRecord extends Omit<TriggerInstance, 'trigger_id' | 'payload'> {
-  /** Absent where it is larger than a reader wants. */
+export const instanceAttributes = Object.keys(instance.properties)
+
+/** An instance inside the server. */
+export type TriggerInstance = Static<typeof instance> & { trigger_id: string }
+
+/** A trigger instance in an answer, which has no payload when that is larger than `max_payload_size`. */
+export type TriggerInstanceRecord = Omit<Static<typeof instance>, 'payload'> & {
   payload?: unknown
-  /** Bytes, in the place of such a payload. */
   payload_size?: number
 }
 
-/** An instance that rules have to be looked at for. */
+const instanceExample = {
+  id: '67a1f0c2e4b0a1d2c3e4f50a',
+  trigger: 'examples.build.finished',
+  trigger_type: 'examples.build.finished',
+  payload: { branch: 'main' },
+  occurrence_time: '2026-01-31T12:00:00.000000Z',
+  status: 'processed',
+  trace_id: '67a1f0c2e4b0a1d2c3e4f507',
+} as const
+
+/** The same with the attributes that `include_attributes` and `exclude_attributes` leave. */
+export const PartialTriggerInstance = record(
+  'TriggerInstance',
+  Type.Object({
+    ...Type.Partial(instance).properties,
+    id: Type.String(),
+    payload_size: Type.Optional(
+      Type.Integer({ description: 'Bytes of the payload, in its place when it is larger than `max_payload_size`.' }),
+    ),
+  }),
+  { example: instanceExample },
+)
+
+/** Answer to a POST that dispatches an instance again. */
+export const ReEmittedInstance = record(
+  'ReEmittedTriggerInstance',
+  Type.Object({ message: Type.String(), payload: Type.Unknown({ description: 'Payload of the new instance.' }) }),
+  {
+    example: {
+      message: `Trigger instance ${instanceExample.id} successfully re-sent.`,
+      payload: { branch: 'main', __context: { original_id: instanceExample.id } },
+    },
+  },
+)
+export type ReEmittedInstance = Static<typeof ReEmittedInstance>
+
+/** An instance that waits for the evaluation of rules. */
 export type QueuedInstance = Pick<TriggerInstance, 'id' | 'trigger_id' | 'trigger' | 'trigger_type' | 'trace_id'>

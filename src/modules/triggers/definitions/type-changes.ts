@@ -1,4 +1,4 @@
-/** Makes, changes, deletes and registers trigger types (contract 05, 5.1). */
+/** Creates, changes, deletes and registers trigger types (contract 05, 5.1). */
 import type { Database } from '../../../db/index.ts'
 import { bodyInvalid, conflict, contentNotFound, nameTaken, triggerTypeFixed } from '../../../core/errors.ts'
 import { newId } from '../../../core/ids.ts'
@@ -11,21 +11,21 @@ import { checkDefinition, takesNoParameters } from './type-definition.ts'
 import type { TriggersService } from '../service.ts'
 import type { DefinitionStore } from './store.ts'
 import { createTypePlans } from './type-plans.ts'
-import type { TriggerTypeDefinition, TriggerTypeRecord } from '../types.ts'
+import type { TriggerTypeDefinition, TriggerTypeRecord, TriggerTypeRequest, TriggerTypeUpdate } from '../types.ts'
 
 export interface TypeChanges {
   /** @throws CONTENT_NOT_FOUND */
   getType(refOrId: string): TriggerTypeRecord
   /** @throws BODY_INVALID, TRIGGER_TYPE_FIXED, NAME_TAKEN */
-  createType(definition: unknown): Promise<TriggerTypeRecord>
+  createType(definition: TriggerTypeRequest): Promise<TriggerTypeRecord>
   /** Replaces all but the id. @throws CONTENT_NOT_FOUND, BODY_INVALID, TRIGGER_TYPE_FIXED, NAME_TAKEN, TRIGGER_IN_USE */
-  updateType(refOrId: string, definition: unknown): Promise<TriggerTypeRecord>
+  updateType(refOrId: string, definition: TriggerTypeUpdate): Promise<TriggerTypeRecord>
   /** With its triggers. @throws CONTENT_NOT_FOUND, TRIGGER_TYPE_FIXED, TRIGGER_IN_USE */
   deleteType(refOrId: string): Promise<TriggerTypeRecord>
 
-  /** Ids stay. What is wrong with some definitions does not keep the others out. */
+  /** Keeps ids. A definition with problems does not keep the others out. */
   registerTypes(content: PackDefinitions): Promise<Registration>
-  /** Makes or updates the types that come with the program. */
+  /** Creates or updates the types that come with svc. */
   registerBuiltin(): Promise<void>
 }
 
@@ -84,9 +84,8 @@ export function createTypeChanges(deps: {
     async updateType(refOrId, given) {
       const before = getType(refOrId)
       if (before.pack === corePack) throw triggerTypeFixed(before.ref)
-      const named = isObject(given) ? { ...given, name: given['name'] ?? before.name } : given
-      const definition = check(isObject(named) ? { ...named, pack: named['pack'] ?? before.pack } : named)
-      const after = recordOf(definition, before.id)
+      const definition = { ...given, name: given.name ?? before.name, pack: given.pack ?? before.pack }
+      const after = recordOf(check(definition), before.id)
       if (after.pack === corePack) throw triggerTypeFixed(after.ref)
       refuseTaken(catalogue, after.ref, 'Trigger type', before.id)
       if (before.ref !== after.ref && takesNoParameters(after)) refuseTaken(catalogue, after.ref, 'Trigger')
@@ -137,7 +136,7 @@ export function createTypeChanges(deps: {
   }
 }
 
-function check(definition: unknown): TriggerTypeDefinition {
+function check(definition: TriggerTypeRequest): TriggerTypeDefinition {
   const checked = checkDefinition(definition)
   if ('definition' in checked) return checked.definition
   const [problem] = checked.problems

@@ -1,13 +1,8 @@
 /** Endpoints of trigger types (contract 05, 5.1). */
 import {
   aboutCaller,
-  attributeQuery,
-  listReply,
-  pageHeaders,
-  pageQuery,
-  parseAttributes,
-  parsePage,
-  parseSort,
+  listEndpoint,
+  route,
   slicePage,
   textFilter,
   type SortField,
@@ -18,39 +13,14 @@ import { mayViewType } from '../visible-types.ts'
 import type { TypeChanges } from './type-changes.ts'
 import type { Log } from '../../../lib/log/index.ts'
 import { defaultPack } from '../../../core/pack-content.ts'
-import type { JsonSchema } from '../../../lib/schema/index.ts'
 import type { Catalogue } from './catalogue.ts'
-import { definitionSchema } from './type-definition.ts'
-import type { TriggerTypeRecord } from '../types.ts'
+import { PartialTriggerType, TriggerTypeRecord, TriggerTypeRequest, TriggerTypeUpdate } from '../types.ts'
 import { triggerResource } from '../../../core/permissions.ts'
 
 const DEFAULT_LIMIT = 100
 
-const object: JsonSchema = { type: 'object' }
-const text: JsonSchema = { type: 'string' }
-
-const typeProperties: Record<string, JsonSchema> = {
-  id: text,
-  uid: text,
-  ref: text,
-  name: text,
-  pack: text,
-  description: text,
-  payload_schema: object,
-  parameters_schema: object,
-  tags: { type: 'array', items: { type: 'object', properties: { name: text, value: text } } },
-  metadata_file: text,
-}
-
-const typeSchema: JsonSchema = {
-  title: 'TriggerType',
-  type: 'object',
-  required: Object.keys(typeProperties).filter((name) => name !== 'metadata_file'),
-  properties: typeProperties,
-}
-
 const typeAttributes = {
-  known: Object.keys(typeProperties),
+  known: Object.keys(TriggerTypeRecord.properties),
   excludable: ['description', 'payload_schema', 'parameters_schema', 'tags', 'metadata_file'],
   always: ['id', 'ref', 'pack', 'name'],
 }
@@ -69,106 +39,96 @@ export function createTypeRoutes(deps: {
   function auditType(
     what: 'created' | 'updated' | 'deleted',
     { id, ref }: TriggerTypeRecord,
-    request: ApiRequest,
+    request: Parameters<typeof aboutCaller>[0],
   ): void {
     const message = `TriggerType ${what}. TriggerType.id=${id}`
     log.audit(`trigger_type.${what}`, message, { ...aboutCaller(request), trigger_type: ref, trigger_type_id: id })
   }
 
   return [
-    {
-      surface: 'api',
-      method: 'get',
+    listEndpoint({
       path: '/triggertypes',
       permission: 'trigger_list',
-      summary: 'Lists trigger types in the order of pack and name.',
+      summary: 'Lists trigger types by pack and name.',
+      record: PartialTriggerType,
       query: {
         pack: { type: 'string', description: 'Only types of this pack.' },
         name: { type: 'string', description: 'Only types of this name.' },
-        sort: { type: 'array', description: 'id, ref, pack or name, `-` before a name for descending.' },
-        ...pageQuery,
-        ...attributeQuery,
       },
-      response: { type: 'array', items: { ...typeSchema, title: 'PartialTriggerType', required: ['id', 'ref'] } },
-      failures: [400, 403],
-      handler({ query, principal, rights }) {
-        const page = parsePage(query, principal, { defaultLimit: DEFAULT_LIMIT, maxPageSize })
-        const projection = parseAttributes(query, typeAttributes)
+      page: { defaultLimit: DEFAULT_LIMIT, maxPageSize },
+      attributes: typeAttributes,
+      sort: ['id', 'ref', 'pack', 'name'],
+      find({ query, rights, page, sort }) {
         const pack = textFilter(query, 'pack')
         const name = textFilter(query, 'name')
-        const sort = parseSort(query['sort'], ['id', 'ref', 'pack', 'name'])
         const found = [...catalogue.types()]
           .filter((type) => (pack ?? type.pack) === type.pack && (name ?? type.name) === type.name)
           .filter(({ ref }) => mayViewType(rights, ref))
           .sort(byFields([...sort, ...packAndName]))
-        const shown = slicePage(found, page).map((type) => projection.apply({ ...type }))
-        return listReply(shown, pageHeaders(page, found.length))
+        return { records: slicePage(found, page), total: found.length }
       },
-    },
-    {
+    }),
+    route({
       surface: 'api',
       method: 'get',
       path: '/triggertypes/:ref_or_id',
       permission: 'trigger_view',
       resource: (request) => triggerResource(typeOf(request).ref),
       summary: 'Gets one trigger type.',
-      response: typeSchema,
+      response: TriggerTypeRecord,
       failures: [404],
       handler: (request) => typeOf(request),
-    },
-    {
+    }),
+    route({
       surface: 'api',
       method: 'post',
       path: '/triggertypes',
       permission: 'trigger_all',
-      resourceOfBody(body) {
-        const { pack, name } = body as { pack?: string | null; name: string } // fits the schema
-        return triggerResource(`${pack ?? defaultPack}.${name}`)
-      },
-      summary: 'Makes a trigger type; one without parameters gets the trigger of its own name as well.',
-      body: definitionSchema,
+      resourceOfBody: ({ pack, name }) => triggerResource(`${pack ?? defaultPack}.${name}`),
+      summary: 'Creates a trigger type. A type without parameters gets one trigger, which has the name of the type.',
+      body: TriggerTypeRequest,
       status: 201,
-      response: typeSchema,
+      response: TriggerTypeRecord,
       failures: [400, 409],
       async handler(request) {
         const type = await changes.createType(request.body)
         auditType('created', type, request)
         return type
       },
-    },
-    {
+    }),
+    route({
       surface: 'api',
       method: 'put',
       path: '/triggertypes/:ref_or_id',
       permission: 'trigger_all',
       resource: (request) => triggerResource(typeOf(request).ref),
-      summary: 'Replaces a trigger type; its id stays.',
-      body: { ...definitionSchema, required: [] },
-      response: typeSchema,
+      summary: 'Replaces a trigger type. Its id stays.',
+      body: TriggerTypeUpdate,
+      response: TriggerTypeRecord,
       failures: [400, 404, 409],
       async handler(request) {
         const before = typeOf(request)
-        const { name, pack } = request.body as { name?: string; pack?: string | null } // fits the schema
+        const { name, pack } = request.body
         request.rights.require('trigger_all', triggerResource(`${pack ?? before.pack}.${name ?? before.name}`))
         const type = await changes.updateType(before.id, request.body)
         auditType('updated', type, request)
         return type
       },
-    },
-    {
+    }),
+    route({
       surface: 'api',
       method: 'delete',
       path: '/triggertypes/:ref_or_id',
       permission: 'trigger_all',
       resource: (request) => triggerResource(typeOf(request).ref),
-      summary: 'Deletes a trigger type that no rule uses, with its triggers.',
+      summary: 'Deletes a trigger type and its triggers. No rule may use them.',
       status: 204,
       response: {},
       failures: [400, 404, 409],
       async handler(request) {
         auditType('deleted', await changes.deleteType(typeOf(request).id), request)
       },
-    },
+    }),
   ]
 }
 

@@ -2,17 +2,17 @@
 import {
   parseItems,
   parsePlace,
-  parseSort,
   parseTime,
   placeQuery,
   textFilter,
   type Place,
   type QueryParameter,
   type QueryValue,
+  type SortField,
 } from '../../../http/index.ts'
 import type { InstanceFilter, InstanceSort, InstanceSortColumn } from './store.ts'
 
-export const instanceFilterParameters: Record<string, QueryParameter> = {
+export const instanceFilters = {
   id: { type: 'array', description: 'At most 100 ids.' },
   trigger: { type: 'array', description: 'References of triggers, at most 100.' },
   trigger_type: { type: 'string', description: 'Reference of the trigger type.' },
@@ -20,20 +20,33 @@ export const instanceFilterParameters: Record<string, QueryParameter> = {
   timestamp_gt: { type: 'string', description: 'Occurred after this time.' },
   timestamp_lt: { type: 'string', description: 'Occurred before this time.' },
   ...placeQuery,
-  sort: { type: 'array', description: 'Field names, `-` before a name for descending.' },
-}
+} as const satisfies Record<string, QueryParameter>
 
-const sortColumns = new Map<string, InstanceSortColumn>([
-  ['id', 'id'],
-  ['timestamp', 'id'],
-  ['occurrence_time', 'id'],
-  ['trigger', 'trigger'],
-  ['trigger_type', 'trigger_type'],
-  ['status', 'status'],
-])
+const sortColumns = {
+  id: 'id',
+  timestamp: 'id',
+  occurrence_time: 'id',
+  trigger: 'trigger',
+  trigger_type: 'trigger_type',
+  status: 'status',
+} as const satisfies Record<string, InstanceSortColumn>
+
+type SortName = keyof typeof sortColumns
+
+export const instanceSortNames = [
+  'id',
+  'timestamp',
+  'occurrence_time',
+  'trigger',
+  'trigger_type',
+  'status',
+] as const satisfies SortName[]
 
 /** @throws QUERY_INVALID */
-export function parseInstanceQuery(query: Readonly<Record<string, QueryValue>>): {
+export function parseInstanceQuery(
+  query: Readonly<Record<string, QueryValue>>,
+  given: readonly SortField<SortName>[],
+): {
   filter: InstanceFilter
   sort: InstanceSort[]
   place?: Place
@@ -51,10 +64,7 @@ export function parseInstanceQuery(query: Readonly<Record<string, QueryValue>>):
   const before = parseTime(query, 'timestamp_lt')
   if (after !== undefined) filter.after = after
   if (before !== undefined) filter.before = before
-  const sort = parseSort(query['sort'], [...sortColumns.keys()]).map(({ name, descending }) => ({
-    column: sortColumns.get(name) ?? 'id',
-    descending,
-  }))
+  const sort = given.map(({ name, descending }) => ({ column: sortColumns[name], descending }))
   const place = parsePlace(
     query,
     sort.every(({ column }) => column === 'id'),

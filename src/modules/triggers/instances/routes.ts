@@ -3,71 +3,45 @@ import { queryInvalid, queueFull, resourceNotFound, triggerGone } from '../../..
 import {
   aboutCaller,
   attributeQuery,
-  listReply,
-  pageHeaders,
-  pageQuery,
+  listEndpoint,
   parseAttributes,
-  parsePage,
-  type Projection,
   Reply,
+  route,
   type ApiRequest,
+  type Projection,
   type QueryParameter,
-  type QueryValue,
   type Route,
 } from '../../../http/index.ts'
 import { isId } from '../../../core/ids.ts'
 import { mayViewType } from '../visible-types.ts'
 import type { InstanceStore } from './store.ts'
 import type { Log } from '../../../lib/log/index.ts'
-import { isObject, type JsonSchema } from '../../../lib/schema/index.ts'
+import { isObject } from '../../../lib/schema/index.ts'
 import type { Catalogue } from '../definitions/catalogue.ts'
-import { instanceFilterParameters, parseInstanceQuery } from './list.ts'
+import { instanceFilters, instanceSortNames, parseInstanceQuery } from './list.ts'
 import type { TriggersService } from '../service.ts'
-import type { TriggerInstance, TriggerInstanceRecord } from '../types.ts'
+import {
+  instanceAttributes,
+  PartialTriggerInstance,
+  ReEmittedInstance,
+  type TriggerInstance,
+  type TriggerInstanceRecord,
+} from '../types.ts'
 import { triggerResource } from '../../../core/permissions.ts'
 
 const DEFAULT_LIMIT = 100
 
-const text: JsonSchema = { type: 'string' }
-
-const instanceProperties: Record<string, JsonSchema> = {
-  id: text,
-  trigger: { type: 'string', description: 'Reference of the trigger.' },
-  trigger_type: { type: 'string', description: 'Reference of the trigger type.' },
-  payload: { description: 'What has happened.' },
-  occurrence_time: { type: 'string', description: 'ISO 8601 UTC with microseconds.' },
-  status: { type: 'string', enum: ['pending', 'processing', 'processed', 'processing_failed'] },
-  trace_id: text,
-}
-
-const payloadQuery: Record<string, QueryParameter> = {
+const payloadQuery = {
   max_payload_size: {
     type: 'integer',
-    description: 'Leaves out a payload of more bytes, and tells `payload_size` instead; 0: no limit.',
+    description: 'Replaces a payload of more bytes with `payload_size`. 0: no limit.',
   },
-}
+} as const satisfies Record<string, QueryParameter>
 
-/** With `include_attributes` nothing but the id is certain. */
-const instanceSchema: JsonSchema = {
-  title: 'TriggerInstance',
-  type: 'object',
-  required: ['id'],
-  properties: {
-    ...instanceProperties,
-    payload_size: { type: 'integer', description: 'In the place of `payload`: see `max_payload_size`.' },
-  },
-}
-
-const instanceAttributes = {
-  known: Object.keys(instanceProperties),
-  excludable: Object.keys(instanceProperties).filter((name) => name !== 'id'),
+const attributes = {
+  known: instanceAttributes,
+  excludable: instanceAttributes.filter((name) => name !== 'id'),
   always: ['id'],
-}
-
-const reEmitSchema: JsonSchema = {
-  type: 'object',
-  required: ['message', 'payload'],
-  properties: { message: text, payload: { description: 'Of the new instance.' } },
 }
 
 export function createInstanceRoutes(deps: {
@@ -87,7 +61,7 @@ export function createInstanceRoutes(deps: {
     return instance
   }
 
-  /** @param maxPayloadBytes a larger payload is left out, and its size is told instead */
+  /** @param maxPayloadBytes the size replaces a larger payload */
   function* instanceRecords(
     ids: readonly string[],
     projection: Projection,
@@ -103,36 +77,38 @@ export function createInstanceRoutes(deps: {
   }
 
   return [
-    {
-      surface: 'api',
-      method: 'get',
+    listEndpoint({
       path: '/triggerinstances',
       permission: 'trigger_list',
       summary: 'Lists trigger instances, newest first.',
-      query: { ...instanceFilterParameters, ...pageQuery, ...attributeQuery, ...payloadQuery },
-      response: { type: 'array', items: instanceSchema },
-      failures: [400, 403, 503],
-      async handler(request) {
-        const { query, principal, rights } = request
-        const page = parsePage(query, principal, { defaultLimit: DEFAULT_LIMIT, maxPageSize })
-        const list = parseInstanceQuery(query)
+      record: PartialTriggerInstance,
+      query: { ...instanceFilters, ...payloadQuery },
+      page: { defaultLimit: DEFAULT_LIMIT, maxPageSize },
+      attributes,
+      sort: instanceSortNames,
+      async find({ query, rights, page, projection, sort }) {
+        const list = parseInstanceQuery(query, sort)
         const { filter, place } = list
         if (!rights.may('trigger_view')) {
           const visible = [...catalogue.types()].map(({ ref }) => ref).filter((ref) => mayViewType(rights, ref))
-          // One type that may be seen needs no further condition.
+          // A filter by one visible type needs no further condition.
           if (filter.trigger_type === undefined || !visible.includes(filter.trigger_type)) filter.types = visible
         }
-        const projection = parseAttributes(query, instanceAttributes)
         const maxPayloadBytes = maxPayloadBytesOf(query)
         const [ids, total] = await Promise.all([
           store.page({ ...list, ...page }),
-          // Who goes on has been told before, and can be spared the counting.
+          // A client that continues a list knows the total from its first request.
           place === undefined ? store.total(filter) : undefined,
         ])
-        return listReply(instanceRecords(ids, projection, maxPayloadBytes), pageHeaders(page, total))
+        // `payload_size` is no attribute that clients can name, so the projection is applied here.
+        return {
+          records: instanceRecords(ids, projection, maxPayloadBytes),
+          total,
+          write: (record) => [JSON.stringify(record)],
+        }
       },
-    },
-    {
+    }),
+    route({
       surface: 'api',
       method: 'get',
       path: '/triggerinstances/:id',
@@ -140,23 +116,23 @@ export function createInstanceRoutes(deps: {
       resource: (request) => triggerResource(instanceOf(request, false).trigger_type),
       summary: 'Gets one trigger instance.',
       query: { ...attributeQuery, ...payloadQuery },
-      response: instanceSchema,
+      response: PartialTriggerInstance,
       failures: [400, 404],
       handler(request) {
-        const projection = parseAttributes(request.query, instanceAttributes)
+        const projection = parseAttributes(request.query, attributes)
         const maxPayloadBytes = maxPayloadBytesOf(request.query)
         const [record] = instanceRecords([instanceOf(request, false).id], projection, maxPayloadBytes)
         return record
       },
-    },
-    {
+    }),
+    route({
       surface: 'api',
       method: 'post',
       path: '/triggerinstances/:id/re_emit',
       permission: 'trigger_all',
       resource: (request) => triggerResource(instanceOf(request, false).trigger_type),
       summary: 'Dispatches the payload of a trigger instance again, in a new trace.',
-      response: reEmitSchema,
+      response: ReEmittedInstance,
       failures: [404, 409, 503],
       async handler(request) {
         const { id, trigger: ref, trigger_id: triggerId, payload: original } = instanceOf(request, true)
@@ -176,14 +152,13 @@ export function createInstanceRoutes(deps: {
           { headers: { 'Svc-Trigger-Instance-Id': instance.id, 'Svc-Trace-Id': instance.trace_id } },
         )
       },
-    },
+    }),
   ]
 }
 
 /** @throws QUERY_INVALID */
-function maxPayloadBytesOf(query: Record<string, QueryValue>): number {
-  const size = query['max_payload_size']
-  if (typeof size !== 'number' || size === 0) return Infinity
+function maxPayloadBytesOf({ max_payload_size: size = 0 }: { max_payload_size?: number }): number {
+  if (size === 0) return Infinity
   if (size < 0) throw queryInvalid('max_payload_size must be a positive number')
   return size
 }
