@@ -1,8 +1,8 @@
 /**
- * The hash forms of password files that take up the processor while they are checked: Apache MD5 and `$1$`, SHA-1,
- * SHA-crypt, bcrypt. Only `crypt-thread.ts` runs them.
+ * The password hashes that cost processor time to check: Apache MD5 and `$1$`, SHA-1, SHA-crypt, bcrypt. Only
+ * `crypt-thread.ts` runs them.
  *
- * Own code for MD5 and SHA-crypt: the library tried for the first is wrong for passwords beyond ASCII.
+ * MD5 and SHA-crypt are own code: libraries computed wrong hashes for some passwords (`docs/dependencies.md`, section 3).
  */
 import { createHash, timingSafeEqual } from 'node:crypto'
 import { compareSync } from 'bcryptjs'
@@ -12,11 +12,11 @@ const sha1Pattern = /^\{SHA\}([A-Za-z0-9+/]{27}=)$/
 const shaCryptPattern = /^\$([56])\$(?:rounds=(\d{1,9})\$)?([^$]{0,16})\$([./0-9A-Za-z]{43}|[./0-9A-Za-z]{86})$/
 const bcryptPattern = /^\$2[aby]\$(\d\d)\$[./0-9A-Za-z]{53}$/
 
-/** About two seconds of one processor; a line that asks for more would hold up every other login. */
+/** About two seconds of one processor. A hash with more rounds would delay every other login. */
 const MAX_SHA_ROUNDS = 1_000_000
 const MAX_BCRYPT_COST = 15
 
-/** Whether `verifyCrypt` knows this form and its cost is bearable. */
+/** Whether `verifyCrypt` supports this form and its cost is within the limits. */
 export function isCryptHash(hash: string): boolean {
   if (md5Pattern.test(hash) || sha1Pattern.test(hash)) return true
   const shaCrypt = shaCryptPattern.exec(hash)
@@ -35,7 +35,7 @@ export function isCryptHash(hash: string): boolean {
  */
 export function verifyCrypt(hash: string, password: string): boolean {
   if (!isCryptHash(hash)) return false
-  // As the password ends there for crypt programs, `secret\0anything` would pass for `secret`.
+  // crypt programs stop at a NUL byte: `secret\0anything` would pass for `secret`.
   if (password.includes('\0')) return false
   const bytes = Buffer.from(password)
 
@@ -74,7 +74,7 @@ function md5Crypt(password: Buffer, salt: Buffer, magic: Buffer): string {
 
 const zero = Buffer.alloc(1)
 
-/** What one round hashes: the order changes with the number of the round, so that no two are alike. */
+/** The input of one round; the order of its parts depends on the number of the round. */
 function mixRound(round: number, digest: Buffer, password: Buffer, salt: Buffer): Buffer[] {
   const isOdd = round % 2 === 1
   return [
@@ -85,18 +85,18 @@ function mixRound(round: number, digest: Buffer, password: Buffer, salt: Buffer)
   ]
 }
 
-/** Digest bytes in the order they are written, three to a group; each group gives four characters, low bits first. */
+/** Digest bytes in output order, in groups of three. Each group gives four characters, low bits first. */
 type Order = readonly (readonly number[])[]
 
 const md5Order: Order = [[0, 6, 12], [1, 7, 13], [2, 8, 14], [3, 9, 15], [4, 10, 5], [11]]
 
-/** A group of three starts with the byte before; each following group is turned by one. */
-function turnedOrder(step: number, turn: 'left' | 'right', last: readonly number[]): Order {
+/** Each group is the previous one with every index plus one, rotated by one place. */
+function rotatedOrder(step: number, direction: 'left' | 'right', last: readonly number[]): Order {
   const groups: number[][] = []
   for (let i = 0; i < step; i++) {
     const group = [i, i + step, i + 2 * step]
-    const turns = turn === 'left' ? i % 3 : (3 - (i % 3)) % 3
-    groups.push([...group.slice(turns), ...group.slice(0, turns)])
+    const places = direction === 'left' ? i % 3 : (3 - (i % 3)) % 3
+    groups.push([...group.slice(places), ...group.slice(0, places)])
   }
   return [...groups, last]
 }
@@ -106,8 +106,8 @@ interface ShaForm {
   order: Order
 }
 
-const sha256: ShaForm = { algorithm: 'sha256', order: turnedOrder(10, 'right', [31, 30]) }
-const sha512: ShaForm = { algorithm: 'sha512', order: turnedOrder(21, 'left', [63]) }
+const sha256: ShaForm = { algorithm: 'sha256', order: rotatedOrder(10, 'right', [31, 30]) }
+const sha512: ShaForm = { algorithm: 'sha512', order: rotatedOrder(21, 'left', [63]) }
 const MIN_SHA_ROUNDS = 1000
 const DEFAULT_SHA_ROUNDS = 5000
 
@@ -130,7 +130,7 @@ function repeat(bytes: Buffer, times: number): Buffer[] {
   return Array.from({ length: times }, () => bytes)
 }
 
-/** The bytes over and over, cut at this length. */
+/** Repeats the bytes up to this length. */
 function stretch(bytes: Buffer, length: number): Buffer {
   return Buffer.alloc(length, bytes)
 }
