@@ -15,11 +15,14 @@ import type { Actions } from '../actions/index.ts'
 import type { Policies } from '../policies/index.ts'
 import type { Rules } from '../rules/index.ts'
 import type { Triggers } from '../triggers/index.ts'
+import { createAliasRoutes } from './alias-routes.ts'
+import { createConfigRoutes } from './config-routes.ts'
 import { createConfigs } from './configs.ts'
 import { makeDefaultPack } from './default-pack.ts'
 import { createInstaller, type Virtualenvs } from './install.ts'
 import { createInstallRoutes, type StartExecution } from './install-routes.ts'
 import type { PackProblem } from './read.ts'
+import { createRegisterRoute } from './register-route.ts'
 import { timed, type PackRegistration } from './register.ts'
 import type { PacksSettings } from './settings.ts'
 import { createRoutes } from './routes.ts'
@@ -78,6 +81,7 @@ export function createPacks(deps: PacksDeps): Packs {
     shipped: ['core', 'packs'].map((name) => shippedFolder(name, settings.cachePath)),
     basePaths: settings.basePaths,
   })
+  const { maxPageSize } = settings
   const [packsFolder = ''] = settings.basePaths
   const installer = createInstaller({
     packsFolder,
@@ -116,12 +120,10 @@ export function createPacks(deps: PacksDeps): Packs {
   return {
     name: 'packs',
     routes: [
-      ...createRoutes({
+      ...createRoutes({ store, maxPageSize }),
+      createRegisterRoute({
         service,
-        store,
-        configs,
         log,
-        withLock,
         registerTypes: {
           async runner() {
             await timed(deps.metrics, 'runners', actions.registerRunnerTypes(runnerTypes))
@@ -130,9 +132,9 @@ export function createPacks(deps: PacksDeps): Packs {
           rule_type: () => RULE_TYPES,
           policy_type: () => policies.typeCount,
         },
-        maxPageSize: settings.maxPageSize,
-        maskSecrets: settings.maskSecrets,
       }),
+      ...createConfigRoutes({ store, configs, log, withLock, maxPageSize, maskSecrets: settings.maskSecrets }),
+      ...createAliasRoutes({ store, maxPageSize }),
       ...createInstallRoutes(deps.startExecution),
     ],
     manager: installer,

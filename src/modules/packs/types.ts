@@ -1,67 +1,287 @@
-/** Wire records of contract 02, 2.8, 2.9 and 2.13. */
-import type { ParameterSchema } from '../../lib/schema/index.ts'
+/** Wire records of contract 02, 2.8 (packs), 2.9 (configurations) and 2.13 (aliases of actions). */
+import { record, Type, type ParameterSchema, type Static } from '../../lib/schema/index.ts'
 
-/** What the manifest says, in full; other keys of it follow. */
-export interface PackRecord {
-  id: string
-  uid: string
-  ref: string
-  name: string
-  description: string
-  version: string
-  author: string
-  email: string | null
-  keywords: string[]
-  contributors: string[]
-  dependencies: string[]
-  python_versions: string[]
-  svc_version: string | null
-  system: Record<string, unknown>
-  /** Relative to the pack, sorted. */
-  files: string[]
-  /** Absolute path of the folder. */
-  path: string
-  [key: string]: unknown
-}
+const pack = Type.Object(
+  {
+    id: Type.String(),
+    uid: Type.String(),
+    ref: Type.String(),
+    name: Type.String(),
+    description: Type.String(),
+    version: Type.String(),
+    author: Type.String(),
+    email: Type.Nullable(Type.String()),
+    keywords: Type.Array(Type.String()),
+    contributors: Type.Array(Type.String()),
+    dependencies: Type.Array(Type.String()),
+    python_versions: Type.Array(Type.String()),
+    svc_version: Type.Nullable(Type.String()),
+    system: Type.FreeForm(),
+    files: Type.Array(Type.String(), { description: 'Paths relative to the folder of the pack, sorted.' }),
+    path: Type.String({ description: 'Absolute path of the folder on the host of the server.' }),
+  },
+  { additionalProperties: true },
+)
 
-/** Name → schema of the value, as parameters of actions have them. */
-export type ConfigAttributes = Record<string, ParameterSchema>
+/** Attributes of every pack; other keys of its manifest follow. */
+export const packAttributes = Object.keys(pack.properties)
 
-export interface ConfigSchemaRecord {
-  id: string
-  pack: string
-  attributes: ConfigAttributes
-}
+export const PackRecord = record('Pack', pack, {
+  description: 'Other keys of the manifest follow.',
+  example: {
+    id: '67a1f0c2e4b0a1d2c3e4f510',
+    uid: 'pack:deploy',
+    ref: 'deploy',
+    name: 'deploy',
+    description: 'Deploys services.',
+    version: '1.2.0',
+    author: 'Ada',
+    email: 'ada@example.org',
+    keywords: ['deployment'],
+    contributors: [],
+    dependencies: [],
+    python_versions: ['3'],
+    svc_version: null,
+    system: {},
+    files: ['actions/deploy.yaml', 'pack.yaml'],
+    path: '/opt/svc/packs/deploy',
+  },
+})
+export type PackRecord = Static<typeof PackRecord> & Record<string, unknown>
 
-export interface ConfigRecord {
-  id: string
-  pack: string
-  values: Record<string, unknown>
-}
+/** A pack in a list: `include_attributes` and `exclude_attributes` decide which attributes it has. */
+export const PartialPack = record(
+  'PartialPack',
+  Type.Object(
+    { ...Type.Partial(pack).properties, id: Type.String(), ref: Type.String() },
+    { additionalProperties: true },
+  ),
+  { example: { id: '67a1f0c2e4b0a1d2c3e4f510', ref: 'deploy', name: 'deploy', version: '1.2.0' } },
+)
 
-export interface AliasFormat {
-  display: string
-  representation: string[]
-  match_multiple?: boolean
-}
+export const PackFileText = record(
+  'PackFile',
+  Type.Object({
+    file_path: Type.String({ description: 'Relative to the folder of the pack.' }),
+    content: Type.String(),
+  }),
+  { example: { file_path: 'README.md', content: '# deploy\n' } },
+)
+export type PackFileText = Static<typeof PackFileText>
 
-export interface AliasRecord {
-  id: string
-  uid: string
-  ref: string
-  name: string
-  pack: string
-  description: string
-  enabled: boolean
-  action_ref: string
-  formats: (string | AliasFormat)[]
-  ack: Record<string, unknown>
-  result: Record<string, unknown>
-  extra: Record<string, unknown>
-  immutable_parameters: Record<string, unknown>
-  /** Relative to the pack, e.g. `aliases/deploy.yaml`. */
-  metadata_file?: string
-}
+/** Type of content → its plural, which names the count in the answer. */
+export const contentPlurals = {
+  runner: 'runners',
+  rule_type: 'rule_types',
+  policy_type: 'policy_types',
+  trigger: 'triggers',
+  sensor: 'sensors',
+  action: 'actions',
+  rule: 'rules',
+  alias: 'aliases',
+  policy: 'policies',
+  config: 'configs',
+} as const satisfies Record<string, keyof PackRegisterResult>
+export type ContentType = keyof typeof contentPlurals
+export type ContentPlural = (typeof contentPlurals)[ContentType]
 
-/** What an author writes: the record without what is derived. */
+export const PackRegisterRequest = record(
+  'PackRegisterRequest',
+  Type.Object(
+    {
+      packs: Type.Optional(
+        Type.Nullable(
+          Type.Array(Type.String({ minLength: 1, maxLength: 4_096 }), {
+            maxItems: 1_000,
+            description: 'References of packs, or paths of their folders. Absent: all packs.',
+          }),
+        ),
+      ),
+      types: Type.Optional(
+        Type.Nullable(
+          Type.Array(Type.Unsafe<string>({ enum: ['all', ...Object.entries(contentPlurals).flat()] }), {
+            maxItems: 100,
+            description: 'Types of content to register. Absent: all types.',
+          }),
+        ),
+      ),
+      fail_on_failure: Type.Optional(
+        Type.Nullable(
+          Type.Boolean({
+            description: 'Fail the request on a problem. Valid content is registered in any case. Default: true.',
+          }),
+        ),
+      ),
+    },
+    { additionalProperties: false },
+  ),
+  { example: { packs: ['deploy'], types: ['action', 'rule'] } },
+)
+export type PackRegisterRequest = Static<typeof PackRegisterRequest>
+
+const PackProblemRecord = record(
+  'PackProblem',
+  Type.Object({
+    pack: Type.String(),
+    file: Type.String(),
+    line: Type.Optional(Type.Integer()),
+    key: Type.Optional(Type.String()),
+    message: Type.String(),
+  }),
+  {
+    example: {
+      pack: 'deploy',
+      file: 'actions/deploy.yaml',
+      line: 3,
+      key: 'runner_type',
+      message: 'runner_type is missing',
+    },
+  },
+)
+
+const count = Type.Optional(Type.Integer())
+
+export const PackRegisterResult = record(
+  'PackRegisterResult',
+  Type.Object({
+    runners: count,
+    rule_types: count,
+    policy_types: count,
+    triggers: count,
+    sensors: count,
+    actions: count,
+    rules: count,
+    aliases: count,
+    policies: count,
+    configs: count,
+    problems: Type.Optional(Type.Array(PackProblemRecord, { description: 'Absent: no problems.' })),
+  }),
+  { description: 'Registered records by type of content, for the requested types.', example: { actions: 4, rules: 1 } },
+)
+
+export type PackRegisterResult = Static<typeof PackRegisterResult>
+
+const packNames = (description: string) =>
+  Type.Array(Type.String({ minLength: 1, maxLength: 4_096 }), { minItems: 1, maxItems: 100, description })
+
+export const PackInstallRequest = record(
+  'PackInstallRequest',
+  Type.Object({
+    packs: packNames(
+      'Each one: the name of a pack that svc includes, the path of a folder or archive on the host of the server, or ' +
+        'the address of a git repository. After `=`: a version, branch, tag or commit.',
+    ),
+    force: Type.Optional(
+      Type.Boolean({ description: 'Also installs packs for other versions, and the valid content of invalid packs.' }),
+    ),
+    skip_dependencies: Type.Optional(Type.Boolean({ description: 'Does not install the packs it depends on.' })),
+  }),
+  { example: { packs: ['examples'] } },
+)
+
+export const PackUninstallRequest = record(
+  'PackUninstallRequest',
+  Type.Object({ packs: packNames('References of packs.') }),
+  { example: { packs: ['examples'] } },
+)
+
+export const PackExecution = record(
+  'PackExecution',
+  Type.Object({ execution_id: Type.String({ description: 'Id of the execution that carries out the request.' }) }),
+  { example: { execution_id: '67a1f0c2e4b0a1d2c3e4f511' } },
+)
+
+/** Name → schema of the value, as for parameters of actions. */
+const configAttributes = Type.MapOf(Type.Unsafe<ParameterSchema>({ type: 'object', additionalProperties: true }), {
+  description: 'Name of the attribute → its schema.',
+})
+export type ConfigAttributes = Static<typeof configAttributes>
+
+export const ConfigSchemaRecord = record(
+  'PackConfigSchema',
+  Type.Object({ id: Type.String(), pack: Type.String(), attributes: configAttributes }),
+  {
+    example: {
+      id: '67a1f0c2e4b0a1d2c3e4f512',
+      pack: 'deploy',
+      attributes: { region: { type: 'string', required: true } },
+    },
+  },
+)
+export type ConfigSchemaRecord = Static<typeof ConfigSchemaRecord>
+
+export const ConfigRecord = record(
+  'PackConfig',
+  Type.Object({ id: Type.String(), pack: Type.String(), values: Type.FreeForm() }),
+  { example: { id: '67a1f0c2e4b0a1d2c3e4f513', pack: 'deploy', values: { region: 'eu-west-1' } } },
+)
+export type ConfigRecord = Static<typeof ConfigRecord>
+
+export const ConfigValues = record('PackConfigValues', Type.FreeForm(), { example: { region: 'eu-west-1' } })
+
+export const AliasFormat = record(
+  'AliasFormat',
+  Type.Object({
+    display: Type.String(),
+    representation: Type.Array(Type.String()),
+    match_multiple: Type.Optional(Type.Boolean()),
+  }),
+  { example: { display: 'deploy <service>', representation: ['deploy {{ service }}'] } },
+)
+export type AliasFormat = Static<typeof AliasFormat>
+
+const alias = Type.Object({
+  id: Type.String(),
+  uid: Type.String(),
+  ref: Type.String(),
+  name: Type.String(),
+  pack: Type.String(),
+  description: Type.String(),
+  enabled: Type.Boolean(),
+  action_ref: Type.String(),
+  formats: Type.Array(Type.Union([Type.String(), AliasFormat])),
+  ack: Type.FreeForm(),
+  result: Type.FreeForm(),
+  extra: Type.FreeForm(),
+  immutable_parameters: Type.FreeForm(),
+  metadata_file: Type.Optional(
+    Type.String({ description: 'Relative to the folder of the pack, such as `aliases/deploy.yaml`.' }),
+  ),
+})
+
+export const aliasAttributes = Object.keys(alias.properties)
+
+export const AliasRecord = record('ActionAlias', alias, {
+  example: {
+    id: '67a1f0c2e4b0a1d2c3e4f514',
+    uid: 'action_alias:deploy:deploy',
+    ref: 'deploy.deploy',
+    name: 'deploy',
+    pack: 'deploy',
+    description: 'Deploys a service.',
+    enabled: true,
+    action_ref: 'deploy.deploy',
+    formats: ['deploy {{ service }}'],
+    ack: {},
+    result: {},
+    extra: {},
+    immutable_parameters: {},
+  },
+})
+export type AliasRecord = Static<typeof AliasRecord>
+
+/** An alias in a list: `include_attributes` and `exclude_attributes` decide which attributes it has. */
+export const PartialAlias = record(
+  'PartialActionAlias',
+  Type.Object({
+    ...Type.Partial(alias).properties,
+    id: Type.String(),
+    ref: Type.String(),
+    pack: Type.String(),
+    name: Type.String(),
+  }),
+  { example: { id: '67a1f0c2e4b0a1d2c3e4f514', ref: 'deploy.deploy', pack: 'deploy', name: 'deploy' } },
+)
+
+/** What an author writes: the record without derived properties. */
 export type AliasDefinition = Omit<AliasRecord, 'id' | 'uid' | 'ref'>

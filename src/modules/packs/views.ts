@@ -5,16 +5,12 @@ import { readContainedBytes } from '../../lib/files/index.ts'
 import { packFileNotFound, packFileTooLarge } from '../../core/errors.ts'
 import { Reply } from '../../http/index.ts'
 import { codeOf } from '../../lib/process/index.ts'
+import type { PackFileText } from './types.ts'
 import { createFilter, isGenerated, scanPack } from './files.ts'
 
 export const MAX_SHOWN_BYTES = 500_000
 /** Of all files in one answer. */
 const MAX_TOTAL_BYTES = 20_000_000
-
-export interface PackFileText {
-  file_path: string
-  content: string
-}
 
 /** By the end of the name; whatever else is text is shown as plain text, and all the rest is to be saved. */
 const mediaTypes: Readonly<Record<string, string>> = {
