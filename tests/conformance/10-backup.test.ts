@@ -140,7 +140,7 @@ describe('10 backup', () => {
     writeFileSync(join(basePath, 'file'), '')
     const failing = await startServer({ basePath, settings: { ...settings, 'backup.directory': 'file/backups' } })
     try {
-      const told = (): number => failing.log().split('ERROR The backup could not be made').length - 1
+      const told = (): number => failing.log().split('ERROR The backup failed').length - 1
       await waitFor('the second failure', () => told() > 1)
       const refused = await failing.call('POST', '/v1/backups')
       expect(refused).toMatchObject({ status: 503, body: { code: 'BACKUP_FAILED' } })
