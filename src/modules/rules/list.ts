@@ -2,21 +2,21 @@
 import { flagFilter, parseItems, textFilter, type QueryParameter, type QueryValue } from '../../http/index.ts'
 import type { RuleFilter } from './store.ts'
 
-type Query = Readonly<Record<string, QueryValue>>
+export type RuleQuery = Readonly<Record<string, QueryValue>>
 
-const text = (description: string): QueryParameter => ({ type: 'string', description })
+const text = (description: string) => ({ type: 'string', description }) as const
 
-export const ruleFilters: Record<string, QueryParameter> = {
+export const ruleFilters = {
   name: text('Only rules of this name.'),
   pack: text('Only rules of this pack.'),
   action: text('Only rules with this action, by its reference.'),
   trigger: { type: 'array', description: 'Only rules bound to these triggers, by their references; at most 100.' },
-  enabled: { type: 'boolean', description: 'Only rules that are enabled, or that are not.' },
+  enabled: { type: 'boolean', description: 'Only enabled rules, or only disabled ones.' },
   user: text('Only rules that this user wrote last.'),
-}
+} as const satisfies Record<string, QueryParameter>
 
 /** @param triggerIdOf by reference @throws QUERY_INVALID */
-export function parseRuleFilter(query: Query, triggerIdOf: (ref: string) => string | undefined): RuleFilter {
+export function parseRuleFilter(query: RuleQuery, triggerIdOf: (ref: string) => string | undefined): RuleFilter {
   const triggers = parseItems(query['trigger'])
   return {
     name: textFilter(query, 'name'),

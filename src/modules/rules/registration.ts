@@ -6,9 +6,9 @@ import { checkPackDefinitions, isGone, type PackDefinitions, type Registration }
 import { compileSchema } from '../../lib/schema/index.ts'
 import type { Triggers } from '../triggers/index.ts'
 import { compileCriteria } from './criteria/criteria.ts'
-import { fillDefinition, ruleFileSchema, type FilledRule } from './definition.ts'
+import { fillDefinition, type FilledRule } from './definition.ts'
 import type { RuleStore } from './store.ts'
-import type { Rule, RuleDefinition } from './types.ts'
+import { RuleDefinition, type Rule } from './types.ts'
 import { isSame, logFieldsOf, type RuleChanges } from './changes.ts'
 
 /** Rules of a pack that share a commit. */
@@ -44,7 +44,7 @@ export function createRegistration(deps: {
     const existing = new Map(store.ofPack(content.pack).map((rule) => [rule.name, rule]))
     const { definitions, problems } = checkPackDefinitions(content, 'Rule', (given) => {
       // Compiled for the first rule that there is: at each start it would cost time.
-      const problem = compileSchema(ruleFileSchema).find(given)
+      const problem = compileSchema(RuleDefinition).find(given)
       if (problem !== undefined) return { problems: [problem] }
       return { definition: fillDefinition(given as RuleDefinition, content.pack) } // has passed its schema
     })

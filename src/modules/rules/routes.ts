@@ -1,16 +1,16 @@
 /** Endpoints of rules (contract 05, 5.5). */
 import {
-  attributeQuery,
-  listReply,
-  pageHeaders,
-  pageQuery,
-  parseAttributes,
-  parsePage,
+  listEndpoint,
+  Reply,
+  route,
   seesSecrets,
   showSecretsQuery,
   slicePage,
-  Reply,
   type ApiRequest,
+  type AttributeOptions,
+  type Found,
+  type Page,
+  type Projection,
   type Rights,
   type Route,
 } from '../../http/index.ts'
@@ -18,27 +18,33 @@ import { defaultPack } from '../../core/pack-content.ts'
 import type { Actions } from '../actions/index.ts'
 import type { Executions } from '../executions/index.ts'
 import type { Triggers } from '../triggers/index.ts'
-import { ruleRequestSchema } from './definition.ts'
 import { findAction } from './enforcement/enforce.ts'
-import { parseRuleFilter, ruleFilters } from './list.ts'
-import { ruleAttributes, ruleListSchema, ruleSchema, ruleViewListSchema } from './schemas.ts'
+import { parseRuleFilter, ruleFilters, type RuleQuery } from './list.ts'
 import { entityTagOf, resourceOf, type RuleService } from './service.ts'
 import type { RuleStore } from './store.ts'
-import type { LastEnforcement, Rule, RuleDefinition, RuleEnforcement, RuleRecord, RuleView } from './types.ts'
+import {
+  onRequestAttributes,
+  PartialRule,
+  PartialRuleView,
+  ruleAttributes,
+  RuleRecord,
+  RuleRequest,
+  type LastEnforcement,
+  type Rule,
+  type RuleEnforcement,
+  type RuleView,
+} from './types.ts'
 import { executionResource, ruleResource, type Resource } from '../../core/permissions.ts'
 import type { EnforcementStore } from './enforcement/store.ts'
 import { inOrder } from './in-order.ts'
 
-/** What costs more is there for who names it. */
-const onRequest = ['last_enforcement'] as const satisfies (keyof RuleView)[]
-
-const ruleProjection = {
+const attributes: AttributeOptions = {
   known: ruleAttributes,
   excludable: ['description', 'type', 'trigger', 'criteria', 'action', 'context', 'tags'],
   always: ['id', 'ref', 'pack', 'name'],
 }
 
-const entityTagHeader = { ETag: 'Another one after each change, for `If-Match`.' }
+const entityTagHeader = { ETag: 'Changes with each change of the rule, for `If-Match`.' }
 
 export function createRuleRoutes(deps: {
   service: RuleService
@@ -51,16 +57,20 @@ export function createRuleRoutes(deps: {
 }): Route[] {
   const { service, store, enforcements, actions, executions, triggers, maxPageSize } = deps
 
-  const resourceAt = ({ params }: Pick<ApiRequest, 'params'>): Resource =>
-    resourceOf(service.get(params['ref_or_id'] ?? ''))
+  type Request = Omit<ApiRequest, 'body' | 'params' | 'query'> & { query: { show_secrets?: boolean } }
+  interface Named {
+    params: { ref_or_id: string }
+  }
 
-  const toRecord = (rule: Rule, request: ApiRequest): RuleRecord => service.record(rule, seesSecrets(request))
+  const resourceAt = ({ params }: Named): Resource => resourceOf(service.get(params.ref_or_id))
 
-  const tagged = (rule: Rule, request: ApiRequest): Reply =>
+  const toRecord = (rule: Rule, request: Request): RuleRecord => service.record(rule, seesSecrets(request))
+
+  const tagged = (rule: Rule, request: Request): Reply =>
     new Reply(toRecord(rule, request), { headers: { ETag: entityTagOf(rule) } })
 
-  /** With what action and trigger say about themselves. */
-  function toView(rule: Rule, request: ApiRequest): RuleRecord {
+  /** The rule with the descriptions of its action and its trigger. */
+  function toView(rule: Rule, request: Request): RuleRecord {
     const record = toRecord(rule, request)
     const action = findAction(actions, rule.action.ref)
     const trigger = triggers.find(rule.trigger.id)
@@ -83,17 +93,12 @@ export function createRuleRoutes(deps: {
     return status === undefined ? enforcement : { ...enforcement, execution_status: status }
   }
 
-  async function listRules(
-    request: ApiRequest,
-    present: (rule: Rule, request: ApiRequest) => RuleRecord,
-    further: readonly (typeof onRequest)[number][] = [],
-  ): Promise<Reply> {
-    const { query, principal, rights } = request
-    const page = parsePage(query, principal, { defaultLimit: undefined, maxPageSize })
-    const isNamed = query['include_attributes'] !== undefined
-    const known = isNamed ? [...ruleAttributes, ...further] : ruleAttributes
-    const projection = parseAttributes(query, { ...ruleProjection, known })
-    const withLast = isNamed && projection.needed?.has('last_enforcement') === true
+  async function findRules(
+    request: Request & { query: RuleQuery; page: Page; projection: Projection },
+    present: (rule: Rule, request: Request) => RuleRecord,
+  ): Promise<Found<RuleView>> {
+    const { query, rights, page, projection } = request
+    const withLast = projection.needed?.has('last_enforcement') === true
     let last = new Map<string, RuleEnforcement>()
     const filter = parseRuleFilter(query, (ref) => {
       const trigger = triggers.find(ref)
@@ -113,48 +118,47 @@ export function createRuleRoutes(deps: {
       if (withLast) last = enforcements.lastOf(some)
       return store.findByIds(some)
     }
-    function* records(): Generator<Record<string, unknown>> {
+    function* records(): Generator<RuleView> {
       for (const rule of inOrder(ids, find)) {
         if (!rights.may('rule_view', resourceOf(rule))) continue
         const view: RuleView = present(rule, request)
         const enforcement = last.get(rule.id)
         if (withLast) view.last_enforcement = enforcement === undefined ? null : toLast(enforcement, rights)
-        yield projection.apply({ ...view })
+        yield view
       }
     }
-    return listReply(records(), pageHeaders(page, total))
+    return { records: records(), total }
   }
 
   return [
-    {
-      surface: 'api',
-      method: 'get',
+    listEndpoint({
       path: '/rules',
       permission: 'rule_list',
-      summary: 'Lists the rules that the caller may view, in the order of pack and name.',
-      query: { ...ruleFilters, ...pageQuery, ...attributeQuery, ...showSecretsQuery },
-      response: ruleListSchema,
-      failures: [400, 403, 503],
-      handler: (request) => listRules(request, toRecord),
-    },
-    {
+      summary: 'Lists the rules that the caller can view, by pack and name.',
+      record: PartialRule,
+      query: { ...ruleFilters, ...showSecretsQuery },
+      page: { defaultLimit: undefined, maxPageSize },
+      attributes,
+      find: (request) => findRules(request, toRecord),
+    }),
+    route({
       surface: 'api',
       method: 'post',
       path: '/rules',
       permission: 'rule_create',
-      resourceOfBody: (body) => givenResource(body as RuleDefinition), // fits the schema
-      summary: 'Makes a rule; it takes effect at once.',
+      resourceOfBody: givenResource,
+      summary: 'Creates a rule. It takes effect at once.',
       query: showSecretsQuery,
-      body: ruleRequestSchema,
+      body: RuleRequest,
       status: 201,
-      response: ruleSchema,
+      response: RuleRecord,
       answerHeaders: entityTagHeader,
       failures: [400, 403, 409, 503],
       async handler(request) {
-        return tagged(await service.create(request, request.body as RuleDefinition), request) // fits the schema
+        return tagged(await service.create(request, request.body), request)
       },
-    },
-    {
+    }),
+    route({
       surface: 'api',
       method: 'get',
       path: '/rules/:ref_or_id',
@@ -162,56 +166,55 @@ export function createRuleRoutes(deps: {
       resource: resourceAt,
       summary: 'Gets one rule.',
       query: showSecretsQuery,
-      response: ruleSchema,
+      response: RuleRecord,
       answerHeaders: entityTagHeader,
       failures: [404],
-      handler: (request) => tagged(service.get(request.params['ref_or_id'] ?? ''), request),
-    },
-    {
+      handler: (request) => tagged(service.get(request.params.ref_or_id), request),
+    }),
+    route({
       surface: 'api',
       method: 'put',
       path: '/rules/:ref_or_id',
       permission: 'rule_modify',
       resource: resourceAt,
-      summary: 'Replaces a rule; masked values that are sent back stay as they are.',
+      summary: 'Replaces a rule. A mask keeps the stored value.',
       query: showSecretsQuery,
-      headers: { 'If-Match': 'The `ETag` of the rule that is to be replaced: then nobody else’s change is.' },
-      body: ruleRequestSchema,
-      response: ruleSchema,
+      headers: { 'If-Match': '`ETag` of the rule: the request fails with 412 if the rule has changed since.' },
+      body: RuleRequest,
+      response: RuleRecord,
       answerHeaders: entityTagHeader,
       failures: [400, 403, 404, 409, 412, 503],
       async handler(request) {
-        const body = request.body as RuleDefinition // fits the schema
-        const { params, headers } = request
-        return tagged(await service.update(request, params['ref_or_id'] ?? '', body, headers['if-match']), request)
+        const { params, body, headers } = request
+        return tagged(await service.update(request, params.ref_or_id, body, headers['if-match']), request)
       },
-    },
-    {
+    }),
+    route({
       surface: 'api',
       method: 'delete',
       path: '/rules/:ref_or_id',
       permission: 'rule_delete',
       resource: resourceAt,
-      summary: 'Deletes a rule; what it has caused stays.',
+      summary: 'Deletes a rule. Its enforcements and executions stay.',
       status: 204,
       response: {},
       failures: [404, 409, 503],
       async handler(request) {
-        await service.delete(request, request.params['ref_or_id'] ?? '')
+        await service.delete(request, request.params.ref_or_id)
       },
-    },
-    {
-      surface: 'api',
-      method: 'get',
+    }),
+    listEndpoint({
       path: '/rules/views',
       permission: 'rule_list',
       summary: 'Lists rules with the descriptions of their actions and triggers.',
-      query: { ...ruleFilters, ...pageQuery, ...attributeQuery, ...showSecretsQuery },
-      response: ruleViewListSchema,
-      failures: [400, 403, 503],
-      handler: (request) => listRules(request, toView, onRequest),
-    },
-    {
+      record: PartialRuleView,
+      query: { ...ruleFilters, ...showSecretsQuery },
+      page: { defaultLimit: undefined, maxPageSize },
+      attributes: ({ include_attributes: named }) =>
+        named === undefined ? attributes : { ...attributes, known: [...ruleAttributes, ...onRequestAttributes] },
+      find: (request) => findRules(request, toView),
+    }),
+    route({
       surface: 'api',
       method: 'get',
       path: '/rules/views/:ref_or_id',
@@ -219,15 +222,15 @@ export function createRuleRoutes(deps: {
       resource: resourceAt,
       summary: 'Gets one rule with the descriptions of its action and trigger.',
       query: showSecretsQuery,
-      response: ruleSchema,
+      response: RuleRecord,
       failures: [404],
-      handler: (request) => toView(service.get(request.params['ref_or_id'] ?? ''), request),
-    },
+      handler: (request) => toView(service.get(request.params.ref_or_id), request),
+    }),
   ]
 }
 
-function givenResource({ name, pack }: RuleDefinition): Resource {
-  // Whoever makes it owns it.
+function givenResource({ name, pack }: RuleRequest): Resource {
+  // The caller becomes the owner.
   const { owner: _, ...resource } = ruleResource({ ref: `${pack ?? defaultPack}.${name}`, user: '' })
   return resource
 }

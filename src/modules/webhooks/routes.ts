@@ -1,53 +1,17 @@
 /** Endpoints of contract 06, 6.2 and 6.3. */
-import { listReply, pageHeaders, type ApiRequest, type Route } from '../../http/index.ts'
+import { listReply, pageHeaders, route, type Route } from '../../http/index.ts'
 import { Type, type JsonSchema } from '../../lib/schema/index.ts'
 import { hookOf, WebhookRecord } from '../triggers/index.ts'
 import type { WebhookService } from './service.ts'
+import { WebhookChallenge, WebhookOutcome } from './types.ts'
 import { webhookResource } from '../../core/permissions.ts'
 
-const text = { type: 'string' }
-
-const outcomeSchema: JsonSchema = {
-  title: 'WebhookOutcome',
-  type: 'object',
-  required: ['trigger_instances', 'executions'],
-  properties: {
-    trigger_instances: {
-      type: 'array',
-      items: { type: 'object', required: ['id'], properties: { id: text, status: text } },
-    },
-    executions: {
-      type: 'array',
-      items: {
-        type: 'object',
-        required: ['id', 'status', 'action'],
-        properties: {
-          id: text,
-          status: text,
-          action: text,
-          rule: { type: ['string', 'null'] },
-          result: { description: 'Only for callers who may view the execution.' },
-          result_size: { type: ['integer', 'null'], description: 'Of a result too long to stand here.' },
-        },
-      },
-    },
-  },
-}
-
-const challengeSchema: JsonSchema = {
-  title: 'WebhookChallenge',
-  description: 'To a sender that asks whether the address is right before it sends any event, as Slack does.',
-  type: 'object',
-  required: ['challenge'],
-  properties: { challenge: text },
-}
-
-const received: JsonSchema = { type: ['object', 'array'], description: 'What was sent, parsed.' }
+const received: JsonSchema = { type: ['object', 'array'], description: 'The parsed body of the request.' }
 
 export function createRoutes(service: WebhookService): Route[] {
-  const hook = ({ params }: Pick<ApiRequest, 'params'>): string => hookOf(params['hook'] ?? '')
+  const hook = ({ params }: { params: { hook: string } }): string => hookOf(params.hook)
   return [
-    {
+    route({
       surface: 'api',
       method: 'get',
       path: '/webhooks',
@@ -58,8 +22,8 @@ export function createRoutes(service: WebhookService): Route[] {
         const webhooks = service.list(rights)
         return listReply(webhooks, pageHeaders({ limit: undefined, offset: 0 }, webhooks.length))
       },
-    },
-    {
+    }),
+    route({
       surface: 'api',
       method: 'get',
       path: '/webhooks/*hook',
@@ -69,33 +33,33 @@ export function createRoutes(service: WebhookService): Route[] {
       response: WebhookRecord,
       failures: [404],
       handler: (request) => service.find(hook(request)),
-    },
-    {
+    }),
+    route({
       surface: 'api',
       method: 'post',
       path: '/webhooks/*hook',
       permission: 'webhook_send',
       resource: (request) => webhookResource(hook(request)),
       provesItself: (request) => service.provesItself(hook(request), request.headers),
-      summary: 'Sends to a webhook; it becomes trigger instances, which rules then look at.',
+      summary: 'Sends an event to a webhook. svc stores it as trigger instances and evaluates their rules.',
       headers: {
-        'Svc-Trace-Tag': 'Tag of the trace that begins with this, or of an existing one that it joins.',
-        'Idempotency-Key': 'The same again within 24 hours causes nothing, and is answered as the first time.',
-        Prefer: '`wait=<seconds>`, at most 300: answers with 200 once the executions that were started have finished.',
+        'Svc-Trace-Tag': 'Tag of the trace: of a new one, or of an existing one that the event joins.',
+        'Idempotency-Key': 'A repeated request within 24 hours has no effect and gets the first answer.',
+        Prefer: '`wait=<seconds>`, at most 300: the answer is 200 as soon as the started executions have finished.',
       },
       answerHeaders: {
         'Svc-Trigger-Instance-Id': 'Ids of the trigger instances, separated by commas.',
         'Svc-Trace-Id': 'Id of their trace.',
         Location: 'Path of the first trigger instance.',
-        'Idempotent-Replayed': '`true` where this was a repetition.',
-        'Preference-Applied': 'The `wait` that was kept to.',
+        'Idempotent-Replayed': '`true` for a repeated request.',
+        'Preference-Applied': 'The applied `wait`.',
       },
       rawBody: received,
       status: 202,
       response: received,
-      otherResponses: { 200: { anyOf: [outcomeSchema, challengeSchema] } },
+      otherResponses: { 200: Type.Union([WebhookOutcome, WebhookChallenge]) },
       failures: [404, 409, 503],
       handler: (request) => service.receive(hook(request), request),
-    },
+    }),
   ]
 }

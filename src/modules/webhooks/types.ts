@@ -1,18 +1,54 @@
-import type { ExecutionStatus } from '../executions/types.ts'
+import { executionStatuses } from '../../core/execution-status.ts'
+import { record, Type, type Static } from '../../lib/schema/index.ts'
 import type { TriggerInstanceStatus } from '../triggers/types.ts'
 
-/** What came of a request whose sender has waited for it (`Prefer: wait`). */
-export interface WebhookOutcome {
-  /** Without a status: it has been purged meanwhile. */
-  trigger_instances: { id: string; status?: TriggerInstanceStatus }[]
-  executions: {
-    id: string
-    status: ExecutionStatus
-    action: string
-    rule: string | null
-    /** Only for callers who may view the execution. */
-    result?: unknown
-    /** Bytes of a result too long to stand here. */
-    result_size?: number | null
-  }[]
-}
+/** Answer to a sender that waited for the executions (`Prefer: wait`). */
+export const WebhookOutcome = record(
+  'WebhookOutcome',
+  Type.Object({
+    trigger_instances: Type.Array(
+      Type.Object({
+        id: Type.String(),
+        status: Type.Optional(
+          Type.Unsafe<TriggerInstanceStatus>({ type: 'string', description: 'Absent after the instance was purged.' }),
+        ),
+      }),
+    ),
+    executions: Type.Array(
+      Type.Object({
+        id: Type.String(),
+        status: Type.Enum(executionStatuses),
+        action: Type.String({ description: 'Reference of the action.' }),
+        rule: { ...Type.Nullable(Type.String()), description: 'Reference of the rule.' },
+        result: Type.Optional(Type.Unknown({ description: 'Only for callers who can view the execution.' })),
+        result_size: Type.Optional(
+          Type.Unsafe<number | null>({
+            type: ['integer', 'null'],
+            description: 'Bytes of a result that is too long for this answer.',
+          }),
+        ),
+      }),
+    ),
+  }),
+  {
+    example: {
+      trigger_instances: [{ id: '67a1f0c2e4b0a1d2c3e4f50a', status: 'processed' }],
+      executions: [
+        {
+          id: '67a1f0c2e4b0a1d2c3e4f506',
+          status: 'succeeded',
+          action: 'core.local',
+          rule: 'examples.deploy',
+          result: { stdout: 'deployed', stderr: '', return_code: 0, succeeded: true, failed: false },
+        },
+      ],
+    },
+  },
+)
+export type WebhookOutcome = Static<typeof WebhookOutcome>
+
+export const WebhookChallenge = record('WebhookChallenge', Type.Object({ challenge: Type.String() }), {
+  description: 'Answer to a sender that verifies the address before it sends any event, as Slack does.',
+  example: { challenge: '3eZbrw1aBm2rZgRNFdxV2595E9CY3gmdALWMmHkvFXO7tYXAYM8P' },
+})
+export type WebhookChallenge = Static<typeof WebhookChallenge>

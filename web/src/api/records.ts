@@ -38,12 +38,12 @@ export type {
   RuleEnforcement,
   RuleEnforcementView,
   RuleRecord,
+  RuleTestRequest,
+  RuleTestResult,
   RuleType,
   RuleVerdict,
   RuleView,
   SeenCriterion,
-  TestRequest as RuleTestRequest,
-  TestResult as RuleTestResult,
 } from '../../../src/modules/rules/types.ts'
 export type {
   CausedBy,

@@ -2,7 +2,6 @@
 import {
   isNullFilter,
   parseItems,
-  parseSort,
   parseTime,
   textFilter,
   type SortField,
@@ -13,19 +12,18 @@ import type { EnforcementFilter, EnforcementSortColumn } from './store.ts'
 
 type Query = Readonly<Record<string, QueryValue>>
 
-const text = (description: string): QueryParameter => ({ type: 'string', description })
+const text = (description: string) => ({ type: 'string', description }) as const
 
-export const enforcementFilters: Record<string, QueryParameter> = {
+export const enforcementFilters = {
   rule_ref: text('Only those of the rule with this reference.'),
   rule_id: text('Only those of the rule with this id.'),
-  execution: text('Only the one that this execution came of; `null`: those that no execution came of.'),
+  execution: text('Only the one that started this execution; `null`: those that started none.'),
   trigger_instance: { type: 'array', description: 'Only those of these trigger instances; at most 100 ids.' },
   enforced_at_gt: text('Enforced after this time.'),
   enforced_at_lt: text('Enforced before this time.'),
-  sort: { type: 'array', description: 'Field names, `-` before a name for descending. Default: `-enforced_at`.' },
-}
+} as const satisfies Record<string, QueryParameter>
 
-const sortColumns: Readonly<Record<string, EnforcementSortColumn>> = {
+const sortColumns = {
   id: 'id',
   enforced_at: 'id',
   enforced_at_gt: 'id',
@@ -34,10 +32,26 @@ const sortColumns: Readonly<Record<string, EnforcementSortColumn>> = {
   rule_id: 'rule_id',
   execution: 'execution_id',
   trigger_instance: 'trigger_instance_id',
-}
+} as const satisfies Record<string, EnforcementSortColumn>
+
+export type EnforcementSortName = keyof typeof sortColumns
+
+export const enforcementSortNames: readonly EnforcementSortName[] = [
+  'id',
+  'enforced_at',
+  'enforced_at_gt',
+  'enforced_at_lt',
+  'rule_ref',
+  'rule_id',
+  'execution',
+  'trigger_instance',
+]
 
 /** @throws QUERY_INVALID */
-export function parseEnforcementQuery(query: Query): {
+export function parseEnforcementQuery(
+  query: Query,
+  given: readonly SortField<EnforcementSortName>[],
+): {
   filter: EnforcementFilter
   sort: SortField<EnforcementSortColumn>[]
 } {
@@ -56,8 +70,8 @@ export function parseEnforcementQuery(query: Query): {
   if (before !== undefined) filter.before = before
 
   const sort: SortField<EnforcementSortColumn>[] = []
-  for (const { name, descending } of parseSort(query['sort'], Object.keys(sortColumns))) {
-    const column = sortColumns[name] ?? 'id'
+  for (const { name, descending } of given) {
+    const column = sortColumns[name]
     if (!sort.some((field) => field.name === column)) sort.push({ name: column, descending })
   }
   return { filter, sort: sort.length > 0 ? sort : [{ name: 'id', descending: true }] }

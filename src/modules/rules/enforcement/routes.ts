@@ -1,15 +1,13 @@
 /** Endpoints of rule enforcements (contract 05, 5.7). */
 import { isolationDenied, resourceNotFound } from '../../../core/errors.ts'
 import {
-  attributeQuery,
-  listReply,
-  pageHeaders,
-  pageQuery,
-  parseAttributes,
-  parsePage,
-  type Projection,
-  Reply,
+  listEndpoint,
+  route,
   type ApiRequest,
+  type AttributeOptions,
+  type Found,
+  type ListRequest,
+  type QueryValue,
   type Rights,
   type Route,
 } from '../../../http/index.ts'
@@ -17,18 +15,17 @@ import { isId } from '../../../core/ids.ts'
 import { isObject } from '../../../lib/schema/index.ts'
 import type { Executions } from '../../executions/index.ts'
 import type { Triggers } from '../../triggers/index.ts'
-import { enforcementFilters, parseEnforcementQuery } from './list.ts'
-import {
-  enforcementAttributes,
-  enforcementListSchema,
-  enforcementSchema,
-  enforcementViewAttributes,
-  enforcementViewListSchema,
-  enforcementViewSchema,
-} from '../schemas.ts'
+import { enforcementFilters, enforcementSortNames, parseEnforcementQuery, type EnforcementSortName } from './list.ts'
 import { isIsolated } from '../service.ts'
 import type { RuleStore } from '../store.ts'
-import type { RuleEnforcement, RuleEnforcementView } from '../types.ts'
+import {
+  enforcementAttributes,
+  enforcementViewAttributes,
+  PartialRuleEnforcement,
+  PartialRuleEnforcementView,
+  RuleEnforcement,
+  RuleEnforcementView,
+} from '../types.ts'
 import {
   executionResource,
   ruleEnforcementResource,
@@ -38,7 +35,7 @@ import {
 import type { EnforcementStore } from './store.ts'
 import { inOrder } from '../in-order.ts'
 
-const ENFORCEMENTS_LIMIT = 50
+const DEFAULT_LIMIT = 50
 
 /** What views of enforcements show of an execution. */
 const executionParts = ['id', 'runner', 'parameters', 'status'] as const
@@ -53,8 +50,11 @@ export function createEnforcementRoutes(deps: {
   const { store, rules, executions, triggers, maxPageSize } = deps
 
   /** @throws RESOURCE_NOT_FOUND; PERMISSION_DENIED with isolation, when its rule is not of the caller */
-  function getEnforcement({ params, principal, rights }: Omit<ApiRequest, 'body'>): RuleEnforcement {
-    const id = params['id'] ?? ''
+  function getEnforcement({
+    params: { id },
+    principal,
+    rights,
+  }: Pick<ApiRequest, 'principal' | 'rights'> & { params: { id: string } }): RuleEnforcement {
     const enforcement = isId(id) ? store.find(id) : undefined
     if (enforcement === undefined) throw resourceNotFound(id)
     const { rule } = enforcement
@@ -69,7 +69,7 @@ export function createEnforcementRoutes(deps: {
    */
   function toEnforcementView(
     enforcement: RuleEnforcement,
-    { rights }: ApiRequest,
+    { rights }: Pick<ApiRequest, 'rights'>,
     needed?: ReadonlySet<string>,
   ): RuleEnforcementView {
     const { trigger_instance_id: instanceId, execution_id: executionId } = enforcement
@@ -92,80 +92,82 @@ export function createEnforcementRoutes(deps: {
     return view
   }
 
-  async function listEnforcements(
-    request: ApiRequest,
-    known: readonly string[],
-    present: (
-      enforcement: RuleEnforcement,
-      request: ApiRequest,
-      needed: ReadonlySet<string> | undefined,
-    ) => RuleEnforcement,
-  ): Promise<Reply> {
-    const { query, principal, rights } = request
-    const page = parsePage(query, principal, { defaultLimit: ENFORCEMENTS_LIMIT, maxPageSize })
-    const excludable = known.filter((name) => name !== 'id')
-    const projection: Projection = parseAttributes(query, { known, excludable, always: ['id'] })
-    const { filter, sort } = parseEnforcementQuery(query)
+  type Request = Pick<
+    ListRequest<Readonly<Record<string, QueryValue>>, {}, EnforcementSortName>,
+    'query' | 'rights' | 'page' | 'projection' | 'sort'
+  >
+
+  async function findEnforcements<T extends RuleEnforcement>(
+    request: Request,
+    present: (enforcement: RuleEnforcement, request: Request, needed: ReadonlySet<string> | undefined) => T,
+  ): Promise<Found<T>> {
+    const { query, rights, page, projection } = request
+    const { filter, sort } = parseEnforcementQuery(query, request.sort)
     const within = await visibleRefs(store, rules, rights)
     if (within !== undefined) filter.within = within
     const [ids, total] = await Promise.all([store.page(filter, sort, page), store.count(filter)])
-    function* records(): Generator<Record<string, unknown>> {
+    function* records(): Generator<T> {
       for (const enforcement of inOrder(ids, (some) => store.findByIds(some))) {
         if (!rights.may('rule_enforcement_view', enforcementResource(enforcement))) continue
         // A rule of somebody else had the same name before.
         if (isIsolated(rules, enforcement, rights)) continue
-        yield projection.apply({ ...present(enforcement, request, projection.needed) })
+        yield present(enforcement, request, projection.needed)
       }
     }
-    return listReply(records(), pageHeaders(page, total))
+    return { records: records(), total }
   }
 
+  const shared = {
+    permission: 'rule_enforcement_list',
+    query: enforcementFilters,
+    page: { defaultLimit: DEFAULT_LIMIT, maxPageSize },
+    sort: enforcementSortNames,
+  } as const
+
   return [
-    {
-      surface: 'api',
-      method: 'get',
+    listEndpoint({
       path: '/ruleenforcements',
-      permission: 'rule_enforcement_list',
-      summary: 'Lists enforcements of the rules that the caller may view, newest first.',
-      query: { ...enforcementFilters, ...pageQuery, ...attributeQuery },
-      response: enforcementListSchema,
-      failures: [400, 403, 503],
-      handler: (request) => listEnforcements(request, enforcementAttributes, (enforcement) => ({ ...enforcement })),
-    },
-    {
+      ...shared,
+      summary: 'Lists enforcements of the rules that the caller can view, newest first.',
+      record: PartialRuleEnforcement,
+      attributes: attributesOf(enforcementAttributes),
+      find: (request) => findEnforcements(request, (enforcement) => enforcement),
+    }),
+    route({
       surface: 'api',
       method: 'get',
       path: '/ruleenforcements/:id',
       permission: 'rule_enforcement_view',
       resource: (request) => enforcementResource(getEnforcement(request)),
       summary: 'Gets one rule enforcement.',
-      response: enforcementSchema,
+      response: RuleEnforcement,
       failures: [404],
       handler: getEnforcement,
-    },
-    {
-      surface: 'api',
-      method: 'get',
+    }),
+    listEndpoint({
       path: '/ruleenforcements/views',
-      permission: 'rule_enforcement_list',
+      ...shared,
       summary: 'Lists enforcements with their trigger instances and parts of their executions.',
-      query: { ...enforcementFilters, ...pageQuery, ...attributeQuery },
-      response: enforcementViewListSchema,
-      failures: [400, 403, 503],
-      handler: (request) => listEnforcements(request, enforcementViewAttributes, toEnforcementView),
-    },
-    {
+      record: PartialRuleEnforcementView,
+      attributes: attributesOf(enforcementViewAttributes),
+      find: (request) => findEnforcements(request, toEnforcementView),
+    }),
+    route({
       surface: 'api',
       method: 'get',
       path: '/ruleenforcements/views/:id',
       permission: 'rule_enforcement_view',
       resource: (request) => enforcementResource(getEnforcement(request)),
       summary: 'Gets one enforcement with its trigger instance and parts of its execution.',
-      response: enforcementViewSchema,
+      response: RuleEnforcementView,
       failures: [404],
       handler: (request) => toEnforcementView(getEnforcement(request), request),
-    },
+    }),
   ]
+}
+
+function attributesOf(known: readonly string[]): AttributeOptions {
+  return { known, excludable: known.filter((name) => name !== 'id'), always: ['id'] }
 }
 
 function enforcementResource({ id, rule }: RuleEnforcement): Resource {

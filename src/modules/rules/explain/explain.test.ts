@@ -2,7 +2,7 @@ import { afterEach, describe, expect, it } from 'vitest'
 import { startRules, type RulesOptions, type RulesWorld } from '../../../../tests/helpers/rules.ts'
 import { waitFor } from '../../../../tests/helpers/wait.ts'
 import { TemplateError } from '../../../lib/template/render.ts'
-import type { Explanation, RuleRecord, TestResult } from '../types.ts'
+import type { Explanation, RuleRecord, RuleTestResult } from '../types.ts'
 import type { TemplateReader } from '../../../core/template-reader.ts'
 
 let world: RulesWorld
@@ -19,8 +19,8 @@ const explain = async (id: string, as = 'root'): Promise<Explanation> => {
   if (status !== 200) throw new Error(text)
   return body
 }
-const test = async (body: object, as = 'root'): Promise<TestResult> => {
-  const { status, body: result, text } = await world.callAs<TestResult>(as, 'POST', '/v1/rules/test', body)
+const test = async (body: object, as = 'root'): Promise<RuleTestResult> => {
+  const { status, body: result, text } = await world.callAs<RuleTestResult>(as, 'POST', '/v1/rules/test', body)
   if (status !== 200) throw new Error(text)
   return result
 }

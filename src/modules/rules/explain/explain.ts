@@ -11,7 +11,7 @@ import { compileLater } from '../enforcement/bindings.ts'
 import { createPause, evaluateRules, type EvaluationContext } from '../enforcement/evaluate.ts'
 import { isIsolated, resourceOf, type Caller, type RuleService } from '../service.ts'
 import type { RuleStore } from '../store.ts'
-import type { Explanation, RuleEnforcement, TestRequest, TestResult } from '../types.ts'
+import type { Explanation, RuleEnforcement, RuleTestRequest, RuleTestResult } from '../types.ts'
 import type { TemplateReader } from '../../../core/template-reader.ts'
 import type { PackConfigs } from '../../executions/ports.ts'
 import { ruleEnforcementResource } from '../../../core/permissions.ts'
@@ -26,7 +26,7 @@ export interface Explain {
   /** @throws RESOURCE_NOT_FOUND */
   explain(caller: Caller, id: string): Promise<Explanation>
   /** @throws BODY_INVALID, CONTENT_NOT_FOUND, RESOURCE_NOT_FOUND, PERMISSION_DENIED, TRIGGER_TYPE_UNKNOWN, CRITERIA_INVALID */
-  test(caller: Caller, request: TestRequest): TestResult
+  test(caller: Caller, request: RuleTestRequest): RuleTestResult
 }
 
 export function createExplain(deps: {

@@ -16,14 +16,14 @@ import { actionMissing, contextOf, findAction, refusalIn, scopeOfAction } from '
 import { aboutRule, verdictOf, type EvaluationContext } from '../enforcement/evaluate.ts'
 import { renderParameters } from '../enforcement/render.ts'
 import { resourceOf, type Caller, type RuleService } from '../service.ts'
-import type { Rule, TestRequest, TestResult } from '../types.ts'
+import type { Rule, RuleTestRequest, RuleTestResult } from '../types.ts'
 import type { TemplateReader } from '../../../core/template-reader.ts'
 import type { PackConfigs } from '../../executions/ports.ts'
 import { ruleResource, triggerResource } from '../../../core/permissions.ts'
 import { censored, censoredCriterion } from './censor.ts'
 
 /** @throws BODY_INVALID, CONTENT_NOT_FOUND, RESOURCE_NOT_FOUND, PERMISSION_DENIED, TRIGGER_TYPE_UNKNOWN, CRITERIA_INVALID */
-export type TestRule = (caller: Caller, request: TestRequest) => TestResult
+export type TestRule = (caller: Caller, request: RuleTestRequest) => RuleTestResult
 
 export function createTrial(deps: {
   service: RuleService
@@ -39,7 +39,7 @@ export function createTrial(deps: {
   const { service, actions, triggers, traces, instanceOf, templates, scopesFor, packConfigs, systemUser } = deps
 
   /** @throws PERMISSION_DENIED, CONTENT_NOT_FOUND, BODY_INVALID, TRIGGER_TYPE_UNKNOWN */
-  function ruleOf(caller: Caller, { rule: given, rule_ref: ref }: TestRequest): Rule {
+  function ruleOf(caller: Caller, { rule: given, rule_ref: ref }: RuleTestRequest): Rule {
     if (given !== undefined && ref === undefined) {
       const draft = { ...service.draft(caller, given), id: '' }
       caller.rights.require('rule_create', ruleResource({ ref: draft.ref, user: caller.principal.user }))
@@ -52,7 +52,7 @@ export function createTrial(deps: {
   }
 
   /** @throws PERMISSION_DENIED, RESOURCE_NOT_FOUND, BODY_INVALID, TRIGGER_TYPE_UNKNOWN */
-  function occurrenceOf(caller: Caller, request: TestRequest): TriggerInstance {
+  function occurrenceOf(caller: Caller, request: RuleTestRequest): TriggerInstance {
     const { trigger_instance: given, trigger_instance_id: id } = request
     if ((given === undefined) === (id === undefined)) {
       throw bodyInvalid('Give either "trigger_instance" or "trigger_instance_id".')
@@ -77,7 +77,7 @@ export function createTrial(deps: {
     }
   }
 
-  function test(caller: Caller, request: TestRequest): TestResult {
+  function test(caller: Caller, request: RuleTestRequest): RuleTestResult {
     const rule = ruleOf(caller, request)
     const instance = occurrenceOf(caller, request)
     if (instance.trigger_type !== rule.trigger.type) {
@@ -122,7 +122,7 @@ export function createTrial(deps: {
     { rule, templates: found }: CompiledRule,
     instance: TriggerInstance,
     scope: TemplateScope,
-  ): Pick<TestResult, 'parameters' | 'problem'> {
+  ): Pick<RuleTestResult, 'parameters' | 'problem'> {
     const action = findAction(actions, rule.action.ref)
     const runner = action === undefined ? undefined : actions.findRunnerType(action.runner_type)
     const context = contextOf(rule, instance, traces.tagOf(instance.trace_id) ?? '')
