@@ -156,7 +156,10 @@ export const builtIns = {
       // The guard must run on Node versions without getBuiltinModule.
       if (kind !== 'import-statement' || importer === join(root, ENTRIES.cli)) return undefined
       const isUnused = path === UNUSED && /[\\/]node_modules[\\/]commander[\\/]/.test(importer)
-      return isUnused || FACADES.includes(path) ? { path, namespace: 'built-in' } : undefined
+      if (!isUnused && !FACADES.includes(path)) return undefined
+      // One for each importer: a shared one would be a file of its own, and is smaller than the import of it.
+      const suffix = path === 'node:process' ? `?${relative(root, importer)}` : ''
+      return { path, namespace: 'built-in', suffix }
     })
     build.onLoad({ filter: /^/, namespace: 'built-in' }, ({ path }) => {
       const object = `process.getBuiltinModule('${path}')`

@@ -215,6 +215,6 @@ function patternOf(route: string): RegExp {
     .replace(/\{file_path\}/, '.+')
     .replace(/\{\w+\}/g, '[^/]+')
   return new RegExp(
-    `^${text.replace(/^(\w+) \/(v1\b)?/, (_all, method: string, v1 = '') => `${method} /(?:api/)?${v1}`)}$`,
+    `^${text.replace(/^(\w+) \/(v1\b)?/, (_all, method: string, v1 = '') => `${method} /(?:api/)?${v1}`)}/?$`,
   )
 }
