@@ -158,7 +158,7 @@ export const builtIns = {
       const isUnused = path === UNUSED && /[\\/]node_modules[\\/]commander[\\/]/.test(importer)
       if (!isUnused && !FACADES.includes(path)) return undefined
       // One for each importer: a shared one would be a file of its own, and is smaller than the import of it.
-      const suffix = path === 'node:process' ? `?${relative(root, importer)}` : ''
+      const suffix = ['node:process', 'node:http'].includes(path) ? `?${relative(root, importer)}` : ''
       return { path, namespace: 'built-in', suffix }
     })
     build.onLoad({ filter: /^/, namespace: 'built-in' }, ({ path }) => {

@@ -76,7 +76,7 @@ const EXTRA_LAYERS: Record<string, readonly Layer[]> = {
 const TYPE_ONLY: Record<string, readonly string[]> = {
   'src/core/module.ts': ['src/http/route.ts'],
   'src/db/': ['src/bus/index.ts'],
-  'web/src/api/records.ts': ['src/core/backup-files.ts', 'src/lib/schema/index.ts'],
+  'web/src/api/records.ts': ['src/core/backup-record.ts', 'src/lib/schema/index.ts'],
 }
 
 /** Package → where it may be imported. What stands behind a port is replaced in one place. */

@@ -1,7 +1,8 @@
 /** The backup directory, as the server uses it. */
 import { mkdir, rm } from 'node:fs/promises'
 import { join } from 'node:path'
-import { listBackups, type BackupFile } from '../../core/backup-files.ts'
+import { listBackups } from '../../core/backup-files.ts'
+import type { BackupFile } from '../../core/backup-record.ts'
 import { nameBackup, type BackupKind } from '../../core/backup-name.ts'
 import { removePartialBackups } from '../../db/index.ts'
 

@@ -2,7 +2,7 @@
 import { existsSync } from 'node:fs'
 import { setTimeout as delay } from 'node:timers/promises'
 import type { Config } from '../../config/index.ts'
-import type { BackupFile } from '../../core/backup-files.ts'
+import type { BackupFile } from '../../core/backup-record.ts'
 import type { BackupKind } from '../../core/backup-name.ts'
 import { type Database, removePartialBackups } from '../../db/index.ts'
 import { backupFailed, backupUnderWay, isAppError, shuttingDown, type AppError } from '../../core/errors.ts'

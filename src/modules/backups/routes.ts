@@ -1,4 +1,4 @@
-import { BackupFile } from '../../core/backup-files.ts'
+import { BackupFile } from '../../core/backup-record.ts'
 import { route, type Caller, type Route } from '../../http/index.ts'
 import { Type } from '../../lib/schema/index.ts'
 import { Backup } from './types.ts'

@@ -1,5 +1,5 @@
 /** Wire records of backups. */
-import { backupFileExample, backupFileProperties } from '../../core/backup-files.ts'
+import { backupFileExample, backupFileProperties } from '../../core/backup-record.ts'
 import { record, Type, type Static } from '../../lib/schema/index.ts'
 
 /** A part of the server outside of the database. */

@@ -1,6 +1,6 @@
 /** What the server sends, as the server itself declares it. */
 export type { ActionRecord, RunnerTypeRecord } from '../../../src/modules/actions/types.ts'
-export type { BackupFile } from '../../../src/core/backup-files.ts'
+export type { BackupFile } from '../../../src/core/backup-record.ts'
 export type {
   ApiKeyRecord,
   ApiKeyRequest,
