@@ -37,7 +37,7 @@ const obstacles: Record<ApiKeyObstacle, { event: string; problem: string; refusa
   user_disabled: { event: 'api_key.user_disabled', problem: 'is of a disabled user', refusal: apiKeyUserDisabled },
 }
 
-/** Whom a page shows as signed in, percent-encoded: with a cookie of somebody else its requests are refused. */
+/** The user that a page shows, percent-encoded. Requests with a cookie of another user are refused. */
 const EXPECTED_USER = 'svc-expected-user'
 
 export interface AccessOptions {
@@ -88,7 +88,7 @@ export function createAccess(options: AccessOptions): AccessControl {
     log.audit(event, message, { ...fields, ...about(request), ...(kept === 0 ? {} : { lines_kept_back: kept }) })
   }
 
-  /** Whoever is limited to scopes is none. */
+  /** A caller with scopes is no administrator. */
   function isAdministrator(user: string, scopes: Principal['scopes']): boolean {
     return scopes === undefined && rights.isAdmin(user)
   }
@@ -180,7 +180,7 @@ export function createAccess(options: AccessOptions): AccessControl {
       : !origins.isKnown(origin, { host, isSecure: peers.isSecure(request) })
   }
 
-  /** Browsers add the cookie to whatever a foreign page makes them send. Ports do not keep cookies apart either. */
+  /** Browsers add the cookie to requests of foreign pages, and cookies do not depend on the port. */
   function refuseForeignPage(request: Request): void {
     if (request.method === 'GET' || !isOfForeignPage(request)) return
     throw originRefused(
@@ -188,7 +188,7 @@ export function createAccess(options: AccessOptions): AccessControl {
     )
   }
 
-  /** Whoever signs in on one page of a browser must not find that another one acts for them. */
+  /** After a login on one page of a browser, other pages must not act for the new user. */
   function isExpected(user: string, { headers: { [EXPECTED_USER]: expected } }: Request): boolean {
     return expected === undefined || expected === encodeURIComponent(user.toWellFormed())
   }
@@ -222,7 +222,7 @@ export function createAccess(options: AccessOptions): AccessControl {
         credential = readCredential(request)
         const principal = await authenticate(credential.kind, request, response)
         const isSent = credential.kind === 'token' && credential.location !== 'cookie'
-        // A page with a token of its own in a link must not make the browser go on as somebody else.
+        // A link with a token must not log the browser in as another user.
         if (isSent && principal.expiry !== undefined && !isOfForeignPage(request)) {
           const seconds = Math.max(0, Math.floor((microsOf(principal.expiry) - now()) / 1_000_000))
           const client = { isSecure: peers.isSecure(request), isLocal: isLoopback(peers.addressOf(request)) }
@@ -246,7 +246,7 @@ export function createAccess(options: AccessOptions): AccessControl {
     rightsOf: (principal) => rights.rightsOf(principal),
     isCurrent(principal) {
       const { method, user, scopes, isAdmin } = principal
-      // Whoever logs in is looked at again when the token is made.
+      // The user of a login is checked again when the token is issued.
       if (method !== 'token' && method !== 'api_key') return true
       return watchers.isValid(principal) && isAdmin === isAdministrator(user, scopes)
     },

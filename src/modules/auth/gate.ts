@@ -2,19 +2,19 @@
 import { queueFull } from '../../core/errors.ts'
 
 export interface Gate {
-  /** @throws QUEUE_FULL, and whatever the work throws */
+  /** @throws QUEUE_FULL, and errors of the work */
   pass<T>(work: () => Promise<T>): Promise<T>
 }
 
 /**
- * @param what is waiting, for the message: `logins`
+ * @param what plural noun of the waiting work, for the message: `logins`
  * @param maxWaitMs after which who still waits is turned away, too: those in front wait for something that does not come
  */
 export function createGate(what: string, maxRunning: number, maxWaiting: number, maxWaitMs: number): Gate {
   let running = 0
   const waiting = new Set<() => void>()
 
-  /** Whoever leaves hands over the place, so that nobody slips in between. */
+  /** A finished call passes its slot to the next waiter, so that no later call overtakes it. */
   function wait(): Promise<void> {
     return new Promise((resolve, reject) => {
       const begin = (): void => {

@@ -1,4 +1,4 @@
-/** Tokens that a service account asks for in the name of somebody else (contract 01, 1.6). */
+/** Tokens that a service account requests for another user (contract 01, 1.6). */
 import { problemOfUserName } from '../../core/account-rules.ts'
 import {
   bodyInvalid,
@@ -18,7 +18,7 @@ import { shown } from '../../lib/text/index.ts'
 export type ImpersonationRequest = Pick<TokenRequest, 'user' | 'impersonate_user' | 'nickname_origin'>
 
 /**
- * For whom a token is asked; undefined: for the caller itself.
+ * The user whom the token is for; undefined: the caller.
  *
  * @throws IMPERSONATION_REFUSED, USER_NOT_LOCATED, NICKNAME_ORIGIN_MISSING, NICKNAME_AMBIGUOUS, BODY_INVALID,
  *   PERMISSION_DENIED

@@ -90,7 +90,7 @@ export function createAuth(deps: AuthDependencies): Auth {
     if (config.mode === 'proxy') {
       if (!deps.syncsGroups) return {}
       throw new BackendProblem(
-        'rbac.sync_remote_groups: with auth.mode = proxy nobody tells the groups of a user; switch the option off',
+        'rbac.sync_remote_groups: with auth.mode = proxy no backend provides the groups of users; set the option to False',
       )
     }
     const backend = await createBackend(config.backend, config.backend_kwargs, { basePath, log })
@@ -98,7 +98,7 @@ export function createAuth(deps: AuthDependencies): Auth {
     if (backend.groupsOf !== undefined) return { backend, groupsOf: backend.groupsOf.bind(backend) }
     await backend.stop?.()
     throw new BackendProblem(
-      `rbac.sync_remote_groups: the authentication backend "${config.backend}" (auth.backend) knows of no groups; switch the option off, or use ldap or pam`,
+      `rbac.sync_remote_groups: the authentication backend "${config.backend}" (auth.backend) has no groups; set the option to False, or use ldap or pam`,
     )
   }
 
@@ -110,7 +110,7 @@ export function createAuth(deps: AuthDependencies): Auth {
       maxWaitSeconds: config.max_failure_wait,
       now: () => performance.now(),
       onWait: ({ user, address, requestId }, { of, failures, seconds }) => {
-        const message = `Too many failed logins of this ${of}; the next ones have to wait`
+        const message = `Too many failed logins of this ${of}; further attempts are refused until the wait ends`
         const fields = { user, remote_address: address, request_id: requestId, failures, wait_seconds: seconds }
         log.audit('login.throttled', message, fields)
       },
@@ -124,7 +124,7 @@ export function createAuth(deps: AuthDependencies): Auth {
     const throttle = openThrottle()
     const checkPassword = backend && createPasswordCheck(backend, throttle)
     const tokens = createTokens({ key, findRow: (id) => store.findToken(id), now })
-    // First of those who hear of changes: the others then find nothing remembered.
+    // Subscribes first: later subscribers then find an empty cache.
     apiKeys.start()
     const unsubscribe = [
       bus.subscribe('token.revoked', ({ id }) => tokens.forget(id)),

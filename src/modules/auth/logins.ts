@@ -5,13 +5,13 @@
 import type { Principal } from '../../http/index.ts'
 
 export interface Logins {
-  /** Before the proof is looked at. */
+  /** Called before the password is checked. */
   epochOf(user: string): number
   /** @param epoch from before the proof was looked at */
   remember(principal: Principal, epoch: number): void
-  /** Whether nothing has happened to the user since; true for callers that are not remembered. */
+  /** Whether the user is unchanged since then; true for unknown callers. */
   isCurrent(principal: Principal): boolean
-  /** Once what was good for a login is good for none any more. */
+  /** Called when earlier logins of the user become invalid. */
   endAll(user: string): void
 }
 

@@ -15,7 +15,7 @@ export interface Source {
   requestId: string
 }
 
-/** Rejects with TOO_MANY_FAILURES, QUEUE_FULL, and with whatever keeps the backend from deciding. */
+/** Rejects with TOO_MANY_FAILURES, QUEUE_FULL, and errors of the backend. */
 export type PasswordCheck = (user: string, password: string, from: Source) => Promise<boolean>
 
 export function createPasswordCheck(

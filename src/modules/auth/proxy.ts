@@ -1,8 +1,8 @@
-/** Whom a web server in front says it has authenticated (proxy mode; contract 01, 1.3). */
+/** The user that a reverse proxy has authenticated (proxy mode; contract 01, 1.3). */
 import type { IncomingMessage } from 'node:http'
 import { MAX_USER_CHARACTERS, isUserName } from '../../core/account-rules.ts'
 
-/** In the order in which they count. All of them must be removed or set by whatever stands in front. */
+/** In order of precedence. The reverse proxy must set or remove all of them. */
 const userHeaders = ['remote-user', 'x-remote-user', 'x-forwarded-user'] as const
 
 const utf8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true })
@@ -14,7 +14,7 @@ export interface RemoteUser {
 /** Why there is no user, for the audit log. */
 export interface NoRemoteUser {
   problem: string
-  /** What was given; absent when nothing was. */
+  /** The value of the header; absent without one. */
   given?: string
 }
 

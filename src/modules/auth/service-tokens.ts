@@ -13,7 +13,7 @@ export interface ServiceTokensOptions {
   enabled: boolean
   /** `auth.service_token_ttl` */
   ttlSeconds: number
-  /** Acts for rules and timers; it has a record only if somebody has logged in as it. */
+  /** The user of rules and timers; it has a record only after a login. */
   systemUser: string
   log: Log
 }
@@ -37,7 +37,7 @@ export function createServiceTokens(options: ServiceTokensOptions): ServiceToken
       const tokens = options.tokens()
       if (tokens === undefined) return undefined
       if (!mayHaveToken(user)) {
-        const message = 'An action gets no token: its user is disabled, or there is no record of the user'
+        const message = 'No token for an action: its user is disabled or unknown'
         log.warning('service_token.refused', message, { user, execution_id: id, action: actionRef })
         return undefined
       }

@@ -23,7 +23,7 @@ import type { IssuedToken, TokenRequest } from './types.ts'
 import { shown } from '../../lib/text/index.ts'
 
 export interface TokenService {
-  /** @throws TTL_TOO_LONG; LOGIN_REFUSED if the caller has lost the account meanwhile; what `Impersonate` throws */
+  /** @throws TTL_TOO_LONG; LOGIN_REFUSED if the account of the caller changed; errors of `Impersonate` */
   issue(request: TokenRequest, caller: Caller): Promise<IssuedToken>
   /** Whether the token would be accepted now. @throws TOKEN_NOT_PROVIDED */
   validate(token: string | null | undefined, caller: Caller): boolean

@@ -21,10 +21,10 @@ export interface AuthStore {
   insertToken(token: TokenTable): Step
   /** Changes nothing if there is one of that id: a run cannot fail for it. */
   insertServiceToken(token: TokenTable): Step
-  /** Fails with `Conflict` if it is gone. */
+  /** Fails with `Conflict` if it does not exist. */
   deleteToken(id: string): Step
   deleteTokenIfAny(id: string): Step
-  /** @param exceptId of a token that stays */
+  /** @param exceptId id of a token to keep */
   deleteTokensOf(user: string, exceptId?: string): Step
   deleteServiceTokens(): Step
   /** Those that expired before a time, in the order in which they did, beginning behind one of them. */

@@ -1,4 +1,4 @@
-/** The passport strategies: how a kind of credential is turned into whoever is calling. Nothing keeps a session. */
+/** The passport strategies: each turns a kind of credential into a principal. There are no sessions. */
 import type { Request, Response } from 'express'
 import passport from 'passport'
 import { BasicStrategy } from 'passport-http'
@@ -14,7 +14,7 @@ export type StrategyName = 'basic' | 'proxy' | Credential['kind']
 export interface Verifiers {
   /** Gets the reason as text if the header holds no user and password. */
   basic(given: UserPassword | string, request: Request): Promise<Principal>
-  /** Gets the reason if nobody is named. Whether the peer may name somebody is for it to find out. */
+  /** Gets the reason if no user is named. It checks itself whether the peer is trusted to name a user. */
   proxy(given: RemoteUser | NoRemoteUser, request: Request): Promise<Principal>
   token(credential: Credential, request: Request): Principal
   apiKey(credential: Credential, request: Request): Principal
@@ -54,7 +54,7 @@ class StrictBasicStrategy extends BasicStrategy {
 
 type Verify = (request: Request) => Principal | Promise<Principal>
 
-/** Whatever else a request carries: it is read, then verified. */
+/** Any other credential of a request: it is read, then verified. */
 class RequestStrategy extends passport.Strategy {
   readonly verify: Verify
 

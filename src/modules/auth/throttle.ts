@@ -20,7 +20,7 @@ export interface ThrottleSettings {
   /** Tries that may fail until the next has to wait; 0: any number. */
   failuresPerUser: number
   failuresPerAddress: number
-  /** After so long a count is halved. */
+  /** Time after which a count is halved. */
   windowSeconds: number
   maxWaitSeconds: number
 }
@@ -31,11 +31,11 @@ export interface Trier {
   address: string
 }
 
-/** A wait that somebody ran into. */
+/** A wait that refused a login. */
 export interface Wait {
   of: 'user' | 'address'
   failures: number
-  /** What is left of it. */
+  /** Seconds until it ends. */
   seconds: number
 }
 
@@ -43,14 +43,14 @@ export interface Throttle<T extends Trier = Trier> {
   /** Counts nothing; for refusing early. @throws TOO_MANY_FAILURES */
   admit(by: T): void
   /**
-   * Runs a check of what is easy to guess.
+   * Runs a check of a credential that can be guessed.
    *
    * @param check false counts as a failure, a throw as nothing
    * @throws TOO_MANY_FAILURES without checking; what the check throws
    */
   attempt(by: T, check: () => Promise<boolean>): Promise<boolean>
   /**
-   * Counts what was refused for its address.
+   * Counts a refused credential for its address.
    *
    * @param credential is counted once however often it is sent: a program that is not told of a new key guesses nothing
    * @throws TOO_MANY_FAILURES
@@ -140,7 +140,7 @@ interface Count {
   since: number
   /** 0: none. */
   waitsUntil: number
-  /** Whether nobody has run into the wait yet. */
+  /** Whether the wait has refused no login so far. */
   isNew: boolean
 }
 
@@ -156,7 +156,7 @@ class Counts {
     this.#maxWaitMs = maxWaitSeconds * 1000
   }
 
-  /** @returns what is left of a wait, 0 or less when there is none */
+  /** @returns the remaining wait, 0 or less when there is none */
   waitOf(key: string, now: number): { milliseconds: number; failures: number; isNew: boolean } {
     const count = this.#counts.get(key)
     if (count === undefined || count.waitsUntil <= now) return { milliseconds: 0, failures: 0, isNew: false }
@@ -221,6 +221,6 @@ export function networkOf(address: string): string {
   groups.push(...Array.from({ length: missing }, () => '0'))
   if (tail !== undefined && tail !== '') groups.push(...tail.split(':'))
   const network = groups.slice(0, 4)
-  // The loopback address and IPv4 in disguise are no networks of somebody's own.
+  // The loopback address and IPv4-mapped addresses do not belong to a network of one client.
   return network.every((group) => group === '0') ? canonical : `${network.join(':')}::/64`
 }

@@ -37,6 +37,6 @@ async function readKey(path: string): Promise<string | undefined> {
 async function makeKey(path: string): Promise<string> {
   const text = randomBytes(KEY_BYTES).toString('base64url')
   const isOurs = await createSecretFile(path, `${text}\n`)
-  // Somebody else was faster: theirs is the key.
+  // Another process was faster: use its key.
   return isOurs ? text : ((await readKey(path)) ?? '')
 }

@@ -15,7 +15,7 @@ import type { Scope } from '../../core/permissions.ts'
 /** Ours have about 150 characters; longer ones are not even looked at. */
 const MAX_TOKEN_LENGTH = 1024
 const MAX_CACHED = 10_000
-/** So long may a row that another process removed still count. */
+/** Maximum time for which a row that another process deleted still counts. */
 const CACHE_MS = 5000
 
 /** What deciding about a request takes. */
@@ -70,7 +70,7 @@ export interface Tokens {
   check(token: string): CheckedToken | undefined
   /** The row of a genuine token, expired or not. */
   find(token: string): TokenCheckRow | undefined
-  /** Whether this server made it, be it expired or revoked. */
+  /** Whether this server signed it; it can be expired or revoked. */
   isGenuine(token: string): boolean
   /** Whether the token of a caller, if it came with one, still counts, expiry aside. */
   isValid(principal: Pick<Principal, 'tokenId'>): boolean
@@ -151,7 +151,7 @@ function scopesOf({ service, metadata }: TokenTable): readonly Scope[] | undefin
   return scopes === undefined ? undefined : Object.freeze(scopes)
 }
 
-/** The `jti` that a token names, whoever has signed it: nothing but the key of what is remembered of it. */
+/** The `jti` of a token, without a check of its signature: only a cache key. */
 function readClaimedId(token: string): string | undefined {
   const [, payload = ''] = token.split('.', 2)
   try {
@@ -168,7 +168,7 @@ function readId(token: string, key: KeyObject): string | undefined {
   try {
     claims = jwt.verify(token, key, { algorithms: ['HS256'] })
   } catch {
-    // Whatever a stranger sends makes it throw one thing or another; none of it is a token.
+    // Input that is no token makes the library throw various errors.
     return undefined
   }
   return idOf(claims)

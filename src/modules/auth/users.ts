@@ -22,7 +22,7 @@ import type { AuthStore, User, UserChanges } from './store.ts'
 import type { NewUserRequest, UserRecord, UserRequest } from './types.ts'
 import { shown } from '../../lib/text/index.ts'
 
-/** Undefined: whatever it is. */
+/** Undefined: no filter. */
 export interface UserFilter {
   name: string | undefined
   is_service: boolean | undefined
@@ -30,7 +30,7 @@ export interface UserFilter {
 }
 
 export interface Users {
-  /** By name; also accounts that nobody has used yet. @returns one page, and how many fit in all */
+  /** By name, including accounts without a login so far. @returns one page, and the number of matches */
   list(filter: UserFilter, page: Page): Promise<{ records: UserRecord[]; total: number }>
   /** For administrators and the user. @throws NAMED_NOT_FOUND, PERMISSION_DENIED */
   get(name: string, caller: Caller): Promise<UserRecord>
@@ -44,7 +44,7 @@ export interface Users {
    */
   update(name: string, request: UserRequest, caller: Caller): Promise<UserRecord>
   /**
-   * With account, tokens and API keys; what runs for the user goes on.
+   * With account, tokens and API keys; executions of the user continue.
    *
    * @throws NAMED_NOT_FOUND, BODY_INVALID, PERMISSION_DENIED
    */
@@ -207,7 +207,7 @@ export function createUsers(options: UsersOptions): Users {
 
     async update(name, request, caller) {
       const setPassword = readPassword(request.password)
-      // From before the current password is looked at.
+      // Taken before the check of the current password.
       const change = begin(name)
       await requireMayUpdate(name, request, caller)
       const before = await find(name)
@@ -247,7 +247,7 @@ export function createUsers(options: UsersOptions): Users {
       refuseScoped(caller.principal, 'delete users')
       if (caller.principal.user === name) throw bodyInvalid('name: nobody can delete oneself')
       await find(name)
-      // Changes under way must not bring the account back, and what a login has proved before it was gone is worth nothing.
+      // Changes under way must not restore the account, and logins that started before the deletion must fail.
       logins.endAll(name)
       await accounts?.remove(name)
       logins.endAll(name)
@@ -256,7 +256,7 @@ export function createUsers(options: UsersOptions): Users {
         facts: [{ name: 'user.changed', payload: { name } }],
       })
       await database.write(unit)
-      // What was admitted just before can have come into the same commit, behind it.
+      // A request admitted just before can be in the same commit, after the deletion.
       await database.write(unit)
       log.audit('user.deleted', `User "${name}" deleted, with all tokens, API keys and items of the datastore.`, {
         ...aboutCaller(caller),

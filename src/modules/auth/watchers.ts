@@ -1,6 +1,6 @@
 /**
- * Ends answers that go on when their credential is taken away: revoked, disabled, deleted. One that merely expires was good
- * when the answer began, and lets it go on (contract 04, 4.1).
+ * Ends streaming answers when their credential is revoked, disabled or deleted. A credential that only expires was valid
+ * when the answer began, so the answer continues (contract 04, 4.1).
  */
 import type { Bus, Unsubscribe } from '../../bus/index.ts'
 import type { LastingAnswer, Principal } from '../../http/index.ts'

@@ -11,7 +11,7 @@ export interface BackupFolder {
   list(): Promise<BackupFile[]>
   /** Makes the directory, and removes what killed servers have left. @returns where the next one goes */
   prepare(kind: BackupKind): Promise<string>
-  /** Of the scheduled ones so many newest stay. @returns the names of those that have gone */
+  /** Keeps the newest scheduled backups. @returns the names of the deleted ones */
   rotate(keep: number): Promise<string[]>
 }
 

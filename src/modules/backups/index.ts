@@ -19,16 +19,16 @@ export interface BackupsDeps {
   database: Pick<Database, 'backup'>
   log: Log
   config: Config['backup']
-  /** What else the server consists of; what is not there is not told. */
+  /** Other parts of the server; missing paths are left out of answers. */
   elsewhere: readonly KeptElsewhere[]
 }
 
-/** A server that has just started has other things to do. */
+/** Earliest scheduled backup after the start. */
 const FIRST_AFTER_SECONDS = 600
 const AGAIN_AFTER_SECONDS = 3600
-/** The clock may be set, and the machine may sleep: the time until the next one is reckoned anew. */
+/** The clock can change and the machine can sleep, so the next time is computed again after this wait. */
 const MAX_WAIT_SECONDS = 3600
-/** A file system that does not answer is not waited for when the server stops. */
+/** Maximum wait for the file system when the server stops. */
 const MAX_STOP_MS = 3000
 
 export function createBackups({ database, log, config, elsewhere }: BackupsDeps): Module {
@@ -57,10 +57,10 @@ export function createBackups({ database, log, config, elsewhere }: BackupsDeps)
       const removed = kind === 'scheduled' ? await folder.rotate(config.keep) : []
       const files = await folder.list()
       const file = files.find((each) => each.path === path)
-      if (file === undefined) throw backupFailed('it has been removed in the moment in which it was complete.')
+      if (file === undefined) throw backupFailed('another process deleted it right after it was complete.')
       lastMadeAt = Date.parse(file.made_at)
       const fields = { kind, path, bytes, removed }
-      if (caller === undefined) log.info('backup.made', 'A backup of the database has been made', fields)
+      if (caller === undefined) log.info('backup.made', 'Backup of the database completed', fields)
       else log.audit('backup.made', 'A backup of the database was made.', { ...fields, ...aboutCaller(caller) })
       return {
         ...file,
@@ -78,7 +78,7 @@ export function createBackups({ database, log, config, elsewhere }: BackupsDeps)
     }
   }
 
-  /** At the start, which does not wait for it. */
+  /** Runs in the background at the start. */
   async function look(): Promise<void> {
     try {
       await removePartialBackups(config.directory)
@@ -107,14 +107,14 @@ export function createBackups({ database, log, config, elsewhere }: BackupsDeps)
         continue
       }
       await running
-      // What has failed is in the log.
+      // The failure is in the log already.
       await make('scheduled').catch(() => {
         notBefore = Date.now() + Math.min(config.interval, AGAIN_AFTER_SECONDS) * 1000
       })
     }
   }
 
-  /** One that seems to come from the future says nothing. */
+  /** Backups with a time in the future are ignored. */
   async function nextAt(): Promise<number> {
     const files = await folder.list().catch((): BackupFile[] => [])
     const times = files.flatMap(({ kind, made_at }) => (kind === 'scheduled' ? [Date.parse(made_at)] : []))
@@ -125,7 +125,7 @@ export function createBackups({ database, log, config, elsewhere }: BackupsDeps)
   const gauges: Gauge[] = [
     {
       key: 'backup.last_age_seconds',
-      about: 'Seconds since the newest backup in the backup directory was begun.',
+      about: 'Seconds since the start of the newest backup in the backup directory.',
       read() {
         if (lastMadeAt === undefined) throw new Error('there is no backup')
         return Math.round((Date.now() - lastMadeAt) / 1000)
@@ -152,7 +152,7 @@ export function createBackups({ database, log, config, elsewhere }: BackupsDeps)
   }
 }
 
-/** Of the file system. */
+/** Errors of the file system become BACKUP_FAILED. */
 function translate(error: unknown): AppError {
   if (isAppError(error)) return error
   return backupFailed(`the backup directory cannot be used: ${codeOf(error) ?? String(error)}.`, error)

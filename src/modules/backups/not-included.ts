@@ -1,10 +1,10 @@
-/** What the server consists of besides its database, and a backup of the database does not have. */
+/** Parts of the server that a backup of the database does not contain. */
 import { join, resolve } from 'node:path'
 import { keysFolder, packFolders, type Config } from '../../config/index.ts'
 import { surfaces } from '../../http/index.ts'
 import type { KeptElsewhere } from './types.ts'
 
-/** @param configFiles where the configuration comes from */
+/** @param configFiles paths of the configuration files */
 export function notIncluded(config: Config, configFiles: readonly string[]): KeptElsewhere[] {
   const { base_path: basePath } = config.system
   const { file_path: passwords = join(basePath, 'htpasswd') } = config.auth.backend_kwargs

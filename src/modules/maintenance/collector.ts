@@ -1,4 +1,4 @@
-/** The rounds of the garbage collector (contract 10, 10.5): what is too old goes, then what is too much. */
+/** Garbage collection (contract 10, 10.5): deletes records that are too old, then the oldest beyond the size limit. */
 import { setImmediate, setTimeout as delay } from 'node:timers/promises'
 import type { Database } from '../../db/index.ts'
 import type { Log } from '../../lib/log/index.ts'
@@ -10,7 +10,7 @@ import type { ClockGuard } from './clock-guard.ts'
 export interface RetentionLimits {
   /** How many days records are kept. */
   days: Readonly<Record<RecordKind, number>>
-  /** How many records of a kind are kept; of tokens and output nobody counts them. */
+  /** Number of records of a kind; tokens and output are not counted. */
   maxRecords: number
   /** How many bytes of the database may be in use. */
   maxDatabaseBytes: number
@@ -19,7 +19,7 @@ export interface RetentionLimits {
 }
 
 export interface Collector {
-  /** One round. Never rejects; ends early when it is told to. */
+  /** One run. Never rejects; ends early when aborted. */
   round(signal: AbortSignal): Promise<void>
 }
 
@@ -43,7 +43,7 @@ export function createCollector(deps: {
   async function round(signal: AbortSignal): Promise<void> {
     const held = guard.reason()
     if (held !== undefined) {
-      log.warning('retention.held', `Nothing is deleted by its age for a while: ${held}`)
+      log.warning('retention.held', `The garbage collector deletes nothing by age for now: ${held}`)
     }
     for (const [index, retention] of retentions.entries()) {
       if (index > 0) await pause(limits.pauseSeconds * 1000, signal)
@@ -54,7 +54,7 @@ export function createCollector(deps: {
       await keepSmall(signal)
       await database.reclaim(signal)
     } catch (error) {
-      if (!signal.aborted) log.error('retention.failed', 'The database could not be made smaller', { error })
+      if (!signal.aborted) log.error('retention.failed', 'Could not shrink the database', { error })
     }
   }
 
@@ -71,18 +71,19 @@ export function createCollector(deps: {
       const surplus = excess > 0 ? await removeAll(retention, END_OF_TIME, excess, signal) : 0
       if (old + surplus === 0) return
       const seconds = Number(((performance.now() - started) / 1000).toFixed(1))
-      log.info('retention.removed', `Old records of the kind ${kind} have been removed`, {
+      log.info('retention.removed', `Deleted old records of the kind ${kind}`, {
         kind,
         old,
         surplus,
         seconds,
       })
     } catch (error) {
-      if (!signal.aborted) log.error('retention.failed', `Old records of the kind ${kind} stay`, { kind, error })
+      if (!signal.aborted)
+        log.error('retention.failed', `Could not delete old records of the kind ${kind}`, { kind, error })
     }
   }
 
-  /** While the database is larger than it may be, the oldest of everything goes, and what is older than that. */
+  /** Deletes the oldest records of all kinds while the database exceeds its size limit. */
   async function keepSmall(signal: AbortSignal): Promise<void> {
     const { maxDatabaseBytes } = limits
     if (maxDatabaseBytes === 0) return
@@ -93,13 +94,13 @@ export function createCollector(deps: {
         .filter((time) => time !== undefined)
         .toSorted()
       let gone = 0
-      // What is the oldest of its kind may have to stay; then what is younger goes.
+      // The oldest record of a kind may have to stay; then younger ones are deleted.
       for (const time of times) {
         if (gone === 0) gone = await removeUpTo(time, signal)
       }
       removed += gone
       if (gone === 0) {
-        log.warning('retention.too_large', 'The database is larger than it may be, and nothing in it has ended', {
+        log.warning('retention.too_large', 'The database exceeds its size limit, and no record in it can be deleted', {
           used_bytes: database.stats().usedBytes,
           max_database_bytes: maxDatabaseBytes,
         })
@@ -107,7 +108,7 @@ export function createCollector(deps: {
       }
     }
     if (removed > 0) {
-      log.info('retention.removed', 'The oldest records have been removed because the database was too large', {
+      log.info('retention.removed', 'Deleted the oldest records because the database exceeded its size limit', {
         records: removed,
         used_bytes: database.stats().usedBytes,
       })

@@ -47,7 +47,7 @@ export function createMaintenance(deps: MaintenanceDeps): Maintenance {
   let lastRoundMs: number | undefined
   let collect: () => Promise<void> = () => Promise.resolve()
 
-  /** One after the other, whoever asks for them. */
+  /** Runs one at a time, for all callers. */
   function withLock(work: () => Promise<void>): Promise<void> {
     rounds = rounds.then(work)
     return rounds
@@ -75,15 +75,15 @@ export function createMaintenance(deps: MaintenanceDeps): Maintenance {
 
   const reclaim = (): Promise<void> =>
     database.reclaim(signal).catch((error: unknown) => {
-      if (!signal.aborted) log.error('retention.failed', 'The database could not be made smaller', { error })
+      if (!signal.aborted) log.error('retention.failed', 'Could not shrink the database', { error })
     })
 
   const gauges: Gauge[] = [
     {
       key: 'garbagecollector.last_round_age_seconds',
-      about: 'Seconds since the last round of the garbage collector has ended.',
+      about: 'Seconds since the last run of the garbage collector ended.',
       read() {
-        if (lastRoundMs === undefined) throw new Error('there has been no round yet')
+        if (lastRoundMs === undefined) throw new Error('no run has ended')
         return Math.round((clock.monotonic() - lastRoundMs) / 1000)
       },
     },

@@ -1,4 +1,4 @@
-/** Measurements of what facts tell, so that those who announce them need not measure. */
+/** Measurements from bus events, so that their publishers need not measure. */
 import type { Bus } from '../../bus/index.ts'
 import type { Metrics } from '../../core/metrics.ts'
 import { microsOf } from '../../core/time.ts'

@@ -82,7 +82,7 @@ export function createFamilies(registry: Registry): Metrics {
   )
 
   const families: Families = {
-    // Gauges tell how many there are now.
+    // Gauges already provide the current number.
     'execution.status': () => undefined,
     'execution.ended': ({ action, status }) => ended.inc({ action: endedActions(action), status }),
     'execution.wait': ({ runner }, ms) => waits.observe({ runner }, ms / 1000),

@@ -14,7 +14,7 @@ import type { GaugeReading, LoopDelay, StatusSample } from './types.ts'
 const MICROS_PER_SECOND = 1_000_000
 const SECONDS_PER_MINUTE = 60
 const MICROS_PER_MINUTE = SECONDS_PER_MINUTE * MICROS_PER_SECOND
-/** What is short shows in the highest of several readings. */
+/** Several readings per minute catch short peaks. */
 const READ_EVERY_SECONDS = 10
 /** So that there is a whole day whenever old ones go. */
 export const KEPT_MINUTES = 25 * 60
@@ -103,7 +103,7 @@ export function createHistory({ database, log, readings, loopDelay, now }: Histo
     current.gauges[name] = Math.max(current.gauges[name] ?? 0, Math.round(value * 100) / 100)
   }
 
-  /** Adds what has passed since the last time, as far as it belongs to the minute. */
+  /** Adds the time since the last reading that belongs to the minute. */
   function countSeconds(until: number): void {
     if (countedUntil === undefined) return
     const passed = Math.max(0, until - countedUntil) / MICROS_PER_SECOND
@@ -111,7 +111,7 @@ export function createHistory({ database, log, readings, loopDelay, now }: Histo
     countedUntil = until
   }
 
-  /** Goes over to the minute that it is now, be it a later one, or an earlier one after the clock was set back. */
+  /** Switches to the current minute, which is an earlier one after the clock was set back. */
   function turn(at: number): void {
     const next = Math.floor(at / MICROS_PER_MINUTE)
     if (next === number) return
@@ -156,7 +156,7 @@ export function createHistory({ database, log, readings, loopDelay, now }: Histo
   }
 
   function reportFailure(error: unknown): void {
-    if (!hasFailed) log.warning('status_history.not_stored', 'How the server was cannot be stored now', { error })
+    if (!hasFailed) log.warning('status_history.not_stored', 'Could not save a status sample', { error })
     hasFailed = true
   }
 
@@ -167,7 +167,7 @@ export function createHistory({ database, log, readings, loopDelay, now }: Histo
     readGauges()
   }
 
-  /** At the same seconds of each minute, so that what is counted belongs to the minute that it is counted for. */
+  /** At the same seconds of each minute, so that counts belong to their minute. */
   function schedule(): void {
     const every = READ_EVERY_SECONDS * MICROS_PER_SECOND
     const waitMs = Math.ceil((every - (now() % every)) / 1000)
@@ -303,7 +303,7 @@ function inSeconds(milliseconds: number): number {
   return Number((milliseconds / 1000).toPrecision(3))
 }
 
-/** A webhook that has taken in what was sent. */
+/** An accepted webhook request. */
 function isDelivery({ method, route, status }: { method: string; route: string; status?: string }): boolean {
   return method === 'POST' && route.startsWith('/webhooks/') && status?.startsWith('2') === true
 }

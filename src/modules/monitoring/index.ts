@@ -19,9 +19,9 @@ import type { Tracing } from './tracing/index.ts'
 import type { GaugeReading, ServerFacts, Watch } from './types.ts'
 
 export interface Monitoring extends Module, Watch {
-  /** For whoever has something to measure that no fact tells. */
+  /** For measurements that bus events do not provide. */
   metrics: Metrics
-  /** Whose gauges are read, and what else `GET /v1/status` tells of. */
+  /** Sets the modules whose gauges are read, and the facts for `GET /v1/status`. */
   watch(modules: readonly Module[], server: Omit<ServerFacts, 'modules'>): void
 }
 
@@ -79,12 +79,12 @@ export function createMonitoring(deps: MonitoringDeps): Monitoring {
       ...processGauges({ database, loopDelay: () => loopDelay.read() }),
       {
         key: 'tracing.waiting_spans',
-        about: 'Spans that the collector has not taken yet.',
+        about: 'Spans that wait for export.',
         read: () => tracing?.waitingCount ?? 0,
       },
       {
         key: 'tracing.dropped_spans',
-        about: 'Spans that the collector did not take, since the start.',
+        about: 'Spans dropped since the start.',
         read: () => tracing?.droppedCount ?? 0,
       },
     ],

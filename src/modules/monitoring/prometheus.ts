@@ -64,7 +64,7 @@ function exposed({ key, value }: GaugeReading): { name: string; value: number } 
   return name.endsWith('_ms') ? { name: name.replace(/_ms$/, '_seconds'), value: value / 1000 } : { name, value }
 }
 
-/** What is counted elsewhere already, and what every Prometheus client says of its process. */
+/** Counts that exist elsewhere, and the standard process metrics of Prometheus clients. */
 function registerTotals({ database, log }: Pick<PrometheusDeps, 'database' | 'log'>, registry: Registry): void {
   const registers = [registry]
   const total = (name: string, help: string, read: () => number): void => {
@@ -106,9 +106,7 @@ function registerTotals({ database, log }: Pick<PrometheusDeps, 'database' | 'lo
   })
   const startedAt = Date.now() / 1000 - process.uptime()
   gauge('process_start_time_seconds', 'When the process was started, in seconds since 1970.', () => startedAt)
-  gauge('process_resident_memory_bytes', 'Memory that the process has from the system.', () =>
-    process.memoryUsage.rss(),
-  )
+  gauge('process_resident_memory_bytes', 'Resident memory of the process.', () => process.memoryUsage.rss())
   gauge('process_open_fds', 'Open file descriptors.', countDescriptors)
 }
 

@@ -22,7 +22,7 @@ export function createRoutes({ prometheus, token }: { prometheus: Prometheus; to
   ]
 }
 
-/** Without a token nobody has it. */
+/** An empty token matches no request. */
 function checkToken(token: string): (authorization: string | undefined) => boolean {
   const digestOf = (value: string): Buffer => hash('sha256', value, 'buffer')
   const digest = token === '' ? undefined : digestOf(token)

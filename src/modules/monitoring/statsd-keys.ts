@@ -1,4 +1,4 @@
-/** What statsd is told of each measurement (contract 10, 10.4). Keys stand behind `svc.` and the prefix. */
+/** The statsd keys of each measurement (contract 10, 10.4), after `svc.` and the prefix. */
 import type { HttpLabels, MeasurementName, Measurements } from '../../core/metrics.ts'
 
 export interface StatsdKeys {
@@ -48,7 +48,7 @@ export function safe(part: string): string {
   return short.replace(unsafe, '_')
 }
 
-/** Paths that nobody answers, and reads of a single object, are not counted. */
+/** Unknown paths and reads of a single object are not counted. */
 function isCounted({ method, route }: HttpLabels): boolean {
   return route !== '' && !(method === 'GET' && /\/[:*][^/]*$/.test(route))
 }

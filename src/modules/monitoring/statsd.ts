@@ -129,7 +129,7 @@ const RETRY_MS = 10_000
 type LookupCallback = (error: NodeJS.ErrnoException | null, address: string, family: number) => void
 
 interface Address {
-  /** Answers at once, with what is known. */
+  /** Returns the cached address at once. */
   readonly lookup: (name: string, options: unknown, callback: LookupCallback) => void
 }
 

@@ -131,7 +131,7 @@ function problemOfFormat(text: string): string | undefined {
   }
 }
 
-/** Ids stay. What is wrong with some definitions does not keep the others out. */
+/** Ids stay. Invalid definitions do not affect the others. */
 export async function registerAliases(
   { database, store }: { database: Pick<Database, 'write'>; store: PackStore },
   content: PackDefinitions,

@@ -1,4 +1,4 @@
-/** Values of a configuration and the schema of it (contract 02, 2.9): what is filled in, what is wrong, what is a template. */
+/** Values of a configuration and its schema (contract 02, 2.9): defaults, validation and templates. */
 import {
   checkParameterSchema,
   compileDraft4,
@@ -10,12 +10,12 @@ import {
 import { isTemplate } from '../../lib/template/index.ts'
 import type { ConfigAttributes } from './types.ts'
 
-/** A text that stands for what is in the datastore. */
+/** A template that reads the datastore. */
 export const isDynamic = (value: unknown): value is string => typeof value === 'string' && isTemplate(value)
 
 const MAX_ATTRIBUTES = 500
 
-/** What is wrong with a schema of a configuration. @param given as its author wrote it */
+/** Problems of the schema of a configuration. @param given as its author wrote it */
 export function problemsOfAttributes(given: unknown): SchemaProblem[] {
   if (!isObject(given)) return [{ path: [], message: 'a mapping of names to schemas is needed' }]
   const names = Object.keys(given)
@@ -153,7 +153,7 @@ function hasDynamic(value: unknown): boolean {
   return Object.values(value).some(hasDynamic)
 }
 
-/** A copy of the values with every leaf replaced. @param replace gets what is no list and no mapping */
+/** A copy of the values with every leaf replaced. @param replace gets values that are no lists or mappings */
 export function mapLeaves(
   attributes: ConfigAttributes,
   values: Record<string, unknown>,

@@ -33,13 +33,13 @@ export interface Configs {
   resolve(pack: string, reader: TemplateReader): PackConfig
   /** Of the site; it need not exist. Absolute. */
   fileOf(pack: string): string
-  /** Takes over the schema of a pack and its configuration. What is broken stays as it was. */
+  /** Registers the configuration and schema of a pack. If one is invalid, the registered one stays. */
   register(content: Pick<PackContent, 'ref' | 'configSchema'>): Promise<ConfigRegistration>
   unregister(pack: string): Promise<void>
   /** @param unmasked with its secrets @throws CONFIG_NOT_FOUND */
   get(pack: string, unmasked: boolean): ConfigRecord
   /**
-   * Writes the file of the site; masks stand for what is stored. One at a time for each pack.
+   * Writes the configuration file of the site; a mask keeps the stored value. One write at a time per pack.
    *
    * @throws CONFIG_INVALID, STORAGE_FAILED, CRYPTO_KEY_MISSING
    */
@@ -58,7 +58,7 @@ interface Prepared {
   attributes: ConfigAttributes
   /** Defaults filled in. */
   values: Record<string, unknown>
-  /** What is the same for every reader; undefined when there are templates. */
+  /** The values for every reader; undefined when there are templates. */
   fixed: PackConfig | undefined
 }
 
@@ -96,7 +96,7 @@ export function createConfigs(deps: {
     return hasSecrets ? encryption.seal(text, contextOf(pack), `the configuration of pack "${pack}"`) : text
   }
 
-  /** Of what the schema says nothing about, names have to tell. */
+  /** For values without a schema the name decides whether they are secret. */
   function secretsOf(attributes: ConfigAttributes): ReplaceSecrets {
     const known = compileSecrets({ properties: attributes })
     return (value, replace, counterpart) => {
@@ -144,7 +144,7 @@ export function createConfigs(deps: {
     })
     const fixed = isFixed ? { values, secrets: secretsIn(values, secretsOf(attributes)) } : undefined
     const made = { attributes, values, fixed }
-    // Whatever stands in templates may name packs that do not exist.
+    // Templates can name packs that do not exist.
     if (prepared.size >= MAX_PREPARED) prepared.clear()
     prepared.set(pack, made)
     return made
@@ -262,7 +262,7 @@ export function createConfigs(deps: {
     async put(pack, given) {
       const attributes = attributesOf(pack)
       const stored = store.findConfig(pack)
-      // What cannot be opened any more is needed only for what is to stay as it is.
+      // A value that cannot be decrypted matters only where the request keeps it.
       const isNeeded = pathOf(given, MASK) !== undefined
       const before = stored === undefined || !isNeeded ? {} : openValues(pack, stored.values)
       const values = secretsOf(attributes)(given, keepMasked, before) as Record<string, unknown>

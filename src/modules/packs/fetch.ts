@@ -14,7 +14,7 @@ import { shown } from '../../lib/text/index.ts'
 /** With what git needs besides; it has no bound of its own. */
 const MAX_FETCHED_BYTES = 4 * MAX_PACK_BYTES
 const SIZE_CHECK_MS = 1000
-/** What is unpacked at once: at most 32 files. */
+/** Files that are unpacked at once. */
 const UNPACKED_BYTES = 16 * 1024
 
 /**
@@ -106,7 +106,7 @@ async function unpack(source: Extract<PackSource, { path: string }>, raw: string
         omitted.push(path)
         return false
       }
-      // Whatever the archive says, it can be read and removed again.
+      // Whatever modes the archive sets, svc must be able to read and delete the files.
       entry.mode = isFolder || ((entry.mode ?? 0) & 0o100) !== 0 ? 0o755 : 0o644
       return true
     },
@@ -164,7 +164,7 @@ async function clone(source: Extract<PackSource, { kind: 'git' }>, raw: string, 
   const env = {
     ...Object.fromEntries(gitVariables.map((name) => [name, undefined])),
     GIT_ALLOW_PROTOCOL: 'https:ssh:file',
-    // Nobody is there to answer; without a terminal ssh asks nobody either.
+    // git and ssh must not prompt: there is no terminal.
     GIT_TERMINAL_PROMPT: '0',
     GIT_ASKPASS: 'true',
     SSH_ASKPASS_REQUIRE: 'never',

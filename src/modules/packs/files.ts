@@ -16,7 +16,7 @@ const MAX_IGNORE_LINES = 500
 const MAX_STARS = 2
 
 export interface PackFiles {
-  /** Relative to the pack, sorted; without hidden files, what is generated, and what `.gitignore` names. */
+  /** Relative to the pack, sorted; without hidden, generated and ignored (`.gitignore`) files. */
   files: string[]
   /** The pack has more files, or deeper ones, than are listed. */
   isCut: boolean

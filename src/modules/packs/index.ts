@@ -34,9 +34,9 @@ import type { TemplateReader } from '../../core/template-reader.ts'
 import type { PackConfigs } from '../executions/ports.ts'
 
 export interface Packs extends Module, PackConfigs {
-  /** Reads a pack folder and registers what is in it; what is wrong comes back and is logged. One at a time. */
+  /** Reads a pack folder and registers its content; problems are returned and logged. One at a time. */
   register(folder: string): Promise<PackRegistration>
-  /** Takes away what registering the pack has brought; its files stay. @returns what stays, and why */
+  /** Deletes the registered content of the pack; its files stay. @returns content that stays, and why */
   unregister(ref: string): Promise<PackProblem[]>
   /** What executions of the pack `packs` do. */
   readonly manager: PackManager
@@ -97,7 +97,7 @@ export function createPacks(deps: PacksDeps): Packs {
     try {
       await work()
     } catch (error) {
-      log.error('packs.failed', 'Packs that have changed could not be registered', { error })
+      log.error('packs.failed', 'Could not register changed packs', { error })
     }
   }
   const watcher = createWatcher({
@@ -110,7 +110,7 @@ export function createPacks(deps: PacksDeps): Packs {
   let beginning: NodeJS.Timeout | undefined
   let isStopped = false
 
-  /** What has changed since the start is looked for once more, when nothing can change unseen. */
+  /** Registers changes since the start once more, after the watcher runs. */
   const beginWatching = (): Promise<void> =>
     reporting(async () => {
       await watcher.start()
@@ -146,11 +146,11 @@ export function createPacks(deps: PacksDeps): Packs {
       await timed(deps.metrics, 'runners', actions.registerRunnerTypes(runnerTypes))
       for (const path of [...settings.basePaths.slice(0, 1), settings.configsPath]) {
         await makeFolder(path).catch((error: unknown) =>
-          log.warning('packs.unreadable', 'A folder for packs cannot be made', { folder: path, error }),
+          log.warning('packs.unreadable', 'Could not create a folder for packs', { folder: path, error }),
         )
       }
       await makeDefaultPack(packsFolder).catch((error: unknown) =>
-        log.warning('packs.no_default', 'The pack default cannot be made', { error }),
+        log.warning('packs.no_default', 'Could not create the pack default', { error }),
       )
       await installer.recover()
       const [problem] = await service.registerChanged(true)
@@ -166,13 +166,13 @@ export function createPacks(deps: PacksDeps): Packs {
       clearTimeout(beginning)
       isStopped = true
       await watcher.stop()
-      // What is being registered is registered to its end.
+      // Waits for the registration under way.
       await withLock(() => Promise.resolve())
     },
   }
 }
 
-/** Come with the program and are installed only when somebody asks for them by name. */
+/** Included in svc; installed only on request by name. */
 const installable = ['examples']
 
 /** Beside this file in the sources, in `packs/` after the build. */

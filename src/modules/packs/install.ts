@@ -23,9 +23,9 @@ import { readPack, type PackManifest } from './read.ts'
 import { allKinds, type PackRegistration } from './register.ts'
 import type { PackService } from './service.ts'
 import { exists, parseSource, type PackSource } from './sources.ts'
-/** Packs that nobody installs or removes: they come with the program, or are what people make through the API. */
+/** Packs that cannot be installed or removed: svc includes them, or the API fills them. */
 const reservedRefs: ReadonlySet<string> = new Set(['core', 'packs', 'default', '_global'])
-/** In the folder of the packs; nobody takes it for one. */
+/** In the folder of the packs; its name is no valid pack reference. */
 const STAGING = '.staging'
 const MAX_SOURCES = 100
 const MAX_PROBLEMS_TOLD = 20
@@ -50,7 +50,7 @@ export type EnvironmentWork = Pick<PackWork, 'signal' | 'emit' | 'executionId'>
 /** `problem` is a sentence for people. */
 export type EnvironmentOutcome = { program: string } | { problem: string }
 
-/** Port: the Python environments of packs; whoever knows Python provides it. */
+/** Port: the Python environments of packs. `app.ts` fills it. */
 export interface Virtualenvs {
   /** Makes the environment of a pack that has requirements, and brings it up to date. */
   ensure(pack: string, packFolder: string, work: EnvironmentWork): Promise<EnvironmentOutcome>
@@ -330,7 +330,7 @@ async function refIn(folder: string, source: PackSource): Promise<string> {
   const file = await readMetadataFile(folder, 'pack.yaml', 1_048_576)
   if ('problem' in file) throw packSourceUnusable(source.text, describe([file.problem]))
   const manifest = isObject(file.document.value) ? file.document.value : {}
-  // Whoever gave a reference that is none is told so, instead of getting another one.
+  // An invalid reference is an error, and is not replaced by another one.
   const candidates = manifest['ref'] === undefined ? [manifest['name'], source.name] : [manifest['ref']]
   const ref = candidates.find((text) => typeof text === 'string' && /^[a-z0-9_]{1,255}$/.test(text))
   if (typeof ref === 'string') return ref
@@ -401,7 +401,7 @@ function inOrder(candidates: readonly Candidate[]): Candidate[] {
   return [...ordered]
 }
 
-/** One at a time for each name; whoever waits for the turn can be aborted. */
+/** A lock per name; waiting can be aborted. */
 function createLocks(): { hold<T>(name: string, signal: AbortSignal, body: () => Promise<T>): Promise<T> } {
   const tails = new Map<string, Promise<void>>()
   return {

@@ -57,7 +57,7 @@ export interface PackContent extends Record<ContentKind, MetadataFolder> {
   folder: string
   ref: string
   manifest: PackManifest
-  /** Undefined: there is none; `broken`: nobody can say what it says. */
+  /** Undefined: there is none; `broken`: it cannot be parsed. */
   configSchema: MetadataFile | 'broken' | undefined
   problems: PackProblem[]
 }

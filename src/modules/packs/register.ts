@@ -25,7 +25,7 @@ export interface PackRegistration {
   /** Undefined when the manifest cannot be used, or a folder of the pack cannot be read. */
   ref: string | undefined
   registered: Record<RegisteredKind, number>
-  /** What has lost its record, because its metadata file is gone. */
+  /** Records deleted because their metadata files are gone. */
   removed: Record<RegisteredKind, number>
   problems: PackProblem[]
 }

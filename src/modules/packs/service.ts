@@ -33,13 +33,13 @@ export interface Registrations {
 export interface PackService {
   /** Absolute, in the order in which they count: of packs with the same reference the first is the one. */
   folders(): Promise<string[]>
-  /** Registers one folder, whatever it was before. Problems come back and are logged. */
+  /** Registers one folder, also if it is unchanged. Problems are returned and logged. */
   register(folder: string, kinds?: ReadonlySet<RegisteredKind>): Promise<PackRegistration>
   /**
    * Packs that have changed since they were registered. Problems are logged.
    *
    * @param atOnce see `scanPack`
-   * @returns what is wrong with packs that come with the program
+   * @returns problems of packs that svc includes
    */
   registerChanged(atOnce?: boolean): Promise<PackProblem[]>
   /**
@@ -52,7 +52,7 @@ export interface PackService {
    * @throws PACK_NOT_ON_DISK, and nothing is registered then
    */
   registerNamed(names: readonly string[] | undefined, kinds: ReadonlySet<RegisteredKind>): Promise<Registrations>
-  /** Takes away what registering the pack has brought; its files stay. @returns what stays, and why */
+  /** Deletes the registered content of the pack; its files stay. @returns content that stays, and why */
   unregister(ref: string): Promise<PackProblem[]>
 }
 
@@ -91,7 +91,7 @@ export function createPackService(deps: {
       return []
     }
     if (names.length > MAX_PACKS) {
-      log.warning('packs.too_many', `A folder holds more than ${MAX_PACKS} packs; the rest is left out`, {
+      log.warning('packs.too_many', `A folder holds more than ${MAX_PACKS} packs; svc ignores the others`, {
         folder: basePath,
       })
     }
@@ -142,7 +142,7 @@ export function createPackService(deps: {
     return registerContent(owners, content, scanned, { kinds, areOurs: ours.has(folder) })
   }
 
-  /** What is wrong is told again only when something else is wrong. */
+  /** Problems are logged again only when they change. */
   function tell(folder: string, { ref, problems }: PackRegistration): void {
     const pack = ref ?? basename(folder)
     const text = JSON.stringify(problems)
@@ -174,7 +174,7 @@ export function createPackService(deps: {
   }
 
   function tellGone(ref: string, folder: string): void {
-    const message = `Pack "${ref}" is not on disk any more; what it has brought stays until it is uninstalled`
+    const message = `Pack "${ref}" has no folder any more; its content stays registered until you uninstall the pack`
     log.warning('pack.gone', message, { pack: ref, folder })
   }
 

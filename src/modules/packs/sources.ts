@@ -120,7 +120,7 @@ function parseGitUrl(place: string, refused: (why: string) => Error, names: read
   return place
 }
 
-/** The last part of the address, as repositories are named after what is in them. */
+/** The last part of the address, which is usually the name of the pack. */
 function repositoryName(place: string): string {
   const [, last = ''] = /([^/:]+?)\/*$/.exec(place.replace(/\/*$/, '').replace(/(\/)?\.git$/, '')) ?? []
   return last.replace(/^(?:stackstorm|svc)-/, '')

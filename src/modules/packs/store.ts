@@ -1,10 +1,10 @@
-/** Tables `packs`, `config_schemas`, `configs` and `action_aliases`. Records are kept whole; what is filtered by has a column of its own. */
+/** Tables `packs`, `config_schemas`, `configs` and `action_aliases`. Records are stored as JSON; filters have columns. */
 import type { Database, Step } from '../../db/index.ts'
 import { slicePage, type Page } from '../../http/index.ts'
 import { readJson } from '../../lib/text/index.ts'
 import type { AliasRecord, ConfigAttributes, ConfigSchemaRecord, PackRecord } from './types.ts'
 
-/** What has to be known of a pack to tell whether it has changed. */
+/** The facts that detect a change of a pack. */
 export interface KnownPack {
   ref: string
   folder: string

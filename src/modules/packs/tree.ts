@@ -8,7 +8,7 @@ import { packTooLarge } from '../../core/errors.ts'
 export const MAX_PACK_FILES = 20_000
 export const MAX_PACK_BYTES = 268_435_456
 const MAX_DEPTH = 40
-/** What is not of the pack, wherever it is. */
+/** Names that are not part of a pack, at any depth. */
 const leftOut: ReadonlySet<string> = new Set(['.git', '__pycache__'])
 
 /** Counts what a pack holds. */
@@ -31,7 +31,7 @@ export class PackBounds {
  * out.
  *
  * @param target is made
- * @returns what was left out, relative to the folder
+ * @returns skipped paths, relative to the folder
  * @throws PACK_TOO_LARGE; the reason of the abort
  */
 export async function copyTree(source: string, target: string, signal: AbortSignal): Promise<string[]> {

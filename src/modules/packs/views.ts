@@ -1,4 +1,4 @@
-/** Files of packs, for looking at (contract 02, 2.8): text and pictures, nothing that a browser would run in our name. */
+/** Files of packs for viewing (contract 02, 2.8): text and images, and no scripts that a browser would run. */
 import { basename } from 'node:path'
 import { setImmediate } from 'node:timers/promises'
 import { readContainedBytes } from '../../lib/files/index.ts'
@@ -12,7 +12,7 @@ export const MAX_SHOWN_BYTES = 500_000
 /** Of all files in one answer. */
 const MAX_TOTAL_BYTES = 20_000_000
 
-/** By the end of the name; whatever else is text is shown as plain text, and all the rest is to be saved. */
+/** By file extension. Other text is plain text; other files are downloads. */
 const mediaTypes: Readonly<Record<string, string>> = {
   png: 'image/png',
   jpg: 'image/jpeg',
@@ -26,13 +26,13 @@ const mediaTypes: Readonly<Record<string, string>> = {
   py: 'text/x-python; charset=UTF-8',
 }
 
-/** A page or a drawing that somebody has put there must not act for whoever looks at it. */
+/** HTML and SVG files of a pack must not run scripts with the permissions of the viewer. */
 const harmless = {
   'X-Content-Type-Options': 'nosniff',
   'Content-Security-Policy': "default-src 'none'; sandbox",
 }
 
-/** All text files that are not too large. @throws PACK_FILE_NOT_FOUND: the folder cannot be read, or is gone */
+/** All text files that are not too large. @throws PACK_FILE_NOT_FOUND if the folder cannot be read */
 export async function* packFileTexts(folder: string): AsyncGenerator<PackFileText> {
   const { files } = await scanPack(folder).catch((error: unknown) => {
     throw codeOf(error) === undefined ? error : packFileNotFound(basename(folder))
@@ -101,7 +101,7 @@ function isUnchanged(
   return !Number.isNaN(time) && Math.floor(mtimeMs / 1000) * 1000 <= time
 }
 
-/** Undefined for what is no text. */
+/** Undefined for binary content. */
 function textOf(bytes: Uint8Array): string | undefined {
   if (bytes.includes(0)) return undefined
   try {

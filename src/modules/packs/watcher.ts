@@ -7,9 +7,9 @@ import { codeOf } from '../../lib/process/index.ts'
 import { isGenerated } from './files.ts'
 import { contentKinds } from './read.ts'
 
-/** Changes often come in crowds: until it has been quiet for so long, it is one change. */
+/** Changes come in bursts: changes within this time of each other are one. */
 const QUIET_MS = 500
-/** … but nobody waits longer than this. */
+/** Maximum delay of a burst. */
 const LONGEST_MS = 5_000
 /** Below a folder of packs: the pack, its folders of content, folders in these. */
 const DEPTH = 3
@@ -119,8 +119,8 @@ export function createWatcher({
   async function giveUp(error: unknown): Promise<void> {
     const isLimit = ['ENOSPC', 'EMFILE', 'ENFILE'].includes(codeOf(error) ?? '')
     const message = isLimit
-      ? 'The system watches no more files for this account (fs.inotify.max_user_watches, fs.inotify.max_user_instances): changes of packs are not noticed; register them with svc pack register'
-      : 'A folder of packs cannot be watched; changes in it may not be noticed'
+      ? 'The limit of watched files is reached (fs.inotify.max_user_watches, fs.inotify.max_user_instances): changes of packs are not detected. Raise it, or run svc pack register after changes.'
+      : 'Could not watch a folder of packs; changes in it may not be detected'
     log.warning('packs.watch_failed', message, { error })
     if (!isLimit) return
     const given = watcher

@@ -1,4 +1,4 @@
-/** What has to change so that the rows say what the definition files say. */
+/** The changes that make the rows match the definition files. */
 import { isDeepStrictEqual } from 'node:util'
 import type { Step } from '../../db/index.ts'
 import { newId } from '../../core/ids.ts'

@@ -100,7 +100,7 @@ export interface DefinitionsRead {
   definitions: Definitions
   /** All there are; with any, the definitions must not be used. */
   problems: FileProblem[]
-  /** There was no file at all. */
+  /** There are no definition files. */
   isEmpty: boolean
 }
 
@@ -160,7 +160,7 @@ function createReader(root: string): Reader {
       problems.push({ file: path, message: describeEmpty(folder, path) })
       return undefined
     }
-    // What is disabled is not looked at.
+    // Disabled definitions are not checked.
     if (folder !== 'mappings' && isObject(value) && value['enabled'] === false) return undefined
     bytesLeft -= file.bytes
     const problem = compileSchema(schemas[folder]).find(value)

@@ -1,4 +1,4 @@
-/** Role based access control: roles, who has them, and what that allows (contract 11). */
+/** Role-based access control: roles, assignments and permissions (contract 11). */
 import { join } from 'node:path'
 import type { Bus } from '../../bus/index.ts'
 import type { Config } from '../../config/index.ts'
@@ -56,7 +56,7 @@ export function createRbac({ database, bus, log, config, basePath, maxPageSize }
   const store = createRbacStore(database)
   const service = createRbacService({ database, store, log, folder: join(basePath, 'rbac'), countsGroups })
   const users = createUserRightsCache(store, countsGroups)
-  // Before all who look again at rights when they hear of it.
+  // Subscribes before those that check permissions again on the same event.
   if (enabled) bus.subscribe('rbac.changed', () => users.forget())
   const options = { enabled, isolation, ofUser: (user: string) => users.ofUser(user) }
   return {
@@ -82,7 +82,7 @@ export function createRbac({ database, bus, log, config, basePath, maxPageSize }
       const result = await service.apply({})
       if (!('problems' in result)) return
       for (const problem of result.problems) {
-        log.error('rbac.definition_invalid', `${problem}; no definition was applied, roles stay as they were`)
+        log.error('rbac.definition_invalid', `${problem}; no definition was applied, and the roles are unchanged`)
       }
     },
   }

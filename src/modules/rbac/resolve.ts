@@ -11,7 +11,7 @@ import {
 /** Names that are no permission types are allowed in, and grant nothing. */
 export interface Grant {
   permission_types: readonly string[]
-  /** Absent: what is granted without a resource; in the scopes of an API key, whatever resource. */
+  /** Absent: a grant without a resource; in the scopes of an API key, every resource. */
   resource_uid?: string
 }
 

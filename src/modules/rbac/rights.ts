@@ -4,7 +4,7 @@ import type { Principal, Rights } from '../../http/index.ts'
 import { createGrantSet, observes, type GrantSet } from './resolve.ts'
 import { resourceTypeOf, type Permission, type Resource, type Scope } from '../../core/permissions.ts'
 
-/** What all roles of a user give together. */
+/** The union of all roles of a user. */
 export interface UserRights {
   isAdmin: boolean
   isObserver: boolean

@@ -43,11 +43,11 @@ const MAX_TRIES = 3
 
 export function createRbacService(options: RbacServiceOptions): RbacService {
   const { database, store, log, folder, countsGroups } = options
-  /** The server runs with access control for the first time, and nobody has written a definition. */
+  /** First start with access control and without definition files. */
   let isNew = false
   let last: Promise<unknown> = Promise.resolve()
 
-  /** A plan is made of rows that nobody else may change before it is carried out. */
+  /** No other write may change the rows between planning and applying. */
   function withLock<T>(work: () => Promise<T>): Promise<T> {
     const turn = last.then(work)
     last = turn.catch(() => undefined)
@@ -102,7 +102,7 @@ export function createRbacService(options: RbacServiceOptions): RbacService {
     )
   }
 
-  /** @returns false if it cannot be written, or somebody else has written it */
+  /** @returns false if the write failed, or the file exists */
   async function writeFirstAssignment(path: string, user: string): Promise<boolean> {
     try {
       return await createSecretFile(path, describeFirstAssignment(user))
@@ -118,7 +118,7 @@ export function createRbacService(options: RbacServiceOptions): RbacService {
     const path = join(folder, 'assignments', FIRST_ASSIGNMENT)
     if (user !== undefined && (await writeFirstAssignment(path, user))) {
       await withLock(() => applyNow({}))
-      const message = `"${user}" is the administrator, because ${path} says so; other users may do nothing until files give them roles`
+      const message = `"${user}" is the administrator, because ${path} says so; other users have no permissions until files assign roles to them`
       log.warning('rbac.first_administrator', message)
       return
     }
@@ -128,7 +128,7 @@ export function createRbacService(options: RbacServiceOptions): RbacService {
   function warnOfNoAdministrator(): void {
     log.warning(
       'rbac.no_administrator',
-      `Nobody is administrator. Write a file such as ${join(folder, 'assignments', 'NAME.yaml')} with the lines "username: NAME" and "roles: [system_admin]", then send SIGHUP to the server.`,
+      `There is no administrator. Write a file such as ${join(folder, 'assignments', 'NAME.yaml')} with the lines "username: NAME" and "roles: [system_admin]", then send SIGHUP to the server.`,
     )
   }
 

@@ -42,7 +42,7 @@ export interface RbacStore {
   deleteMapping(group: string): Step
 }
 
-/** So many rows of one statement: they share a text, and its parameters are few enough. */
+/** Rows per statement: within the limit of parameters, and few distinct statement texts. */
 const ROWS_TOGETHER = 500
 
 export function createRbacStore(database: Database): RbacStore {

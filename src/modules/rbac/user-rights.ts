@@ -19,7 +19,7 @@ export interface UserRightsCache {
   forget(): void
 }
 
-/** What all users share. */
+/** State shared by all users. */
 interface Definitions {
   /** By name of the role; each is compiled once, however many users have it. */
   grants: ReadonlyMap<string, GrantSet>
@@ -44,7 +44,7 @@ export function createUserRightsCache(store: RbacStore, countsGroups: boolean): 
     const { grants, mapped } = (definitions ??= readDefinitions())
     const roles = store
       .ofUser(user)
-      // What a mapping does not give any more counts for nothing, although the row stays until the user's next login.
+      // A role that no mapping gives any more does not count, although its row stays until the next login of the user.
       .filter((assignment) => !assignment.isRemote || mapped.has(keyOf(assignment)))
       .map(({ role }) => role)
       .filter((role) => grants.has(role))

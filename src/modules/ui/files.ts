@@ -24,7 +24,7 @@ export interface Files {
 const NAME = /^(?=.{1,100}$)[\w-]+(?:\.[\w-]+)*\.(?:css|html|js|svg|txt)$/
 
 export function createFiles(): Files {
-  // As many as there are files: what is not found is not remembered.
+  // One entry per file: missing files are not cached.
   const known = new Map<string, Promise<Buffer>>()
   return {
     async read(name, encoding) {

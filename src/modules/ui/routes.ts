@@ -3,7 +3,7 @@ import { Reply, route, type Route } from '../../http/index.ts'
 import { encodings, type Encoding, type Files } from './files.ts'
 
 /**
- * The page runs its own scripts and nothing else, talks to its own server and to nobody else, and is shown in no frame. Text
+ * The page runs only its own scripts, connects only to its own server, and cannot be framed. Text
  * from outside cannot become code: even a script of ours could not hand a text to the browser as markup.
  */
 const contentSecurityPolicy = [
@@ -33,7 +33,7 @@ export function createRoutes(files: Files): Route[] {
       surface: 'api',
       method: 'get',
       path: '/ui/:file',
-      // It is the same for everybody, and somebody has to show the form for signing in.
+      // The page is the same for every user, and shows the login form.
       permission: 'public',
       summary: 'A file of the web client, whose page is at `/`.',
       response: { type: 'string' },

@@ -30,13 +30,13 @@ export interface ApiKeys {
   routes: Route[]
   /** @throws API_KEY_UNKNOWN */
   check: ApiKeyVerifier['check']
-  /** Remembers that a key was used now. */
+  /** Records a use of a key. */
   noteUse(id: string): void
   /** Whether the key of a caller still counts as it did when it was checked, expiry aside. */
   isValid(principal: Principal): boolean
   /** Deletes all keys of a user; to be committed with a `user.changed`. */
   removalOf(user: string): Step
-  /** Follows changes of keys and users; whoever hears of them later finds nothing remembered. */
+  /** Subscribes to changes of keys and users; later subscribers find an empty cache. */
   start(): void
   /** Idempotent. */
   stop(): Promise<void>

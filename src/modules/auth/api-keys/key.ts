@@ -7,7 +7,7 @@ const KEY_BYTES = 32
 
 /**
  * Digests on installations that people come from were made with these characters in front of the key. With the same ones
- * here, records taken over from there keep their keys working. They need no secret: nobody guesses 32 random bytes.
+ * here, records taken over from there keep their keys working. They need no secret: 32 random bytes cannot be guessed.
  */
 const DIGEST_PREFIX = 'saltnpeper'
 

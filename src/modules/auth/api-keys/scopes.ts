@@ -7,7 +7,7 @@ import { isPermission, problemOfGrant, type Permission, type Scope } from '../..
 
 /**
  * The scopes in the form in which they are stored. A permission that is needed on a resource may stand without one, and
- * then means whatever resource.
+ * then applies to every resource.
  *
  * @throws BODY_INVALID
  */

@@ -25,11 +25,11 @@ export interface ApiKeyService {
   /** Ids of the keys that the caller may see, in the order in which they were made, and how many those are in all. */
   list(user: string | undefined, page: Page, caller: ApiKeyCaller): Promise<{ ids: string[]; total: number }>
   /**
-   * @returns `key` is the plain value, which nobody can ask for again; null if its digest was given
+   * @returns `key` is the plain value, which no later answer shows; null if the request has a digest
    * @throws BODY_INVALID, NAME_TAKEN, PERMISSION_DENIED
    */
   create(request: ApiKeyRequest, caller: ApiKeyCaller): Promise<{ row: ApiKeyTable; key: string | null }>
-  /** What the request leaves out stays as it is. @throws API_KEY_NOT_FOUND, BODY_INVALID, PERMISSION_DENIED, CONFLICT */
+  /** Absent attributes stay. @throws API_KEY_NOT_FOUND, BODY_INVALID, PERMISSION_DENIED, CONFLICT */
   update(idOrKey: string, request: ApiKeyRequest, caller: ApiKeyCaller): Promise<ApiKeyTable>
   /** @throws API_KEY_NOT_FOUND, PERMISSION_DENIED, CONFLICT */
   delete(idOrKey: string, caller: ApiKeyCaller): Promise<void>
@@ -60,7 +60,7 @@ export function createApiKeyService({ database, store, users, log, now }: ApiKey
     if (owner !== principal.user) rights.require('user_impersonate', userResource(owner))
   }
 
-  /** Whoever is deleted at this moment must not leave a key behind. Without authentication there is no record. */
+  /** A user deleted at the same time must not keep a key. Without authentication users have no record. */
   function stillThere({ method, user }: Principal): Step[] {
     return method === 'none' ? [] : [users.requireUser(user)]
   }
@@ -147,7 +147,7 @@ export function createApiKeyService({ database, store, users, log, now }: ApiKey
       if (request.expires_at !== undefined) changes.expires_at = readExpiry(request.expires_at) ?? null
       if (request.scopes !== undefined) changes.scopes = storedScopes(request.scopes)
       const updated: ApiKeyTable = { ...row, ...changes }
-      // Whoever has the key at hand could otherwise make it do more in the name of its owner.
+      // Otherwise a holder of the key could extend its permissions.
       const isNewPower =
         owner !== row.user ||
         updated.scopes !== row.scopes ||
@@ -200,7 +200,7 @@ function readOwner(given: string | null | undefined): string | undefined {
   return given
 }
 
-/** What is given is not repeated: it may be a key in the wrong place. @throws BODY_INVALID */
+/** The message does not repeat the value, which can be a key in the wrong place. @throws BODY_INVALID */
 function readKeyHash(given: string | null | undefined): string {
   if (given === MASK) {
     throw bodyInvalid(

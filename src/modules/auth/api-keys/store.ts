@@ -30,7 +30,7 @@ export interface ApiKeyStore {
   /** Fails with `Conflict` unless the key is still `owner`'s. */
   delete(id: string, owner: string): Step
   deleteOfUser(user: string): Step
-  /** Changes nothing if the key is gone, or was used later. */
+  /** No change if the key was deleted, or used later. */
   markUsed(id: string, at: string): Step
 }
 

@@ -11,11 +11,11 @@ const MAX_STEPS = 500
 
 export interface ApiKeyUsage {
   note(id: string): void
-  /** Wire timestamp of a use that may not be stored yet. */
+  /** Wire timestamp of the last use, including uses that are not saved yet. */
   lastOf(id: string): string | undefined
-  /** Writes what was noted. Never rejects: what cannot be written is logged, and tried again the next time. */
+  /** Writes the recorded uses. Never rejects: failures are logged, and the next flush tries again. */
   flush(): Promise<void>
-  /** Flushes; what is noted afterwards is not written. */
+  /** Flushes; later uses are not written. */
   stop(): Promise<void>
 }
 
@@ -50,7 +50,7 @@ export function createApiKeyUsage({ database, store, log, now }: ApiKeyUsageOpti
       try {
         await database.write({ steps: some.map(([id, at]) => store.markUsed(id, formatMicros(at))), facts: [] })
       } catch (error) {
-        log.warning('api_key.usage_not_written', 'When API keys were used last could not be stored', { error })
+        log.warning('api_key.usage_not_written', 'Could not save the last use of API keys', { error })
         wait()
         return
       }

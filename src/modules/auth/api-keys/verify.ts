@@ -10,7 +10,7 @@ import type { Scope } from '../../../core/permissions.ts'
 /** Ours have 47 characters, those of others some 90; longer ones are not looked for. */
 const MAX_KEY_LENGTH = 1024
 const MAX_CACHED = 10_000
-/** So long may a row that another process changed still count. */
+/** Maximum time for which a row that another process changed still counts. */
 const CACHE_MS = 5000
 
 /** What there is to say against a key. */

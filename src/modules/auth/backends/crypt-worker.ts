@@ -1,10 +1,10 @@
-/** Password checks that would hold up the event loop, on a thread of their own. */
+/** Password checks that would block the event loop, on a thread of their own. */
 import { locateCode } from '../../../core/bundle.ts'
 import { createThread } from '../../../core/thread.ts'
 import type { CryptQuestion } from './crypt-thread.ts'
 
 export interface CryptWorker {
-  /** One check after another; whoever calls bounds how many wait. */
+  /** Runs one check at a time; the caller limits how many wait. */
   verify(hash: string, password: string): Promise<boolean>
   stop(): Promise<void>
 }

@@ -1,4 +1,4 @@
-/** The account of a fresh installation: nobody else has its password. */
+/** The administrator account of a new installation. */
 import { randomBytes } from 'node:crypto'
 import { unlink } from 'node:fs/promises'
 import { join } from 'node:path'
@@ -12,7 +12,7 @@ const PASSWORD_BYTES = 18
 const KEPT = 'initial-admin-password'
 const MAX_KEPT_BYTES = 1024
 
-/** Makes the password file with one administrator, unless there is one; tells in the log where the password is. */
+/** Creates the password file with one administrator if it is missing, and logs the path of the password. */
 export async function createFirstAdministrator(file: string, { basePath, log }: BackendContext): Promise<void> {
   const password = randomBytes(PASSWORD_BYTES).toString('base64url')
   const line = `${FIRST_ADMINISTRATOR}:${await hashPassword(password)}\n`

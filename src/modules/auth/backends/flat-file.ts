@@ -48,7 +48,7 @@ async function create(kwargs: JsonObject, context: BackendContext): Promise<Auth
   const reviewKept = async (user: string, isCurrent: (password: string) => boolean): Promise<void> => {
     if (path === defaultPath && user === FIRST_ADMINISTRATOR) await kept.review(isCurrent)
   }
-  /** One that has gone is not made anew: it held others as well. */
+  /** A missing file is not created again: it held other users as well. */
   const requireFile = async (): Promise<void> => void (await file.read())
   return {
     async authenticate(user, password) {
@@ -84,7 +84,7 @@ async function create(kwargs: JsonObject, context: BackendContext): Promise<Auth
   }
 }
 
-/** @throws STORAGE_FAILED with whatever keeps the file from being used */
+/** @throws STORAGE_FAILED with the cause */
 async function orUnavailable<T>(work: () => Promise<T>): Promise<T> {
   try {
     return await work()
@@ -126,8 +126,8 @@ function reasonOf(error: unknown): string {
 type Users = ReadonlyMap<string, string>
 
 /**
- * A hash to check a stranger's password against, so that the answer takes as long as for somebody in the file: that of
- * some user, always the same one for the same name. Undefined: there is nobody.
+ * A hash for the password check of an unknown user, so that the answer takes as long as for a known one: that of
+ * some user, always the same one for the same name. Undefined: the file has no users.
  */
 export function createDecoy(): (user: string, users: Users) => string | undefined {
   const key = randomBytes(32)
@@ -179,7 +179,7 @@ class PasswordFile {
     if (!isNew || names === '') return
     this.#log.warning(
       'auth.hash_unsupported',
-      'Users of the password file cannot log in: the form of their hashes is not supported, or its cost is too high. Use svc user passwd.',
+      'Users of the password file cannot log in: their password hashes are unsupported or too expensive to check. Set new passwords with svc user passwd.',
       { users: unusable.slice(0, 10), count: unusable.length },
     )
   }

@@ -2,7 +2,7 @@
  * `ldap`: users and groups of a directory (spec: Directory backend options; contract 01, 1.4).
  *
  * A login asks as the service account who the user is and in which groups, then tries the password on a connection of its
- * own. Whatever goes wrong is no login and a line in the log.
+ * own. Every failure refuses the login and logs a line.
  */
 import { randomBytes } from 'node:crypto'
 import type { JsonObject } from '../../../config/index.ts'
@@ -48,13 +48,13 @@ function warnOfChoices({ encryption, tls, servers, isDefaultAccountPattern }: Ld
   if (encryption !== 'none' && !tls.isVerified) {
     log.warning(
       'auth.directory_unverified',
-      'The certificate of the directory is not checked: whoever stands in between reads all passwords. Give cacert in auth.backend_kwargs.',
+      'The certificate of the directory is not verified, so an attacker on the network can read passwords. Set cacert in auth.backend_kwargs.',
     )
   }
   if (encryption === 'none' && servers.some(({ host }) => !isLoopback(host))) {
     log.warning(
       'auth.directory_unencrypted',
-      'Passwords go to the directory in the clear. Give use_ssl or use_tls, and cacert, in auth.backend_kwargs.',
+      'Passwords are sent to the directory unencrypted. Set use_ssl or use_tls, and cacert, in auth.backend_kwargs.',
     )
   }
   if (isDefaultAccountPattern) {
@@ -65,7 +65,7 @@ function warnOfChoices({ encryption, tls, servers, isDefaultAccountPattern }: Ld
   }
 }
 
-/** Why somebody is not let in, for the log. */
+/** Why a login is refused, for the log. */
 interface Refusal {
   reason: string
   fields?: LogFields

@@ -57,7 +57,7 @@ const PROMPT_ECHO_ON = 2
 const TEXT_INFO = 4
 const MAX_MESSAGES = 32
 const POINTER_BYTES = 8
-/** `struct pam_response`: the text, and a number that nobody uses. */
+/** `struct pam_response`: the text, and an unused number. */
 const RESPONSE_BYTES = 16
 
 /** Answers that say "not this user with this password"; every other one says that it could not be found out. */
@@ -172,7 +172,7 @@ class Accounts {
   }
 }
 
-/** @throws when the system cannot tell whether there is such a record */
+/** @throws if the lookup fails */
 function readRecord<T>(
   what: string,
   look: (record: Buffer, text: Buffer, found: BigUint64Array) => number,
@@ -224,7 +224,7 @@ class Pam {
     }, koffi.pointer(delay))
   }
 
-  /** @throws when PAM cannot tell */
+  /** @throws if PAM fails */
   check(user: string, password: string): { verdict: PamVerdict; delayMs: number } {
     if (this.#accounts.isRoot(user)) return { verdict: 'refused', delayMs: 0 }
     this.#user = user
@@ -266,7 +266,7 @@ class Pam {
     const value = new BigUint64Array(1)
     const code = this.#library.getItem(handle, PAM_USER, value)
     const [pointer = 0n] = value
-    if (code !== PAM_SUCCESS || pointer === 0n) throw new Error(`PAM does not tell whom it accepted (code ${code})`)
+    if (code !== PAM_SUCCESS || pointer === 0n) throw new Error(`PAM did not return the user name (code ${code})`)
     return textAt(pointer)
   }
 

@@ -61,14 +61,14 @@ export class PamHelper {
     })
     this.#child = child
     child.once('error', (error) => this.#fail(new Error(`the PAM helper could not be started: ${error.message}`)))
-    // Missing, whatever its type says, when there are too many open files.
+    // Missing when too many files are open, despite its type.
     const stdio: readonly unknown[] | undefined = child.stdio
     const channel = stdio?.[3]
     if (child.pid === undefined || !(channel instanceof Socket)) throw new Error('the PAM helper could not be started')
     this.#sockets = child.stdio.filter((stream) => stream instanceof Socket)
     this.#channel = channel
     channel.setEncoding('utf8').on('data', (text: string) => this.#receive(text))
-    // A process that is gone is told by its end.
+    // The exit event reports a process that ended.
     channel.on('error', () => undefined)
     child.stderr?.setEncoding('utf8').on('data', (text: string) => this.#collectWords(text))
     child.stderr?.on('error', () => undefined)

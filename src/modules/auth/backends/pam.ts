@@ -38,12 +38,12 @@ export async function createPamBackend(
   const service = readService(kwargs)
   if (process.geteuid?.() !== 0) {
     throw new BackendProblem(
-      'auth.backend: pam checks the passwords of other accounts, which takes root; run the server as root, or choose another backend',
+      'auth.backend: pam checks the passwords of other accounts, which requires root; run the server as root, or choose another backend',
     )
   }
   if (!(await hasService(service))) {
     throw new BackendProblem(
-      `auth.backend_kwargs: there is no PAM service "${service}": no file ${fileOf(service)}; name one that is there`,
+      `auth.backend_kwargs: there is no PAM service "${service}": no file ${fileOf(service)}; set an existing one`,
     )
   }
   const pool = createPamPool({ service, library, log })
@@ -116,7 +116,7 @@ function isPossibleName(user: string): boolean {
   return !/^[-.]|[/:\p{Cc}]/u.test(user)
 }
 
-/** A password that is empty would let in whoever has none; behind a NUL nobody reads on. */
+/** An empty password would admit accounts without one; PAM modules stop reading at a NUL. */
 function isPossiblePassword(password: string): boolean {
   return password !== '' && !password.includes('\0') && password.isWellFormed()
 }

@@ -1,4 +1,4 @@
-/** Checking a password against whatever form of hash a password file holds. */
+/** Checks a password against any supported hash of a password file. */
 import argon2 from 'argon2'
 import { isCryptHash } from './crypt.ts'
 import { createCryptWorker } from './crypt-worker.ts'
@@ -19,7 +19,7 @@ function isArgon2Hash(hash: string): boolean {
   return memory >= 8 * lanes && memory <= MAX_MEMORY_KIB
 }
 
-/** Whether passwords can be checked against this: a known form, at a bearable cost. */
+/** Whether the form of the hash is supported and its cost is within the limits. */
 export function isUsableHash(hash: string): boolean {
   return isArgon2Hash(hash) || isCryptHash(hash)
 }
@@ -30,7 +30,7 @@ export interface PasswordVerifier {
   stop(): Promise<void>
 }
 
-/** Nothing of this takes time of the event loop: argon2 runs in the thread pool, the others on a thread of their own. */
+/** Does not block the event loop: argon2 runs in the thread pool, the others on a thread of their own. */
 export function createPasswordVerifier(): PasswordVerifier {
   const worker = createCryptWorker()
   return {

@@ -21,7 +21,7 @@ export interface Span {
   end: number
   attributes: Readonly<Record<string, AttributeValue | null | undefined>>
   events?: readonly { name: string; at: number }[]
-  /** Undefined: nobody can say. */
+  /** Undefined: unknown. */
   status?: 'ok' | 'error' | undefined
   statusMessage?: string | undefined
 }
@@ -30,9 +30,9 @@ export interface Exporter {
   /** Never throws, never waits. */
   add(span: Span): void
   readonly waitingCount: number
-  /** Since the start: those there was no room for, and those the collector refused. */
+  /** Spans dropped since the start: buffer full, or refused by the collector. */
   readonly droppedCount: number
-  /** Tries once more to send what waits, for two seconds at most. */
+  /** Tries once more to send the waiting spans, for at most two seconds. */
   stop(): Promise<void>
 }
 
@@ -51,10 +51,10 @@ const REQUEST_MS = 10_000
 const STOP_MS = 2000
 const FIRST_RETRY_MS = 1000
 const LAST_RETRY_MS = 30_000
-/** The protocol names them: whatever else is refused would be refused again. */
+/** Retryable statuses of the protocol; other refusals are final. */
 const retried: ReadonlySet<number> = new Set([429, 502, 503, 504])
 
-/** `refused`: so many of them, for good. */
+/** `refused`: number of spans that the collector refused for good. */
 interface Outcome {
   kind: 'taken' | 'refused' | 'later'
   rejected: number
@@ -107,7 +107,7 @@ export function createExporter({ endpoint, headers, serviceName, log }: Exporter
         tell(outcome.why)
       } else if (isTrouble) {
         isTrouble = false
-        log.info('tracing.resumed', 'The collector takes spans again', { endpoint: url, dropped })
+        log.info('tracing.resumed', 'The collector accepts spans again', { endpoint: url, dropped })
       }
     }
   }
@@ -116,7 +116,7 @@ export function createExporter({ endpoint, headers, serviceName, log }: Exporter
   function tell(why: string): void {
     if (isTrouble) return
     isTrouble = true
-    log.warning('tracing.failed', 'The collector does not take spans', { endpoint: url, reason: why })
+    log.warning('tracing.failed', 'The collector does not accept spans', { endpoint: url, reason: why })
   }
 
   async function post(batch: readonly Span[], signal?: AbortSignal): Promise<Outcome> {
@@ -168,7 +168,7 @@ export function createExporter({ endpoint, headers, serviceName, log }: Exporter
       })()
       await Promise.race([last, new Promise<void>((resolve) => late.addEventListener('abort', () => resolve()))])
       if (waiting.length > 0) {
-        log.warning('tracing.lost', 'Spans could not be sent before the end', { lost: waiting.length })
+        log.warning('tracing.lost', 'Could not export all spans before the shutdown', { lost: waiting.length })
       }
       waiting = []
     },
@@ -219,7 +219,7 @@ function outcomeOf(text: string): Outcome {
   try {
     const { partialSuccess } = JSON.parse(text) as {
       partialSuccess?: { rejectedSpans?: string | number; errorMessage?: string }
-    } // what is not so gives no number
+    } // other values give no number
     const rejected = Number(partialSuccess?.rejectedSpans ?? 0)
     if (!(rejected > 0)) return taken
     const why = `it rejected ${rejected} spans: ${String(partialSuccess?.errorMessage ?? '').slice(0, 200)}`

@@ -80,7 +80,7 @@ export function readClientOptions(value: unknown): ClientSettings {
     if (option === undefined) {
       const list = Object.entries(known).map(([code, { name }]) => `${code} (${name})`)
       throw new BackendProblem(
-        `auth.backend_kwargs: client_options ${JSON.stringify(shown(number))} means nothing here; supported: ${list.join(', ')}`,
+        `auth.backend_kwargs: client_options ${JSON.stringify(shown(number))} is not supported; supported: ${list.join(', ')}`,
       )
     }
     const read = option.read(given)

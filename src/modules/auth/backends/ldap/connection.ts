@@ -11,7 +11,7 @@ import { Client, ResultCodeError, type Filter } from 'ldapts'
 import { secretMask } from '../../../../lib/log/index.ts'
 import type { LdapOptions, Scope, Server } from './options.ts'
 
-/** What a server did wrong or could not do, be it that it did not answer. */
+/** A server failed, or did not answer. */
 export class DirectoryFailure extends Error {}
 
 /** An answer that says no. */
@@ -31,19 +31,19 @@ export interface Search {
   filter: Filter
   /** Names; `1.1` for none. */
   attributes: readonly string[]
-  /** The server may stop after so many entries; without it, entries left out are a refusal. */
+  /** Limit of entries. Without it an incomplete result is an error. */
   maxEntries?: number
 }
 
 export interface FoundEntry {
   dn: string
-  /** Of all attributes that were asked for; what is no text is left out. */
+  /** Values of the requested attributes, without binary ones. */
   values: string[]
 }
 
 export interface Answer {
   entries: FoundEntry[]
-  /** URLs where the search goes on. */
+  /** URLs of referrals. */
   referrals: string[]
 }
 
@@ -55,7 +55,7 @@ export interface Connection {
   search(search: Search): Promise<Answer>
   /** Idempotent. */
   close(): Promise<void>
-  /** Ends it at once, whatever is under way. */
+  /** Closes the connection at once, also during a call. */
   abort(): void
 }
 

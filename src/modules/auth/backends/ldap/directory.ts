@@ -1,4 +1,4 @@
-/** The servers of the directory: which one answers, and searches that go on at another. */
+/** The servers of the directory: failover, and searches that follow referrals. */
 import type { Socket } from 'node:net'
 import type { Log } from '../../../../lib/log/index.ts'
 import {
@@ -100,11 +100,11 @@ class LdapDirectory implements Directory {
         if (!(error instanceof DirectoryFailure) && !isUnavailable(error)) throw error
         this.#avoidedUntil.set(server, this.#now() + AVOIDED_MS)
         last = new DirectoryFailure(`${nameOf(server)}: ${error.message}`, { cause: error })
-        const message = 'A server of the directory does not answer as it should.'
+        const message = 'A directory server failed.'
         this.#log.warning('auth.directory_server_failed', message, { server: nameOf(server), reason: error.message })
       }
     }
-    throw last ?? new DirectoryFailure('there is no server to ask')
+    throw last ?? new DirectoryFailure('no server is available')
   }
 
   async #bindAt(server: Server, dn: string, password: string): Promise<Connection> {
@@ -161,7 +161,7 @@ class LdapDirectory implements Directory {
     for (const url of answer.referrals) {
       const target = this.#readReferral(url, search)
       if (target === undefined) {
-        const message = 'A referral is not followed: it does not lead to one of the servers in the option host.'
+        const message = 'A referral was ignored: its server is not in the option host.'
         this.#log.warning('auth.directory_referral_ignored', message, { referral: url })
         continue
       }

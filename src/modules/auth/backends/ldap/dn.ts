@@ -11,7 +11,7 @@ const escapes = /((?:\\[0-9a-fA-F]{2})+)|\\([^])/g
  * One spelling for all spellings of a name: letter case, blanks around separators and inside of values, the ways to
  * escape, and the order within a multi-valued part do not matter, as they do not matter to directories.
  *
- * @returns undefined for the empty name and for what is no name
+ * @returns undefined for the empty name and for invalid names
  */
 export function normaliseDn(text: string): string | undefined {
   let at = 0

@@ -1,4 +1,4 @@
-/** Search filters with placeholders. What is filled in becomes a value of the parsed filter, never filter text. */
+/** Search filters with placeholders. Values are inserted into the parsed filter, never into its text. */
 import {
   AndFilter,
   ApproximateFilter,
@@ -62,7 +62,7 @@ export function compileFilter(pattern: string, allowed: readonly Placeholder[]):
   }
 }
 
-/** In one pass, so that a user name which looks like a placeholder stays what it is. */
+/** In one pass, so that a user name that looks like a placeholder is not replaced. */
 export function fillText(text: string, values: Fillings): string {
   const byName: Partial<Record<string, string>> = values
   return text.replace(placeholderPattern, (whole, doubled?: string, single?: string) => {

@@ -1,4 +1,4 @@
-/** The groups of users for a while: nothing else of a login is remembered (contract 01, 1.4). */
+/** Caches the groups of users, and nothing else of a login (contract 01, 1.4). */
 import { Lru } from '../../../../lib/cache/index.ts'
 
 export interface GroupCache {
@@ -8,7 +8,7 @@ export interface GroupCache {
 }
 
 export interface CachedGroups {
-  /** Of whom these are the groups: a name may pass on to another entry. */
+  /** DN of the user: another entry can get the same name. */
   dn: string
   groups: readonly string[]
 }

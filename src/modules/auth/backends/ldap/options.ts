@@ -46,7 +46,7 @@ export interface LdapOptions {
   derefAliases: ClientSettings['derefAliases']
   isTraced: boolean
   chaseReferrals: boolean
-  /** Undefined when groups are not remembered. */
+  /** Undefined: groups are not cached. */
   cache: { ttlSeconds: number; maxUsers: number } | undefined
 }
 
@@ -87,7 +87,7 @@ const MAX_GROUP_DNS = 1000
 const MAX_SECONDS = 300
 const MAX_TTL_SECONDS = 86_400
 const MAX_CACHED_USERS = 100_000
-/** Some ten times what all authorities of the web take. */
+/** About ten times the size of the public root certificates. */
 const MAX_CACERT_BYTES = 4 * 1024 * 1024
 
 /** @param basePath relative paths start there; @throws BackendProblem */

@@ -31,7 +31,7 @@ export function readUserNames({ comparisons }: FilterPattern): UserNames {
   }
 }
 
-/** Whether this can be a user name at all: directories disregard such blanks and characters. */
+/** Whether this is a valid user name: directories ignore some blanks and characters. */
 export function isPlainName(user: string): boolean {
   return user !== '' && !/^\s|\s$|\s\s|[\p{Cc}\p{Cs}]/u.test(user)
 }
