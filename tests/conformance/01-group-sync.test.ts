@@ -127,7 +127,7 @@ it('a backend that knows of no groups stops the start', async () => {
     )
     const lines = error.split('\n').filter((line) => line.includes('rbac.sync_remote_groups'))
     expect(lines).toHaveLength(1)
-    expect(lines[0]).toContain('the authentication backend "flat_file" (auth.backend) knows of no groups')
+    expect(lines[0]).toContain('the authentication backend "flat_file" (auth.backend) has no groups')
     expect(error).not.toMatch(/\n\s+at /)
   } finally {
     other.remove()

@@ -1092,7 +1092,7 @@ describe('2.8 a restart', () => {
     renameSync(pack, join(folder.path, 'elsewhere'))
     await withServer({ basePath: folder.path, settings }, async (server) => {
       expect((await server.call('GET', '/v1/actions/mine.better')).status).toBe(200)
-      expect(server.log()).toContain('is not on disk any more')
+      expect(server.log()).toContain('has no folder any more')
     })
     folder.remove()
   })
@@ -1156,7 +1156,7 @@ describe('content.watch', () => {
     writePack(folder.path, 'leaving')
     await waitFor('the pack', async () => (await status('/actions/leaving.good')) === 200)
     rmSync(join(folder.path, 'packs/leaving'), { recursive: true })
-    await waitFor('the warning', () => server.log().includes('Pack "leaving" is not on disk any more'))
+    await waitFor('the warning', () => server.log().includes('Pack "leaving" has no folder any more'))
     expect(await status('/actions/leaving.good')).toBe(200)
     for (const path of ['files/leaving', 'file/leaving/pack.yaml', 'file/leaving/icon.png']) {
       expect([path, await status(`/packs/views/${path}`)]).toEqual([path, 404])

@@ -1183,7 +1183,7 @@ describe('11.6 the start', () => {
       const server = await startServer({ basePath: own.path, settings: withRoles })
       try {
         expect(readFileSync(adminFile(own), 'utf8')).toContain('username: "admin"\nroles:\n  - system_admin\n')
-        expect(server.log()).not.toContain('Nobody is administrator')
+        expect(server.log()).not.toContain('There is no administrator')
         const headers = await signIn(server, 'admin', firstPassword(own.path))
         const user = await server.call<{ rbac: unknown }>('GET', '/v1/user', undefined, headers)
         expect(user.body.rbac).toEqual({ enabled: true, roles: ['system_admin'], is_admin: true })
@@ -1207,7 +1207,7 @@ describe('11.6 the start', () => {
       const server = await startServer({ basePath: own.path, settings: withRoles })
       await server.stop()
       expect(existsSync(adminFile(own))).toBe(false)
-      expect(server.log()).toContain('Nobody is administrator')
+      expect(server.log()).toContain('There is no administrator')
     }))
 
   it('11.1 a password file of the operator makes nobody administrator, and the warning says what to write', () =>
@@ -1220,7 +1220,7 @@ describe('11.6 the start', () => {
       expect(existsSync(adminFile(own))).toBe(false)
       expect(existsSync(dirname(adminFile(own)))).toBe(true)
       expect(server.log()).toMatch(
-        /WARNING .*Nobody is administrator\. Write a file such as .*rbac\/assignments\/NAME\.yaml/,
+        /WARNING .*There is no administrator\. Write a file such as .*rbac\/assignments\/NAME\.yaml/,
       )
     }))
 })

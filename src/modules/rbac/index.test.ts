@@ -303,7 +303,7 @@ describe('roles by groups', () => {
 describe('who is administrator', () => {
   const admin = (): string => join(folder.path, 'rbac', 'assignments', 'admin.yaml')
   const found = (user: string | undefined) => () => Promise.resolve(user)
-  const warnings = (): string[] => logged.text.split('\n').filter((line) => line.includes('Nobody is administrator'))
+  const warnings = (): string[] => logged.text.split('\n').filter((line) => line.includes('There is no administrator'))
 
   it('at the very first start the account that the server has made', async () => {
     await rbac.start?.()

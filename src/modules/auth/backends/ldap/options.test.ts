@@ -151,7 +151,7 @@ describe('readLdapOptions', () => {
     [{ chase_referrals: false, client_options: { 8: 1 } }, 'chase_referrals and client_options 8 contradict'],
     [{ client_options: [] }, 'client_options must be an object'],
     [{ client_options: { 12345: 1 } }, 'client_options "12345" is not supported; supported: 2 (DEREF)'],
-    [{ client_options: { constructor: 1 } }, 'client_options "constructor" means nothing here'],
+    [{ client_options: { constructor: 1 } }, 'client_options "constructor" is not supported'],
     [{ client_options: { 17: 2 } }, 'client_options 17 (PROTOCOL_VERSION) must be one of 3'],
     [{ client_options: { 20485: -1 } }, 'client_options 20485 (NETWORK_TIMEOUT) must be seconds above 0'],
     [
