@@ -1,4 +1,4 @@
-/** What the API says about itself: version, OpenAPI document, documentation page. */
+/** The version endpoint, the OpenAPI document and the documentation page. */
 import { locate, readPart } from '../core/bundle.ts'
 import { routeUnknown } from '../core/errors.ts'
 import type { JsonSchema } from '../lib/schema/index.ts'
@@ -60,7 +60,7 @@ export function createAboutRoutes(options: AboutOptions): Route[] {
     permission: 'public',
     summary: 'The OpenAPI document of this API.',
     response: { type: 'object' },
-    // The listeners must have their ports before the address of the API is known.
+    // The document holds the address of the API, which is known once the listeners have their ports.
     handler: () => {
       text ??= Buffer.from(
         JSON.stringify(openApiDocument([...options.routes, ...routes], publicPath(options.apiUrl()))),
@@ -69,14 +69,13 @@ export function createAboutRoutes(options: AboutOptions): Route[] {
     },
   }
   const routes: Route[] = [index, document, page, file]
-  // Strangers may ask for these, as often as they like on one connection that they never read from: all answers share
-  // the same bytes.
+  // All answers share the same bytes: a client without a credential may ask often on a connection that it never reads.
   let text: Buffer | undefined
   const libraryFile = createLibrary()
   return routes
 }
 
-/** `/api` of `https://svc.example.com/api`: what a proxy in front takes away from every path. */
+/** `/api` of `https://svc.example.com/api`: the prefix that a proxy strips from every path. */
 function publicPath(apiUrl: string): string {
   return new URL(apiUrl).pathname.replace(/\/+$/, '')
 }
@@ -136,7 +135,7 @@ async function pageFile(name: string, base: string, libraryFile: Library): Promi
   return new Reply(await libraryFile(name), { headers: { ...headers, 'Content-Type': type } })
 }
 
-/** From source they are where npm put them. */
+/** In the source tree npm has put the files into `node_modules`. */
 function locateFile(name: string): URL {
   return locate(`../../node_modules/swagger-ui-dist/${name}`, `./api-docs/${name}`, import.meta.url)
 }

@@ -1,6 +1,6 @@
 /**
- * How much the server takes on at once. What is more is answered with 503 and may come again; it must cost nothing but that
- * answer.
+ * Back-pressure: limits on open connections and on requests under way. The server answers requests above a limit with
+ * 503. A refused request must cost no more than that answer.
  */
 import type { Socket } from 'node:net'
 import { queueFull } from '../core/errors.ts'
@@ -8,9 +8,9 @@ import { answerUnread } from './errors.ts'
 import type { Surface } from './route.ts'
 
 export interface AdmissionLimits {
-  /** Of all listeners together; default: any number. */
+  /** Open connections of all listeners together; default: unlimited. */
   connections?: number
-  /** Requests under way, of each listener; default: any number. */
+  /** Requests under way per listener; default: unlimited. */
   requests?: number
 }
 
@@ -18,33 +18,35 @@ export type Admitted = 'request' | 'stream'
 
 export interface Admission {
   /**
-   * Takes a connection in, until it is closed. One too many is there for one request, which is answered like any other if it
-   * asks for the health of the server or stops an execution, and with 503 else. When there are too many of these, the oldest
-   * is refused unheard.
+   * Counts a connection until it closes. A connection above the limit may send one request. The server answers that
+   * request if it asks for the health of the server or stops an execution, else with 503. Above `surplusOf` such
+   * connections, the server closes the oldest without reading its request.
    *
-   * @param speaksHttp so that it can be told why; default not
+   * @param speaksHttp whether the oldest can be sent a 503 before it is closed; default false
    */
   connected(socket: Socket, speaksHttp?: boolean): void
   isTooMany(socket: Socket): boolean
-  /** Whether a request may go on to take memory. @throws QUEUE_FULL */
+  /** Checks the limits before the request takes memory. @throws QUEUE_FULL */
   check(socket: Socket, surface: Surface, kind: Admitted): void
-  /** Takes in a request. @returns takes it out again; any number of times. @throws QUEUE_FULL */
+  /** Counts a request as under way. @returns a function that ends the count; idempotent. @throws QUEUE_FULL */
   begin(surface: Surface, kind: Admitted): () => void
 }
 
-/** Of the connections: streams last for days, and must leave some for requests. */
+/** The share of the connections that streams may use. Streams stay open for days and must leave some for requests. */
 const STREAMS_SHARE = 0.75
 
-/** Connections too many that are open at a time, of the limit; the oldest has to go for a new one. */
+/**
+ * Surplus connections, as a share of the limit, that stay open to be answered. The oldest closes when a new one comes.
+ */
 const SURPLUS_SHARE = 0.1
 const MAX_SURPLUS = 64
 
-/** Connections too many that are left open for their answers. */
+/** How many connections above the limit stay open to be answered. */
 export function surplusOf(connections: number): number {
   return Math.min(MAX_SURPLUS, Math.max(4, Math.floor(connections * SURPLUS_SHARE)))
 }
 
-/** The same for a connection and for the TLS in it. */
+/** The same name for a socket and for the TLS socket over it. */
 const nameOf = ({ remoteAddress, remotePort, localPort }: Socket): string =>
   `${remoteAddress} ${remotePort} ${localPort}`
 
@@ -53,7 +55,7 @@ export function createAdmission(limits: AdmissionLimits = {}): Admission {
   const maxSurplus = surplusOf(maxConnections)
   const maxStreams = Math.floor(maxConnections * STREAMS_SHARE)
   let connections = 0
-  /** By their names, the oldest first. */
+  /** By name, the oldest first. */
   const surplus = new Map<string, Socket>()
   const underWay = new Map<string, number>()
 
@@ -79,7 +81,7 @@ export function createAdmission(limits: AdmissionLimits = {}): Admission {
       if (surplus.size <= maxSurplus) return
       const [[nameOfOldest, oldest] = [name, socket]] = surplus
       surplus.delete(nameOfOldest)
-      // Before it is closed it takes what fits into the buffer of its connection.
+      // The kernel accepts what fits into the send buffer before the connection closes.
       if (speaksHttp) oldest.write(answerUnread(queueFull('connections', maxConnections)))
       oldest.destroy()
     },
@@ -101,9 +103,9 @@ export function createAdmission(limits: AdmissionLimits = {}): Admission {
   }
 }
 
-/** Set by the listener that received the request. */
+/** The listener that received the request sets it. */
 export interface SurfaceTag {
   surface: Surface
-  /** Absent: everything is taken on. */
+  /** Absent: unlimited. */
   admission?: Admission
 }

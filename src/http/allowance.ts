@@ -1,16 +1,16 @@
-/** Memory that callers may fill together, and each of them. */
+/** Memory that requests may use: a limit for all callers together and one for each caller. */
 import { queueFull } from '../core/errors.ts'
 
 export interface Allowance {
-  /** @param key who fills it: an address */
+  /** @param key the caller: an address */
   begin(key: string): Share
 }
 
-/** What one request has taken. */
+/** The memory that one request uses. */
 export interface Share {
   /** @throws QUEUE_FULL */
   add(bytes: number): void
-  /** Gives all of it back. */
+  /** Releases all of it. */
   end(): void
 }
 

@@ -1,8 +1,8 @@
 /**
- * The one Express app behind all listeners: a route table in, answers out. Every request takes the same steps:
+ * The one Express app behind all listeners. It turns the route table into handlers. Every request takes the same steps:
  *
  * 1. `chain/incoming.ts`: request id, security headers, health, origin, address;
- * 2. the router below: the route of the path and the method;
+ * 2. the router below: the route for the path and the method;
  * 3. `chain/prepare.ts`: credentials, permission, body, schema;
  * 4. `chain/handlers.ts`: admission, handler, answer;
  * 5. `errors.ts`: the one answer to every error.
@@ -61,7 +61,7 @@ function createRouter(options: HttpAppOptions, surface: Surface, shared: Shared)
     const methods: string[] = []
     for (const route of byPath.get(path) ?? []) {
       if (route.kind === 'stream') {
-        // Without a body there is nothing to follow, and the response would never end.
+        // HEAD has no body: a stream would have nothing to send and would never end.
         at.head(refuseMethod)
         at[route.method](streamHandler(options, route, shared))
       } else {

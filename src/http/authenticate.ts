@@ -1,44 +1,44 @@
-/** What the chain of a request asks of whoever knows users and permissions; `app.ts` hands it the auth module. */
+/** Port: what the chain needs of users and permissions. `app.ts` passes in the auth module. */
 import type { Request, Response } from 'express'
 import { credentialsMissing } from '../core/errors.ts'
 import type { Principal, Rights } from './route.ts'
 
 export interface AccessControl {
   /**
-   * Who is calling.
+   * Identifies the caller.
    *
-   * @throws CREDENTIALS_MISSING and its siblings, all of kind `unauthenticated`; ORIGIN_REFUSED for a foreign page with the
-   *   cookie; TOO_MANY_FAILURES
+   * @throws CREDENTIALS_MISSING and its siblings, all of kind `unauthenticated`; ORIGIN_REFUSED for a foreign page with
+   *   the cookie; TOO_MANY_FAILURES
    */
   authenticate(request: Request, response: Response): Promise<Principal> | Principal
-  /** Whether there is something that `authenticate` would look at, be it good or not; or nobody needs anything. */
+  /** Whether the request carries a credential, valid or not. Always true while authentication is off. */
   hasCredential(request: Request): boolean
   /**
-   * Who logs in: by user name and password, or because a trusted web server in front says so.
+   * Identifies the user who logs in: by user name and password, or by the header of a trusted proxy.
    *
-   * @throws LOGIN_REFUSED, TOO_MANY_FAILURES, QUEUE_FULL, and whatever keeps the backend from deciding
+   * @throws LOGIN_REFUSED, TOO_MANY_FAILURES, QUEUE_FULL, and failures of the backend
    */
   login(request: Request, response: Response): Promise<Principal> | Principal
   rightsOf(principal: Principal): Rights
-  /** Whether the credential that proved who is calling still does, expiry aside, and makes the caller as powerful. */
+  /** Whether the credential is still valid, expiry aside, and the caller still has the same rights. */
   isCurrent(principal: Principal): boolean
   /**
-   * Ends an answer that goes on when the credential is taken away, be it revoked, disabled or deleted, or when its user's
-   * rights have changed and it is not allowed any more.
+   * Ends a lasting answer when the credential is revoked, disabled or deleted, or when changed rights no longer allow
+   * it.
    *
-   * @returns stops watching
+   * @returns a function that stops watching
    */
   watch(principal: Principal, answer: LastingAnswer): () => void
 }
 
 export interface LastingAnswer {
-  /** Asked when rights have changed. */
+  /** Called when rights have changed. */
   isAllowed(): boolean
-  /** Called once. */
+  /** Called at most once. */
   end(): void
 }
 
-/** May do everything. */
+/** Every permission. */
 export const allRights: Rights = {
   may: () => true,
   require: () => undefined,
@@ -47,7 +47,7 @@ export const allRights: Rights = {
   onlyOf: undefined,
 }
 
-/** Of somebody without a credential. */
+/** The rights of a request without a credential. */
 export const noRights: Rights = {
   may: () => false,
   require() {
@@ -60,7 +60,7 @@ export const noRights: Rights = {
   onlyOf: undefined,
 }
 
-/** Everybody is the system user and may do everything: what `auth.enable = False` means. */
+/** Every caller is the system user with every permission: `auth.enable = False`. */
 export function openAccess(systemUser: string): AccessControl {
   const principal: Principal = { user: systemUser, isAdmin: true, method: 'none' }
   return {

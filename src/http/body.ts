@@ -1,4 +1,4 @@
-/** Reading and parsing request bodies (contract 00, 0.3). */
+/** Reads and parses request bodies (contract 00, 0.3). */
 import type { IncomingMessage } from 'node:http'
 import { promisify } from 'node:util'
 import { brotliDecompress, gunzip, inflate } from 'node:zlib'
@@ -9,17 +9,17 @@ import { parseJson } from './json.ts'
 import { multipartFields } from './multipart.ts'
 import { shown } from '../lib/text/index.ts'
 
-/** Each field costs far more memory than its bytes. */
+/** A field costs far more memory than its bytes. */
 const MAX_FORM_FIELDS = 10_000
 
-/** A request body that nobody has looked into yet. */
+/** A request body before it is parsed. */
 export interface RawBody {
-  /** As sent, compressed if it was; empty when there is none. */
+  /** As sent, perhaps compressed; empty when the request has no body. */
   readonly bytes: Buffer
-  /** In lower case, without parameters; `application/json` when none was given. */
+  /** In lower case, without parameters; default `application/json`. */
   readonly mediaType: string
   /**
-   * The value in it: whatever JSON value was sent, an object of lists of texts for a form, `{}` for an empty body.
+   * Parses the body: any JSON value, an object of lists of strings for a form, `{}` for an empty body.
    *
    * @throws BODY_MALFORMED, BODY_TOO_LARGE (once decompressed), CONTENT_TYPE_UNSUPPORTED
    */
@@ -27,27 +27,27 @@ export interface RawBody {
 }
 
 export interface ParseOptions {
-  /** Fields of a form without a value are left out; default: they are empty texts. */
+  /** Drops the fields of a form that have no value; default: they are empty strings. */
   dropsBlank?: boolean
 }
 
 export interface BodyReader {
   /**
-   * @param share of the memory for bodies; whoever gives it ends it
-   * @returns an object, or whatever JSON value was sent; `{}` for an empty body
+   * @param share of the memory for bodies; the caller ends it
+   * @returns any JSON value, an object for a form, `{}` for an empty body
    * @throws BODY_MALFORMED, BODY_TOO_LARGE, CONTENT_TYPE_UNSUPPORTED, QUEUE_FULL when the share is used up
    */
   read(request: IncomingMessage, share?: Share): Promise<unknown>
   /**
    * @param share as above
-   * @throws BODY_TOO_LARGE, BODY_MALFORMED when it was cut off, QUEUE_FULL when the share is used up
+   * @throws BODY_TOO_LARGE, BODY_MALFORMED for a truncated body, QUEUE_FULL when the share is used up
    */
   readRaw(request: IncomingMessage, share?: Share): Promise<RawBody>
 }
 
 /**
- * Makes the reader of bodies of at most `maxBytes` (also after decompression). A body that is too large is refused as
- * soon as that is known, not after the rest of it has come.
+ * Creates a reader of bodies up to `maxBytes`, also after decompression. It refuses a larger body as soon as it knows
+ * the size, without waiting for the rest.
  */
 export function createBodyReader(maxBytes: number): BodyReader {
   async function parse(bytes: Buffer, { type, header, decompress }: Kind, options: ParseOptions): Promise<unknown> {
@@ -80,7 +80,7 @@ export function createBodyReader(maxBytes: number): BodyReader {
   }
 }
 
-/** How to get at the value in a body. */
+/** How to parse a body. */
 interface Kind {
   type: string
   /** `Content-Type` as sent. */
@@ -118,7 +118,7 @@ function collect(request: IncomingMessage, maxBytes: number, share?: Share): Pro
     }
     const onEnd = (): void => finish()
     const onCut = (): void => finish(bodyMalformed('it ended before its announced length'))
-    // The caller may have gone while its credentials were looked at.
+    // The client may disconnect while the server checks its credentials.
     if (request.destroyed) onCut()
     else request.on('data', onData).on('end', onEnd).on('error', onCut).on('close', onCut)
   })
@@ -175,7 +175,7 @@ const utf8 = new TextDecoder('utf-8', { fatal: true })
 function urlencodedFields(bytes: Buffer): Iterable<[string, string]> {
   const text = decodeUtf8(bytes)
   const content = text.trim()
-  // `curl -d` says so of everything, and no field would be found; a form has its braces encoded.
+  // `curl -d` labels every body as a form. JSON in it would parse to no field; a real form has its braces encoded.
   if (content.startsWith('{') && content.endsWith('}')) {
     throw bodyMalformed('it is JSON, but sent as a form; add the header "Content-Type: application/json"')
   }

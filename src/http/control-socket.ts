@@ -1,7 +1,7 @@
 /**
- * The control socket: the way in for whoever operates the server on its own machine. It is a Unix socket that only the
- * server's own account and root can open, as they can its database and its keys; so whoever comes by it needs no
- * credential and may do everything.
+ * The control socket: a Unix socket for operators on the server's own machine. Only the server's account and root can
+ * open it, and both can read the database and the keys. A request over it therefore needs no credential and has every
+ * permission.
  */
 import type { SurfaceTag } from './admission.ts'
 import { once } from 'node:events'
@@ -16,19 +16,22 @@ import type { Principal } from './route.ts'
 const { createServer } = process.getBuiltinModule('node:http')
 
 export interface ControlSocket {
-  /** Stops accepting, closes idle connections. Resolves when every connection is gone; cuts what is left after `graceMs`. */
+  /**
+   * Stops accepting and closes idle connections. Resolves when every connection has closed; cuts the others after
+   * `graceMs`.
+   */
   close(graceMs: number): Promise<void>
 }
 
-/** Requests that came by the control socket. */
+/** Requests that came over the control socket. */
 const ofOperators = new WeakSet<IncomingMessage>()
 
 /**
- * Makes the socket with mode 0600 in place of whatever an earlier server has left at the path. Only one server at a time may
- * do so, which the lock of the database and the run file see to.
+ * Creates the socket with mode 0600 and replaces one that an earlier server left at the path. The lock of the database
+ * and the run file ensure that only one server does so at a time.
  *
  * @param path absolute, of any length
- * @throws what the file system says
+ * @throws errors of the file system
  */
 export async function listenOnControlSocket(app: Express, path: string): Promise<ControlSocket> {
   const handler = app as unknown as (request: IncomingMessage, response: ServerResponse) => void // an Express app is one
@@ -40,7 +43,7 @@ export async function listenOnControlSocket(app: Express, path: string): Promise
   })
   const parent = await holdFolder(dirname(path))
   try {
-    // Made where nobody else can reach it before its mode is right.
+    // No other account can open the socket in this folder before its mode is 0600.
     const folder = await mkdtemp(join(parent.path, '.svc-sock-'))
     try {
       const made = join(folder, 's')
@@ -73,10 +76,10 @@ export async function listenOnControlSocket(app: Express, path: string): Promise
   }
 }
 
-/** Whether a request came by the control socket, which has no addresses. */
+/** Whether a request came over the control socket, which has no addresses. */
 export const isOfOperator = (request: IncomingMessage): boolean => ofOperators.has(request)
 
-/** Whoever comes by the control socket may do everything, as this user; all others are asked as before. */
+/** Gives requests over the control socket every permission, as this user; all others authenticate as before. */
 export function admitOperators(access: AccessControl, user: string): AccessControl {
   const operator: Principal = { user, isAdmin: true, method: 'control_socket' }
   const isOperator = (principal: Principal): boolean => principal === operator

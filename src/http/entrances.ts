@@ -1,4 +1,4 @@
-/** Every way into the server: the three listeners and the control socket. */
+/** Every entrance of the server: the three listeners and the control socket. */
 import { join } from 'node:path'
 import type { Express } from 'express'
 import type { Config } from '../config/index.ts'
@@ -12,9 +12,11 @@ import { surfaces, type Surface } from './route.ts'
 import { createHandshakeReport, type TlsIdentity } from './tls.ts'
 
 export interface Entrances {
-  /** By surface: reads the certificate of its listener again. */
+  /** By surface: reloads the certificate of its listener. */
   readonly reloads: readonly (readonly [name: Surface, reload: () => Promise<void>])[]
-  /** Stops accepting; cuts what is left after `graceMs`. @throws AggregateError with everything that went wrong */
+  /**
+   * Stops accepting; cuts connections that are still open after `graceMs`. @throws AggregateError with every failure
+   */
   close(graceMs: number): Promise<void>
 }
 
@@ -23,22 +25,22 @@ export interface EntrancesOptions {
   log: Log
   /** Of the listeners that use TLS. */
   identities: ReadonlyMap<Surface, TlsIdentity>
-  /** Most connections at a time. */
+  /** Most open connections. */
   connections: number
-  /** Gets the address of each listener, with the port that was really taken, as soon as it listens. */
+  /** Receives the address of each listener, with its actual port, as soon as it listens. */
   urls: Record<Surface, string>
 }
 
-/** Browsers apply it to all ports of a host for a year: one plain listener would be out of their reach. */
+/** Browsers apply the header to all ports of a host for a year, so a single plain listener would become unreachable. */
 const strictTransport = { 'Strict-Transport-Security': 'max-age=31536000' }
 
-/** When one cannot be opened, those that were opened before are closed again. @throws ListenError */
+/** Opens every entrance. When one fails, closes those already open. @throws ListenError */
 export async function openEntrances(app: Express, options: EntrancesOptions): Promise<Entrances> {
   const { config, log, identities, connections, urls } = options
   const listeners: Listener[] = []
   const opened: { close(graceMs: number): Promise<void> }[] = []
   const close = (graceMs: number): Promise<void> =>
-    // All at once: each waits for its own connections.
+    // In parallel: each waits for its own connections.
     Promise.all(opened.map((entrance) => entrance.close(graceMs))).then(() => undefined)
   const admission = createAdmission({ connections, requests: config.system.max_requests })
   const headers = identities.size === surfaces.length ? strictTransport : {}
@@ -63,13 +65,13 @@ export async function openEntrances(app: Express, options: EntrancesOptions): Pr
   }
 }
 
-/** One, or none: the server serves without it all the same. */
+/** One, or none: without it the server still serves its listeners. */
 async function openControlSocket(app: Express, basePath: string, log: Log): Promise<ControlSocket[]> {
   const path = join(basePath, controlSocketName)
   try {
     return [await listenOnControlSocket(app, path)]
   } catch (error) {
-    log.warning('control_socket.failed', 'Operators have to log in: the control socket cannot be made', { path, error })
+    log.warning('control_socket.failed', 'Could not create the control socket: operators must log in', { path, error })
     return []
   }
 }

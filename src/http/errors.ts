@@ -12,7 +12,7 @@ import {
   type AppError,
 } from '../core/errors.ts'
 import { type Log, type LogFields, createRepeatLimit } from '../lib/log/index.ts'
-// An import of this module reads all its exports, one of which loads an HTTP client of 7 MB that nobody uses here.
+// Importing this module reads all its exports, and one of them loads an unused HTTP client of 7 MB.
 const { STATUS_CODES, maxHeaderSize } = process.getBuiltinModule('node:http')
 
 export interface ErrorBody {
@@ -27,7 +27,7 @@ export interface ErrorBody {
 function errorBody(error: AppError): ErrorBody {
   const { 'conflict-id': conflictId, ...details } = error.details ?? {}
   return {
-    // A client's value cut inside a character would be an escape that strict readers of JSON refuse.
+    // A cut inside a character leaves a lone surrogate, which strict JSON readers refuse.
     faultstring: error.message.toWellFormed(),
     code: error.code,
     ...(conflictId === undefined ? {} : { 'conflict-id': conflictId }),
@@ -35,14 +35,14 @@ function errorBody(error: AppError): ErrorBody {
   }
 }
 
-/** Whatever is unavailable is starting, restarting or busy. */
+/** The server is starting, restarting or busy: each passes within seconds. */
 const RETRY_AFTER_SECONDS = 5
 
-/** @param tell which log hears of a request; `about`: who asks, from where */
+/** @param tell returns the log for a request; `about`: who sends it, and from where */
 export function createErrorResponder(tell: (request: Request) => { log: Log; about: LogFields }): ErrorRequestHandler {
-  // A flood is refused line by line, and must not flood the log.
+  // A flood of refused requests must not flood the log.
   const refusals = createRepeatLimit(10, () => performance.now())
-  // Express tells error handlers from others by their four parameters.
+  // Express recognises error handlers by their four parameters.
   return (thrown: unknown, request, response, next) => {
     const error = toAppError(thrown, request)
     const { log, about } = tell(request)
@@ -95,10 +95,10 @@ function retryAfter(error: AppError): Record<string, string> {
   return error.kind === 'too_many' ? { 'Retry-After': String(error.details?.['retry_after']) } : {}
 }
 
-/** The answer to what cannot be read as a request, as bytes; the connection cannot be used after it. */
+/** The answer to bytes that are not a request. The connection cannot be used after it. */
 export const answerToUnreadable = (failure: Error & { code?: string }): string => answerUnread(unreadable(failure))
 
-/** The answer to a request that nobody reads, as bytes; the connection is closed after it. */
+/** The answer to a request that the server does not read, as bytes. The connection is closed after it. */
 export function answerUnread(error: AppError): string {
   const body = JSON.stringify(errorBody(error))
   const status = httpStatusOf[error.kind]
@@ -133,7 +133,7 @@ function toAppError(thrown: unknown, request: Request): AppError {
   return internal(thrown)
 }
 
-/** The pattern of the route where there is one: the path itself may hold a token or an API key. */
+/** The pattern of the route, if any: the path itself may hold a token or an API key. */
 function pathOf(request: Request): string {
   const route: unknown = request.route
   const pattern = typeof route === 'object' && route !== null && 'path' in route ? route.path : undefined

@@ -1,30 +1,30 @@
 /**
- * How the files that the process may have open are shared out. Without shares, clients could take them all, and no action
- * could be started any more.
+ * Divides the file descriptors of the process between connections and actions. Without shares, clients could use them
+ * all and no action could start.
  */
 import { readFileSync } from 'node:fs'
 import type { Config } from '../config/index.ts'
 import type { Log } from '../lib/log/index.ts'
 import { surplusOf } from './admission.ts'
 
-/** For the database, the log, waiting interpreters, reading packs, and threads, of which there are more at times. */
+/** For the database, the log, idle interpreters, reading packs, and threads. */
 const OWN_FILES = 96
-/** The most that an action needs: its three streams, its report, its process, and as much again while it is started. */
+/** The most that an action needs: its three streams, its report, its process, and as many again while it starts. */
 const FILES_PER_ACTION = 8
-/** There always are so many, if need be with too few files for everything at once. */
+/** The least number of connections, even when there are too few descriptors for everything. */
 const MIN_CONNECTIONS = 8
 
 export interface Shares {
   connections: number
-  /** That run at the same time. */
+  /** Actions that run at the same time. */
   actions: number
 }
 
 /**
- * Gives actions what they want, up to a half; connections have what is left.
+ * Gives actions what they want, up to half of the descriptors, and connections the rest.
  *
  * @param limit of open files
- * @param surplusOf connections that are open besides so many
+ * @param surplusOf connections that stay open above a number of connections
  */
 export function shareFiles(limit: number, wanted: Shares, surplusOf: (connections: number) => number): Shares {
   const free = Math.max(0, limit - OWN_FILES)
@@ -34,7 +34,7 @@ export function shareFiles(limit: number, wanted: Shares, surplusOf: (connection
   return { connections, actions }
 }
 
-/** The limit of open files of this process, which Node has raised as far as it may; unknown: `Infinity`. */
+/** The limit of open files of this process, which Node raises to the hard limit; unknown: `Infinity`. */
 export function readFileLimit(): number {
   try {
     const [, soft] = /^Max open files +(\S+)/m.exec(readFileSync('/proc/self/limits', 'utf8')) ?? []
@@ -44,7 +44,9 @@ export function readFileLimit(): number {
   }
 }
 
-/** How many connections and actions the server has at a time, as far as files can be opened for them; less is logged. */
+/**
+ * The number of connections and actions that the descriptors allow. Logs a warning when that is fewer than configured.
+ */
 export function shareFilesOf({ system, actionrunner }: Pick<Config, 'system' | 'actionrunner'>, log: Log): Shares {
   const wanted = { connections: system.max_connections, actions: actionrunner.actions_pool_size }
   const limit = readFileLimit()

@@ -1,7 +1,7 @@
 /**
- * What load balancers and supervisors ask, on every listener, without version and credential: `/healthz`, whether the
- * process answers at all, and `/readyz`, whether requests should be sent here. Both answer as well while the server starts
- * and stops, whatever else it refuses, and are neither counted nor logged.
+ * Health checks for load balancers and supervisors, on every listener, without version and credential. `/healthz` says
+ * whether the process answers, `/readyz` whether it accepts requests. Both answer while the server starts and stops,
+ * and are neither counted nor logged.
  */
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { methodNotAllowed } from '../core/errors.ts'
@@ -13,11 +13,11 @@ export type HealthPath = '/healthz' | '/readyz'
 export const isHealthPath = (path: string): path is HealthPath => path === '/healthz' || path === '/readyz'
 
 /**
- * Answers, if that is what is asked.
+ * Answers a health check.
  *
  * @param path without query
  * @param notReady why the server is not ready, one word for each reason: `starting`
- * @returns whether it has
+ * @returns whether the request was a health check
  * @throws METHOD_NOT_ALLOWED
  */
 export function answerHealth(
@@ -43,7 +43,7 @@ export function answerHealth(
   return true
 }
 
-/** Of both answers. */
+/** The schema of both answers. */
 export const healthSchema: JsonSchema = {
   title: 'Health',
   type: 'object',
@@ -63,10 +63,10 @@ export const healthPaths: Readonly<Record<HealthPath, { summary: string; answers
   {
     '/healthz': {
       summary: 'Whether the process answers; on every listener.',
-      answers: { 200: 'It does, be it starting or stopping.' },
+      answers: { 200: 'The process answers, also while it starts and stops.' },
     },
     '/readyz': {
-      summary: 'Whether requests should be sent here; on every listener.',
-      answers: { 200: 'Yes.', 503: 'Not now; `reasons` says why.' },
+      summary: 'Whether the server accepts requests; on every listener.',
+      answers: { 200: 'The server accepts requests.', 503: 'The server does not accept requests; `reasons` says why.' },
     },
   }

@@ -5,7 +5,7 @@ import type { Listener } from './listeners.ts'
 import { surfaces, type Surface } from './route.ts'
 import { readTlsIdentity, type TlsIdentity } from './tls.ts'
 
-/** Of the listeners that use TLS. @throws ConfigProblems with everything that is wrong with their files */
+/** Reads the certificate of each listener that uses TLS. @throws ConfigProblems with every problem of the files */
 export async function readIdentities(config: Config, log: Log): Promise<ReadonlyMap<Surface, TlsIdentity>> {
   const identities = new Map<Surface, TlsIdentity>()
   const problems: string[] = []
@@ -23,19 +23,19 @@ export async function readIdentities(config: Config, log: Log): Promise<Readonly
   return identities
 }
 
-/** Gives a listener that uses TLS the certificate that is in its files now; what is wrong with them is logged. */
+/** Loads the certificate of a TLS listener again from its files, and logs their problems. */
 export async function renewIdentity(listener: Listener, config: Config, log: Log): Promise<void> {
   const { surface } = listener
   if (!config[surface].use_ssl) return
   const reading = await readTlsIdentity(surface, config[surface])
   if ('problems' in reading) {
     for (const problem of reading.problems) {
-      log.error('tls.not_renewed', `${problem}; the ${surface} listener keeps the certificate it has`)
+      log.error('tls.not_renewed', `${problem}; the ${surface} listener keeps its current certificate`)
     }
     return
   }
   const { validTo, warnings } = reading.identity
   listener.renew(reading.identity)
-  log.info('tls.renewed', 'A listener has read its certificate again', { listener: surface, valid_to: validTo })
+  log.info('tls.renewed', 'A listener has loaded its certificate again', { listener: surface, valid_to: validTo })
   for (const warning of warnings) log.warning('tls.warning', warning)
 }

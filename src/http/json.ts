@@ -1,10 +1,10 @@
-/** JSON text of strangers: bounded, without keys that become prototypes and numbers that become null. */
+/** Parses untrusted JSON: bounded, without keys that become prototypes and without numbers that become null. */
 import { bodyMalformed } from '../core/errors.ts'
 import { readJson } from '../lib/text/index.ts'
 
-/** Deeper values overflow the stack of whoever walks or prints them. */
+/** Deeper values overflow the stack of functions that walk or print them. */
 const MAX_DEPTH = 100
-/** Each value costs far more memory and time than its bytes: 16 MiB of `{},` become half a gigabyte, and seconds. */
+/** A value costs far more memory and time than its bytes: 16 MiB of `{},` become half a gigabyte, and take seconds. */
 const MAX_VALUES = 1_000_000
 
 /** @throws BODY_MALFORMED */
@@ -16,7 +16,7 @@ export function parseJson(text: string): unknown {
   } catch (error) {
     throw bodyMalformed(error instanceof Error ? error.message.slice(0, 200) : 'not JSON')
   }
-  // It is an ordinary property still, but the next copy of the object would make it a prototype.
+  // It is still an ordinary property here, but copying the object would make it a prototype.
   if (text.includes('__proto__') || text.includes('\\u')) refuseProtoKeys(value)
   if (mayBeInfinite.test(text)) refuseInfinite(value)
   return value
@@ -47,7 +47,7 @@ function checkSize(text: string): void {
     } else if (code === 0x2c) {
       values += 1
     } else if (code === 0x3a && isEscaped) {
-      // It takes the time of three.
+      // It takes the time of three values.
       values += 2
     } else if (code === 0x5d || code === 0x7d) {
       depth -= 1
@@ -63,19 +63,20 @@ function refuseProtoKeys(value: unknown): void {
 }
 
 /**
- * Every infinite number has three digits of an exponent, or so many in front that two suffice. Text that looks so costs a
- * walk, nothing else. Runs of digits are looked at from their beginning alone: from each digit on would take seconds.
+ * Matches every number that parses as infinite: its exponent has three digits, or its integer part has 200. A match
+ * only costs a walk. The lookbehind starts each run of digits at its beginning; starting at each digit would take
+ * seconds.
  */
 const mayBeInfinite = /[eE]\+?\d{3}|(?<!\d)\d{200}/
 
-/** What is stored as JSON would come back as null. */
+/** Infinity stored as JSON would come back as null. */
 function refuseInfinite(value: unknown): void {
   if (typeof value === 'number' && !Number.isFinite(value)) throw bodyMalformed('a number is too large')
   if (typeof value !== 'object' || value === null) return
   for (const inner of Object.values(value)) refuseInfinite(inner)
 }
 
-/** As messages name it: `object`, `array`, `string`, `number`, `integer`, `boolean`, `null`. */
+/** The type as messages name it: `object`, `array`, `string`, `number`, `integer`, `boolean`, `null`. */
 export function jsonTypeOf(value: unknown): string {
   if (value === null) return 'null'
   if (Array.isArray(value)) return 'array'

@@ -1,4 +1,4 @@
-/** What every list endpoint shares: paging, sorting, filters, and which attributes to return (contract 00, 0.8–0.11). */
+/** What every list endpoint shares: paging, sorting, filters and the attributes to return (contract 00, 0.8–0.11). */
 import { setImmediate } from 'node:timers/promises'
 import { limitAboveMaximum, limitNeedsAdmin, queryInvalid } from '../core/errors.ts'
 import { isId } from '../core/ids.ts'
@@ -32,30 +32,30 @@ export const pageQuery = {
 
 /** Declarations for a route's `query`. */
 export const attributeQuery = {
-  include_attributes: { type: 'array', description: 'Only these attributes; dotted paths reach inside.' },
-  exclude_attributes: { type: 'array', description: 'All attributes but these.' },
+  include_attributes: { type: 'array', description: 'Only these attributes; dotted paths select nested ones.' },
+  exclude_attributes: { type: 'array', description: 'All attributes except these.' },
 } as const satisfies Record<string, QueryParameter>
 
 /** Declaration for a route's `query`. */
 export const showSecretsQuery = {
-  show_secrets: { type: 'boolean', description: 'Unmasked secrets, for administrators.' },
+  show_secrets: { type: 'boolean', description: 'Returns secrets unmasked; administrators only.' },
 } as const satisfies Record<string, QueryParameter>
 
-/** For others than administrators the parameter changes nothing (contract 00, 0.15). */
+/** Only administrators may use the parameter; it changes nothing for others (contract 00, 0.15). */
 export function seesSecrets({ query, principal }: { query: Query; principal: Pick<Principal, 'isAdmin'> }): boolean {
   return query['show_secrets'] === true && principal.isAdmin
 }
 
 export interface Page {
-  /** Undefined: everything. */
+  /** Undefined: no limit. */
   limit: number | undefined
   offset: number
 }
 
 export interface PageOptions {
-  /** Records returned when the client does not say; undefined: everything. */
+  /** Records returned when the client sends no limit; undefined: no limit. */
   defaultLimit: number | undefined
-  /** `api.max_page_size`; administrators may go beyond. */
+  /** `api.max_page_size`; administrators may exceed it. */
   maxPageSize: number
 }
 
@@ -91,7 +91,7 @@ function parseOffset(given: QueryValue): number {
   return given
 }
 
-/** @param total matching records, limit and offset ignored; undefined: not told */
+/** @param total matching records, limit and offset ignored; undefined: no `X-Total-Count` */
 export function pageHeaders(page: Page, total: number | undefined): Record<string, string> {
   return {
     ...(total === undefined ? {} : { 'X-Total-Count': String(total) }),
@@ -99,12 +99,12 @@ export function pageHeaders(page: Page, total: number | undefined): Record<strin
   }
 }
 
-/** The part of a list that a page shows. */
+/** The items of a list on one page. */
 export function slicePage<T>(items: readonly T[], { limit, offset }: Page): T[] {
   return items.slice(offset, limit === undefined ? undefined : offset + limit)
 }
 
-/** What a list is filtered by; an empty text is the same as none. */
+/** The value of a filter; an empty string counts as absent. */
 export function textFilter(query: Query, name: string): string | undefined {
   const value = query[name]
   return typeof value === 'string' && value !== '' ? value : undefined
@@ -118,10 +118,10 @@ export function flagFilter(query: Query, name: string): boolean | undefined {
 const PIECE_LENGTH = 65_536
 
 /**
- * The answer of a list: whole when it is short, else piece by piece as fast as the client takes it, so that a list of
- * everything neither stops the event loop nor fills the memory.
+ * The answer of a list. A long one is sent in pieces as fast as the client accepts it, so that it neither blocks the
+ * event loop nor fills the memory.
  *
- * @param records made when they are asked for
+ * @param records made on demand
  */
 export function listReply(records: Iterable<unknown>, headers: Record<string, string> = {}): Reply {
   return jsonReply(arrayOf(records, writeWhole), headers)
@@ -131,7 +131,7 @@ function* writeWhole(record: unknown): Generator<string> {
   yield JSON.stringify(record)
 }
 
-/** The text of a JSON array. @param write the text of one item, in pieces */
+/** The text of a JSON array. @param write yields the text of one item, in pieces */
 export function* arrayOf<T>(items: Iterable<T>, write: (item: T) => Iterable<string>): Generator<string> {
   let separator = '['
   for (const item of items) {
@@ -142,7 +142,7 @@ export function* arrayOf<T>(items: Iterable<T>, write: (item: T) => Iterable<str
   yield separator === '[' ? '[]' : ']'
 }
 
-/** The same for anything whose text is made in pieces: a record may be as long as a list. */
+/** As `listReply`, for any JSON text that is made in pieces: one record may be as long as a list. */
 export function jsonReply(text: Iterable<string>, headers: Record<string, string> = {}): Reply {
   const pieces = gather(text)
   const first = pieces.next()
@@ -152,7 +152,7 @@ export function jsonReply(text: Iterable<string>, headers: Record<string, string
   return new Reply(body, { headers: { 'Content-Type': 'application/json; charset=UTF-8', ...headers } })
 }
 
-/** Few large pieces of many small ones. */
+/** Joins many small pieces into few large ones. */
 function* gather(pieces: Iterable<string>): Generator<string, undefined> {
   let text = ''
   for (const piece of pieces) {
@@ -199,29 +199,29 @@ export function parseTime(query: Query, name: string): string | undefined {
   return timestamp
 }
 
-/** Ids between which a page begins and ends, neither of them included. */
+/** Exclusive id bounds of a page. */
 export interface Place {
   before?: string
   after?: string
 }
 
-/** Declarations for the `query` of a list in the order of ids. */
+/** Declarations for the `query` of a list that is sorted by id. */
 export const placeQuery = {
   before_id: {
     type: 'string',
     description:
-      'Goes on with those before this id, which need not exist. As `offset` it is no filter; there is no `X-Total-Count` then.',
+      'Returns records before this id, which need not exist. It sets a position, as `offset` does, and omits `X-Total-Count`.',
   },
   after_id: {
     type: 'string',
-    description: 'The same with those after this id: the newest of them, or the oldest where those come first.',
+    description: 'Returns records after this id: the newest ones, or the oldest where the list starts with the oldest.',
   },
 } as const satisfies Record<string, QueryParameter>
 
 /**
- * From `before_id` and `after_id`; undefined when neither was given.
+ * Reads `before_id` and `after_id`; undefined when both are absent.
  *
- * @param isInOrder whether the list is in the order of ids
+ * @param isInOrder whether the list is sorted by id
  * @throws QUERY_INVALID
  */
 export function parsePlace(query: Query, isInOrder: boolean): Place | undefined {
@@ -245,12 +245,12 @@ export interface SortField<N extends string> {
   descending: boolean
 }
 
-/** Sort fields the endpoint supports, in the order given; others are ignored (contract 00, 0.9). */
+/** The supported sort fields in the order given; others are ignored (contract 00, 0.9). */
 export function parseSort<N extends string>(value: QueryValue, supported: readonly N[]): SortField<N>[] {
   if (!Array.isArray(value)) return []
   const fields: SortField<N>[] = []
   for (const item of value.slice(0, MAX_ITEMS)) {
-    // A `+` arrives as a blank, because that is what it means in a query.
+    // A `+` arrives as a space, which is its meaning in a query.
     const [, sign, given] = /^([-+ ]?)(.*)$/s.exec(item) ?? []
     const name = supported.find((candidate) => candidate === given)
     if (name !== undefined && !fields.some((field) => field.name === name)) {
@@ -262,7 +262,7 @@ export function parseSort<N extends string>(value: QueryValue, supported: readon
 
 /** Which attributes of a record to return. */
 export interface Projection {
-  /** Top-level attributes that are needed; undefined: all. */
+  /** Top-level attributes that the answer needs; undefined: all. */
   readonly needed: ReadonlySet<string> | undefined
   apply(record: Record<string, unknown>): Record<string, unknown>
 }
@@ -272,14 +272,14 @@ export interface AttributeOptions {
   known: readonly string[]
   /** The ones that `exclude_attributes` may name. */
   excludable: readonly string[]
-  /** Returned whatever was asked for, when the record has them: `id`, for pack content `ref` and what it is made of. */
+  /** Returned in any case when the record has them: `id`, and for pack content `ref` and its parts. */
   always: readonly string[]
 }
 
 /**
  * Reads `include_attributes` and `exclude_attributes` (contract 00, 0.11).
  *
- * @throws QUERY_INVALID for both at once, or an attribute that does not exist or may not be excluded
+ * @throws QUERY_INVALID for both at once, or for an attribute that does not exist or cannot be excluded
  */
 export function parseAttributes(query: Query, { known, excludable, always }: AttributeOptions): Projection {
   const include = parseItems(query['include_attributes'])
@@ -317,7 +317,7 @@ export function parseAttributes(query: Query, { known, excludable, always }: Att
   return { needed: new Set(wanted.keys()), apply: (record) => pick(record, wanted) }
 }
 
-/** Names and what of them is wanted; undefined: the whole value. */
+/** Attribute names and the wanted parts of each; undefined: the whole value. */
 type Wanted = Map<string, Wanted | undefined>
 
 function wantedOf(paths: readonly string[][]): Wanted {
@@ -329,7 +329,7 @@ function wantedOf(paths: readonly string[][]): Wanted {
         at.set(name, undefined)
         break
       }
-      // A parent that is wanted whole stays whole.
+      // An entry for the whole parent covers its parts.
       if (at.has(name) && at.get(name) === undefined) break
       const inner: Wanted = at.get(name) ?? new Map()
       at.set(name, inner)
@@ -363,48 +363,48 @@ const sortQuery = (names: readonly string[]): QueryParameter => ({
   description: `Fields to sort by, "-" before a name for descending: ${names.join(', ')}.`,
 })
 
-/** A request for a list, with what every list reads of its query. */
+/** A request for a list, with the parsed query parameters of every list. */
 export interface ListRequest<Query, Params extends Record<string, string>, S extends string> extends ApiRequest<
   undefined,
   Query,
   Params
 > {
   page: Page
-  /** Which attributes to return; all of them where the list offers no choice. */
+  /** Which attributes to return; all where the list offers no choice. */
   projection: Projection
-  /** As asked for; empty: in the order of the list itself. */
+  /** As requested; empty: the list's own order. */
   sort: SortField<S>[]
 }
 
 export interface Found<T> {
-  /** Those of the page, made when they are asked for. What is not asked for of a record is left out afterwards. */
+  /** The records of the page, made on demand. The endpoint drops attributes that the client did not request. */
   records: Iterable<T>
-  /** Matching records, limit and offset ignored; undefined: not told, such as to who goes on from a place. */
+  /** Matching records, limit and offset ignored; undefined: not counted, such as for `before_id` and `after_id`. */
   total: number | undefined
-  /** The JSON text of a record, in pieces, for long ones; it leaves out itself what is not asked for. */
+  /** The JSON text of a long record, in pieces; it leaves out attributes that were not requested. */
   write?: (record: T) => Iterable<string>
 }
 
 interface ListDeclaration<P extends string, Q extends Queries, S extends string, T extends object> {
   path: P
   summary: string
-  /** Of one record. */
+  /** Schema of one record. */
   record: Schema
-  /** Query parameters of this list alone, such as filters. */
+  /** Query parameters of this list only, such as filters. */
   query?: Q
   page: PageOptions
-  /** What of a record may be asked for; absent: records come whole. */
+  /** Attributes that clients may select; absent: records are returned whole. */
   attributes?: AttributeOptions | ((query: Query) => AttributeOptions)
   /** Fields that `sort` may name; absent: the list has one order. */
   sort?: readonly S[]
-  /** Statuses besides 400, 403 and 503. */
+  /** Statuses in addition to 400, 403 and 503. */
   failures?: number[]
   find: (request: ListRequest<QueryOf<Q>, ParamsOf<P>, S>) => Found<T> | Promise<Found<T>>
 }
 
 const whole: Projection = { needed: undefined, apply: (record) => record }
 
-/** The endpoint of a list on the API listener: paging, sorting, attributes and their headers, the same for every list. */
+/** A list endpoint on the API listener: paging, sorting, attributes and their headers are the same for every list. */
 export function listEndpoint<
   const P extends string,
   T extends object,

@@ -1,4 +1,4 @@
-/** The three sockets, plain or with TLS. Each tags its requests with its surface; behind them is one app. */
+/** The three listeners, plain or with TLS. Each tags its requests with its surface and passes them to the one app. */
 import type { SurfaceTag } from './admission.ts'
 import type { IncomingMessage, Server, ServerResponse } from 'node:http'
 import type { Server as TlsServer } from 'node:https'
@@ -10,7 +10,7 @@ import { answerToUnreadable } from './errors.ts'
 import type { Surface } from './route.ts'
 import { secureContext, type TlsIdentity } from './tls.ts'
 
-// An import of this module reads all its exports, one of which loads an HTTP client of 7 MB that nobody uses here.
+// Importing this module reads all its exports, and one of them loads an unused HTTP client of 7 MB.
 const { createServer } = process.getBuiltinModule('node:http')
 
 export interface ListenerOptions {
@@ -19,7 +19,7 @@ export interface ListenerOptions {
   /** 0 takes any free port. */
   port: number
   tls?: ListenerTls | undefined
-  /** Default: one of its own, without limits. */
+  /** Default: one without limits. */
   admission?: Admission
 }
 
@@ -27,45 +27,48 @@ export interface ListenerTls {
   identity: TlsIdentity
   /** Headers of every answer to a request. */
   headers: Readonly<Record<string, string>>
-  /** A client that has not finished its handshake by then is cut; default 10 seconds. */
+  /** Milliseconds until a client that has not finished its handshake is cut; default 10 seconds. */
   handshakeMs?: number
-  /** Hears of clients with whom TLS could not begin. */
+  /** Called when a TLS handshake fails. */
   handshakeFailed(error: Error & { code?: string }, peer: string): void
 }
 
 export interface Listener {
   surface: Surface
-  /** `http://host:port` or `https://host:port`, with the port that was really taken. */
+  /** `http://host:port` or `https://host:port`, with the actual port. */
   url: string
-  /** New connections get this certificate, old ones go on. @throws for a listener without TLS */
+  /** New connections get this certificate, open ones keep theirs. @throws for a listener without TLS */
   renew(identity: TlsIdentity): void
-  /** Stops accepting; idle connections are closed. Resolves when every connection is gone; cuts what is left after `graceMs`. */
+  /**
+   * Stops accepting and closes idle connections. Resolves when every connection has closed; cuts the others after
+   * `graceMs`.
+   */
   close(graceMs: number): Promise<void>
 }
 
-/** The address cannot be listened on. */
+/** The server cannot listen on the address. */
 export class ListenError extends Error {}
 
 /**
- * Requests that a client may send ahead of the answers. They are answered one after another: answers that wait for their
- * turn would be kept in memory, and a few KiB of requests can ask for gigabytes.
+ * Requests that a client may pipeline. The server handles them one after another: answers that wait for earlier ones
+ * would stay in memory, and a few KiB of requests can ask for gigabytes.
  */
 const MAX_WAITING_REQUESTS = 100
 
 interface Connection {
   answering: ServerResponse | undefined
-  /** Each begins the answer to a later request. */
+  /** Each starts the answer to a later request. */
   waiting: (() => void)[]
 }
 
-/** A connection on which nothing moves for so long is cut. The heartbeats of a stream are at most an hour apart. */
+/** A connection without traffic for this time is cut. The heartbeats of a stream are at most an hour apart. */
 const STALLED_MS = 7_200_000
 
 const HANDSHAKE_MS = 10_000
 
-/** Time for the headers of a request: clients that need more hold a place that others wait for. */
+/** Time for the headers of a request: slower clients hold a place that others wait for. */
 const HEADERS_MS = 20_000
-/** How often it is looked for those that are late. */
+/** Interval of the check for late headers. */
 const CHECK_MS = 5000
 
 export async function listen(app: Express, options: ListenerOptions): Promise<Listener> {
@@ -78,7 +81,7 @@ export async function listen(app: Express, options: ListenerOptions): Promise<Li
     tagged.admission = admission
     if (admission.isTooMany(request.socket)) response.shouldKeepAlive = false
     for (const [name, value] of Object.entries(tls?.headers ?? {})) response.setHeader(name, value)
-    // Before Express sees it, whose routing goes by what the address was in the beginning.
+    // Express routes by the original address, so this must come first.
     readAbsoluteTarget(request)
     const { socket } = request
     const connection = connections.get(socket) ?? { answering: undefined, waiting: [] }
@@ -95,7 +98,7 @@ export async function listen(app: Express, options: ListenerOptions): Promise<Li
     else if (connection.waiting.length < MAX_WAITING_REQUESTS) connection.waiting.push(begin)
     else socket.destroy()
   }
-  // The app checks Host itself, and says what is wrong with it.
+  // The app checks Host itself, with an exact message.
   const http = {
     keepAliveTimeout: 65_000,
     headersTimeout: HEADERS_MS,
@@ -114,7 +117,7 @@ export async function listen(app: Express, options: ListenerOptions): Promise<Li
   const sockets = keepSockets(server)
   server.on('connection', (socket: Socket) => admission.connected(socket, tls === undefined))
   if (tls !== undefined) {
-    // In place of Node's own, which takes such a connection for one that speaks HTTP.
+    // Node's own handler treats the connection as one that speaks HTTP.
     server.removeAllListeners('tlsClientError')
     server.on('tlsClientError', (error: Error, socket: Socket) => {
       tls.handshakeFailed(error, socket.remoteAddress ?? '')
@@ -129,9 +132,9 @@ export async function listen(app: Express, options: ListenerOptions): Promise<Li
     const connection = connections.get(socket)
     const answering = connection?.answering
     if (connection === undefined || answering === undefined) refuse()
-    // Bytes in the middle of an answer would look like a part of it.
+    // The client would read bytes in the middle of an answer as a part of it.
     else if (answering.headersSent) socket.destroy()
-    // The refusal of a later request, sent now, would be taken for the answer to this one, which is carried out.
+    // The client would read a refusal sent now as the answer to the earlier request, which is carried out.
     else if (answering.req.complete) connection.waiting = [refuse]
     else refuse()
   })
@@ -144,7 +147,7 @@ export async function listen(app: Express, options: ListenerOptions): Promise<Li
     server.listen(options.port, options.host, 1024, resolve)
   })
   server.removeAllListeners('error')
-  // From now on an error is a connection that could not be accepted, and concerns nobody else.
+  // From now on an error concerns one connection that could not be accepted.
   server.on('error', () => undefined)
   server.timeout = STALLED_MS
   return {
@@ -159,7 +162,7 @@ export async function listen(app: Express, options: ListenerOptions): Promise<Li
   }
 }
 
-/** `GET http://host/path`, as to a proxy: that host is the one that is meant (RFC 9112, 3.2.2). */
+/** `GET http://host/path`, as sent to a proxy: the host of the address replaces `Host` (RFC 9112, 3.2.2). */
 function readAbsoluteTarget(request: IncomingMessage): void {
   const { url = '' } = request
   if (url.startsWith('/')) return
@@ -169,7 +172,7 @@ function readAbsoluteTarget(request: IncomingMessage): void {
   request.url = path.startsWith('/') ? path : `/${path}`
 }
 
-/** Of the server's connections, also those that are still in their TLS handshake and that `node:https` does not list. */
+/** The open connections of the server, with those in their TLS handshake, which `node:https` does not list. */
 function keepSockets(server: Server | TlsServer): ReadonlySet<Socket> {
   const sockets = new Set<Socket>()
   server.on('connection', (socket: Socket) => {

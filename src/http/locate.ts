@@ -1,17 +1,17 @@
-/** From the path of a request to the surface and the path inside it (contract 00, 0.2). */
+/** Maps the path of a request to its surface and the path within it (contract 00, 0.2). */
 import { pathUndecodable } from '../core/errors.ts'
 import type { Surface } from './route.ts'
 
 const surfaces: ReadonlySet<string> = new Set<Surface>(['auth', 'api', 'stream'])
 
-/** The API listener is also the built-in front, so that a single host needs no proxy and only one open port. */
+/** The API listener also serves the other surfaces, so that one host needs no proxy and one open port. */
 const answeredBy: Record<Surface, ReadonlySet<string>> = {
   auth: new Set<Surface>(['auth']),
   api: surfaces,
   stream: new Set<Surface>(['stream']),
 }
 
-/** The page of the web client, at the address that people type. Its other files have addresses as any route has. */
+/** The page of the web client at its public address. Its other files are ordinary routes. */
 const webClient: Location = { surface: 'api', path: '/ui/index.html' }
 
 export interface Location {
@@ -21,9 +21,9 @@ export interface Location {
 }
 
 /**
- * `/X`, `/v1/X`, `/<surface>/X` and `/<surface>/v1/X` are one path; one trailing slash does not count, and neither does
- * how a character is encoded. An encoded slash stays a part of its segment. `/` of the API listener alone is not `/v1/`:
- * there is the web client.
+ * `/X`, `/v1/X`, `/<surface>/X` and `/<surface>/v1/X` are one path. One trailing slash and the encoding of characters
+ * make no difference. An encoded slash stays a part of its segment. `/` on the API listener is the web client, not
+ * `/v1/`.
  *
  * @throws PATH_UNDECODABLE
  */
@@ -35,7 +35,7 @@ export function locate(listener: Surface, rawPath: string): Location {
   let surface = listener
   let inner = withoutFirst(path, 'v1')
   const first = firstSegment(path)
-  // `/stream` is the general stream itself; as a prefix it is followed by something.
+  // `/stream` is the general stream itself; as a prefix it has a path after it.
   if (answeredBy[listener].has(first) && path.length > first.length + 1) {
     surface = first as Surface // it is in the set
     inner = withoutFirst(path.slice(first.length + 1), 'v1')

@@ -1,15 +1,15 @@
-/** Forms with files in them: their fields (contract 00, 0.3; 06, 6.3). */
+/** The fields of multipart forms that may hold files (contract 00, 0.3; 06, 6.3). */
 import { setImmediate } from 'node:timers/promises'
 import { bodyMalformed, type AppError } from '../core/errors.ts'
 
-/** Read in one go; others get their turn in between. */
+/** Parsed in one go; other requests run between two slices. */
 const SLICE_BYTES = 64 * 1024
-/** Of the lines above the content of one part. */
+/** Of the headers of one part. */
 const MAX_HEADER_BYTES = 8 * 1024
 const MAX_HEADERS = 20
 
 /**
- * The fields, in their order; parts that are files, and those without a name, are left out.
+ * The fields in their order. Files and parts without a name are left out.
  *
  * @param contentType as sent, with its boundary
  * @throws BODY_MALFORMED
@@ -19,7 +19,7 @@ export async function multipartFields(
   bytes: Buffer,
   maxParts: number,
 ): Promise<[name: string, value: string][]> {
-  // Few ever send such a form, and the server starts sooner without it.
+  // Few clients send multipart forms, and the server starts sooner without the parser.
   const { default: busboy } = await import('@fastify/busboy')
   const fields: [string, string][] = []
   let failure: AppError | undefined
@@ -42,7 +42,7 @@ export async function multipartFields(
     if (error instanceof TypeError) throw error
     throw bodyMalformed('its Content-Type has no usable boundary')
   }
-  // What is not valid UTF-8 comes as this character, which the body does not have then.
+  // The parser decodes invalid UTF-8 to this character; a body that holds the character itself proves nothing.
   const maySayUnknown = bytes.includes('\ufffd')
   parser.on('field', (name: string | undefined, value) => {
     if (name === undefined) return
@@ -60,7 +60,7 @@ export async function multipartFields(
   }
   if (failure === undefined) {
     parser.end()
-    // The parser hands out what it has read within a few turns, or never.
+    // The parser emits what it has read within a few turns of the event loop, or never.
     for (let turns = 0; turns < MAX_TURNS && !isFinished && failure === undefined; turns += 1) await setImmediate()
     if (!isFinished) fail('it is not a complete form of the boundary that its Content-Type names')
   }

@@ -1,4 +1,4 @@
-/** What each request leaves behind: two lines in the log, one when it comes and one when it is over, and measurements. */
+/** Observes each request: one log line when it arrives, one when it ends, and measurements. */
 import type { Request, Response } from 'express'
 import { type Log, secretMask } from '../lib/log/index.ts'
 import type { Metrics } from '../core/metrics.ts'
@@ -8,21 +8,21 @@ import type { Route, Surface } from './route.ts'
 export interface Observation {
   /** The route that answers. */
   routed(route: Pick<Route, 'surface' | 'path'>): void
-  /** Who asks, once it is known. */
+  /** The user name, once it is known. */
   user: string | undefined
 }
 
 export interface ObserveOptions {
   log: Log
   metrics: Metrics
-  /** Who sends it. */
+  /** The address of the client. */
   readonly addressOf: (request: Request) => string
 }
 
-/** For requests that are too many and say too little. */
+/** For health checks: frequent, and of no interest in the log or the metrics. */
 export const notObserved = (): Observation => ({ user: undefined, routed: () => undefined })
 
-/** @param surface of the listener that has received it */
+/** @param surface of the listener that received it */
 export function observe(
   { log, metrics, addressOf }: ObserveOptions,
   request: Request,
@@ -50,7 +50,7 @@ export function observe(
   }
   response.once('close', () => {
     const milliseconds = performance.now() - begun
-    // A client that has gone before it was answered leaves none.
+    // A client that disconnects before its answer gets no status.
     const status = response.headersSent ? String(response.statusCode) : 'none'
     metrics.time('http.response', { ...labels, status }, milliseconds)
     if (!isLogged) return
@@ -66,8 +66,8 @@ export function observe(
 }
 
 /**
- * Credentials masked: those of the query by their names, those in the path by how they look. Of conditions about parameters
- * and results, any of which may be secret, only the names are shown, and what is searched for in output is not.
+ * The path and the query with credentials masked: in the query by name, in the path by pattern. Filters by parameters,
+ * results and output may hold secrets, so only the names of parameters are shown.
  */
 function shownAddress(log: Log, url: string): { path: string; query?: string } {
   const masked = log.maskUrl(url)
@@ -97,7 +97,7 @@ function decoded(text: string): string {
   }
 }
 
-/** API keys and tokens are longer than any id. References, which may be as long, have a dot, and tokens two. */
+/** API keys and tokens are longer than any id. References may be as long but have one dot; tokens have two. */
 const credentialLike = /^(?:[\w-]{33,}|[\w-]+\.[\w-]+\.[\w-]{20,})$/
 const id = /^[0-9a-f]{24}$/
 

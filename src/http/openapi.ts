@@ -6,7 +6,7 @@ import { mayBeRepeated, repeatHeaders } from './repeats.ts'
 import type { QueryParameter, Route, Surface } from './route.ts'
 import { isPermission } from '../core/permissions.ts'
 
-/** Where the paths of each surface are reached through the API listener. */
+/** The prefix of each surface on the API listener. */
 const prefixes: Record<Surface, string> = { api: '/v1', auth: '/auth/v1', stream: '/stream/v1' }
 
 /** What a failure of each status means, and the component it is listed as. */
@@ -38,7 +38,7 @@ const failureResponses: Record<number, { name: string; description: string }> = 
   },
 }
 
-/** Failures that say when to try again. */
+/** Statuses whose answers carry `Retry-After`. */
 const temporary = [429, 503, 507]
 
 const ErrorRecord = record(
@@ -69,7 +69,7 @@ function failureResponse(status: number): Record<string, unknown> {
 }
 
 /**
- * @param publicPath of the API listener, in front of every path: `/api` behind a proxy, else empty
+ * @param publicPath prefix of every path of the API listener: `/api` behind a proxy, else empty
  * @returns an OpenAPI 3.1 document as plain data
  */
 export function openApiDocument(routes: readonly Route[], publicPath: string): JsonSchema {
@@ -114,7 +114,7 @@ function documentPath(route: Pick<Route, 'surface' | 'path'>): string {
   return `${prefixes[route.surface]}${path}`
 }
 
-/** Such as `getStreamExecutionsIdOutput`; the same path on another listener is another operation. */
+/** `getStreamExecutionsIdOutput`. The surface is a part of it: one path on two listeners is two operations. */
 function operationId({ method, surface, path }: Route): string {
   const words = `${surface === 'api' ? '' : surface}${path === '/' ? '/index' : path}`.split(/[^A-Za-z0-9]+/)
   return `${method}${words.map((word) => `${word.charAt(0).toUpperCase()}${word.slice(1)}`).join('')}`
@@ -133,7 +133,7 @@ function operationOf(route: Route, components: Map<string, unknown>): Record<str
     tags: [route.path.split('/')[1] || 'about'],
     ...(route.permission === 'public' ? { security: [] } : {}),
     ...(route.permission === 'login' ? { security: [{ basic: [] }] } : {}),
-    // The empty one: none is needed by who can prove it otherwise.
+    // The empty requirement: a request that proves itself needs no credential.
     ...('provesItself' in route ? { security: [{ token: [] }, { apiKey: [] }, {}] } : {}),
     ...(route.permission === 'administrator' || isPermission(route.permission)
       ? { 'x-permission': route.permission }
@@ -187,7 +187,7 @@ const formTypes = ['application/x-www-form-urlencoded', 'multipart/form-data']
 function requestBody({ body, rawBody }: Route, components: Map<string, unknown>): Record<string, unknown> {
   const schema = body ?? rawBody
   if (schema === undefined) return {}
-  // What is not checked here may be a form as well: an object of lists.
+  // An unchecked body may also be a form: an object of lists.
   const types = ['application/json', ...(rawBody === undefined ? [] : formTypes)]
   const content = Object.fromEntries(types.map((type) => [type, { schema: hoist(schema, components) }]))
   return { requestBody: { required: body !== undefined, content } }
@@ -249,11 +249,11 @@ function isOpen(schema: Record<string, unknown>): boolean {
   return [schema['type']].flat().includes('object') && !says.some((keyword) => keyword in schema)
 }
 
-/** Keywords whose values are data, whatever they look like. */
+/** Keywords whose values are data, even when they look like schemas. */
 const dataKeywords = ['default', 'enum', 'const', 'examples']
 
 /**
- * Lists named schemas once, under their names, and refers to them.
+ * Lists each named schema once as a component and refers to it.
  *
  * @throws Error for two schemas of one name
  */
@@ -266,7 +266,7 @@ function hoist(schema: unknown, components: Map<string, unknown>): unknown {
       dataKeywords.includes(name) ? (value as unknown) : hoist(value, components),
     ]),
   )
-  // Clients made from the document would take no keys of an object that says nothing about them.
+  // Generated clients would accept no keys of an object without declared properties.
   if (isOpen(inner)) inner['additionalProperties'] = true
   const { title } = inner
   if (typeof title !== 'string' || inner['type'] === undefined) return inner

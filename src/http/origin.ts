@@ -1,4 +1,4 @@
-/** Which web pages may talk to the server. */
+/** Decides which web pages may call the server. */
 import { isIP } from 'node:net'
 import type { Config } from '../config/index.ts'
 import { originRefused } from '../core/errors.ts'
@@ -8,21 +8,21 @@ export interface OriginPolicy {
   /** `Access-Control-*` headers for a request with this `Origin`. */
   corsHeaders(origin: string | undefined): Record<string, string>
   /**
-   * Refuses what a foreign web page makes a browser send: a page can POST text to any address without asking, and with a
-   * rebound name it can even read the answers.
+   * Refuses requests that a foreign page makes a browser send. A page can POST text to any address, and with DNS
+   * rebinding it can read the answers.
    *
    * @throws ORIGIN_REFUSED
    */
   check(method: string, origin: string | undefined, to: Addressee): void
-  /** Whether pages of this origin are this server's own, or admitted by name; `*` names nobody. */
+  /** Whether the origin is the server's own or listed by name; `*` does not count. */
   isKnown(origin: string, to: Addressee): boolean
 }
 
-/** Whom a request is meant for. */
+/** The server as a request addresses it. */
 export interface Addressee {
   /** The header `Host`. */
   host: string | undefined
-  /** Whether the request is known to have come over TLS; behind some proxies that cannot be known. */
+  /** Whether the request is known to have come over TLS; some proxies do not say. */
   isSecure: boolean
 }
 
@@ -30,13 +30,13 @@ export interface OriginPolicySettings {
   /** `api.allow_origin`; `*` admits every page, without credentials. */
   allowedOrigins: readonly string[]
   /**
-   * Host names the server is known by. Given while authentication is off: a browser's request is then the only credential
-   * there is, so a name that an attacker has pointed here must not count as this server.
+   * The host names of the server. Set while authentication is off: a browser's request then needs no credential, so a
+   * name that an attacker has pointed at the server must not count.
    */
   knownHosts: ReadonlySet<string> | undefined
 }
 
-/** Methods that change nothing; a foreign page cannot read what they answer. */
+/** Methods that change nothing; a foreign page cannot read their answers. */
 const harmless: ReadonlySet<string> = new Set(['GET', 'HEAD', 'OPTIONS'])
 
 const fixedHeaders = {
@@ -45,10 +45,10 @@ const fixedHeaders = {
   'Access-Control-Expose-Headers': 'Content-Type,X-Limit,X-Total-Count,X-Request-ID',
 }
 
-/** Pages of the web client that developers serve themselves. */
+/** Development servers of the web client. */
 const developmentOrigins = ['http://127.0.0.1:3000', 'http://localhost:8080', 'http://127.0.0.1:8080']
 
-/** What the configuration says of web pages elsewhere, and of the names this server has. */
+/** Origins and host names from the configuration. */
 export function originSettings(config: Config): OriginPolicySettings {
   const { auth, api, stream, webui, system } = config
   const publicUrls = [auth.api_url, webui.webui_base_url].filter((url) => url !== '')
@@ -96,12 +96,12 @@ export function createOriginPolicy(settings: OriginPolicySettings): OriginPolicy
       }
       if (origin === undefined || harmless.has(method)) return
       if (isAllowed(origin) || isOwn(origin, to)) return
-      throw originRefused(`Pages of the origin "${shown(origin)}" may not change anything here; see api.allow_origin.`)
+      throw originRefused(`Pages of the origin "${shown(origin)}" cannot send changes to this server; to allow them, list it in api.allow_origin.`)
     },
   }
 }
 
-/** `HTTP://Example.com:80/` is `http://example.com` in the header. */
+/** `HTTP://Example.com:80/` becomes `http://example.com`, as in the header. */
 function asSentByBrowsers(configured: string): string {
   const origin = URL.canParse(configured) ? new URL(configured).origin : 'null'
   return origin === 'null' ? configured : origin
@@ -119,7 +119,10 @@ function isKnownHost(known: ReadonlySet<string>, host: string): boolean {
   return isIP(name) !== 0 || name === 'localhost' || name.endsWith('.localhost') || known.has(name)
 }
 
-/** Exactly as a browser writes it. Whoever can change what comes over plain HTTP is not the server behind TLS. */
+/**
+ * Compares the header exactly. A page over plain HTTP is foreign to a TLS server, because an attacker may have changed
+ * it.
+ */
 function isOwn(origin: string, { host, isSecure }: Addressee): boolean {
   const [, scheme] = /^(https?):\/\//.exec(origin) ?? []
   if (scheme === undefined || (isSecure && scheme === 'http')) return false

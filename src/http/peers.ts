@@ -1,4 +1,4 @@
-/** Where a request comes from, and which peers are believed when they say so (`auth.trusted_proxies`). */
+/** Determines the address of the client, and which peers may state it (`auth.trusted_proxies`). */
 import { BlockList, isIP } from 'node:net'
 import { TLSSocket } from 'node:tls'
 import type { IncomingMessage } from 'node:http'
@@ -7,22 +7,24 @@ import { isOfOperator } from './control-socket.ts'
 
 export interface Peers {
   /**
-   * The client's address: the nearest one in front of the trusted proxies, for the audit log. `control-socket` for what
-   * came by that.
+   * The client's address for the audit log: the nearest one in front of the trusted proxies. `control-socket` for
+   * requests over the control socket.
    */
   addressOf(request: IncomingMessage): string
-  /** Whether the client came over TLS, to us or to a trusted proxy. */
+  /** Whether the client connected over TLS, to the server or to a trusted proxy. */
   isSecure(request: IncomingMessage): boolean
-  /** Whether the other end of the connection itself is a trusted proxy, whatever it says of others. */
+  /** Whether the peer of the connection is a trusted proxy. Headers make no difference. */
   isTrustedPeer(request: IncomingMessage): boolean
 }
 
 export interface PeersOptions {
-  /** Whether a trusted proxy may name the client in `Remote-Addr` or `X-Remote-Addr` too (proxy mode); default not. */
+  /**
+   * Whether a trusted proxy may also name the client in `Remote-Addr` or `X-Remote-Addr` (proxy mode); default false.
+   */
   believeRemoteAddr?: boolean
 }
 
-/** A proxy that signs people in may also name their addresses. */
+/** A proxy that authenticates users may also state their addresses. */
 export function peersOptions({ auth }: Pick<Config, 'auth'>): PeersOptions {
   return { believeRemoteAddr: auth.enable && auth.mode === 'proxy' }
 }

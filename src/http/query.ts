@@ -1,4 +1,4 @@
-/** Query parameters as their routes declare them (contract 00, 0.7). */
+/** Parses query parameters as their routes declare them (contract 00, 0.7). */
 import { queryInvalid } from '../core/errors.ts'
 import type { QueryParameter, QueryValue } from './route.ts'
 
@@ -13,7 +13,7 @@ const booleans = new Map<string, boolean>([
   ['n', false],
 ])
 
-/** Unknown names are ignored; of a name given twice the first counts. @throws QUERY_INVALID */
+/** Ignores unknown names; the first of several values counts. @throws QUERY_INVALID */
 export function readQuery(
   declared: Readonly<Record<string, QueryParameter>>,
   given: URLSearchParams,

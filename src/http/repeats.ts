@@ -1,9 +1,9 @@
 /**
- * Requests that come again. Browsers send what they got no answer for once more without a word, up to six times, when it went
- * over a connection that had been used before: a run that was asked for once would run six times. With an `Idempotency-Key` it
- * is carried out once, and each of them is answered.
+ * Idempotency keys of the web client. A browser silently repeats an unanswered request, up to six times, when it used
+ * an existing connection: one run would become six. The server carries out a request with an `Idempotency-Key` once and
+ * answers every repetition.
  *
- * Kept in memory: by the time the server has started anew, no browser tries any longer.
+ * Kept in memory only: browsers stop retrying before a restarted server is ready.
  */
 import { createHash } from 'node:crypto'
 import type { ApiRequest, JsonRoute, Route } from './route.ts'
@@ -16,13 +16,13 @@ export interface ReadyAnswer {
 }
 
 export interface Repeats {
-  /** @param carryOut called unless it has been, or is being, for the same key. What it throws is not kept */
+  /** @param carryOut not called while it runs, or after it has succeeded, for the same key. Failures are not kept */
   once(key: string, carryOut: () => Promise<ReadyAnswer>): Promise<ReadyAnswer>
 }
 
 export interface RepeatLimits {
   answers: number
-  /** Of all answers together. */
+  /** Of all kept answers together. */
   bytes: number
   keptMs: number
 }
@@ -35,10 +35,13 @@ export const repeatHeaders = {
     'The same request with the same key again, within a minute, changes nothing, and is answered as the first time.',
 } as const
 
-/** Longer ones are no keys. */
+/** Longer keys are ignored. */
 const MAX_KEY_CHARS = 255
 
-/** At the limits the oldest answers go; one that is larger than all may be is not kept. @param now milliseconds of a clock that never goes back */
+/**
+ * At the limits the oldest answers are dropped; an answer above the byte limit is not kept. @param now milliseconds of
+ * a monotonic clock
+ */
 export function createRepeats(limits = defaults, now = (): number => performance.now()): Repeats {
   const underWay = new Map<string, Promise<ReadyAnswer>>()
   /** The oldest first. */
@@ -53,7 +56,7 @@ export function createRepeats(limits = defaults, now = (): number => performance
   }
 
   function keep(key: string, answer: ReadyAnswer): void {
-    // Its time was over: in its place it would stand among the oldest, and its bytes would count twice.
+    // An expired entry would keep its old position, and its bytes would count twice.
     forget(key)
     if (sizeOf(answer) > limits.bytes) return
     kept.set(key, { answer, until: now() + limits.keptMs })
@@ -90,7 +93,10 @@ function replayed(answer: ReadyAnswer): ReadyAnswer {
   return { ...answer, headers: { ...answer.headers, 'Idempotent-Replayed': 'true' } }
 }
 
-/** Whether a key is looked at: not where nothing changes, nobody is known, or the handler does it itself. */
+/**
+ * Whether the key is used: not for requests that change nothing or have no user, and not where the handler does it
+ * itself.
+ */
 export function mayBeRepeated(route: Route): boolean {
   if (route.kind === 'stream') return false
   const { method, permission, rawBody, mediaType } = route
@@ -104,9 +110,9 @@ export function mayBeRepeated(route: Route): boolean {
 }
 
 /**
- * What tells a request from all that are no repetition of it: the same key with anything else in it is another one.
+ * Identifies a request and its repetitions: the same key with any other content is another request.
  *
- * @returns undefined: it has no key
+ * @returns undefined: the request has no key
  */
 export function repeatKeyOf(route: JsonRoute, request: ApiRequest): string | undefined {
   const key = request.headers['idempotency-key']

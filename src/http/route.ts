@@ -25,38 +25,40 @@ export type Surface = (typeof surfaces)[number]
 
 export const surfaces = ['auth', 'api', 'stream'] as const
 
-/** Who is calling. */
+/** The authenticated caller. */
 export interface Principal {
   user: string
-  /** Without access control everybody is, except by an API key with scopes. */
+  /** True for every caller while access control is off, except for API keys with scopes. */
   isAdmin: boolean
-  /** How the caller proved who it is; `none` while authentication is off; `control_socket` by being able to open that. */
+  /**
+   * How the caller authenticated; `none` while authentication is off; `control_socket` for requests over that socket.
+   */
   method: 'none' | 'token' | 'api_key' | 'basic' | 'proxy' | 'control_socket'
   location?: 'header' | 'query' | 'cookie'
   /** Wire timestamp, tokens only. */
   expiry?: string
   tokenId?: string
-  /** Tokens only: it is of an action that runs, and ends with the run. */
+  /** Tokens only: belongs to a running action, and expires when the run ends. */
   isServiceToken?: true
   apiKeyId?: string
-  /** Of an API key, and of the token of an action that it has started: what they are limited to. */
+  /** The scopes of an API key, or of the token of an action that the key has started. */
   scopes?: readonly Scope[]
 }
 
-/** What the caller may do. */
+/** The permissions of the caller. */
 export interface Rights {
-  /** @param resource absent, for a permission that is needed on one: whether on every resource there can be */
+  /** @param resource absent for a resource permission: whether the caller has it on every resource */
   may(permission: Permission, resource?: Resource): boolean
   /** @throws PERMISSION_DENIED */
   require(permission: Permission, resource?: Resource): void
   /** @throws PERMISSION_DENIED */
   requireAdministrator(): void
   /**
-   * Uids of the resources that grants name and on which the caller has the permission, each once. Of what is neither in
-   * packs nor has an owner that is all, for whoever may not do it everywhere.
+   * Uids of the resources that grants name and on which the caller has the permission, each once. For types outside
+   * packs and without an owner, these are all the caller's resources unless the permission is global.
    */
   named(permission: ResourcePermission): readonly string[]
-  /** Given: lists hold only executions and rules of this user (`rbac.permission_isolation`). */
+  /** Set: lists show only executions and rules of this user (`rbac.permission_isolation`). */
   readonly onlyOf: string | undefined
 }
 
@@ -69,7 +71,7 @@ export interface QueryParameter {
 
 export type QueryValue = string | boolean | number | string[] | undefined
 
-/** A checked request. */
+/** A request that has passed the checks. */
 export interface ApiRequest<
   Body = unknown,
   Query = Record<string, QueryValue>,
@@ -79,29 +81,31 @@ export interface ApiRequest<
   rights: Rights
   /** Path variables, percent-decoded. */
   params: Params
-  /** Declared query parameters that were given, converted to their declared type. */
+  /** The declared query parameters of the request, converted to their types. */
   query: Query
   /** The parsed body, checked against `body`; `undefined` on routes without one. */
   body: Body
-  /** Of routes that ask for it. */
+  /** Set on routes that ask for it. */
   raw?: RawRequest
   headers: IncomingHttpHeaders
   requestId: string
-  /** Address of the caller, believed from a proxy only when that is trusted. */
+  /** The client's address; a proxy's statement counts only when the proxy is trusted. */
   remoteAddress: string
-  /** Whether the caller is connected over TLS; believed likewise. */
+  /** Whether the client is connected over TLS; proxies count likewise. */
   isSecure: boolean
 }
 
-/** A request as it came, for routes that have to look at it before anything is made of it. */
+/** The request before parsing, for routes that check its bytes. */
 export interface RawRequest extends RawBody {
-  /** Names and values in turn, as sent. */
+  /** Names and values alternate, as sent. */
   readonly headers: readonly string[]
-  /** Calls when the client has gone, or has its answer. @returns stops that */
+  /**
+   * Calls `listener` when the client has disconnected or the answer is complete. @returns a function that unsubscribes
+   */
   onClose(listener: () => void): () => void
 }
 
-/** An answer that is more than a JSON value with the route's status. */
+/** An answer with its own status or headers. */
 export class Reply {
   readonly body: unknown
   readonly status: number | undefined
@@ -113,12 +117,12 @@ export class Reply {
   }
 }
 
-/** What a streaming handler writes to. Nothing else writes to a response. */
+/** The sink of a streaming handler; nothing else writes to the response. */
 export interface EventSink {
-  /** Ready-made frames. False: the client is slow, wait for `drained` before writing more. */
+  /** Writes complete frames. False: the client is slow; wait for `drained` before writing more. */
   write(frames: string): boolean
   drained(): Promise<void>
-  /** Bytes accepted but not yet taken by the client. */
+  /** Bytes accepted but not yet sent to the client. */
   readonly queuedBytes: number
   readonly closed: AbortSignal
 }
@@ -128,58 +132,63 @@ interface RouteBase<Path extends string, Query, Body> {
   method: 'get' | 'post' | 'put' | 'delete'
   /** Without version prefix, express syntax: `/executions/:id`. */
   path: Path
-  /** Old names that answer too. */
+  /** Older paths that the route also answers. */
   aliases?: string[]
   /** For the OpenAPI document: one sentence. */
   summary: string
   query?: Query
-  /** For the OpenAPI document alone: headers that are of meaning here, with what for. */
+  /** For the OpenAPI document only: request headers of this route and their purpose. */
   headers?: Record<string, string>
-  /** For the OpenAPI document alone: headers of successful answers. */
+  /** For the OpenAPI document only: headers of successful answers. */
   answerHeaders?: Record<string, string>
-  /** Schema of the request body; absent: the body is not read. */
+  /** Schema of the request body; absent: the server does not read a body. */
   body?: Body
-  /** For the OpenAPI document alone: of a body that is read, but neither parsed nor checked. Such a route has no `body`. */
+  /**
+   * For the OpenAPI document only: schema of a body that the server reads but neither parses nor checks. Excludes
+   * `body`.
+   */
   rawBody?: Schema
-  /** Statuses besides the successful one that the handler itself may cause. */
+  /** Error statuses of the handler itself. */
   failures?: number[]
 }
 
-/** What a caller needs. A route that does not say does not compile. */
+/** The permission that a route requires. A route without one does not compile. */
 export type Guard<R extends AnyRequest = ApiRequest> =
   | {
       /**
-       * `'public'` needs no credential and must be written out; `'authenticated'` any; `'login'` is for exchanging a user
-       * name and a password for a credential; `'administrator'` somebody who may do everything.
+       * `'public'` needs no credential; `'authenticated'` accepts any; `'login'` exchanges a user name and a password
+       * for a credential; `'administrator'` needs every permission.
        */
       permission: 'public' | 'authenticated' | 'login' | 'administrator' | GlobalPermission
     }
   | {
       permission: 'administrator'
-      /** For programs with a credential of their own; as below. */
+      /** For programs that prove themselves; as below. */
       provesItself(request: Pick<R, 'params' | 'headers'>): boolean
     }
   | {
-      /** Who may respond to every inquiry is said without a resource, and who to one by the action that asks. */
+      /**
+       * Without a resource, `inquiry_respond` covers every inquiry; with one, the inquiries of the action that asks.
+       */
       permission: ResourcePermission | 'inquiry_respond'
       /**
-       * What the permission is needed on; a throw, such as not found, is the answer. Without a body to be read it is
-       * called in the same turn as the handler, so that what this finds is what the handler finds; else before the body
-       * is read.
+       * The resource that the permission is required on. Its errors, such as not found, are the answer. On a route
+       * without a body it runs in the same turn as the handler, so that both find the same; else before the body is
+       * read.
        */
       resource(request: Omit<R, 'body'>): Resource
-      /** Needed as well, whatever the resource. */
+      /** A global permission that is required in addition. */
       besides?: GlobalPermission
       /**
-       * Whether this request can prove itself, such as by a signature, whoever calls; default: none can. Then a credential
-       * is looked at only if one is given, the permission is not asked for, and the handler has to decide by proof and
-       * rights; somebody without a credential has none. A throw is the answer, also to who has one.
+       * Whether the request can prove itself, such as by a signature; default false. Then the server checks a
+       * credential only if one is given, and does not check the permission. The handler decides by the proof and the
+       * caller's rights; without a credential there are none. Errors are the answer, also with a credential.
        */
       provesItself?(request: Pick<R, 'params' | 'headers'>): boolean
     }
   | {
       permission: ResourcePermission
-      /** The same, where the body says more about it. @param body fits the schema */
+      /** As `resource`, where only the body names the resource. @param body fits the schema */
       resourceOfBody(body: R['body'], request: Omit<R, 'body'>): Resource
     }
 
@@ -191,7 +200,7 @@ interface JsonAnswer<R extends AnyRequest> {
   response: Schema
   /** Successful answers with other statuses, for the OpenAPI document. */
   otherResponses?: Record<number, Schema>
-  /** It ends work, so it is carried out however much is under way. */
+  /** The route stops work, so it runs even when the server is at its limits. */
   isUrgent?: true
   /** Media type when the answer is a string or bytes instead of JSON. */
   mediaType?: string
@@ -200,14 +209,14 @@ interface JsonAnswer<R extends AnyRequest> {
 
 interface StreamAnswer<R extends AnyRequest> {
   kind: 'stream'
-  /** For the OpenAPI document alone: the name of each event, and the schema of its data. */
+  /** For the OpenAPI document only: the name of each event and the schema of its data. */
   events?: Record<string, Schema>
-  /** Checks the request (a throw is a normal JSON error); the returned function then writes until it resolves. */
+  /** Checks the request and may throw a normal JSON error. The returned function then writes until it resolves. */
   handler(request: R): Promise<(sink: EventSink) => Promise<void>> | ((sink: EventSink) => Promise<void>)
 }
 
 export type Queries = Record<string, QueryParameter>
-type AnyRequest = ApiRequest<any, any, any> // a bound: each is narrower
+type AnyRequest = ApiRequest<any, any, any> // a type bound: each request is narrower
 
 export type JsonRoute<
   P extends string = string,
@@ -245,14 +254,17 @@ export type QueryOf<Q extends Queries> = string extends keyof Q
       [N in keyof Q as Q[N] extends { required: true } ? never : N]?: ValueOf<Q[N]>
     }
 
-/** The request that a route's handler gets, of its path, its query parameters and the schema of its body. */
+/** The request type of a handler, from its path, query parameters and body schema. */
 export type RequestOf<P extends string, Q extends Queries, B> = ApiRequest<
   B extends Schema ? Static<B> : undefined,
   QueryOf<Q>,
   ParamsOf<P>
 >
 
-/** One endpoint that answers with a value; `path`, `query` and `body` say what its handler gets. */
+/**
+ * Declares an endpoint that answers with a value. The types of `path`, `query` and `body` are those of its handler's
+ * request.
+ */
 export function route<
   const P extends string,
   const Q extends Queries = {}, // eslint-disable-line

@@ -1,4 +1,4 @@
-/** The life of the server as clients see it: starting, ready, stopping. */
+/** The life cycle of the server as clients see it: starting, ready, stopping. */
 import type { Config } from '../config/index.ts'
 import type { Module } from '../core/module.ts'
 import { removeRunFile, writeRunFile } from '../core/run-file.ts'
@@ -16,35 +16,35 @@ export interface ServerOptions
     Pick<EntrancesOptions, 'identities' | 'connections'> {
   config: Config
   log: RootLog
-  /** In the order in which they start; they stop in reverse. */
+  /** In start order; they stop in reverse order. */
   modules: readonly Module[]
-  /** Gets the address of each listener, with the port that was really taken, as soon as it listens. */
+  /** Receives the address of each listener, with its actual port, as soon as it listens. */
   urls: Record<Surface, string>
   /** Public address of the API, without version and trailing slash. */
   apiUrl(): string
   /** Wire timestamp. */
   startedAt: string
-  /** Gets what a failed start has to undo, in the order in which it was done. */
+  /** Receives the steps that undo a failed start, in the order in which the start took them. */
   undo: (() => Promise<void>)[]
 }
 
 export interface Server {
   /**
-   * Reads certificates again, and what else people change in files. Calls during a reload share one more reload after it.
-   * Never rejects: what cannot be used is logged, and the server keeps what it had.
+   * Reloads the certificates and the other files that operators edit. Calls during a reload share one more reload after
+   * it. Never rejects: it logs unusable files, and the server keeps its previous settings.
    */
   reload(): Promise<void>
   /** From now on requests are answered with 503. */
   beginStop(): void
   isStopping(): boolean
-  /** What stops the server, in order; `beginStop` comes first. */
+  /** The steps that stop the server, in order; `beginStop` comes first. */
   stops: (() => Promise<void> | undefined)[]
 }
 
 /** Time for open requests to be answered after the last module has stopped. */
 const LAST_ANSWERS_MS = 2000
 
-/** Listens, starts every module, then is ready. @throws what a module or a listener throws */
+/** Listens, starts every module, then is ready. @throws errors of modules and listeners */
 export async function startServer(options: ServerOptions): Promise<Server> {
   const { config, log, modules, urls, undo } = options
   const basePath = config.system.base_path
@@ -61,8 +61,8 @@ export async function startServer(options: ServerOptions): Promise<Server> {
     isStarting: () => isStarting,
     isStopping: () => isStopping,
   })
-  // Before anything runs: an action is told the address of the API, and a server that is refused its ports must not
-  // have touched the work that waits.
+  // Listens before anything runs: actions need the address of the API, and a server without its ports must not touch
+  // waiting work.
   const entrances = await openEntrances(app, options)
   undo.push(() => entrances.close(0))
   for (const module of modules) {
@@ -71,17 +71,19 @@ export async function startServer(options: ServerOptions): Promise<Server> {
   }
   isStarting = false
   await writeRunFile(basePath, { started_at: options.startedAt, version, urls }).catch((error: unknown) =>
-    log.warning('run_file.failed', 'Tools cannot be told which process this is', { error }),
+    log.warning('run_file.failed', 'Could not write the run file: tools cannot find this process', { error }),
   )
   undo.push(() => removeRunFile(basePath))
 
   return {
     reload: coalesce(async () => {
-      log.info('server.reloading', 'The server reads its files again')
+      log.info('server.reloading', 'The server is reloading its files')
       const reloads = modules.map((module) => [module.name, async () => module.reload?.()] as const)
       for (const [name, reload] of [...entrances.reloads, ...reloads]) {
         await reload().catch((error: unknown) =>
-          log.error('server.reload_failed', `The part ${name} of the server goes on with what it had`, { error }),
+          log.error('server.reload_failed', `The module ${name} could not reload; it keeps its previous settings`, {
+            error,
+          }),
         )
       }
     }),
@@ -91,7 +93,7 @@ export async function startServer(options: ServerOptions): Promise<Server> {
     isStopping: () => isStopping,
     stops: [
       ...modules.toReversed().map((module) => async () => module.stop?.()),
-      // Last: clients learn to come again, and operators may ask how far the stop is.
+      // Last: until then clients get 503 with `Retry-After`, and operators can follow the stop.
       () => entrances.close(LAST_ANSWERS_MS),
       () => removeRunFile(basePath),
     ],

@@ -1,4 +1,4 @@
-/** Server-sent events: the only code besides the JSON responder that writes to a response. */
+/** Server-sent events. Only this file and the JSON responder write to a response. */
 import type { ServerResponse } from 'node:http'
 import type { EventSink } from './route.ts'
 
@@ -8,9 +8,9 @@ export function frame(event: string, data: string, id?: string): string {
 }
 
 export interface SinkOptions {
-  /** Seconds of silence after which a line feed is sent, so that proxies keep the connection and dead peers are found. */
+  /** Seconds of silence before the server sends a line feed, which keeps proxies connected and detects dead peers. */
   heartbeatSeconds: number
-  /** A client that leaves more than this unread is disconnected. */
+  /** Bytes that may wait for a client; the server disconnects a client above that. */
   maxQueuedBytes: number
 }
 
@@ -21,9 +21,9 @@ const headers = {
 }
 
 /**
- * Begins the response and lets `run` write to it; ends it when `run` resolves, cuts it when the client is too slow.
+ * Starts the response and lets `run` write to it. Ends it when `run` resolves, and cuts it when the client is too slow.
  *
- * @param revoked ends it as well
+ * @param revoked also ends the response
  */
 export async function respondWithEvents(
   response: ServerResponse,
@@ -78,7 +78,7 @@ export async function respondWithEvents(
     await run(sink)
   } finally {
     clearTimeout(heartbeat)
-    // Whoever still holds the sink must find it closed.
+    // A writer that keeps the sink must find it closed.
     closed.abort()
     response.end()
   }

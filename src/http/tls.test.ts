@@ -80,7 +80,7 @@ describe('files that can be used', () => {
     chmodSync(open, 0o640)
     expect(await warningsOf(own.certFile, open)).toEqual([])
     expect(await warningsOf(own.certFile, own.keyFile, new Date('2125-01-01'))).toEqual([
-      expect.stringMatching(/^stream\.cert: .*ended on 20/),
+      expect.stringMatching(/^stream\.cert: .*expired on 20/),
     ])
     expect(await warningsOf(own.certFile, own.keyFile, new Date('2020-01-01'))).toEqual([
       expect.stringMatching(/^stream\.cert: .*not valid before 20/),

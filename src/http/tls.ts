@@ -1,6 +1,6 @@
 /**
- * Certificates of the listeners (`use_ssl`, `cert`, `key`; contract 01, 1.3): files become what a TLS server needs, or
- * sentences about what is wrong with them.
+ * Certificates of the listeners (`use_ssl`, `cert`, `key`; contract 01, 1.3). Turns files into the input of a TLS
+ * server, or into a description of their problems.
  */
 import { X509Certificate, createPrivateKey, randomBytes, type KeyObject } from 'node:crypto'
 import { createSecureContext, type SecureContextOptions } from 'node:tls'
@@ -14,29 +14,29 @@ export interface TlsIdentity {
   /** PEM: the certificate, then its chain. */
   cert: Buffer
   key: Buffer
-  /** When the certificate ends. */
+  /** Expiry of the certificate. */
   validTo: Date
-  /** What an operator should know; each begins with the option. */
+  /** Warnings for operators; each begins with the option. */
   warnings: string[]
 }
 
-/** An identity, or why there is none: lines that begin with the option, such as `auth.cert: …`. */
+/** An identity, or its problems: lines that begin with the option, such as `auth.cert: …`. */
 export type TlsReading = { identity: TlsIdentity } | { problems: string[] }
 
-/** Those of a section of the configuration. */
+/** The files that a section of the configuration names. */
 export interface TlsFiles {
   cert: string
   key: string
 }
 
-/** Without tickets of before: whoever comes again meets the certificate of today. */
+/** With new ticket keys: a client that resumes a session would not see a renewed certificate. */
 export function secureContext({ cert, key }: TlsIdentity): SecureContextOptions & { ticketKeys: Buffer } {
   return { cert, key, minVersion: 'TLSv1.2', ticketKeys: randomBytes(48) }
 }
 
 const MAX_FILE_BYTES = 1_048_576
 
-/** Never throws for what is in the files. */
+/** Never throws because of the content of the files. */
 export async function readTlsIdentity(section: Surface, files: TlsFiles, now = new Date()): Promise<TlsReading> {
   const [certFile, keyFile] = await Promise.all([
     readBoundedFile(files.cert, MAX_FILE_BYTES),
@@ -69,7 +69,7 @@ export async function readTlsIdentity(section: Surface, files: TlsFiles, now = n
   }
   if (own.validToDate <= now) {
     identity.warnings.push(
-      `${section}.cert: the certificate ended on ${own.validToDate.toISOString()}; clients refuse it`,
+      `${section}.cert: the certificate expired on ${own.validToDate.toISOString()}; clients refuse it`,
     )
   } else if (own.validFromDate > now) {
     identity.warnings.push(
@@ -78,7 +78,7 @@ export async function readTlsIdentity(section: Surface, files: TlsFiles, now = n
   }
   if ((keyFile.mode & 0o007) !== 0) {
     identity.warnings.push(
-      `${section}.key: ${shown(files.key)} can be used by other accounts of this machine; close it with chmod o-rwx`,
+      `${section}.key: ${shown(files.key)} is accessible to all accounts of this machine; restrict it with chmod o-rwx`,
     )
   }
   return { identity }
@@ -86,7 +86,7 @@ export async function readTlsIdentity(section: Surface, files: TlsFiles, now = n
 
 const certificateBlock = /-----BEGIN ((?:X509 |TRUSTED )?CERTIFICATE)-----[^]*?-----END \1-----/g
 
-/** All certificates of a file, or the rest of a sentence about it. */
+/** All certificates of a file, or the problem as the rest of a sentence. */
 function readCertificates(bytes: Buffer): X509Certificate[] | string {
   const blocks = bytes.toString('latin1').match(certificateBlock)
   if (blocks === null) return 'holds no certificate in PEM form (-----BEGIN CERTIFICATE-----)'
@@ -118,10 +118,10 @@ function libraryReason(error: unknown): string {
   return shown(message.split('::').at(-1) ?? message)
 }
 
-/** Between two lines about handshakes that failed. */
+/** Interval between two log lines about failed handshakes. */
 const REPORT_EVERY_MS = 60_000
 
-/** What is said about clients that do not get through the handshake: a line a minute, however many they are. */
+/** Logs failed handshakes: one line per minute for any number of clients. */
 export function createHandshakeReport(
   log: Log,
   surface: Surface,
@@ -131,15 +131,15 @@ export function createHandshakeReport(
   return (error, peer) => {
     const reason = error.code === 'ERR_SSL_HTTP_REQUEST' ? 'the client speaks plain HTTP' : libraryReason(error)
     const fields = { listener: surface, remote_address: peer, reason }
-    // A check of whether the port is open looks like this.
+    // A TCP port check looks like this.
     if (error.code === 'ECONNRESET') {
-      log.debug('tls.handshake_cut', 'A client left before the TLS handshake was done', fields)
+      log.debug('tls.handshake_cut', 'A client disconnected during the TLS handshake', fields)
       return
     }
     count += 1
     const now = performance.now()
     if (now - lastAt < REPORT_EVERY_MS) return
-    log.info('tls.handshake_failed', 'A client could not begin TLS', { ...fields, failures: count })
+    log.info('tls.handshake_failed', 'A TLS handshake failed', { ...fields, failures: count })
     lastAt = now
     count = 0
   }

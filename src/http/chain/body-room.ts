@@ -1,13 +1,13 @@
 /** Memory for the bodies of requests under way. */
 import { createAllowance, type Allowance } from '../allowance.ts'
 
-/** Bodies of requests under way, in multiples of the largest allowed one. */
+/** Memory for the bodies of authenticated requests, in multiples of the largest allowed body. */
 const MAX_BODIES = 16
-/** The same of strangers who may prove themselves. */
+/** The same for requests without a credential that may prove themselves, such as signed webhooks. */
 const MAX_STRANGE_BODIES = 16
 const MAX_STRANGE_BODIES_PER_ADDRESS = 2
 
-/** Memory for bodies, until their requests are answered. */
+/** Memory for bodies, held until their requests are answered. */
 export interface BodyRoom {
   known: Allowance
   strange: Allowance

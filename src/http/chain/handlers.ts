@@ -34,13 +34,13 @@ export function jsonHandler(options: HttpAppOptions, route: JsonRoute, { room, r
         return
       }
       if (response.headersSent || response.destroyed) return
-      // It may take as long as its reader likes.
+      // The download may last as long as the client needs, so it counts as a stream.
       leave()
       leave = admit(request, 'stream')
       response.writeHead(status, { 'Content-Type': route.mediaType ?? octets, ...headers })
       await pipeline(Readable.from(body, { objectMode: true, highWaterMark: 1 }), response)
     } catch (error) {
-      // A client that does not wait for the end of its answer is no failure.
+      // A client that disconnects before the end of its answer is not a failure.
       if (!hasCode(error, 'ERR_STREAM_PREMATURE_CLOSE')) next(error)
     } finally {
       afterAnswer(response, leave)
@@ -48,7 +48,7 @@ export function jsonHandler(options: HttpAppOptions, route: JsonRoute, { room, r
   }
 }
 
-/** What a handler has answered with. */
+/** The body, status and headers of a handler's answer. */
 function partsOf(
   route: JsonRoute,
   answer: unknown,
@@ -81,7 +81,7 @@ function send(response: Response, { status, headers, bytes }: ReadyAnswer): void
   if (response.writableLength > 0) cutWhoDoesNotTake(response)
 }
 
-/** A handler that yields its text piece by piece is read only as fast as the client takes it. */
+/** Whether a handler yields its text in pieces. The server reads it only as fast as the client accepts it. */
 function isChunks(body: unknown): body is AsyncIterable<string | Uint8Array> {
   return typeof body === 'object' && body !== null && Symbol.asyncIterator in body
 }
@@ -111,35 +111,35 @@ export function streamHandler(options: HttpAppOptions, route: StreamRoute, { roo
   }
 }
 
-/** Before a body is read, which a request in vain should not cost. @throws QUEUE_FULL */
+/** Checks the limits before the server reads a body for a request that it would refuse. @throws QUEUE_FULL */
 function checkAdmission(request: Request, response: Response, kind: Admitted): void {
   const { admission, surface, socket } = request as Request & SurfaceTag // the listener set it
   try {
     admission?.check(socket, surface, kind)
   } catch (error) {
-    // Others can use the place of the connection better, until the client comes again.
+    // Frees the place of the connection for other clients.
     if (!hasBody(request)) response.shouldKeepAlive = false
     throw error
   }
 }
 
 /**
- * Takes in a request that has come as a whole: senders that hold back a body take no place.
+ * Counts a request once its body is complete, so that slow senders take no place.
  *
- * @returns takes it out again, which is due when its handler and its answer are through. @throws QUEUE_FULL
+ * @returns a function to call after the handler and the answer have finished. @throws QUEUE_FULL
  */
 function admit(request: Request, kind: Admitted): () => void {
   const { admission, surface } = request as Request & SurfaceTag // the listener set it
   return admission?.begin(surface, kind) ?? (() => undefined)
 }
 
-/** Node emits no second `close` for a client that has gone before. */
+/** Node emits no second `close` for a client that has already disconnected. */
 function afterAnswer(response: Response, then: () => void): void {
   if (response.closed) then()
   else response.once('close', then)
 }
 
-/** Clients that have not taken all of their answer by then are cut: it is kept in memory for them. */
+/** Answers wait in memory; the server cuts a client that has not read its answer after this time. */
 const TAKE_ANSWER_MS = 300_000
 
 function cutWhoDoesNotTake(response: Response): void {

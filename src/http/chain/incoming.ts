@@ -16,7 +16,10 @@ const securityHeaders = {
   'Referrer-Policy': 'no-referrer',
 }
 
-/** Request id, CORS, origin check; then the address is rewritten to `/<surface><path>` for the routers. */
+/**
+ * Sets the request id, the CORS headers and the origin check, then rewrites the address to `/<surface><path>` for the
+ * routers.
+ */
 export function identify(options: HttpAppOptions): RequestHandler {
   const { logs, metrics = noMetrics, peers } = options
   const addressOf = (request: Request): string => peers.addressOf(request)
@@ -63,8 +66,8 @@ function reasonsNotReady(options: HttpAppOptions): readonly string[] {
 }
 
 /**
- * With several hosts it would be for each reader to guess who is asked (RFC 9112, 3.2), and with several types, what is
- * sent.
+ * Refuses repeated `Host` and `Content-Type` headers: each reader would have to guess which host or type counts (RFC
+ * 9112, 3.2.2).
  *
  * @throws HEADER_INVALID
  */
@@ -81,15 +84,15 @@ function checkHeaders({ rawHeaders, httpVersion }: Request): void {
   if (hosts === 0 && httpVersion === '1.1') throw headerInvalid('The header Host is missing; HTTP/1.1 requires it.')
 }
 
-/** Time for a client to see that its request is answered already, and to stop sending the rest of it. */
+/** Time for a client to notice that its request is already answered and to stop sending. */
 const DROP_REST_MS = 5000
 
 /**
- * Reads on after an answer that did not need the whole body: a connection closed at once would take the answer with it,
- * and one left unread could not be used again.
+ * Reads the rest of the body after an early answer. A connection closed at once would lose the answer, and one with
+ * unread bytes could not be reused.
  */
 function readToTheEnd(request: Request, response: Response): void {
-  // For a client that asked to close the connection, Node would do so at once, rest or not.
+  // Node closes a connection without keep-alive at once, before the rest of the body has come.
   const isLast = !response.shouldKeepAlive
   response.shouldKeepAlive = true
   const done = (): void => {

@@ -1,8 +1,8 @@
-/** The permission that a route declares: on everything, or on the one resource that a request is about. */
+/** Checks the permission that a route declares: globally, or on the one resource of a request. */
 import { isGlobalPermission, isPermission, type Resource } from '../../core/permissions.ts'
 import type { ApiRequest, Rights, Route, StreamRoute } from '../route.ts'
 
-/** What is needed whatever the request is about. @throws PERMISSION_DENIED */
+/** Requires the permissions that do not depend on a resource. @throws PERMISSION_DENIED */
 export function requireGlobally(route: Route, rights: Rights): void {
   const { permission } = route
   if (permission === 'administrator') rights.requireAdministrator()
@@ -13,30 +13,31 @@ export function requireGlobally(route: Route, rights: Rights): void {
 }
 
 /**
- * The permission on the one resource a request is about. Only a caller without all rights costs the look at it.
+ * Requires the permission on the resource of the request. It looks the resource up only for callers without every
+ * permission.
  *
- * @throws PERMISSION_DENIED, and what finding the resource throws
+ * @throws PERMISSION_DENIED, and the errors of the lookup
  */
 export function requireOn({ permission }: Route, { rights }: ApiRequest, find: () => Resource): void {
   if (!isPermission(permission) || rights.may(permission)) return
   rights.require(permission, find())
 }
 
-/** For routes without a body; see `Guard`. */
+/** Checks routes without a body in the same turn as the handler; see `Guard`. */
 export function requireAtLast(route: Route, request: ApiRequest): void {
   if (route.body !== undefined || route.rawBody !== undefined || !('resource' in route)) return
   requireOn(route, request, () => route.resource(request))
 }
 
 /**
- * For answers that go on.
+ * Checks the permission for an answer that lasts.
  *
- * @returns whether the caller still may have it
- * @throws PERMISSION_DENIED, and what finding the resource throws
+ * @returns whether the caller still has the permission
+ * @throws PERMISSION_DENIED, and the errors of the lookup
  */
 export function requireForStream(route: StreamRoute, request: ApiRequest): () => boolean {
   const { permission } = route
-  // Found once: later, `last` may be another one.
+  // Looked up once: `last` may later name another execution.
   const resource =
     'resource' in route
       ? route.resource(request)

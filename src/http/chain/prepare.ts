@@ -1,4 +1,6 @@
-/** The middle of the chain: credentials → permission → body → both again → schema → permission on what the body names. */
+/**
+ * The middle of the chain: credentials → permission → body → both again → schema → permission on what the body names.
+ */
 import type { Request, Response } from 'express'
 import { bodyInvalid, routeUnknown } from '../../core/errors.ts'
 import { compileSchema, type Check } from '../../lib/schema/index.ts'
@@ -16,8 +18,8 @@ const nobody: Principal = { user: '', isAdmin: false, method: 'none' }
 type Prepare = (request: Request, response: Response) => Promise<ApiRequest>
 
 /**
- * The fixed chain: credentials → permission → body → both again → schema. A stranger's body is not even read, unless it may
- * be the proof of who sends it.
+ * Checks in a fixed order: credentials → permission → body → both again → schema. It reads the body of a request
+ * without a credential only when the body may prove the sender.
  */
 export function prepareFor(options: HttpAppOptions, route: Route, room: BodyRoom): Prepare {
   const { access, maxBodyBytes, peers } = options
@@ -28,7 +30,7 @@ export function prepareFor(options: HttpAppOptions, route: Route, room: BodyRoom
   return async (request, response) => {
     const state = states.get(request)
     if (state === undefined) throw routeUnknown()
-    // What one caller may read, caches must not give to another; some answers are credentials themselves.
+    // Caches must not give one caller's answer to another; some answers are credentials themselves.
     if (route.permission !== 'public') response.setHeader('Cache-Control', 'no-store')
     const params = pathVariables(request)
     const provesItself = 'provesItself' in route && route.provesItself?.({ params, headers: request.headers }) === true
@@ -60,13 +62,13 @@ export function prepareFor(options: HttpAppOptions, route: Route, room: BodyRoom
       response.once('close', () => share.end())
       const body = route.body === undefined ? undefined : await reader.read(request, share)
       const raw = route.rawBody === undefined ? undefined : await reader.readRaw(request, share)
-      // A sender can hold the body back until the credential is taken away.
+      // A sender can hold back the body until the credential has been revoked.
       if (!access.isCurrent(prepared.principal)) Object.assign(prepared, await identify())
       else if (!provesItself) requireGlobally(route, prepared.rights)
       requireOnResource()
       if (raw !== undefined) prepared.raw = rawRequest(raw, request, response)
       if (route.body !== undefined) {
-        // Compiled for the first request that needs it: all of them at once would double the start-up time.
+        // Compiled for the first request that needs it: compiling every schema at start would double the start-up time.
         check ??= compileSchema(route.body)
         prepared.body = checkBody(body, check)
       }

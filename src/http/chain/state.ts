@@ -1,4 +1,4 @@
-/** What the steps of the chain share. */
+/** State that the steps of the chain share. */
 import type { Request } from 'express'
 import type { Log } from '../../lib/log/index.ts'
 import type { Metrics } from '../../core/metrics.ts'
@@ -18,21 +18,21 @@ export interface HttpAppOptions {
   peers: Peers
   maxBodyBytes: number
   events: SinkOptions
-  /** By the listener that a request came by. */
+  /** By the listener that received the request. */
   logs: Readonly<Record<Surface, Log>>
-  /** Default: nobody wants to know. */
+  /** Default: no metrics. */
   metrics?: Metrics
-  /** `auth.use_ssl`: the auth surface is for clients that came over TLS, on whatever listener; default not. */
+  /** `auth.use_ssl`: the auth surface requires TLS on every listener; default false. */
   authNeedsTls?: boolean
-  /** True until the server can answer; default never. */
+  /** True until the server can answer; default always false. */
   isStarting?(): boolean
-  /** Why `/readyz` says no, besides starting and stopping, a word for each reason; default: nothing. */
+  /** Reasons why `/readyz` answers 503 apart from starting and stopping, a word for each; default none. */
   notReady?(): readonly string[]
-  /** True once the server began to stop. */
+  /** True once the server has begun to stop. */
   isStopping(): boolean
 }
 
-/** What the chain knows of a request before its route runs. */
+/** What the chain knows about a request before its route runs. */
 interface RequestState {
   requestId: string
   query: URLSearchParams
@@ -41,7 +41,7 @@ interface RequestState {
 
 export const states = new WeakMap<Request, RequestState>()
 
-/** What the handlers of all listeners share. */
+/** State that the handlers of all listeners share. */
 export interface Shared {
   room: BodyRoom
   repeats: Repeats
