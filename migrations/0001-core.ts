@@ -1,6 +1,6 @@
 import { sql, type Kysely } from 'kysely'
 
-/** What keeps `execution_counts` equal to the executions there are, whatever insert, update or delete changed them. */
+/** Keeps `execution_counts` equal to the existing executions, for every insert, update and delete. */
 const countKey = 'action_ref, status, user, runner, child, rule, trigger, trigger_type'
 
 function countValues(row: 'new' | 'old'): string {
@@ -51,7 +51,7 @@ const statements = [
     context text not null,
     log text not null,
     liveaction text not null)`,
-  // Ids sort by creation, so each of these serves its filter in the default order.
+  // Ids sort by creation, so each of these indexes serves its filter in the default order.
   `create index executions_status on executions (status, id)`,
   `create index executions_action on executions (action_ref, id)`,
   `create index executions_user on executions (user, id)`,

@@ -1,7 +1,7 @@
 import { sql, type Kysely } from 'kysely'
 
 const statements = [
-  // Origin of a nickname → the nickname, for tokens that a chat service asks for in the name of its users.
+  // Origin of a nickname → the nickname, for tokens that a chat service requests for its users.
   `alter table users add column nicknames text not null default '{}'`,
   `alter table users add column is_disabled integer not null default 0`,
 

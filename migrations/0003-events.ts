@@ -1,6 +1,6 @@
 import { sql, type Kysely } from 'kysely'
 
-/** What keeps a table of counts equal to the rows there are, so that totals cost the same with a million rows. */
+/** Keeps a table of counts equal to the rows of another, so that totals cost the same with a million rows. */
 function counted(table: string, counts: string, key: string): string[] {
   const columns = key.split(', ')
   const values = (row: 'new' | 'old'): string => columns.map((column) => `${row}.${column}`).join(', ')
@@ -57,7 +57,7 @@ const statements = [
     primary key (rule_ref, rule_id, status)) without rowid`,
   ...counted('rule_enforcements', 'rule_enforcement_counts', 'rule_ref, rule_id, status'),
 
-  // What a sender has delivered already, so that it causes nothing twice.
+  // Earlier deliveries of a sender: a repeated one has no effect.
   `create table webhook_deliveries (
     hook text not null, caller text not null, key_hash text not null, body_hash text not null, trace_id text not null,
     trigger_instances text not null, created_at text not null, primary key (hook, caller, key_hash))`,
@@ -73,7 +73,7 @@ const statements = [
     secret integer not null, encrypted integer not null, expire_timestamp text, value text not null,
     unique (scope, user, name))`,
   `create index key_value_pairs_expiry on key_value_pairs (expire_timestamp) where expire_timestamp is not null`,
-  // The cipher text is known, the item is looked for: what it begins with is random.
+  // Finds the item by its cipher text, which begins with random bytes.
   `create index key_value_pairs_sealed on key_value_pairs (substr(value, 1, 34)) where encrypted = 1`,
 
   // Both keep the order in which components were added.
@@ -91,7 +91,7 @@ const statements = [
   `create trigger trace_components_rules after insert on trace_components when new.kind = 'rule' begin
     insert into trace_rules (rule_id, trace_id) values (new.object_id, new.trace_id)
     on conflict (rule_id, trace_id) do nothing; end`,
-  // Most tags are of one trace, which needs no counting.
+  // Most tags have one trace, which needs no count.
   `create table trace_tag_counts (trace_tag text primary key not null, count integer not null) without rowid`,
   `insert into trace_tag_counts (trace_tag, count)
     select trace_tag, count(*) from traces group by trace_tag having count(*) > 1`,

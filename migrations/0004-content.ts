@@ -13,14 +13,14 @@ const statements = [
     resource_ref text not null, policy_type text not null, enabled integer not null, record text not null)`,
   `create index policies_resource on policies (resource_ref)`,
 
-  // The host it comes from, where there can be several.
+  // The host that wrote the record, where an execution runs on several.
   `alter table output_records add column host text`,
-  // All parameters, encrypted, when some of them are secret; "parameters" has masks in their place then.
+  // All parameters, encrypted, when some are secret; "parameters" then has masks.
   `alter table executions add column sealed_parameters text`,
-  // The whole result, encrypted, when some of it is secret; "result" has masks in their place then.
+  // The whole result, encrypted, when some of it is secret; "result" then has masks.
   `alter table execution_results add column sealed text`,
   `create index executions_expiring on executions (due_timestamp) where status = 'pending'`,
-  // Those that wait for others of the same action, and not for a time.
+  // Executions that wait for others of the same action, and not for a time.
   `create index executions_waiting on executions (action_ref, id) where status = 'delayed' and due_timestamp is null`,
 ]
 

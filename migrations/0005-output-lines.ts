@@ -2,12 +2,12 @@ import { sql, type Kysely } from 'kysely'
 
 const types = ['stdout', 'stderr', 'other'] as const
 
-/** How many line ends and bytes of each type the output of the execution has before a record: lines are found by halving. */
+/** Line ends and bytes of each type in an execution's output before a record: readers find a line by binary search. */
 const columns = types.flatMap((type) =>
   (['lines', 'bytes'] as const).map((what) => ({ name: `${type}_${what}`, type, what })),
 )
 
-/** So many records are counted at a time: all of them at once would need several hundred bytes of memory for each. */
+/** Records per batch: all at once would need several hundred bytes of memory each. */
 const BATCH = 1000
 
 interface Key {
@@ -15,7 +15,7 @@ interface Key {
   seq: number
 }
 
-// `length` ends at a zero character, the number of bytes does not.
+// `length` stops at a zero character; the number of bytes does not.
 const measures = {
   lines: `octet_length(data) - octet_length(replace(data, char(10), ''))`,
   bytes: `octet_length(data)`,
@@ -24,7 +24,7 @@ const measures = {
 const names = columns.map(({ name }) => name)
 const own = columns.map(({ type, what }) => `iif(output_type = '${type}', ${measures[what]}, 0)`)
 
-/** Counts the records behind one that has been counted, which stands for all of its execution before it. */
+/** Counts the records after one that has been counted, which holds the totals before it. */
 const count = ({ execution_id: id, seq }: Key) => sql`
   update output_records set ${sql.raw(names.map((name) => `${name} = sums.${name}`).join(', '))}
     from (

@@ -12,8 +12,8 @@ const statements = (
   ] as const
 ).flatMap(([name, column, where]) => [
   `drop index executions_${name}`,
-  // Most lists are of top-level executions alone. With the parent in the index they need no look at the table, which for a
-  // place a hundred thousand rows away were as many looks.
+  // Most lists show top-level executions only. With the parent in the index, SQLite need not read the table; for a page
+  // at offset 100,000 that would be 100,000 lookups.
   `create index executions_${name} on executions (${column}, id, parent) ${where}`,
 ])
 

@@ -1,6 +1,6 @@
 /**
  * Every schema change in order; forward only, never edited after a release. To add one: a file with the next number and
- * a line here. A static list, so that a bundled build finds them too.
+ * a line here. The list is static, so that a bundled build includes every file.
  */
 import type { Migration } from 'kysely/migration'
 import * as core from './0001-core.ts'

@@ -1,6 +1,6 @@
 /**
- * The composition root: the only file that knows every module. What is listed here is the server; modules start in the
- * order of the list and stop in reverse.
+ * The composition root: the only file that knows every module. The list below is the server; modules start in this
+ * order and stop in reverse.
  */
 import { createMemoryBus } from './bus/index.ts'
 import { commonSettings, databaseSettings, keysFolder, refuseSharedFolder, type Config } from './config/index.ts'
@@ -43,23 +43,23 @@ import { createWebhooks } from './modules/webhooks/index.ts'
 import { createLauncher, createRunners, runnersSettings } from './runners/index.ts'
 
 export interface App {
-  /** Address of each listener, with the ports that were really taken. */
+  /** Address of each listener, with its actual port. */
   readonly urls: Readonly<Record<Surface, string>>
-  /** Refuses new work, gives running actions their grace, ends the rest. Idempotent. @throws AggregateError */
+  /** Refuses new work, gives running actions a grace period, then ends them. Idempotent. @throws AggregateError */
   stop(): Promise<void>
-  /** Reads certificates and other files again (SIGHUP). Never rejects: what cannot be used is logged and not used. */
+  /** Reloads certificates and other files (SIGHUP). Never rejects: unusable files are logged and ignored. */
   reload(): Promise<void>
   /** Runs the garbage collector at once (SIGUSR2). Never rejects. */
   collect(): Promise<void>
-  /** While it stops: running actions get no more time. */
+  /** During a stop: ends the grace period of running actions. */
   hurry(): void
 }
 
 /**
- * Starts the whole server. When a step fails, the steps before it are undone.
+ * Starts the whole server. When a step fails, undoes the previous steps.
  *
- * @param configFiles where the configuration comes from
- * @throws ConfigProblems for files and folders that the configuration names and that cannot be used
+ * @param configFiles the files that the configuration was read from
+ * @throws ConfigProblems for files and folders in the configuration that cannot be used
  */
 export async function startApp(config: Config, log: RootLog, configFiles: readonly string[] = []): Promise<App> {
   const undo: (() => Promise<void>)[] = []
@@ -78,7 +78,7 @@ async function assemble(
   undo: (() => Promise<void>)[],
 ): Promise<App> {
   const startedAt = now()
-  // Its thread takes longer to start than anything else here, and needs nothing of it.
+  // The launcher's thread takes longer to start than anything else here and depends on nothing.
   const launching = createLauncher()
   undo.push(async () => (await launching).launcher.stop())
   const identities = await readIdentities(config, log)

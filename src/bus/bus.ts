@@ -1,14 +1,14 @@
-/** Port: facts on their way from a commit to whoever reacts. The bus wakes; it does not carry duty. */
+/** Port: delivers facts from a commit to their listeners. The bus only wakes; the rows hold the work. */
 import type { Fact, FactName, FactPayloads } from './facts.ts'
 
 export type Unsubscribe = () => void
 
 export interface Bus {
-  /** What a listener publishes is heard after the fact it is listening to, by all in the same order. */
+  /** Facts published by a listener follow the current fact, in the same order for all. */
   publish(fact: Fact): void
   /**
-   * Listeners are synchronous and cheap; a throw is logged and the others still hear the fact. Facts from before the
-   * subscription, and after its end, are not heard.
+   * Listeners are synchronous and cheap. A throw is logged, and the other listeners still receive the fact. A listener
+   * receives only facts published while it is subscribed.
    */
   subscribe<N extends FactName>(name: N, listener: (payload: FactPayloads[N]) => void): Unsubscribe
 }

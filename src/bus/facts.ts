@@ -1,8 +1,8 @@
 /**
- * Every fact: its payload, who makes it, who listens, and the public name of it on the event stream.
+ * Every fact: its payload, its source, its listeners, and its public name on the event stream.
  *
- * A fact is announced only after the unit that made it true is durable. Payloads are plain data; listeners tolerate
- * loss and repetition, because rows are the truth. To add one: an entry here.
+ * A fact is announced only after the unit that made it true is durable. Payloads are plain data. Listeners tolerate
+ * loss and repetition, because the rows are the truth. To add one: an entry here.
  */
 import type { Execution, ExecutionStatus, OutputRecord } from '../modules/executions/types.ts'
 import type { RuleEnforcement } from '../modules/rules/types.ts'
@@ -10,64 +10,66 @@ import type { QueuedInstance } from '../modules/triggers/types.ts'
 
 export interface FactPayloads {
   /**
-   * Made by executions (request). `about` tells the audit log who asks, from where. Wakes the `request` queue; stream:
-   * `svc.execution__create`, `svc.liveaction__create`.
+   * From executions (request). `about` gives the caller and address to the audit log. Wakes the `request` queue;
+   * stream: `svc.execution__create`, `svc.liveaction__create`.
    */
   'execution.created': { execution: Execution; about?: Readonly<Record<string, unknown>> }
   /**
-   * Made by executions (every transition). `from` is the status before. Wakes the `request` and `cancel` queues; stream:
+   * From executions (every transition). `from` is the previous status. Wakes the `request` and `cancel` queues; stream:
    * `svc.execution__update`, `svc.liveaction__update`.
    */
   'execution.updated': { execution: Execution; from: ExecutionStatus }
-  /** Made by executions (output). Wakes cursors; stream: `svc.execution.output__create`, one event a record. */
+  /** From executions (output). Wakes cursors; stream: `svc.execution.output__create`, one event per record. */
   'execution.output': {
     execution_id: string
     action_ref: string
-    /** Acting user of the execution. */
+    /** The user of the execution. */
     user: string
     runner_ref: string
     last_seq: number
     records: OutputRecord[]
   }
-  /** Made by executions, for a runner; nothing of it is stored. Stream: `svc.announcement__<route>`. */
+  /** From executions, for a runner; not stored. Stream: `svc.announcement__<route>`. */
   'announcement.created': { execution: Execution; route: string; message: unknown }
-  /** Made by auth (revocation, the end of an action's run). Forgets the verified token, ends streams that came with it. */
+  /**
+   * From auth (revocation, the end of an action's run). Drops the verified token from the cache and ends its streams.
+   */
   'token.revoked': { id: string }
-  /** Made by auth (update, deletion). Clears the cache of verified API keys, ends streams that came with this one. */
+  /** From auth (update, deletion). Clears the cache of verified API keys and ends the streams of this key. */
   'api_key.changed': { id: string }
   /**
-   * Made by auth (changed, disabled, deleted, all tokens revoked). Clears the caches of verified tokens and API keys, ends
-   * streams of the user.
+   * From auth (changed, disabled, deleted, all tokens revoked). Clears the caches of verified tokens and API keys and
+   * ends the user's streams.
    */
   'user.changed': { name: string }
   /**
-   * Made by rbac (definitions applied, groups of a user synchronised). Rebuilds the rights in memory, ends streams that are
-   * not allowed any more.
+   * From rbac (definitions applied, groups of a user synchronised). Rebuilds the permissions in memory and ends streams
+   * that lost theirs.
    */
   'rbac.changed': { reason: string }
   /**
-   * Made by triggers. `type` is the reference of its trigger type. The catalogue of triggers reads it again; webhooks and
-   * timers with this trigger come to be.
+   * From triggers. `type` is the reference of its trigger type. The trigger catalogue reads it again; webhooks and
+   * timers register it.
    */
   'trigger.created': { id: string; type: string }
-  /** Made by triggers (parameters, name, description, or the schema of its type). The same listen. */
+  /** From triggers (parameters, name, description, or the schema of its type). Same listeners. */
   'trigger.updated': { id: string; type: string }
   /**
-   * Made by triggers (by request, with its type, or with the last rule that used it). The same listen, and rules forget
-   * what was bound to it.
+   * From triggers (by request, with its type, or with the last rule that used it). Same listeners; rules also drop
+   * their bindings to it.
    */
   'trigger.deleted': { id: string; type: string }
   /**
-   * Made by triggers (dispatch), unless no enabled rule is bound to the trigger. Wakes the `trigger` queue; counted, to refuse
-   * more than may wait.
+   * From triggers (dispatch), unless no enabled rule is bound to the trigger. Wakes the `trigger` queue; counted for
+   * the limit of waiting instances.
    */
   'trigger_instance.created': QueuedInstance
-  /** Made by rules, whatever came of it. Counted likewise; senders to webhooks who wait for its executions listen. */
+  /** From rules, whatever the outcome. Counted for the same limit; webhook requests that wait for executions listen. */
   'trigger_instance.processed': { id: string; execution_ids: readonly string[] }
-  /** Made by rules. Rules of these triggers are compiled anew. */
+  /** From rules. The rules of these triggers are compiled again. */
   'rule.changed': { id: string; ref: string; change: 'created' | 'updated' | 'deleted'; trigger_ids: readonly string[] }
   /**
-   * Made by policies. Those of these actions are read anew, and executions that wait because of them are looked at again.
+   * From policies. The policies of these actions are read again, and executions delayed by them are scheduled again.
    */
   'policy.changed': {
     id: string
@@ -75,7 +77,7 @@ export interface FactPayloads {
     change: 'created' | 'updated' | 'deleted'
     action_refs: readonly string[]
   }
-  /** Made by rules, for each rule that matched or could not be compared. For the audit log. */
+  /** From rules, for each rule that matched or could not be evaluated. For the audit log. */
   'rule.enforced': RuleEnforcement
 }
 

@@ -3,10 +3,10 @@ import { EventEmitter } from 'eventemitter3'
 import type { Bus } from './bus.ts'
 import type { Fact } from './facts.ts'
 
-/** `onListenerError` hears what a listener threw; eventemitter3 itself would stop at the first throw. */
+/** @param onListenerError receives what a listener threw; eventemitter3 itself would stop at the first throw */
 export function createMemoryBus(onListenerError: (error: unknown, factName: string) => void): Bus {
   const emitter = new EventEmitter()
-  /** Facts that listeners published while another one was on its way: all listeners hear the same order. */
+  /** Facts that listeners published during a delivery: they wait, so that all listeners see the same order. */
   const following: Fact[] = []
   let isPublishing = false
   return {

@@ -1,18 +1,18 @@
-/** What names and passwords of users may look like, wherever they come from. */
+/** Rules for user names and passwords, for every backend. */
 
-/** Generous for people, and a bound for what a hash has to chew. */
+/** Enough for people, and a limit for the work of a hash. */
 export const MAX_USER_CHARACTERS = 256
 export const MAX_PASSWORD_BYTES = 1024
 
-/** Control characters and line ends, which no name has and of which some backends would read only what is before them. */
+/** Control characters and line ends: no name has them, and some backends stop reading at them. */
 const unprintable = /[\p{Cc}\p{Zl}\p{Zp}]/u
 
-/** Whether somebody who logs in can have this name; the backend decides whether somebody has. */
+/** Whether a login may use this name; the backend decides whether the user exists. */
 export function isUserName(text: string): boolean {
   return text !== '' && text.length <= MAX_USER_CHARACTERS && !unprintable.test(text)
 }
 
-/** What is wrong with a name that is to be written; undefined: nothing. It fits after `user name`. */
+/** The problem of a new user name, worded to follow `user name`; undefined: none. */
 export function problemOfUserName(name: string): string | undefined {
   if (name === '') return 'must not be empty'
   if (name.length > MAX_USER_CHARACTERS) return `must have at most ${MAX_USER_CHARACTERS} characters`
@@ -23,7 +23,7 @@ export function problemOfUserName(name: string): string | undefined {
   return undefined
 }
 
-/** What is wrong with a password that is to be set; undefined: nothing. It fits after `password`. */
+/** The problem of a new password, worded to follow `password`; undefined: none. */
 export function problemOfPassword(password: string): string | undefined {
   if (password === '') return 'must not be empty'
   if (Buffer.byteLength(password) > MAX_PASSWORD_BYTES) return `must have at most ${MAX_PASSWORD_BYTES} bytes`

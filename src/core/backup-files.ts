@@ -1,11 +1,11 @@
-/** The files in the backup directory. Only files with a name that svc gives to backups count. */
+/** The files in the backup directory. Files with other names than the server's are ignored. */
 import { readdir, stat } from 'node:fs/promises'
 import { join } from 'node:path'
 import { readBackupName } from './backup-name.ts'
 import type { BackupFile } from './backup-record.ts'
 import { hasCode } from '../lib/process/index.ts'
 
-/** Newest first; empty if the directory does not exist. @throws errors of the file system */
+/** Newest first; empty if the directory is missing. @throws errors of the file system */
 export async function listBackups(directory: string): Promise<BackupFile[]> {
   const found = await Promise.all(
     (await namesIn(directory)).map(async (name): Promise<BackupFile[]> => {

@@ -1,6 +1,6 @@
-/** What the files in the backup directory are called, so that a server knows which of them it has made. */
+/** Names of files in the backup directory. By them a server recognises the backups that it has made. */
 
-/** Why it was made. Nobody but people removes those that are not `scheduled`. */
+/** Why the backup was made. The server deletes only `scheduled` ones. */
 export const backupKinds = ['requested', 'scheduled', 'before-migration'] as const
 export type BackupKind = (typeof backupKinds)[number]
 
@@ -11,20 +11,20 @@ export interface BackupName {
 }
 
 const pattern = /^svc-(\d{4})(\d\d)(\d\d)T(\d\d)(\d\d)(\d\d\.\d{3})Z(?:-(scheduled|before-[\w-]+))?\.db$/
-/** What SQLite and `db/sqlite/copy.ts` call it until it is complete. */
+/** The name of an incomplete backup, as SQLite and `db/sqlite/copy.ts` write it. */
 const partialPattern = /\.partial(?:-journal|-wal|-shm)?$/
 
 /**
  * `svc-20300102T030405.678Z-scheduled.db`.
  *
- * @param mark `scheduled`, `before-` and the first migration that follows; undefined: on request
+ * @param mark `scheduled`, or `before-` and the first migration that follows; undefined: on request
  */
 export function nameBackup(time: Date, mark?: string): string {
   const stamp = time.toISOString().replace(/[-:]/g, '')
   return mark === undefined ? `svc-${stamp}.db` : `svc-${stamp}-${mark}.db`
 }
 
-/** Undefined: no server has made it. */
+/** Undefined: not made by a server. */
 export function readBackupName(name: string): BackupName | undefined {
   const match = pattern.exec(name)
   if (match === null) return undefined
@@ -33,7 +33,7 @@ export function readBackupName(name: string): BackupName | undefined {
   return { kind, madeAt: `${year}-${month}-${day}T${hour}:${minute}:${second}000Z` }
 }
 
-/** What is left of a backup that was not completed. */
+/** Whether the file belongs to a backup that was not completed. */
 export function isPartialBackup(name: string): boolean {
   return partialPattern.test(name) && readBackupName(name.replace(partialPattern, '')) !== undefined
 }

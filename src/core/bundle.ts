@@ -1,7 +1,7 @@
 /**
- * What comes with the program besides its modules: threads, helper programs, folders, files. In the source tree they lie
- * beside what uses them, in `dist/` beside the bundle, and in the single executable inside of it (docs/install.md). No other
- * file knows which of these it is.
+ * Locates the parts of the program apart from its modules: threads, helper programs, folders, files. In the source tree
+ * they lie beside their users, in `dist/` beside the bundle, and in the single executable inside it (docs/install.md).
+ * Only this file knows the difference.
  */
 import {
   chmodSync,
@@ -19,11 +19,13 @@ import { fileURLToPath } from 'node:url'
 import { Worker, type WorkerOptions } from 'node:worker_threads'
 import { placeAddons } from './native-addon.ts'
 
-/** Of addresses inside the executable; its build gives them to `import.meta.url`. */
+/** Prefix of addresses inside the executable; its build sets `import.meta.url` to them. */
 const INSIDE = 'sea:'
-/** First argument that makes the executable be one of its helper programs: `__send-mail`. */
+/** Prefix of the first argument that runs the executable as one of its helper programs: `__send-mail`. */
 const HELPER_PREFIX = '__'
-/** What it has to write into a folder before other programs can read it; made by its build. */
+/**
+ * Lists the files that the executable must write to a folder before other programs can read them; its build makes it.
+ */
 const UNPACKED = 'unpacked.json'
 
 interface Unpacked {
@@ -34,9 +36,9 @@ interface Unpacked {
 }
 
 /**
- * @param source relative to the file that asks
+ * @param source relative to the importing file
  * @param built relative to `dist/`
- * @param from `import.meta.url` of who asks
+ * @param from `import.meta.url` of the importing file
  */
 export function locate(source: string, built: string, from: string): URL {
   return new URL(from.endsWith('.ts') ? source : built, from)
@@ -53,13 +55,13 @@ export function startWorker(code: URL, options: WorkerOptions): Worker {
   return new Worker(readText(nameOf(code)), { ...options, eval: true })
 }
 
-/** How another process runs a helper program: its file, and the argument that goes before all others. */
+/** The command that runs a helper program: its file, and the argument before all others. */
 export function commandOf(code: URL): [file: string, argument: string] {
   if (code.protocol !== INSIDE) return [process.execPath, fileURLToPath(code)]
   return [process.execPath, HELPER_PREFIX + nameOf(code).replace(/\.js$/, '')]
 }
 
-/** The text of the helper program that an argument of the single executable names. */
+/** The source of the helper program that an argument of the single executable names. */
 export function findHelper(argument: string | undefined): string | undefined {
   if (argument?.startsWith(HELPER_PREFIX) !== true) return undefined
   const name = `${argument.slice(HELPER_PREFIX.length)}.js`
@@ -71,10 +73,10 @@ export async function readPart(file: URL): Promise<Buffer> {
 }
 
 /**
- * A path that other programs can open. What is inside of the executable is written to a folder of its own first, unless it
- * is there already, unchanged; those of other versions are removed.
+ * A path that other programs can open. Parts inside the executable are first written to their own folder, unless an
+ * unchanged copy exists. Folders of other versions are removed.
  *
- * @param cacheFolder belongs to one running server. @throws what the file system says
+ * @param cacheFolder belongs to one running server. @throws errors of the file system
  */
 export function pathOnDisk(part: URL, cacheFolder: string): string {
   return part.protocol === INSIDE ? join(unpack(cacheFolder), nameOf(part)) : fileURLToPath(part)
@@ -90,7 +92,7 @@ function unpack(cacheFolder: string): string {
   const folder = join(cacheFolder, name)
   mkdirSync(cacheFolder, { recursive: true, mode: 0o700 })
   if (!Object.keys(files).every((file) => isUnchanged(join(folder, file), file))) {
-    // Begins as those do that are removed below, should this one never be finished.
+    // The prefix makes a later start remove this folder if it stays incomplete.
     const staged = mkdtempSync(join(cacheFolder, 'program-'))
     for (const [file, mode] of Object.entries(files)) {
       const path = join(staged, file)
@@ -98,7 +100,7 @@ function unpack(cacheFolder: string): string {
       writeFileSync(path, new Uint8Array(sea().getRawAsset(file)))
       chmodSync(path, mode)
     }
-    // Nobody could change anything by that; commands of another account may have to read it.
+    // Read-only for others: commands of another account may have to read it.
     chmodSync(staged, 0o755)
     rmSync(folder, { recursive: true, force: true })
     renameSync(staged, folder)

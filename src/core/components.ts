@@ -1,16 +1,16 @@
 /**
- * Operators of existing installations know the parts of the server as processes of their own, by these names (contract 10,
- * 10.6). Here they are parts of one process.
+ * The parts of the server under the names that operators of existing installations know (contract 10, 10.6). There they
+ * are processes; here they are parts of one process.
  */
 export interface Component {
   name: string
-  /** What it is about, in a few words. */
+  /** What it does, in a few words. */
   about: string
   /** The module that does its work; undefined: this release has none. */
   module: string | undefined
 }
 
-/** In the order they are listed. */
+/** In the order in which they are listed. */
 export const components: readonly Component[] = [
   { name: 'svcactionrunner', about: 'runs actions', module: 'executions' },
   { name: 'svcapi', about: 'listener of the API', module: 'executions' },

@@ -1,5 +1,5 @@
 /**
- * Every error a client can see, one factory for each message, grouped by area in `errors/`.
+ * Every error that a client can see: one factory per message, grouped by area in `errors/`.
  *
  * To add one: list its code in `errors/codes.ts`, write a factory in the file of its area, run `npm run generate`.
  */

@@ -1,9 +1,4 @@
-/**
- * Object ids: 24 lowercase hexadecimal characters that sort by creation (contract 00, 0.12).
- *
- * 4 bytes seconds, 3 bytes fraction of the second, 5 random bytes. The fraction instead of the customary
- * counter keeps ids of two server runs within one second in order too, which `last` (the greatest id) relies on.
- */
+/** Object ids: 24 lowercase hexadecimal characters that sort by creation (contract 00, 0.12). */
 import { randomFillSync } from 'node:crypto'
 import { nowMicros } from './time.ts'
 
@@ -14,9 +9,9 @@ let lastMicros = -1
 let lastFraction = 0
 
 /**
- * A new id. Ids made for ascending times ascend, those made in a row for one time too (the first 16 of them).
+ * A new id. Ids for ascending times ascend, and so do the first 16 consecutive ids for one time.
  *
- * @param micros the record's own creation time; the id is then within `idBound(micros)` and `idBound(micros + 1)`
+ * @param micros the record's creation time; the id lies between `idBound(micros)` and `idBound(micros + 1)`
  */
 export function newId(micros: number = nowMicros()): string {
   if (used === pool.length) {
@@ -42,12 +37,15 @@ function prefix(seconds: number, fraction: number): string {
   return seconds.toString(16).padStart(8, '0') + fraction.toString(16).padStart(6, '0')
 }
 
-/** Ids have 32 bits for the second: they end in 2106. */
+/**
+ * bytes seconds, 3 bytes fraction of the second, 5 random bytes. Common implementations have a counter in place of the
+ * fraction. The fraction also orders ids of two server runs within one second, which `last` (the greatest id) needs.
+ */
 const MAX_MICROS = 0xffffffff * 1_000_000 + 999_999
 
 /**
- * The least id that could belong to a record created at this microsecond. So `id >= idBound(t)` selects what was created
- * at or after `t`, and the primary key serves every time range. Times that no id can have become the nearest one.
+ * The lowest id of a record created at this microsecond. `id >= idBound(t)` selects the records created at or after
+ * `t`, so the primary key serves every time range. A time outside the range of ids becomes the nearest one.
  */
 export function idBound(micros: number): string {
   const possible = Math.min(Math.max(micros, 0), MAX_MICROS)
@@ -61,7 +59,7 @@ export function isId(text: string): boolean {
   return idPattern.test(text)
 }
 
-/** When an id was made, in microseconds since the epoch. */
+/** The creation time of an id, in microseconds since the epoch. */
 export function microsOfId(id: string): number {
   const seconds = Number.parseInt(id.slice(0, 8), 16)
   const fraction = Number.parseInt(id.slice(8, 14), 16)

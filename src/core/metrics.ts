@@ -1,43 +1,43 @@
 /**
- * Port: what happens is counted and timed. Each measurement has a name and labels; what statsd and Prometheus make of it is
- * with those who send it (`modules/monitoring`). Measuring is cheap, never throws and never waits.
+ * Port: counts and times what happens. Each measurement has a name and labels; `modules/monitoring` maps them to statsd
+ * and Prometheus. Measuring is cheap, never throws and never blocks.
  */
 
-/** Every measurement with its labels. To add one: a row here, and where it goes in `statsd-keys.ts` and `families.ts`. */
+/** Every measurement with its labels. To add one: a row here, and its mapping in `statsd-keys.ts` and `families.ts`. */
 export interface Measurements {
-  /** An execution has got a status (1) or lost it (-1). */
+  /** An execution has entered a status (1) or left it (-1). */
   'execution.status': { status: string }
-  /** An execution has ended, whether it ever ran or not. */
+  /** An execution has ended, even without a run. */
   'execution.ended': { action: string; status: string }
-  /** Time between the request of an execution and the begin of its run. */
+  /** Time between the request of an execution and the start of its run. */
   'execution.wait': { runner: string }
-  /** Time of a run. */
+  /** Duration of a run. */
   'execution.run': { action: string; runner: string }
-  /** Time of committing a change of an execution. */
+  /** Time to commit a change of an execution. */
   'execution.update': Record<never, never>
-  /** Time from when an execution was taken from the queue until it has a slot, or has been set aside. */
+  /** Time from taking an execution off the queue until it has a slot or is delayed. */
   'execution.schedule': Record<never, never>
-  /** Time of planning what the end of an execution brings about: triggers and notifications. */
+  /** Time to plan the reactions to the end of an execution: triggers and notifications. */
   'execution.reaction': Record<never, never>
   /** The same for its policies. */
   'execution.policies': Record<never, never>
-  /** Time from when a trigger instance was taken from the queue until what it causes is planned. */
+  /** Time from taking a trigger instance off the queue until its effects are planned. */
   'trigger.processed': { trigger: string; type: string }
-  /** Time of looking at a rule for one trigger instance. */
+  /** Time to evaluate a rule for one trigger instance. */
   'rule.processed': { rule: string }
   'rule.matched': { rule: string }
   /** A request, by the pattern of its route. */
   'http.request': HttpLabels
-  /** Time until its answer was sent, or the client has gone. */
+  /** Time until the answer was sent or the client disconnected. */
   'http.response': HttpLabels & { status: string }
-  /** Time of registering one kind of content of a pack. */
+  /** Time to register one kind of content of a pack. */
   'content.registered': { kind: string }
 }
 
 export interface HttpLabels {
   surface: string
   method: string
-  /** Pattern of the route, such as `/executions/:id`; empty: there is none. */
+  /** Pattern of the route, such as `/executions/:id`; empty: no route. */
   route: string
 }
 
@@ -46,14 +46,14 @@ export type MeasurementName = keyof Measurements
 export interface Metrics {
   /** @param by default 1 */
   count<N extends MeasurementName>(name: N, labels: Measurements[N], by?: number): void
-  /** Counts it too. */
+  /** Also counts it. */
   time<N extends MeasurementName>(name: N, labels: Measurements[N], milliseconds: number): void
 }
 
-/** Nobody wants to know. */
+/** Discards every measurement. */
 export const noMetrics: Metrics = { count: () => undefined, time: () => undefined }
 
-/** To several at once. */
+/** Sends measurements to several sinks. */
 export function combineMetrics(sinks: readonly Metrics[]): Metrics {
   const [first, ...others] = sinks
   if (first === undefined) return noMetrics

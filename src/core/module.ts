@@ -1,47 +1,47 @@
-/** What every module offers to the composition root. */
+/** The interface of every module to the composition root. */
 import type { Route } from '../http/route.ts'
 import type { Retention } from './retention.ts'
 
-/** Work that a module wants done now and then, in slices. */
+/** Maintenance that a module wants to run periodically, in slices. */
 export interface MaintenanceTask {
   name: string
   everySeconds: number
   run(signal: AbortSignal): Promise<void>
 }
 
-/** A number that operators watch. */
+/** A number for operators. */
 export interface Gauge {
-  /** As in statsd, behind the prefix: `actionrunner.queue.work`. */
+  /** The statsd key without its prefix: `actionrunner.queue.work`. */
   key: string
-  /** A sentence. */
+  /** A sentence that describes it. */
   about: string
-  /** Cheap: it is read every few seconds. May throw; then it is left out this time. */
+  /** Must be cheap: it is read every few seconds. A throw omits the gauge this time. */
   read(): number
 }
 
 export interface Module {
   name: string
-  /** Switched off in the configuration: the module is there and does no work. */
+  /** Disabled in the configuration: the module exists and does no work. */
   isOff?: boolean
   routes?: Route[]
   maintenance?: MaintenanceTask[]
-  /** Records of its own that go when they are old. */
+  /** Its records that are deleted by age. */
   retention?: readonly Retention[]
   gauges?: readonly Gauge[]
-  /** Why the module cannot do its work now, as a word such as `storage_full`; undefined: it can. Cheap; never throws. */
+  /** Why the module cannot work now, as a word such as `storage_full`; undefined: it can. Cheap; never throws. */
   readiness?(): string | undefined
   /** Called after migrations, in the order of `app.ts`; idempotent. */
   start?(): Promise<void>
   /**
-   * Reads again what people change in files while the server runs (SIGHUP); idempotent, never called twice at a time.
-   * What cannot be used is logged and changes nothing: the module goes on with what it had.
+   * Reloads files that operators edit while the server runs (SIGHUP). Idempotent, never called concurrently. The module
+   * logs unusable files and keeps its previous settings.
    */
   reload?(): Promise<void>
-  /** Called in reverse order; idempotent; resolves when nothing the module owns is left running. */
+  /** Called in reverse order; idempotent; resolves when the module has stopped all its work. */
   stop?(): Promise<void>
 }
 
-/** Why the server cannot do its work now, a word for each reason; empty: it can. */
+/** Why the server cannot work now, a word for each reason; empty: it can. */
 export function readinessOf(modules: readonly Module[], storage: { hasRoom(): boolean }): string[] {
   return [...(storage.hasRoom() ? [] : ['storage_full']), ...modules.flatMap((module) => module.readiness?.() ?? [])]
 }

@@ -1,8 +1,8 @@
 /**
- * Native add-ons of the single executable: they are inside of it, and the dynamic linker takes files only.
+ * Loads native add-ons from the single executable. The dynamic linker loads files only, so they are unpacked first.
  *
- * All threads load one and the same file, by which the linker knows that it is the same add-on: two SQLites in one process
- * would undo each other's locks, and with them what keeps a database whole.
+ * All threads load the same file, so that the linker loads the add-on once. Two copies of SQLite in one process would
+ * drop each other's file locks and could corrupt the database.
  */
 import { closeSync, constants, lstatSync, mkdirSync, openSync, readFileSync, renameSync, writeSync } from 'node:fs'
 import { tmpdir, userInfo } from 'node:os'
@@ -20,14 +20,14 @@ const loaded = new Map<AddonName, unknown>()
 let lastResort: string | undefined
 
 /**
- * Says where the server may keep add-ons as files, when nothing else is left to load them from: temporary folders may not
- * allow programs (`noexec`), as `/dev/shm` of many containers does not.
+ * Sets the folder for add-on files, used when no other place works. Temporary folders may be mounted `noexec`, as
+ * `/dev/shm` is in many containers.
  */
 export function keepAddonsIn(folder: string): void {
   lastResort = folder
 }
 
-/** What `require` of the add-on would give. @throws Error that says which folders were tried */
+/** Returns what `require` of the add-on would. @throws Error that lists the folders it tried */
 export function loadAddon(name: AddonName): unknown {
   const known = loaded.get(name)
   if (known !== undefined) return known
@@ -36,7 +36,7 @@ export function loadAddon(name: AddonName): unknown {
   return addon
 }
 
-/** Before a thread is started, which can only open what the process has placed. */
+/** Call before a thread starts: a thread can only open files that the process has placed. */
 export function placeAddons(): void {
   for (const name of ADDONS) loadAddon(name)
 }
@@ -45,7 +45,7 @@ function load(name: AddonName): unknown {
   const key = `svc.addon.${name}`
   const placed = getEnvironmentData(key)
   if (typeof placed === 'string') return link(placed)
-  if (!isMainThread) throw new Error(`The native add-on ${name} was not placed before this thread was started.`)
+  if (!isMainThread) throw new Error(`The native add-on ${name} was not placed before this thread started.`)
   const bytes = new Uint8Array(process.getBuiltinModule('node:sea').getRawAsset(`native/${name}.node`))
   const chosen = process.env['SVC_NATIVE_DIR'] ?? ''
   const problems: string[] = []
@@ -62,7 +62,7 @@ function load(name: AddonName): unknown {
       return undefined
     }
   }
-  // Where it can be, a file without a name: nothing is left behind, and nobody can put another one in its place.
+  // A file without a name, where possible: nothing stays on disk, and no other account can replace it.
   for (const folder of [chosen, '/dev/shm', tmpdir()]) {
     const addon = folder === '' ? undefined : attempt(folder, () => writeNameless(folder, bytes, folder === chosen))
     if (addon !== undefined) return addon
@@ -72,7 +72,7 @@ function load(name: AddonName): unknown {
     if (addon !== undefined) return addon
   }
   throw new Error(
-    `The native add-on ${name} cannot be loaded from any folder; let SVC_NATIVE_DIR name one that this account may write to and that allows programs to be run (no "noexec"). Tried: ${problems.join('; ')}`,
+    `The native add-on ${name} cannot be loaded from any folder. Set SVC_NATIVE_DIR to a folder that this account can write to and that is not mounted noexec. Tried: ${problems.join('; ')}`,
   )
 }
 
@@ -81,7 +81,7 @@ interface Placed {
   discard?(): void
 }
 
-/** The descriptor stays open, for threads that are started later. */
+/** The descriptor stays open for threads that start later. */
 function writeNameless(folder: string, bytes: Uint8Array, mayMake: boolean): Placed {
   if (mayMake) mkdirSync(folder, { recursive: true, mode: 0o700 })
   const file = openSync(folder, O_TMPFILE | constants.O_RDWR | constants.O_EXCL, 0o700)
@@ -98,7 +98,7 @@ function writeNamed(folder: string, name: AddonName, bytes: Uint8Array): Placed 
   mkdirSync(folder, { recursive: true, mode: 0o700 })
   const { uid, mode } = lstatSync(folder)
   if (uid !== process.getuid?.() || (mode & 0o22) !== 0) {
-    throw new Error('it must belong to this account, and no other may write to it')
+    throw new Error('it must belong to this account, and other accounts must not have write permission')
   }
   const { createHash } = process.getBuiltinModule('node:crypto')
   const path = join(folder, `${name}-${createHash('sha256').update(bytes).digest('hex').slice(0, 16)}.node`)

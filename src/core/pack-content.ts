@@ -1,12 +1,14 @@
-/** What packs define, whatever the kind of content: what all definitions have, which of them are good, which records are gone. */
+/**
+ * What the definitions of every content kind in packs share: common attributes, validation, and the records to delete.
+ */
 import type { JsonSchema, SchemaProblem } from '../lib/schema/index.ts'
 
-/** Of what is defined without a pack, through the API. */
+/** The pack of content that is created through the API without a pack. */
 export const defaultPack = 'default'
 
 export const MAX_NAME_CHARS = 255
 
-/** Attributes that definitions of every kind have. */
+/** Attributes of every definition. */
 export const nameSchema: JsonSchema = {
   type: 'string',
   maxLength: MAX_NAME_CHARS,
@@ -25,13 +27,13 @@ export const tagsSchema: JsonSchema = {
   },
 }
 
-/** What is found in one folder of a pack. */
+/** The definitions in one folder of a pack. */
 export interface PackDefinitions {
   pack: string
-  /** Absolute: what was read, a while ago. Absent: whatever files there are, they do not count. */
+  /** Absolute path of the folder that was read. Absent: the files are not considered. */
   folder?: string
   definitions: readonly { metadataFile: string; definition: unknown }[]
-  /** Every metadata file there is. Records of a broken one stay, records of a missing one go. */
+  /** Every metadata file in the folder. Records of a broken file stay, records of a missing file are deleted. */
   metadataFiles: ReadonlySet<string>
 }
 
@@ -39,7 +41,7 @@ export interface RegistrationProblem extends SchemaProblem {
   metadataFile: string
 }
 
-/** What came of registering. */
+/** The outcome of a registration. */
 export interface Registration {
   registered: number
   removed: number
@@ -54,10 +56,10 @@ interface Named {
 }
 
 /**
- * The good definitions, each name once, with their files.
+ * The valid definitions with their files; the first of equal names counts.
  *
  * @param kind for messages: `Action`
- * @param check checks one as its author wrote it
+ * @param check validates a definition as its author wrote it
  */
 export function checkPackDefinitions<D extends Named>(
   { pack, definitions }: PackDefinitions,
@@ -87,7 +89,7 @@ export function checkPackDefinitions<D extends Named>(
   return { definitions: [...good.values()], problems }
 }
 
-/** Its file is gone, or defines something of another name now. */
+/** Whether the record's file is missing or now defines another name. */
 export function isGone(
   { name, metadata_file: file }: Pick<Named, 'name' | 'metadata_file'>,
   { metadataFiles }: PackDefinitions,
@@ -99,6 +101,6 @@ export function isGone(
 
 export interface PackConfig {
   values: Record<string, unknown>
-  /** Those among the values, at any depth, that must not be seen. */
+  /** Secret values at any depth, to be masked. */
   secrets: readonly unknown[]
 }

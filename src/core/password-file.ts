@@ -1,6 +1,6 @@
 /**
- * Password files in the format of htpasswd: one `user:hash` a line (contract 01, 1.4). What is changed here counts from
- * the next login; every other line, comment and blank stays as it is, byte by byte.
+ * Password files in the format of htpasswd: one `user:hash` per line (contract 01, 1.4). A change counts from the next
+ * login. Every other line, comment and blank stays as it is, byte by byte.
  */
 import { randomBytes } from 'node:crypto'
 import type { BigIntStats } from 'node:fs'
@@ -18,19 +18,19 @@ export const MAX_FILE_BYTES = 16 * 1024 * 1024
 /** Without `O_NONBLOCK`, opening a named pipe would wait for its writer. */
 const readFlags = constants.O_RDONLY | constants.O_NONBLOCK
 const LOCK_LOOK_MS = 10
-/** Nobody holds the lock longer than a read and a write take; after this its owner has crashed. */
+/** A read and a write take less; after this time the owner of the lock has crashed. */
 const STALE_LOCK_MS = 5000
 const LOCK_WAIT_MS = 30_000
 const MAX_TRIES = 100
 
-/** Why a password file cannot be read or changed as asked, in one line. */
+/** Why a password file cannot be read or changed, in one line. */
 export class PasswordFileProblem extends Error {}
 
-/** `$argon2id$…`, the form this program writes itself. */
+/** Hashes as `$argon2id$…`, the only form that this program writes. */
 export async function hashPassword(password: string): Promise<string> {
-  // Only who sets a password waits for the library.
+  // Only commands that set a password load the library.
   const { default: argon2 } = await import('argon2')
-  // 19 MiB, two passes, one lane: some 20 ms; the package's own default takes 64 MiB and four threads per login.
+  // 19 MiB, two passes, parallelism 1: about 20 ms. The package's default takes 64 MiB and four threads per login.
   return argon2.hash(password, { type: argon2.argon2id, memoryCost: 19_456, timeCost: 2, parallelism: 1 })
 }
 
@@ -39,7 +39,7 @@ export interface PasswordLine {
   hash: string
 }
 
-/** Undefined for comments and lines that are none of a user. */
+/** Undefined for comments and lines without a user. */
 export function parsePasswordLine(rawLine: string): PasswordLine | undefined {
   const line = rawLine.trim()
   const colon = line.indexOf(':')
@@ -47,7 +47,7 @@ export function parsePasswordLine(rawLine: string): PasswordLine | undefined {
   return { user: line.slice(0, colon), hash: line.slice(colon + 1) }
 }
 
-/** @throws the failure of the file system, and Error if it is no file */
+/** @throws errors of the file system, and Error if the path is not a regular file */
 export async function openPasswordFile(path: string): Promise<FileHandle> {
   const file = await open(path, readFlags)
   if ((await file.stat()).isFile()) return file
@@ -55,7 +55,7 @@ export async function openPasswordFile(path: string): Promise<FileHandle> {
   throw new Error('it is not a file')
 }
 
-/** The size is bounded whatever `stat` says. @throws Error if it is larger than `MAX_FILE_BYTES` */
+/** Limits the size even when `stat` reports less. @throws Error if the file is larger than `MAX_FILE_BYTES` */
 export async function readPasswordFile(file: FileHandle): Promise<Buffer> {
   const chunks: Buffer[] = []
   let total = 0
@@ -69,11 +69,11 @@ export async function readPasswordFile(file: FileHandle): Promise<Buffer> {
 }
 
 /**
- * Adds the user, or gives another password; makes the file (mode 0600) when there is none. With several lines of the
- * user one is left.
+ * Adds the user or replaces its password; creates the file (mode 0600) if it is missing. Of several lines for the user
+ * it keeps one.
  *
- * @param confirm called right before, with the lock on the file; an `AppError` that it throws leaves the file as it is
- * @throws PasswordFileProblem, and what `confirm` throws
+ * @param confirm called right before the change, with the lock held; an `AppError` from it cancels the change
+ * @throws PasswordFileProblem, and errors of `confirm`
  */
 export async function setPassword(path: string, user: string, password: string, confirm?: () => void): Promise<void> {
   const wrongName = problemOfUserName(user)
@@ -89,12 +89,12 @@ export async function setPassword(path: string, user: string, password: string, 
       const end = lines[first]?.endsWith('\r') === true ? '\r' : ''
       return lines.flatMap((each, i) => (i === first ? [line + end] : isOf(each) ? [] : [each]))
     }
-    // What follows the last line break is a line without one, or nothing.
+    // The text after the last line break is either a line without one, or empty.
     return lines.at(-1) === '' ? [...lines.slice(0, -1), line, ''] : [...lines, line, '']
   })
 }
 
-/** @returns false if there is none of this name. @throws PasswordFileProblem */
+/** @returns false if the user does not exist. @throws PasswordFileProblem */
 export async function removeUser(path: string, user: string): Promise<boolean> {
   return change(path, (lines) => {
     const isOf = linesOf(user)
@@ -103,7 +103,7 @@ export async function removeUser(path: string, user: string): Promise<boolean> {
   })
 }
 
-/** In the order of the file, each once; empty without a file. @throws PasswordFileProblem */
+/** In file order, each name once; empty if the file is missing. @throws PasswordFileProblem */
 export async function userNames(path: string): Promise<string[]> {
   const { content } = await read(path)
   const names = new Set<string>()
@@ -114,17 +114,17 @@ export async function userNames(path: string): Promise<string[]> {
   return [...names]
 }
 
-/** Bytes as text of as many characters, so that what is no UTF-8 stays as it is. */
+/** Maps each byte to one character, so that invalid UTF-8 is kept. */
 const toBytes = (text: string): string => Buffer.from(text).toString('latin1')
 
-/** Whether a line, read as bytes, is of this user. */
+/** Whether a line, read as bytes, belongs to this user. */
 function linesOf(user: string): (line: string) => boolean {
   return (line) => parsePasswordLine(Buffer.from(line, 'latin1').toString('utf8'))?.user === user
 }
 
 interface State {
   content: Buffer
-  /** Undefined: there is no file. */
+  /** Undefined: the file does not exist. */
   found: (FileOwnership & { version: string | undefined }) | undefined
 }
 
@@ -144,7 +144,9 @@ async function read(path: string): Promise<State> {
   }
 }
 
-/** @param edit the lines as bytes, the last one empty if the file ends with a line break; undefined: no change */
+/**
+ * @param edit receives the lines as bytes, the last one empty if the file ends with a line break; undefined: no change
+ */
 async function change(path: string, edit: (lines: string[]) => string[] | undefined): Promise<boolean> {
   try {
     const target = await targetOf(path)
@@ -158,7 +160,7 @@ async function change(path: string, edit: (lines: string[]) => string[] | undefi
         if (content.length > MAX_FILE_BYTES) throw new Error(`it would be larger than ${MAX_FILE_BYTES} bytes`)
         if (await replace(target, content, state, lock)) return true
       }
-      throw new Error('others keep changing it; try again')
+      throw new Error('other processes keep changing it; try again')
     } finally {
       await lock.release()
     }
@@ -168,12 +170,12 @@ async function change(path: string, edit: (lines: string[]) => string[] | undefi
   }
 }
 
-/** @returns false, and nothing is changed, if the file is another one than before */
+/** @returns false, without a change, if the file has been replaced since it was read */
 async function replace(path: string, content: Buffer, { found }: State, lock: Lock): Promise<boolean> {
   if (found === undefined) return createSecretFile(path, content)
   return replaceFile(path, content, found, async () => {
-    if (!(await lock.isHeld())) throw new Error('others believed that this change had crashed; try again')
-    // Programs such as htpasswd know nothing of the lock.
+    if (!(await lock.isHeld())) throw new Error('another process took over the lock of this change; try again')
+    // Programs such as htpasswd ignore the lock.
     return (await versionOf(path)) === found.version
   })
 }
@@ -197,7 +199,7 @@ interface Lock {
   release(): Promise<void>
 }
 
-/** Waits until this process has made the lock file. */
+/** Waits until this process has created the lock file. */
 async function takeLock(path: string): Promise<Lock> {
   const started = performance.now()
   let seen: { identity: string | undefined; since: number } | undefined
@@ -205,7 +207,7 @@ async function takeLock(path: string): Promise<Lock> {
   while (own === undefined) {
     const now = performance.now()
     if (now - started > LOCK_WAIT_MS) {
-      throw new Error(`others keep changing it; if nobody does, remove ${shown(path)}`)
+      throw new Error(`other processes keep changing it; if none does, remove ${shown(path)}`)
     }
     const identity = await identityOf(path)
     if (seen === undefined || seen.identity !== identity) seen = { identity, since: now }
@@ -222,7 +224,7 @@ async function takeLock(path: string): Promise<Lock> {
   }
 }
 
-/** @returns what tells it from others; undefined if there is one */
+/** @returns the identity of the new lock file; undefined if one exists */
 async function makeLock(path: string): Promise<string | undefined> {
   try {
     await (await open(path, 'wx', 0o600)).close()
@@ -233,13 +235,13 @@ async function makeLock(path: string): Promise<string | undefined> {
   }
 }
 
-/** Not by its content, which the accounts of other writers may not be allowed to read. */
+/** Not its content: the account may lack permission to read another writer's lock. */
 async function identityOf(path: string): Promise<string | undefined> {
   const stats = await statIfAny(path)
   return stats && `${stats.ino} ${stats.mtimeNs}`
 }
 
-/** Somebody may take it over between the look and the removal: then it is put back. */
+/** Another writer may take the lock over between the check and the removal; then the function puts it back. */
 async function removeStale(path: string, identity: string): Promise<void> {
   const aside = `${path}.${randomBytes(9).toString('base64url')}`
   try {

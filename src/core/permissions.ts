@@ -136,7 +136,7 @@ export type ResourceType = keyof typeof permissionTypes
 
 export type Permission = { [R in ResourceType]: keyof (typeof permissionTypes)[R] & string }[ResourceType]
 
-/** Granted without a resource: they are about a whole type. Besides these, every `…_list`. */
+/** Permissions on a whole resource type, granted without a resource. The others are every `…_list`. */
 const namedGlobal = [
   'pack_install',
   'pack_uninstall',
@@ -156,7 +156,7 @@ const namedGlobal = [
 ] as const satisfies readonly Permission[]
 
 export type GlobalPermission = Extract<Permission, `${string}_list`> | (typeof namedGlobal)[number]
-/** Needed on one resource. */
+/** Requires a resource. */
 export type ResourcePermission = Exclude<Permission, GlobalPermission>
 
 const globals: ReadonlySet<string> = new Set(namedGlobal)
@@ -166,13 +166,13 @@ export function isGlobalPermission(permission: Permission): permission is Global
 }
 
 const typeOf = new Map<string, ResourceType>(
-  // `Object.entries` forgets which names there are.
+  // `Object.entries` loses the types of the names.
   (Object.entries(permissionTypes) as [ResourceType, object][]).flatMap(([type, permissions]) =>
     Object.keys(permissions).map((permission): [string, ResourceType] => [permission, type]),
   ),
 )
 
-/** The type of resource a permission is about; undefined if there is no such permission type. */
+/** The resource type of a permission; undefined if the permission type does not exist. */
 export function resourceTypeOf(permission: string): ResourceType | undefined {
   return typeOf.get(permission)
 }
@@ -187,7 +187,7 @@ export const globalPermissions: readonly Permission[] = [...typeOf.keys()]
   .filter((permission) => isGlobalPermission(permission))
   .sort()
 
-/** About content of packs; they can also be granted on a whole pack. */
+/** Permissions on pack content; they can also be granted on a whole pack. */
 const grantedOnPacks: ReadonlySet<string> = new Set<Permission>([
   ...(['view', 'modify', 'all'] as const).map((verb) => `sensor_type_${verb}` as const),
   ...(['view', 'create', 'modify', 'delete', 'execute', 'all'] as const).map((verb) => `action_${verb}` as const),
@@ -197,7 +197,7 @@ const grantedOnPacks: ReadonlySet<string> = new Set<Permission>([
 ])
 
 /**
- * Why a permission type cannot be granted on a resource (contract 11, 11.6); undefined: it can. What it says repeats at
+ * Why a permission type cannot be granted on a resource (contract 11, 11.6); undefined: it can. The text repeats at
  * most 200 characters of each.
  */
 export function problemOfGrant(permission: string, resourceUid: string): string | undefined {
@@ -210,15 +210,15 @@ export function problemOfGrant(permission: string, resourceUid: string): string 
   return isFitting ? undefined : `Invalid permission type "${shown(permission)}" for resource type "${type}"`
 }
 
-/** What a permission is needed on. */
+/** The target of a permission check. */
 export interface Resource {
   /** As messages name it (contract 00, 0.12). */
   uid: string
-  /** The uid that grants name, where that is another one: an execution has no grants but those of its action. */
+  /** The uid that grants name, if it differs: grants on an execution name its action. */
   grantedBy?: string
-  /** Uid of the pack it is content of; grants on the pack count as well. */
+  /** Uid of the pack that contains it; grants on the pack also count. */
   pack?: string
-  /** The user it belongs to, or is: of an execution, a rule, an API key, a datastore item of a user, a user. */
+  /** The user who owns it: an execution, a rule, an API key, a user's datastore item, or the user itself. */
   owner?: string
 }
 
@@ -254,7 +254,7 @@ export function executionResource(execution: { id: string; action_ref: string; u
 
 export const runnerTypeResource = (name: string): Resource => ({ uid: `runner_type:${name}` })
 
-/** Grants name the action that asks by it. @param asker execution of the workflow that it belongs to */
+/** Grants name the action that asks through the inquiry. @param asker the workflow execution of the inquiry */
 export function inquiryResource({ id, asker }: { id: string; asker: { action_ref: string } | undefined }): Resource {
   const uid = `inquiry:${id}`
   if (asker === undefined) return { uid }
@@ -268,18 +268,21 @@ export function apiKeyResource(key: { id: string; key_hash: string; user: string
   return { uid: `api_key:${key.id}`, grantedBy: `api_key:${key.key_hash}`, owner: key.user }
 }
 
-/** Trigger types, triggers and their instances: grants name `trigger:<pack>:<name>` of the trigger type. @param typeRef `<pack>.<name>` */
+/**
+ * For trigger types, triggers and instances: grants name `trigger:<pack>:<name>` of the trigger type. @param typeRef
+ * `<pack>.<name>`
+ */
 export function triggerResource(typeRef: string): Resource {
   const { pack, name } = packAndName(typeRef)
   return { uid: `trigger:${pack}:${name}` }
 }
 
-/** A timer is granted like the trigger it is. @param uid of its trigger */
+/** Grants on a timer name its trigger. @param uid of its trigger */
 export function timerResource(uid: string): Resource {
   return { uid: uid.replace(/^trigger:/, 'timer:') }
 }
 
-/** @param user who wrote it */
+/** @param user the author */
 export function ruleResource({ ref, user }: { ref: string; user: string }): Resource {
   const { pack, name } = packAndName(ref)
   return { uid: `rule:${pack}:${name}`, pack: `pack:${pack}`, owner: user }
@@ -306,15 +309,15 @@ export const webhookResource = (hook: string): Resource => ({ uid: `webhook:${ho
 /** @param id of the trace */
 export const traceResource = (id: string): Resource => ({ uid: `trace:${id}` })
 
-/** @param user of an item in the user scope; else empty */
+/** @param user for an item in the user scope; else empty */
 export function keyResource({ scope, name, user }: { scope: string; name: string; user: string }): Resource {
   if (user === '') return { uid: `key_value_pair:${scope}:${name}` }
   return { uid: `key_value_pair:${scope}:${user}:${name}`, owner: user }
 }
 
-/** A part of what its user may do. */
+/** A subset of the user's permissions. */
 export interface Scope {
   permission_types: readonly Permission[]
-  /** Absent: whatever resource. */
+  /** Absent: every resource. */
   resource_uid?: string
 }

@@ -1,4 +1,4 @@
-/** Results as JSON text. One may be 20 MB, so it is made once for its size and its row. */
+/** Results as JSON text. A result may have 20 MB, so it is serialised once for its size check and its row. */
 const texts = new WeakMap<object, string>()
 
 export function resultJson(result: unknown): string {

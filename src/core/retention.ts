@@ -1,4 +1,4 @@
-/** What modules offer so that their old records can go: slice by slice, oldest first, each slice a few milliseconds of work. */
+/** Port: modules delete their old records slice by slice, oldest first. Each slice is a few milliseconds of work. */
 
 /** In the order of a round (contract 10, 10.5). */
 export const recordKinds = [
@@ -13,43 +13,43 @@ export const recordKinds = [
 export type RecordKind = (typeof recordKinds)[number]
 
 export interface OldRecords {
-  /** Wire timestamp: what is older goes. */
+  /** Wire timestamp: older records are deleted. */
   before: string
-  /** Where the slice before has ended; empty: at the beginning. */
+  /** Where the previous slice ended; empty: start at the beginning. */
   after: string
-  /** Most records to look at. */
+  /** Most records that one slice examines. */
   limit: number
-  /** Executions only: those of this action. */
+  /** Executions only: limits the deletion to this action. */
   actionRef?: string
 }
 
 export interface RetentionSlice {
-  /** How many went, or would go. */
+  /** Records that were deleted, or would be. */
   records: number
-  /** Where the next slice begins; undefined: there is nothing more that is old. */
+  /** Where the next slice begins; undefined: no more old records. */
   next: string | undefined
 }
 
 export interface Retention {
   kind: RecordKind
-  /** What `remove` would do. */
+  /** Counts the records that `remove` would delete. */
   count(old: OldRecords): RetentionSlice
-  /** What others still need stays: whatever has not ended, and what it belongs to. */
+  /** Deletes old records, except those that others still need: unfinished records and their parents. */
   remove(old: OldRecords): Promise<RetentionSlice>
-  /** How many there are; absent where nobody has counted them. */
+  /** The number of records; absent where the module does not count them. */
   total?(): number
-  /** Wire timestamp of the oldest that could go, after passing over so many; undefined: there are not so many. */
+  /** Wire timestamp of the oldest record that can be deleted, after skipping this many; undefined: there are fewer. */
   oldest?(skip: number): string | undefined
 }
 
-/** Records that are known by their ids alone. */
+/** Records that are deleted by id alone. */
 export interface Ageing {
   kind: RecordKind
-  /** Most records that go at once. */
+  /** Most records that one statement deletes. */
   atOnce: number
-  /** Which are old, and where the next slice begins. */
+  /** Finds old records and the start of the next slice. */
   readonly look: (old: OldRecords) => { ids: string[]; next: string | undefined }
-  /** Resolves with how many went; never called without ids. */
+  /** Resolves with the number of deleted records; never called without ids. */
   readonly removeAll: (ids: string[]) => Promise<number>
 }
 

@@ -1,18 +1,18 @@
 /**
- * The run file: which process serves a base path now, and where. It is a hint for tools on the same machine; what keeps two
- * servers from one database is the lock of that.
+ * The run file: which process serves a base path, and where. It is a hint for tools on the same machine; the lock of
+ * the database keeps two servers apart.
  */
 import { closeSync, constants, fstatSync, openSync, readFileSync } from 'node:fs'
 import { chmod, rename, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { accountOf, parseStat } from '../lib/process/index.ts'
-/** Beside it in the base path. */
+/** In the base path, beside the run file. */
 export const controlSocketName = 'svc.sock'
 export const runFileName = 'svc.run'
 
 export interface RunFile {
   pid: number
-  /** Of the process, in clock ticks since the machine was started: another process may get the same pid. */
+  /** Start time of the process in clock ticks since boot: another process may get the same pid. */
   process_start_time: number
   /** Wire timestamp. */
   started_at: string
@@ -20,13 +20,13 @@ export interface RunFile {
   urls: { auth: string; api: string; stream: string }
 }
 
-/** Replaces what an earlier server has left. @throws what the file system says */
+/** Replaces the file of an earlier server. @throws errors of the file system */
 export async function writeRunFile(basePath: string, run: Omit<RunFile, 'pid' | 'process_start_time'>): Promise<void> {
   const path = join(basePath, runFileName)
   const temporary = `${path}.${process.pid}.tmp`
   const content: RunFile = { pid: process.pid, process_start_time: startTimeOf(process.pid) ?? 0, ...run }
   await writeFile(temporary, `${JSON.stringify(content)}\n`)
-  // For tools of accounts that may enter the folder.
+  // Readable by tools of other accounts that may enter the folder.
   await chmod(temporary, 0o644)
   await rename(temporary, path)
 }
@@ -36,8 +36,8 @@ export async function removeRunFile(basePath: string): Promise<void> {
 }
 
 /**
- * What serves the base path; undefined when nothing does, or nobody may tell. Root signals the process that is named there, so
- * a process of another account than that of the file does not count.
+ * The process that serves the base path; undefined when none does or it cannot be verified. Root sends signals to that
+ * process, so a process counts only when it has the account of the file.
  */
 export function readRunFile(basePath: string): RunFile | undefined {
   let run: Partial<RunFile>
@@ -67,7 +67,7 @@ export function readRunFile(basePath: string): RunFile | undefined {
   }
 }
 
-/** In clock ticks since the machine was started; undefined for a process that has ended. */
+/** In clock ticks since boot; undefined for a process that has ended. */
 export function startTimeOf(pid: number): number | undefined {
   try {
     const { isEnded, startTime } = parseStat(readFileSync(`/proc/${pid}/stat`, 'latin1'))

@@ -1,6 +1,6 @@
 /**
- * Threads that answer one question after another, for work that would hold up the event loop. A thread is started for the
- * first question and ended when nobody asked for half a minute, because it costs about 10 MB.
+ * Threads that answer questions one at a time, for work that would block the event loop. A thread starts with the first
+ * question and ends after half a minute without one, because it costs about 10 MB.
  */
 import { setTimeout as delay } from 'node:timers/promises'
 import { parentPort, type Worker } from 'node:worker_threads'
@@ -9,14 +9,20 @@ import { shuttingDown } from './errors.ts'
 import { codeOf } from '../lib/process/index.ts'
 
 const IDLE_MS = 30_000
-/** Ending a thread while it loads native code aborts the process; one that takes longer waits for something else. */
+/**
+ * Terminating a thread while it loads native code aborts the process. A thread that takes longer is blocked by
+ * something else.
+ */
 const MAX_LOADING_MS = 2000
 
 export interface Thread<Question, Answer> {
-  /** Rejects with what the thread threw, as a plain `Error` with its `code`, if it had one. Whoever calls bounds how many wait. */
+  /**
+   * Rejects with the error of the thread, as a plain `Error` with its `code`, if any. The caller limits how many
+   * questions wait.
+   */
   ask(question: Question): Promise<Answer>
   readonly waitingCount: number
-  /** Rejects whoever waits; idempotent. */
+  /** Rejects all waiting questions; idempotent. */
   stop(): Promise<void>
 }
 
@@ -27,7 +33,7 @@ interface Asked<Question> {
 
 type Answered<Answer> = { n: number; answer: Answer } | { n: number; error: string; code: string | undefined }
 
-/** What a thread says first. */
+/** The first message of a thread. */
 const ready = 'ready'
 
 interface Waiting<Answer> {
@@ -40,7 +46,7 @@ export interface ThreadOptions {
   name: string
   /** From `locateCode`; the file calls `answerQuestions`. */
   file: URL
-  /** What the file finds as `workerData`. */
+  /** Passed to the file as `workerData`. */
   data?: unknown
 }
 
@@ -67,7 +73,7 @@ export function createThread<Question, Answer>(options: ThreadOptions): Thread<Q
     })
     const fail = (error: Error): void => {
       endLoading()
-      // One that was resting has nobody waiting; those who wait now asked its successor.
+      // A thread that was ending has no questions; the waiting ones belong to its successor.
       if (worker !== started) return
       worker = undefined
       rejectAll(error)
@@ -109,7 +115,7 @@ export function createThread<Question, Answer>(options: ThreadOptions): Thread<Q
       clearTimeout(idle)
       n += 1
       const asked: Asked<Question> = { n, question }
-      // In here, so that a thread that cannot be started or a question that cannot be sent rejects, as other failures do.
+      // In here, so that a thread that cannot start or a question that cannot be sent rejects like other failures.
       return new Promise((resolve, reject) => {
         const current = (worker ??= start())
         current.postMessage(asked)
@@ -132,7 +138,7 @@ function errorOf({ error, code }: { error: string; code: string | undefined }): 
   return code === undefined ? new Error(error) : Object.assign(new Error(error), { code })
 }
 
-/** The other side: what a thread's file calls. */
+/** The thread's side: its file calls this. */
 export function answerQuestions<Question, Answer>(answer: (question: Question) => Answer | Promise<Answer>): void {
   const respond = async ({ n, question }: Asked<Question>): Promise<void> => {
     let answered: Answered<Answer>

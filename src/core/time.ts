@@ -1,9 +1,9 @@
 /** Microsecond UTC time: `YYYY-MM-DDTHH:MM:SS.ffffffZ` everywhere (contract 00, 0.13). */
 
 const REANCHOR_AFTER_MICROS = 10_000_000
-/** Differences between the clocks that cannot come from rounding. */
+/** A difference between the clocks that rounding cannot explain. */
 const SET_MICROS = 1_000_000
-/** A clock that was set back further was wrong before: what is to be measured by the new one cannot wait for it. */
+/** After a larger step back the clock follows at once: timers cannot wait for the old time to return. */
 const MAX_WAIT_MICROS = 600_000_000
 
 let wallMicros = 0
@@ -13,12 +13,12 @@ let lastMonotonic = 0
 let setBacks = 0
 
 /**
- * Microseconds since the epoch, strictly increasing within this process unless the system clock is set back by more than
+ * Microseconds since the epoch, strictly increasing within this process unless the system clock steps back by more than
  * ten minutes; see `setBacksSoFar`.
  *
- * `Date.now()` has milliseconds only, so the fraction comes from the monotonic clock; the anchor is taken anew every
- * ten seconds and when the system clock was set, so that it is followed. After one that was set back a little, time passes
- * at half speed until the two meet: standing still, it would hold up everything that waits for a time.
+ * `Date.now()` has milliseconds only, so the fraction comes from the monotonic clock. The function reads the system
+ * clock again every ten seconds and after a step. After a small step back, time runs at half speed until both clocks
+ * agree: standing still would delay everything that waits for a time.
  */
 export function nowMicros(): number {
   const monotonic = performance.now() * 1000
@@ -40,7 +40,7 @@ export function nowMicros(): number {
   return last
 }
 
-/** How often `nowMicros` has gone back so far: times that were computed before may be far off now. */
+/** How often `nowMicros` has stepped back: times computed before may now be far off. */
 export function setBacksSoFar(): number {
   nowMicros()
   return setBacks
@@ -49,7 +49,7 @@ export function setBacksSoFar(): number {
 let secondText = ''
 let secondOf = -1
 
-/** ISO 8601 UTC text with six fraction digits of a number of microseconds since the epoch. */
+/** Formats microseconds since the epoch as ISO 8601 UTC text with six fraction digits. */
 export function formatMicros(micros: number): string {
   const second = Math.floor(micros / 1_000_000)
   if (second !== secondOf) {
@@ -59,7 +59,7 @@ export function formatMicros(micros: number): string {
   return `${secondText}.${String(micros - second * 1_000_000).padStart(6, '0')}Z`
 }
 
-/** The current time as wire text. */
+/** The current time as a wire timestamp. */
 export function now(): string {
   return formatMicros(nowMicros())
 }
@@ -71,23 +71,23 @@ export function offsetTime(timestamp: string, separator: ' ' | 'T'): string {
 
 const timestampPattern = /^(\d{4}-\d{2}-\d{2})[ T](\d{2}:\d{2}:\d{2})(?:\.(\d{3,6}))?(?:Z|\+00|\+0000|\+00:00)$/
 
-/** A client's UTC timestamp in wire form, or undefined when it is not one (contract 00, 0.13). */
+/** Converts a client's UTC timestamp to wire form; undefined when it is not valid (contract 00, 0.13). */
 export function parseTimestamp(text: string): string | undefined {
   const match = timestampPattern.exec(text)
   if (match === null) return undefined
   const [, date, clock, fraction = ''] = match
-  // `Date` takes the 30th of February for the 2nd of March, and 24 o'clock for the next day.
+  // `Date` accepts the 30th of February as the 2nd of March, and 24:00 as the next day.
   const time = new Date(`${date}T${clock}Z`)
   if (Number.isNaN(time.getTime()) || !time.toISOString().startsWith(`${date}T${clock}`)) return undefined
   return `${date}T${clock}.${fraction.padEnd(6, '0')}Z`
 }
 
-/** Microseconds since the epoch of wire text made by `now`. */
+/** Microseconds since the epoch of a wire timestamp. */
 export function microsOf(timestamp: string): number {
   return Date.parse(`${timestamp.slice(0, 19)}Z`) * 1000 + Number(timestamp.slice(20, 26))
 }
 
-/** Seconds between two wire timestamps, microsecond precision. */
+/** Seconds between two wire timestamps, with microsecond precision. */
 export function secondsBetween(start: string, end: string): number {
   return (microsOf(end) - microsOf(start)) / 1_000_000
 }

@@ -1,4 +1,4 @@
-/** The release, as `package.json` says it. */
+/** The release, from `package.json`. */
 import manifest from '../../package.json' with { type: 'json' }
 
 export const version = manifest.version

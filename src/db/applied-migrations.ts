@@ -1,6 +1,6 @@
 import type Sqlite from 'better-sqlite3'
 
-/** Names of the migrations that a file has seen; undefined: it is no database of this product, or a new one. */
+/** Names of the migrations applied to a file; undefined: a new file, or not a database of this product. */
 export function appliedMigrations(connection: Sqlite.Database): string[] | undefined {
   const table = connection
     .prepare(`select 1 from sqlite_master where type = 'table' and name = 'kysely_migration'`)

@@ -1,17 +1,17 @@
-/** Changes that are decided by what is there: one way to try again when it has changed meanwhile. */
+/** Read-modify-write changes: plans again when another commit was faster. */
 import { conflict } from '../core/errors.ts'
 import { Conflict, type Database, type Unit } from './database.ts'
 
-/** Whoever keeps losing loses for another reason. */
+/** A plan that loses more often than this has another cause than a race. */
 const MAX_ATTEMPTS = 5
 
 /**
- * Commits what is planned; plans again when somebody else was faster.
+ * Commits a plan; plans again when another commit was faster.
  *
- * @param plan reads what is there and writes nothing; a unit without steps is not committed
- * @param what is being changed, for the message: `Rule "a.b"`
+ * @param plan reads the current state and writes nothing; a unit without steps is not committed
+ * @param what names the changed object for the message: `Rule "a.b"`
  * @returns the result of the plan that was committed
- * @throws CONFLICT when each of so many attempts has lost
+ * @throws CONFLICT when every attempt has lost
  */
 export async function commitPlan<T>(
   database: Pick<Database, 'write'>,

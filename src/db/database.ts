@@ -7,7 +7,7 @@ import type { CompiledQuery, Kysely } from 'kysely'
 import type { Fact } from '../bus/index.ts'
 import type { Tables } from './tables.ts'
 
-/** Anything of the builder that compiles to one statement. */
+/** A builder expression that compiles to one statement. */
 export interface Compilable<O = unknown> {
   compile(): CompiledQuery<O>
 }
@@ -32,8 +32,8 @@ export interface StepResult {
 }
 
 /**
- * A unit lost against another change of the same row: a step's `expect` failed, or a unique key was taken.
- * Callers read again and decide anew.
+ * A unit lost against another change of the same row: a step's `expect` failed, or a unique key was taken. Callers read
+ * again and decide again.
  */
 export class Conflict extends Error {
   constructor(message: string, cause?: unknown) {
@@ -42,25 +42,25 @@ export class Conflict extends Error {
   }
 }
 
-/** What operators watch. */
+/** Figures for operators. */
 export interface DatabaseStats {
-  /** Units that no commit has taken yet. */
+  /** Units that wait for a commit. */
   waitingUnits: number
-  /** Scans and checkpoints that wait for their thread, and the one that it is at. */
+  /** Scans and checkpoints that wait or run. */
   waitingScans: number
   /** Since the start. */
   commits: number
   units: number
-  /** Bytes of the file, and of the write-ahead log beside it; 0 where there is none. */
+  /** Bytes of the file and its write-ahead log; 0 where the file does not exist. */
   fileBytes: number
   logBytes: number
-  /** Of the file, what something is in. */
+  /** Bytes of the file that hold data. */
   usedBytes: number
-  /** Bytes that its file system has left; undefined where that is not watched. */
+  /** Free bytes on its file system; undefined where it is not watched. */
   freeBytes: number | undefined
 }
 
-/** A copy of the database, complete and without damage when it was made. */
+/** A copy of the database, complete and undamaged when it was made. */
 export interface DatabaseCopy {
   path: string
   bytes: number
@@ -76,28 +76,28 @@ export interface Database {
   /** First row, or undefined. */
   first<O>(query: Compilable<O>): O | undefined
   /**
-   * All rows of a query whose cost grows with the table (counts over ranges, filters without an index). Runs on a
-   * thread of its own; more than 32 waiting are refused with `QUEUE_FULL`.
+   * All rows of a query whose cost grows with the table (counts over ranges, filters without an index). Runs on its own
+   * thread; refuses with `QUEUE_FULL` when 32 wait.
    */
   scan<O>(query: Compilable<O>): Promise<O[]>
   /** Resolves after the commit; rejects with `Conflict`. */
   write(unit: Unit): Promise<StepResult[]>
   /**
-   * Whether new work may be taken on: not while the file system has less room than `database.reserve_bytes`, so that what
-   * runs can be finished, and old records be deleted, before it is full.
+   * Whether the server may accept new work. False while the file system has less than `database.reserve_bytes` free, so
+   * that running work can finish and old records can be deleted.
    */
   hasRoom(): boolean
   stats(): DatabaseStats
   /**
-   * Gives room that is no longer used back to the disk, a few milliseconds at a time, until little of it is left. Rejects
-   * when the disk cannot be written.
+   * Returns unused space to the file system, a few milliseconds at a time, until little is unused. Rejects when the
+   * disk cannot be written.
    */
   reclaim(signal: AbortSignal): Promise<void>
   /**
-   * Writes the state of this moment to a file, which can be used as a database by itself, while everything else goes on. A
-   * gigabyte takes some ten seconds. Nothing may be at the path; its folder must exist.
+   * Writes the current state to a file that is a complete database, while other work continues. A gigabyte takes about
+   * ten seconds. The path must not exist; its folder must.
    *
-   * @throws BACKUP_HAS_NO_ROOM, BACKUP_FAILED, the reason of the signal; then nothing is left behind
+   * @throws BACKUP_HAS_NO_ROOM, BACKUP_FAILED, the reason of the signal; it then deletes the incomplete copy
    */
   backup(path: string, signal: AbortSignal): Promise<DatabaseCopy>
   close(): Promise<void>

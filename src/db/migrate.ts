@@ -16,7 +16,7 @@ export class SchemaTooNew extends Error {
   }
 }
 
-/** Those of this release that a file has not seen. @throws SchemaTooNew */
+/** Migrations of this release that the file lacks. @throws SchemaTooNew */
 export function missingMigrations(applied: readonly string[]): string[] {
   const known = Object.keys(migrations)
   const unknown = applied.filter((name) => !known.includes(name))
@@ -24,15 +24,15 @@ export function missingMigrations(applied: readonly string[]): string[] {
   return known.filter((name) => !applied.includes(name))
 }
 
-/** Runs the migrations that the file has not seen: all of them, or on any failure none. The connection stays open. */
+/** Applies the missing migrations: all of them, or none if one fails. The connection stays open. */
 export async function migrate(connection: Sqlite.Database): Promise<void> {
   if (missingMigrations(appliedMigrations(connection) ?? []).length === 0) return
 
-  // The dialect closes its connection with the builder; the server goes on using this one.
+  // The dialect closes its connection together with the builder; the server still needs it.
   const borrowed = { prepare: connection.prepare.bind(connection), close: () => undefined }
   const db = new Kysely<unknown>({ dialect: new SqliteDialect({ database: borrowed }) })
   const migrator = new Migrator({ db, provider: { getMigrations: () => Promise.resolve(migrations) } })
-  // The migrator uses no transaction on SQLite: a server killed on the way would leave half a schema.
+  // The migrator uses no transaction on SQLite: a killed server would leave half a schema.
   connection.exec('begin immediate')
   try {
     const { error } = await migrator.migrateToLatest()

@@ -3,7 +3,7 @@ import type { Compilable } from './database.ts'
 
 /**
  * @param query built with any values; only its text is kept
- * @param parametersOf the values of one use, in the order in which the query was built
+ * @param parametersOf returns the values of one use, in the order in which the query was built
  */
 export function prepared<T, O = unknown>(
   query: Compilable<O>,

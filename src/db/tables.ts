@@ -1,6 +1,6 @@
 /**
- * Row types. A table belongs to exactly one module, whose `store.ts` is the only code that queries it.
- * JSON columns are text; they are parsed only by whoever needs the inside.
+ * Row types. A table belongs to exactly one module, whose `store.ts` is the only code that queries it. JSON columns are
+ * text; only code that needs the content parses it.
  */
 import type { Generated } from 'kysely'
 
@@ -25,7 +25,9 @@ export interface RunnerTypeTable {
   record: string
 }
 
-/** Owner: executions. Action and runner type records as they were when an execution was made, once per content. */
+/**
+ * Owner: executions. Records of the action and the runner type at the time of an execution, one per distinct content.
+ */
 export interface SnapshotTable {
   hash: string
   record: string
@@ -34,7 +36,7 @@ export interface SnapshotTable {
 /** Owner: executions. */
 export interface ExecutionTable {
   id: string
-  /** Grows by one with each change; changes say which revision they saw. */
+  /** Increases by one with each change; a change names the revision it was based on. */
   revision: number
   status: string
   liveaction_id: string
@@ -55,7 +57,7 @@ export interface ExecutionTable {
   elapsed_seconds: number | null
   /** Milliseconds, as requested. */
   delay: number | null
-  /** Not to be scheduled before this time; null when it may run at once. */
+  /** Not scheduled before this time; null: schedule at once. */
   due_timestamp: string | null
   result_size: number | null
   parameters: string
@@ -63,17 +65,17 @@ export interface ExecutionTable {
   log: string
   /** `{callback, runner_info, notify?, notify_author?, unrendered?, secret_owners?}` */
   liveaction: string
-  /** Snapshot of what started it, when that was a rule. */
+  /** Snapshot of the rule that started the execution, if any. */
   origin_hash: string | null
-  /** All parameters, encrypted, when some are secret: `parameters` has masks in their place then. */
+  /** All parameters, encrypted, when some are secret: `parameters` then has them masked. */
   sealed_parameters: string | null
 }
 
-/** Owner: executions. Apart from the execution, so that lists and state changes never touch it. */
+/** Owner: executions. Separate from the execution, so that lists and state changes never read it. */
 export interface ExecutionResultTable {
   execution_id: string
   result: string
-  /** Everything of a result that has secrets, encrypted; null when it has none. */
+  /** The whole result, encrypted, when it has secrets; else null. */
   sealed: string | null
 }
 
@@ -86,9 +88,9 @@ export interface OutputRecordTable {
   output_type: string
   data: string
   timestamp: string
-  /** The host it comes from, where an execution runs on several. */
+  /** The host that wrote it, where an execution runs on several. */
   host: string | null
-  /** Line ends, and bytes of UTF-8, that the output of the execution has of each type before this record. */
+  /** Line ends and UTF-8 bytes in the output of each type before this record. */
   stdout_lines: number
   stderr_lines: number
   other_lines: number
@@ -97,7 +99,7 @@ export interface OutputRecordTable {
   other_bytes: number
 }
 
-/** Owner: executions. The processes that carry executions now; what is left in here after a crash is cleaned up. */
+/** Owner: executions. Processes that run executions now; rows left by a crash are cleaned up. */
 export interface ProcessTable {
   execution_id: string
   pid: number
@@ -106,8 +108,8 @@ export interface ProcessTable {
 }
 
 /**
- * Owner: executions. How many executions exist of each combination, so that totals and the distinct values of
- * `views/filters` cost the same with a thousand executions and with a million.
+ * Owner: executions. Counts executions by combination, so that totals and the distinct values of `views/filters` cost
+ * the same with a thousand executions and with a million.
  */
 export interface ExecutionCountTable {
   action_ref: string
@@ -132,7 +134,7 @@ export interface TraceTable {
 
 /** Owner: traces. One row per member of a trace. */
 export interface TraceComponentTable {
-  /** 1, 2, 3 … over all traces. */
+  /** 1, 2, 3 … across all traces. */
   n: Generated<number>
   trace_id: string
   /** `execution`, `rule` or `trigger_instance`. */
@@ -144,19 +146,22 @@ export interface TraceComponentTable {
   caused_by_id: string | null
 }
 
-/** Owner: traces. Which traces a rule is in, each once; kept by triggers, goes with the trace. */
+/**
+ * Owner: traces. The traces of each rule, each once; database triggers maintain it, and rows are deleted with the
+ * trace.
+ */
 export interface TraceRuleTable {
   rule_id: string
   trace_id: string
 }
 
-/** Owner: traces. In how many traces a rule is. */
+/** Owner: traces. The number of traces of each rule. */
 export interface TraceRuleCountTable {
   rule_id: string
   count: number
 }
 
-/** Owner: traces. How many traces have a tag; only of tags that several have. */
+/** Owner: traces. The number of traces with a tag; only for tags of several traces. */
 export interface TraceTagCountTable {
   trace_tag: string
   count: number
@@ -165,16 +170,16 @@ export interface TraceTagCountTable {
 /** Owner: auth. */
 export interface UserTable {
   name: string
-  /** 1: may ask for tokens of other users. */
+  /** 1: may request tokens for other users. */
   is_service: number
   created_at: string
   /** `{origin: nickname}` */
   nicknames: Generated<string>
-  /** 1: neither logins nor tokens nor API keys count. */
+  /** 1: logins, tokens and API keys of the user are refused. */
   is_disabled: Generated<number>
 }
 
-/** Owner: auth. `id` is the `jti` of the signed token; the token itself is not kept. */
+/** Owner: auth. `id` is the `jti` of the signed token; the token itself is not stored. */
 export interface TokenTable {
   id: string
   user: string
@@ -183,7 +188,7 @@ export interface TokenTable {
   metadata: string
 }
 
-/** Owner: auth. The plain key is not kept. */
+/** Owner: auth. The plain key is not stored. */
 export interface ApiKeyTable {
   id: string
   user: string
@@ -195,9 +200,9 @@ export interface ApiKeyTable {
   enabled: number
   /** Wire timestamp. */
   expires_at: string | null
-  /** `[{permission_types, resource_uid?}]`; null: whatever the user may do. */
+  /** `[{permission_types, resource_uid?}]`; null: all permissions of the user. */
   scopes: string | null
-  /** Wire timestamp; behind by at most a minute. */
+  /** Wire timestamp; up to a minute late. */
   last_used_at: string | null
 }
 
@@ -218,7 +223,7 @@ export interface RoleAssignmentTable {
   /** Name of the role. */
   role: string
   description: string
-  /** 1: by a group of the user. */
+  /** 1: assigned through a group of the user. */
   is_remote: number
   /** `assignments/<file>`, `mappings/<file>` or `API`. */
   source: string
@@ -250,11 +255,14 @@ export interface TriggerTable {
   type: string
   /** Digest of the parameters: equal parameters of one type are one trigger. */
   identity: string
-  /** Rules bound to it. */
+  /** Number of rules bound to it. */
   uses: number
-  /** 1: made for rules, and gone with the last of them. */
+  /** 1: created for rules, and deleted with the last of them. */
   is_managed: number
-  /** The wire record (contract 05, 5.2), secrets in its parameters masked; then with `sealed`, all parameters encrypted. */
+  /**
+   * The wire record (contract 05, 5.2). With secret parameters they are masked here, and `sealed` has all parameters
+   * encrypted.
+   */
   record: string
 }
 
@@ -271,7 +279,7 @@ export interface TriggerInstanceTable {
   payload: string
 }
 
-/** Owner: triggers. How many instances there are of each combination. */
+/** Owner: triggers. Counts instances by combination. */
 export interface TriggerInstanceCountTable {
   trigger: string
   trigger_type: string
@@ -282,7 +290,7 @@ export interface TriggerInstanceCountTable {
 /** Owner: rules. */
 export interface RuleTable {
   id: string
-  /** Grows by one with each change; changes say which revision they saw. */
+  /** Increases by one with each change; a change names the revision it was based on. */
   revision: number
   ref: string
   pack: string
@@ -292,9 +300,9 @@ export interface RuleTable {
   trigger_id: string
   /** Reference of the trigger. */
   trigger: string
-  /** Who wrote it. */
+  /** The author. */
   user: string
-  /** The rule as the module keeps it: without the parameters of the trigger, which the trigger has. */
+  /** The rule as the module keeps it, without the trigger's parameters, which the trigger has. */
   record: string
 }
 
@@ -311,7 +319,7 @@ export interface RuleEnforcementTable {
   status: string
 }
 
-/** Owner: rules. How many enforcements there are of each combination. */
+/** Owner: rules. Counts enforcements by combination. */
 export interface RuleEnforcementCountTable {
   rule_ref: string
   rule_id: string
@@ -319,14 +327,14 @@ export interface RuleEnforcementCountTable {
   count: number
 }
 
-/** Owner: webhooks. What has been delivered; kept for 24 hours. */
+/** Owner: webhooks. Deliveries of the last 24 hours. */
 export interface WebhookDeliveryTable {
   hook: string
-  /** `user <name>`, or `trigger <id>` for senders that only signed. */
+  /** `user <name>`, or `trigger <id>` for senders with a signature only. */
   caller: string
   /** SHA-256 in hex of the idempotency key or delivery id. */
   key_hash: string
-  /** SHA-256 in hex; empty where another body would not matter. */
+  /** SHA-256 in hex; empty where the body is not compared. */
   body_hash: string
   trace_id: string
   /** `[id]` */
@@ -337,13 +345,13 @@ export interface WebhookDeliveryTable {
 /** Owner: timers. */
 export interface TimerTable {
   trigger_id: string
-  /** Of the trigger when the times were computed: one with other parameters has another. */
+  /** Uid of the trigger when the times were computed: other parameters give another uid. */
   trigger_uid: string
-  /** What intervals are counted from. */
+  /** The start of interval counting. */
   anchor: string
-  /** Null: it never fires again. */
+  /** Null: it does not fire again. */
   next_timestamp: string | null
-  /** The last time it has fired. */
+  /** When it last fired. */
   fired_timestamp: string | null
 }
 
@@ -352,14 +360,14 @@ export interface KeyValuePairTable {
   id: string
   /** `svckv.system` or `svckv.user`. */
   scope: string
-  /** Of the user scope; else empty. */
+  /** For the user scope; else empty. */
   user: string
   name: string
   description: string | null
   secret: number
   encrypted: number
   expire_timestamp: string | null
-  /** The last column, so that the others are read without it: it may be long. */
+  /** The last column: it may be long, and SQLite reads the others without it. */
   value: string
 }
 
@@ -370,7 +378,7 @@ export interface PackTable {
   name: string
   /** Absolute path. */
   folder: string
-  /** Of the files as they were when all of them had been registered without a problem; else empty. */
+  /** Digest of the files at the last registration without problems; else empty. */
   fingerprint: string
   /** The whole wire record (contract 02, 2.8). */
   record: string
@@ -384,11 +392,11 @@ export interface ConfigSchemaTable {
   attributes: string
 }
 
-/** Owner: packs. What the file of the site says, as far as it has been registered. */
+/** Owner: packs. The registered content of the site's configuration file. */
 export interface ConfigTable {
   id: string
   pack: string
-  /** `{name: value}`; with secrets in it, the cipher text of that as a JSON text. */
+  /** `{name: value}`; with secrets, the cipher text as a JSON string. */
   values: string
 }
 
@@ -409,7 +417,7 @@ export interface PolicyTable {
   ref: string
   pack: string
   name: string
-  /** Reference of the action it is about. */
+  /** Reference of the action that it applies to. */
   resource_ref: string
   policy_type: string
   enabled: number
@@ -417,15 +425,15 @@ export interface PolicyTable {
   record: string
 }
 
-/** Owner: monitoring. How the server was, for a little more than a day. */
+/** Owner: monitoring. Status samples of a little more than a day. */
 export interface StatusSampleTable {
-  /** Of the epoch. */
+  /** Minutes since the epoch. */
   minute: number
   /** `{seconds, gauges, counts, runs}` */
   sample: string
 }
 
-/** Owner: traces. How many rows a table has. */
+/** Owner: traces. Row counts of tables. */
 export interface TotalTable {
   name: 'traces'
   count: number

@@ -96,7 +96,9 @@ export function createOriginPolicy(settings: OriginPolicySettings): OriginPolicy
       }
       if (origin === undefined || harmless.has(method)) return
       if (isAllowed(origin) || isOwn(origin, to)) return
-      throw originRefused(`Pages of the origin "${shown(origin)}" cannot send changes to this server; to allow them, list it in api.allow_origin.`)
+      throw originRefused(
+        `Pages of the origin "${shown(origin)}" cannot send changes to this server; to allow them, list it in api.allow_origin.`,
+      )
     },
   }
 }

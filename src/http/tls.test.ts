@@ -76,7 +76,7 @@ describe('files that can be used', () => {
   test('with a warning: a key that others can read, a certificate out of its time', async () => {
     const open = file('open.key', read(own.keyFile))
     chmodSync(open, 0o644)
-    expect(await warningsOf(own.certFile, open)).toEqual([expect.stringMatching(/^stream\.key: .*other accounts/)])
+    expect(await warningsOf(own.certFile, open)).toEqual([expect.stringMatching(/^stream\.key: .*all accounts/)])
     chmodSync(open, 0o640)
     expect(await warningsOf(own.certFile, open)).toEqual([])
     expect(await warningsOf(own.certFile, own.keyFile, new Date('2125-01-01'))).toEqual([

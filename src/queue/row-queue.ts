@@ -1,6 +1,6 @@
 /**
  * A work queue over status rows: a bounded window of items in memory, refilled from the rows. Facts offer new items
- * directly, so that the ordinary case reads nothing; whatever the window cannot hold is found again in the rows.
+ * directly, so the ordinary case reads no rows; items outside the window are found in the rows later.
  */
 import type { WorkQueue } from './work-queue.ts'
 
@@ -14,7 +14,7 @@ export interface RowQueueOptions<T> {
 }
 
 export interface RowQueue<T> extends WorkQueue<T> {
-  /** Looks into the rows every `seconds`, in case a wake-up was lost. */
+  /** Reads the rows every `seconds`, in case a wake-up was lost. */
   startPolling(seconds: number): void
   stop(): void
 }
@@ -80,7 +80,7 @@ export function createRowQueue<T>(options: RowQueueOptions<T>): RowQueue<T> {
     offer(item) {
       const id = options.idOf(item)
       if (offered.has(id)) return
-      // Behind rows that were not read yet, a new item would overtake older ones.
+      // Ahead of unread rows, a new item would overtake older ones.
       if (rowsHoldMore || window.length === MAX_WINDOW) {
         rowsHoldMore = true
       } else {

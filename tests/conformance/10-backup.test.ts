@@ -269,10 +269,10 @@ describe('10 restore', () => {
       [damaged, 'damaged is damaged: '],
       [made('half', (file) => writeFileSync(file, readFileSync(path).subarray(0, 100_000))), 'half is damaged: '],
       [made('text', (file) => writeFileSync(file, 'no database'.repeat(100))), 'file is not a database'],
-      [made('empty', (file) => writeFileSync(file, '')), 'empty is no database of svc.'],
-      [made('other', withTables('create table users (name text)')), 'other is no database of svc.'],
+      [made('empty', (file) => writeFileSync(file, '')), 'empty is not a database of svc.'],
+      [made('other', withTables('create table users (name text)')), 'other is not a database of svc.'],
       [database, 'is the database itself'],
-      [basePath, 'is no file.'],
+      [basePath, 'is not a file.'],
     ]
     for (const [file, words] of refusals) {
       const { code, stdout } = await svc(server)('restore', file)

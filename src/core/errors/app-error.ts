@@ -3,7 +3,8 @@ import { errorCodes, type ErrorCode, type ErrorKind } from './codes.ts'
 /**
  * An error with a stable `code`, a message that says what to do, and a private cause.
  *
- * The message never holds a stack, a path of the server, a query or a secret: it is sent to the client as `faultstring`.
+ * The message is sent to the client as `faultstring`. It never holds a stack, a path of the server, a query or a
+ * secret.
  */
 export class AppError extends Error {
   readonly kind: ErrorKind

@@ -15,7 +15,7 @@ export const tokenExpired = (): AppError => new AppError('TOKEN_EXPIRED', 'Unaut
 export const tokenUserDisabled = (): AppError =>
   new AppError('TOKEN_USER_DISABLED', 'Unauthorized - The user of the token is disabled.')
 
-/** Of a cookie, which a browser has one of for all its pages. */
+/** For session cookies: a browser has one for all its pages. */
 export const userChanged = (): AppError =>
   new AppError('USER_CHANGED', 'Unauthorized - Another user has logged in with this browser; reload the page.')
 
@@ -29,14 +29,14 @@ export const apiKeyExpired = (): AppError => new AppError('API_KEY_EXPIRED', 'Un
 export const apiKeyUserDisabled = (): AppError =>
   new AppError('API_KEY_USER_DISABLED', 'Unauthorized - The user of the API key is disabled.')
 
-/** @param id undefined: what was given may be a key, and is not repeated */
+/** @param id undefined: the given value may be a key, and is not repeated */
 export const apiKeyNotFound = (id: string | undefined): AppError =>
   new AppError(
     'API_KEY_NOT_FOUND',
     `ApiKey matching ${id === undefined ? 'the given value' : `"${id}"`} as id or key not found.`,
   )
 
-/** One answer for every reason, so that it tells nothing about who exists; the audit log has the reason. */
+/** One answer for every reason, so that it does not reveal which users exist; the audit log has the reason. */
 export const loginRefused = (): AppError => new AppError('LOGIN_REFUSED', 'Invalid or missing credentials')
 
 export const ttlTooLong = (ttlSeconds: number, maxSeconds: number): AppError =>
@@ -87,7 +87,7 @@ export const tlsRequired = (): AppError =>
 export const authenticationOff = (): AppError =>
   new AppError('AUTHENTICATION_OFF', 'Authentication is off (auth.enable): requests need no token.')
 
-/** @param waitSeconds whole seconds until the next try is looked at; sent as `Retry-After` */
+/** @param waitSeconds whole seconds until the next attempt is accepted; sent as `Retry-After` */
 export const tooManyFailures = (waitSeconds: number): AppError =>
   new AppError('TOO_MANY_FAILURES', `Too many failed logins; try again in ${waitSeconds} s.`, {
     details: { retry_after: waitSeconds },

@@ -1,6 +1,8 @@
-/** Every error code a client can see: the kind decides the HTTP status, the action is what to do (docs/errors.md). */
+/**
+ * Every error code that a client can see. The kind sets the HTTP status; the action says what to do (docs/errors.md).
+ */
 
-/** Who or what is at fault. */
+/** The cause of an error. */
 export type ErrorKind = keyof typeof httpStatusOf
 
 export const httpStatusOf = {

@@ -5,22 +5,22 @@ import { permissionDenied } from './permissions.ts'
 
 // Datastore
 
-/** @param scope as it is stored: `svckv.system` */
+/** @param scope as stored: `svckv.system` */
 export const keyNotFound = (name: string, scope: string): AppError =>
   new AppError('KEY_NOT_FOUND', `KeyValuePair with name: ${shown(name)} and scope: ${shown(scope)} not found in db.`)
 
-/** Of one item. */
+/** For a request about one item. */
 export const keyScopeUnknown = (scope: string, allowed: readonly string[]): AppError =>
   new AppError(
     'KEY_SCOPE_UNKNOWN',
     `Scope ${shown(scope)} is not in allowed scopes list: [${allowed.map((name) => `'${name}'`).join(', ')}].`,
   )
 
-/** Of a list of items. */
+/** For a request about a list of items. */
 export const keyScopeInvalid = (scope: string, allowed: readonly string[]): AppError =>
   new AppError('KEY_SCOPE_UNKNOWN', `Invalid scope: ${shown(scope)}. Use one of ${allowed.join(', ')}.`)
 
-/** Somebody has named another user. */
+/** The caller has named another user. */
 export const keyUserRefused = (isAccessControlled: boolean): AppError =>
   permissionDenied(
     `"user" attribute can only be provided by admins${isAccessControlled ? '' : ' when RBAC is enabled'}`,
@@ -33,10 +33,10 @@ export const preEncryptedRefused = (): AppError =>
 
 // Encryption
 
-/** @param what is to be encrypted, in words; it is no secret */
+/** @param what the kind of data to encrypt, in words; not a secret */
 export const cryptoKeyMissing = (path: string, what: string, advice: string): AppError =>
   new AppError('CRYPTO_KEY_MISSING', `Crypto key not found in ${path}. Unable to encrypt / decrypt ${what}. ${advice}`)
 
-/** @param what was encrypted, in words */
+/** @param what the kind of encrypted data, in words */
 export const cipherTextInvalid = (what: string, why: string): AppError =>
   new AppError('CIPHER_TEXT_INVALID', `Unable to decrypt ${what}: ${why}.`)

@@ -12,7 +12,7 @@ export const traceUnknown = (id: string): AppError =>
 export const triggerTypeUnknown = (ref: string): AppError =>
   new AppError('TRIGGER_TYPE_UNKNOWN', `Trigger type "${shown(ref)}" does not exist.`)
 
-/** Comes with the program. */
+/** The type is part of svc. */
 export const triggerTypeFixed = (ref: string): AppError =>
   new AppError(
     'TRIGGER_TYPE_FIXED',
@@ -21,7 +21,7 @@ export const triggerTypeFixed = (ref: string): AppError =>
 
 export const triggerInUse = (message: string): AppError => new AppError('TRIGGER_IN_USE', message)
 
-/** The trigger of a stored instance, for dispatching it again. */
+/** The trigger of a stored instance no longer exists, so the instance cannot be dispatched again. */
 export const triggerGone = (ref: string): AppError =>
   new AppError('TRIGGER_GONE', `Trigger "${shown(ref)}" no longer exists, so its trigger instance cannot be re-sent.`)
 
@@ -36,7 +36,7 @@ export const ruleActionDenied = (user: string, ref: string): AppError =>
     { details: { permission: 'action_execute', action: shown(ref) } },
   )
 
-/** @param hook the address of the webhook, without slashes around it */
+/** @param hook address of the webhook, without slashes around it */
 export const ruleWebhookDenied = (user: string, type: string, hook: string): AppError =>
   new AppError(
     'PERMISSION_DENIED',
@@ -70,11 +70,11 @@ export const signatureExpired = (header: string, toleranceSeconds: number): AppE
     `Unauthorized - The time in the header ${header} differs from the server's time by more than ${toleranceSeconds} s.`,
   )
 
-/** Tells nothing more: not which part does not fit. */
+/** Does not say which part is wrong. */
 export const signatureInvalid = (): AppError =>
   new AppError('SIGNATURE_INVALID', 'Unauthorized - The signature is not valid.')
 
-/** The secret is a template that cannot be rendered, which the sender cannot help: it may send again later. */
+/** The template of the secret cannot be rendered. The sender cannot fix that and may send again later. */
 export const signatureUncheckable = (cause: unknown): AppError =>
   new AppError(
     'SIGNATURE_UNCHECKABLE',
@@ -82,7 +82,7 @@ export const signatureUncheckable = (cause: unknown): AppError =>
     { cause },
   )
 
-/** @param triggerInstanceId the first that came of the first request */
+/** @param triggerInstanceId the first trigger instance of the first request */
 export const idempotencyKeyReused = (triggerInstanceId: string): AppError =>
   new AppError(
     'IDEMPOTENCY_KEY_REUSED',

@@ -21,7 +21,7 @@ export const inquiryTimedOut = (id: string): AppError =>
 export const inquiryAnswered = (id: string): AppError =>
   new AppError('INQUIRY_ANSWERED', `Inquiry "${id}" has already been responded to.`)
 
-/** It has not asked yet, or has ended otherwise. */
+/** The inquiry has not asked yet, or has ended without a response. */
 export const inquiryNotPending = (id: string, status: string): AppError =>
   new AppError(
     'INQUIRY_NOT_PENDING',

@@ -11,18 +11,18 @@ export const packNotOnDisk = (name: string): AppError =>
     { details: { pack: shown(name) } },
   )
 
-/** @param problems in words; what could be used is registered all the same */
+/** @param problems in words; the valid content is registered in any case */
 export const packInvalid = (message: string, problems: readonly Record<string, unknown>[]): AppError =>
   new AppError('PACK_INVALID', message, { details: { problems } })
 
-/** Of its configuration, or the schema of that. */
+/** The configuration of the pack or its schema does not exist. */
 export const configNotFound = (pack: string): AppError =>
   new AppError('CONFIG_NOT_FOUND', `Unable to identify resource with pack_ref "${shown(pack)}".`)
 
 /** @param message names the attribute */
 export const configInvalid = (message: string): AppError => new AppError('CONFIG_INVALID', message)
 
-/** The folder of the configurations cannot be written. */
+/** The server cannot write to the folder of the configurations. */
 export const configNotWritten = (pack: string, cause: unknown): AppError =>
   new AppError(
     'STORAGE_FAILED',
@@ -45,7 +45,7 @@ export const packFileTooLarge = (path: string, maxBytes: number): AppError =>
     details: { max_bytes: maxBytes },
   })
 
-/** Of the pack that comes with the program. */
+/** For the pack that is part of svc. */
 export const packProtected = (): AppError =>
   new AppError(
     'PACK_PROTECTED',
@@ -58,7 +58,7 @@ export const packFolderMissing = (pack: string): AppError =>
     `Content pack "${shown(pack)}" is not found or doesn't contain actions directory. Make the folder and register the pack first.`,
   )
 
-/** @param path of a file that a request writes or removes, as it gives it or relative to the pack */
+/** @param path of a file that a request writes or removes, as sent or relative to the pack */
 export const dataFileInvalid = (path: string, why: string): AppError =>
   new AppError('DATA_FILE_INVALID', `The file "${shown(path)}" cannot be used: ${why}.`)
 
@@ -82,7 +82,7 @@ export const packFileFailed = (verb: 'write' | 'delete', path: string, cause: un
 
 // Installing packs
 
-/** @param source as it was given; a password in it is not repeated */
+/** @param source as given; a password in it is not repeated */
 export const packSourceUnusable = (source: string, why: string): AppError =>
   new AppError(
     'PACK_SOURCE_UNUSABLE',
@@ -109,7 +109,7 @@ export const packRefused = (ref: string, why: string): AppError =>
 
 // Packs
 
-/** Comes with the program. @param kind such as `Policy` */
+/** The content is part of svc. @param kind such as `Policy` */
 export const systemPackFixed = (kind: string, ref: string): AppError =>
   new AppError(
     'SYSTEM_PACK_FIXED',

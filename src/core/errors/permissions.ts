@@ -4,11 +4,14 @@ import { AppError } from './app-error.ts'
 
 export const permissionDenied = (message: string): AppError => new AppError('PERMISSION_DENIED', message)
 
-/** @param uid of the resource, when it is about one */
+/** @param uid of the resource, if the permission is about one */
 export const permissionMissing = (user: string, permission: string, uid?: string): AppError =>
   permissionLacked(`User "${shown(user)}" doesn't have required permission`, permission, uid)
 
-/** The user would have it. @param uid of the resource, when it is about one */
+/**
+ * The user has the permission, but its credential's scopes do not include it. @param uid of the resource, if the
+ * permission is about one
+ */
 export const scopeMissing = (user: string, permission: string, uid?: string): AppError =>
   permissionLacked(`The scopes of the API key of user "${shown(user)}" lack permission`, permission, uid)
 

@@ -1,4 +1,4 @@
-/** Errors of requests as such: address, headers, body, query, and what the server cannot take at the moment. */
+/** Errors of a request itself: address, headers, body, query, and requests that the server cannot take now. */
 import { shown } from '../../lib/text/index.ts'
 import { AppError } from './app-error.ts'
 

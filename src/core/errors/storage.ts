@@ -4,14 +4,14 @@ import { AppError, isAppError } from './app-error.ts'
 
 // Database
 
-/** A step of a unit did not change the number of rows it expected: somebody else was faster. */
+/** A step of a unit changed another number of rows than expected: another request was faster. */
 export const conflict = (what: string): AppError =>
   new AppError('CONFLICT', `${what} was changed by another request at the same time; read it again.`)
 
 export const nameTaken = (what: string, existingId: string): AppError =>
   new AppError('NAME_TAKEN', `${what} already exists.`, { details: { 'conflict-id': existingId } })
 
-/** @param who has changed it last */
+/** @param who made the last change */
 export const contentChanged = (what: string, who: string): AppError =>
   new AppError(
     'CONTENT_CHANGED',
@@ -20,13 +20,13 @@ export const contentChanged = (what: string, who: string): AppError =>
 
 // Storage
 
-/** Unreadable, read-only or locked: nothing of the request was kept. */
+/** The database is unreadable, read-only or locked: nothing of the request was stored. */
 export const storageFailed = (cause: unknown): AppError =>
   new AppError('STORAGE_FAILED', 'Could not write to the database; nothing was stored. Try again later.', {
     cause,
   })
 
-/** No room, or less than `database.reserve_bytes` before anything is written. */
+/** The disk is full, or has less than `database.reserve_bytes` free before a write. */
 export const storageFull = (cause?: unknown): AppError =>
   new AppError(
     'STORAGE_FULL',
@@ -51,12 +51,12 @@ export const backupFailed = (why: string, cause?: unknown): AppError =>
 export const backupUnderWay = (): AppError =>
   new AppError('BACKUP_UNDER_WAY', 'A backup is already under way; try again when it has ended.')
 
-/** Whether the same can be stored later. */
+/** Whether the same write can succeed later. */
 export function isStorageFailure(error: unknown): boolean {
   return isAppError(error) && (error.code === 'STORAGE_FAILED' || error.code === 'STORAGE_FULL')
 }
 
-/** The same of the accounts that a backend keeps in a file. */
+/** As `storageFailed`, for accounts that a backend keeps in a file. */
 export const accountsFailed = (cause: unknown): AppError =>
   new AppError(
     'STORAGE_FAILED',

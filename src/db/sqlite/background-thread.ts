@@ -1,4 +1,4 @@
-/** The thread behind `Background`: connections of its own, one task after another. */
+/** The thread behind `Background`: its own connections, one task at a time. */
 import { isMainThread, workerData } from 'node:worker_threads'
 import type Sqlite from 'better-sqlite3'
 import { answerQuestions } from '../../core/thread.ts'

@@ -1,4 +1,4 @@
-/** What would stop the event loop, on a thread: queries whose cost grows with the table, and checkpoints. */
+/** Runs on a thread what would block the event loop: queries whose cost grows with the table, and checkpoints. */
 import { locateCode } from '../../core/bundle.ts'
 import { queueFull } from '../../core/errors.ts'
 import { createThread } from '../../core/thread.ts'
@@ -9,9 +9,9 @@ const MAX_WAITING = 32
 export interface Background {
   /** @throws QUEUE_FULL with 32 waiting */
   scan(sql: string, parameters: readonly unknown[]): Promise<unknown[]>
-  /** Copies what it can of the write-ahead log into the database; never rejects. */
+  /** Copies as much as possible of the write-ahead log into the database; never rejects. */
   checkpoint(): Promise<void>
-  /** Tasks that are not done. */
+  /** Tasks that have not finished. */
   readonly waitingCount: number
   stop(): Promise<void>
 }
@@ -28,7 +28,7 @@ export function createBackground(path: string): Background {
       return thread.ask({ kind: 'scan', sql, parameters })
     },
     async checkpoint() {
-      // A failed one is made up for by the next, or by the writing connection.
+      // The next checkpoint, or the writing connection, makes up for a failed one.
       await thread.ask({ kind: 'checkpoint' }).catch(() => undefined)
     },
     get waitingCount() {

@@ -1,4 +1,4 @@
-/** The copy of a database that is made before a new release changes its structure. */
+/** Copies the database before a new release changes its schema. */
 import { readdirSync, statSync } from 'node:fs'
 import { join } from 'node:path'
 import { nameBackup, readBackupName } from '../../core/backup-name.ts'
@@ -6,7 +6,7 @@ import type { DatabaseCopy } from '../database.ts'
 import { copyDatabase, removePartialBackups } from './copy.ts'
 import { makeFolder } from './make-folder.ts'
 
-/** The database was not changed. */
+/** The database is unchanged. */
 export class NotMigrated extends Error {
   constructor(missing: readonly string[], cause: unknown) {
     const reason = cause instanceof Error ? cause.message : String(cause)
@@ -24,12 +24,12 @@ export interface BeforeMigration {
   /** The backup directory. */
   directory: string
   missing: readonly string[]
-  /** The file was last written, in milliseconds since the epoch. */
+  /** Time of the last write to the file, in milliseconds since the epoch. */
   changedAt: number
 }
 
 /**
- * @returns undefined: there is such a copy, made since the database was last changed, by a start that went no further
+ * @returns undefined: an earlier failed start has already made a copy since the last change
  * @throws NotMigrated
  */
 export async function copyBeforeMigration(before: BeforeMigration): Promise<DatabaseCopy | undefined> {
@@ -53,7 +53,7 @@ export async function copyBeforeMigration(before: BeforeMigration): Promise<Data
   }
 }
 
-/** When a database was last written, with its log, in milliseconds since the epoch. */
+/** Time of the last write to a database or its log, in milliseconds since the epoch. */
 export function changedAt(path: string): number {
   const times = [path, `${path}-wal`].map((file) => statSync(file, { throwIfNoEntry: false })?.mtimeMs ?? 0)
   return Math.max(...times)

@@ -1,32 +1,32 @@
-/** Looking for damage in a database file, beside its server or without one. */
+/** Checks a database file for damage, with or without a running server. */
 import { access, constants } from 'node:fs/promises'
 import { setTimeout as delay } from 'node:timers/promises'
 import { locateCode } from '../../core/bundle.ts'
 import { createThread, type Thread } from '../../core/thread.ts'
 import type { CopyTask, Found } from './copy-thread.ts'
 
-/** A check of a large file cannot be ended on its way; by then it only reads. */
+/** A check of a large file cannot be interrupted, but it only reads; the caller waits no longer than this. */
 const MAX_ENDING_MS = 2000
 
 export interface CheckOptions {
-  /** Compares every index with its table too, which takes about three times as long. Default: no. */
+  /** Also compares every index with its table, which takes about three times as long. Default: no. */
   thorough?: boolean
-  /** Ends it, as soon as the step that it is at has ended. */
+  /** Cancels the check after its current step. */
   signal?: AbortSignal
 }
 
 /**
- * Reads the whole file, on a thread of its own and by a connection that writes nothing into it. A server may go on with the
- * file meanwhile. A gigabyte takes a few seconds.
+ * Reads the whole file on its own thread, through a read-only connection. The server may keep using the file. A
+ * gigabyte takes a few seconds.
  *
- * @throws what the file system says, and what SQLite says of a file that cannot be opened; damage is no error
+ * @throws errors of the file system, and of SQLite for a file that cannot be opened; damage is returned, not thrown
  */
 export async function checkDatabase(path: string, { thorough = false, signal }: CheckOptions = {}): Promise<Found> {
   await access(path, constants.R_OK)
   return readWhole({ kind: 'check', path, thorough }, signal)
 }
 
-/** One task on a thread that ends with it. @throws what the thread throws; the reason of the signal */
+/** Runs one task on its own thread. @throws errors of the thread; the reason of the signal */
 export async function readWhole(task: CopyTask, signal: AbortSignal | undefined): Promise<Found> {
   signal?.throwIfAborted()
   const thread: Thread<CopyTask, Found> = createThread({

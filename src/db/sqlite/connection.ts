@@ -1,12 +1,12 @@
-/** Opening a SQLite file the way every connection of the server needs it. */
+/** Opens a SQLite file with the settings that every connection of the server needs. */
 import Sqlite from 'better-sqlite3'
 
 export interface ConnectionOptions {
   path: string
   readonly: boolean
-  /** `normal` survives the death of the process, `full` a power cut as well. */
+  /** `normal` survives the end of the process, `full` also a power cut. */
   synchronous: 'normal' | 'full'
-  /** Pages kept in memory; what does not fit is in the page cache of the operating system. Default 2048. */
+  /** Page cache in KiB; the page cache of the operating system holds the rest. Default 2048. */
   cacheKib?: number
 }
 
@@ -23,13 +23,13 @@ export function openConnection(options: ConnectionOptions): Sqlite.Database {
 
 function configure(connection: Sqlite.Database, options: ConnectionOptions): void {
   if (!options.readonly) {
-    // Takes effect on a new file only, and only before the first table: pages can then be given back to the disk. Others are
-    // not asked to: that would write to them, be they damaged or of a newer release.
+    // Works on a new file only, before the first table: SQLite can then return pages to the file system. Existing files
+    // are left alone: the pragma would write to them, even when they are damaged or of a newer release.
     if (connection.pragma('page_count', { simple: true }) === 0) connection.pragma('auto_vacuum = incremental')
     connection.pragma('journal_mode = wal')
     connection.pragma(`synchronous = ${options.synchronous}`)
-    // Checkpoints are made while the writer is idle, and by the background thread while it is busy; this is the bound,
-    // 64 MB, for a disk that cannot keep up.
+    // The writer makes checkpoints while it is idle, and the background thread while it is busy. This is the upper
+    // bound, 64 MB, for a slow disk.
     connection.pragma('wal_autocheckpoint = 16384')
     connection.pragma('journal_size_limit = 67108864')
   }

@@ -8,7 +8,7 @@ import { appliedMigrations } from '../applied-migrations.ts'
 import { openConnection } from './connection.ts'
 import { isDamage } from './damage.ts'
 
-/** 4 MiB; between two such steps the thread can be ended. */
+/** 4 MiB; the thread can be stopped between two steps. */
 const PAGES_PER_STEP = 1024
 const MAX_DAMAGE = 100
 const CHUNK_BYTES = 1_048_576
@@ -18,13 +18,13 @@ export type CopyTask =
   | { kind: 'unite'; path: string }
   | { kind: 'check'; path: string; thorough: boolean }
 
-/** What is known of a file after it has been read. */
+/** What a full read of a file has found. */
 export interface Found {
-  /** What is wrong with it, at most 100 sentences; empty: nothing. */
+  /** Problems of the file, at most 100 sentences; empty: none. */
   damage: string[]
-  /** Those that it has seen; undefined: it is no database of this product. */
+  /** Applied migrations; undefined: not a database of this product. */
   migrations: string[] | undefined
-  /** Of an undamaged copy alone. */
+  /** For an undamaged copy only. */
   written?: { bytes: number; sha256: string }
 }
 
@@ -36,7 +36,7 @@ if (!isMainThread) {
       const path = task.kind === 'copy' ? task.to : task.path
       return { ...unite(path), written: finish(path) }
     } catch (error) {
-      // Too damaged to be looked at.
+      // Too damaged to read.
       if (!isDamage(error)) throw error
       return { damage: [error.message], migrations: undefined }
     }
@@ -44,11 +44,11 @@ if (!isMainThread) {
 }
 
 async function copy(from: string, to: string): Promise<void> {
-  // Made here, so that nobody else may read it from the beginning on.
+  // Created here with mode 0600, so that other accounts can never read it.
   closeSync(openSync(to, 'wx', 0o600))
   const source = openConnection({ path: from, readonly: true, synchronous: 'normal' })
   try {
-    // One state of the database from the beginning to the end: otherwise each commit meanwhile would begin the copy anew.
+    // One snapshot for the whole copy: otherwise each commit by the server would restart it.
     source.exec('begin')
     appliedMigrations(source)
     await source.backup(to, { progress: () => PAGES_PER_STEP })
@@ -57,7 +57,7 @@ async function copy(from: string, to: string): Promise<void> {
   }
 }
 
-/** Of a file that nobody else uses: a database with everything in the one file, whatever lay in a log beside it. */
+/** Merges the log into an otherwise unused file, so that one file holds the whole database. */
 function unite(path: string): Found {
   const connection = new Sqlite(path, { fileMustExist: true })
   try {
@@ -85,7 +85,7 @@ function findIn(connection: Sqlite.Database, thorough: boolean): Found {
   return { damage: lines.filter((line) => line !== 'ok'), migrations }
 }
 
-/** All of it is on the disk. */
+/** Syncs the file to disk. */
 function finish(path: string): { bytes: number; sha256: string } {
   const file = openSync(path, 'r')
   try {

@@ -1,4 +1,4 @@
-/** A copy of a database that its server goes on with, be it on a file system that does not answer. */
+/** Copies a database while its server writes it, even to a file system that does not respond. */
 import { lstat, open, readdir, rename, rm, stat, statfs } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { isPartialBackup } from '../../core/backup-name.ts'
@@ -7,28 +7,28 @@ import { codeOf, hasCode } from '../../lib/process/index.ts'
 import type { DatabaseCopy } from '../database.ts'
 import { readWhole } from './check.ts'
 
-/** What a copy is called until it is complete. */
+/** Suffix of an incomplete copy. */
 const partialSuffix = '.partial'
 /** Files that SQLite keeps beside a database. */
 const beside = ['', '-journal', '-wal', '-shm']
 
 export interface CopyOptions {
   from: string
-  /** Nothing may be there. */
+  /** The path must not exist. */
   to: string
-  /** So much stays free for the database, if the copy is on its file system. */
+  /** Bytes that must stay free for the database, if the copy is on its file system. */
   keepFreeBytes: number
-  /** Ends it. */
+  /** Cancels the copy. */
   signal: AbortSignal | undefined
-  /** Hears that the copy, and so the database, is damaged. */
+  /** Called when the copy, and therefore the database, is damaged. */
   damaged?: (error: Error) => void
 }
 
 /**
- * Copies the state of this moment, on a thread; the database can be written meanwhile, and its write-ahead log grows until the
- * copy has ended. The copy is checked as a whole, on the disk, and gets its name at last.
+ * Copies the current state on a thread. Writes continue, and the write-ahead log grows until the copy is complete. The
+ * function checks the whole copy, syncs it and then renames it to its final name.
  *
- * @throws BACKUP_HAS_NO_ROOM, BACKUP_FAILED, the reason of the signal; then nothing is left behind
+ * @throws BACKUP_HAS_NO_ROOM, BACKUP_FAILED, the reason of the signal; it then deletes the incomplete copy
  */
 export async function copyDatabase({ from, to, keepFreeBytes, signal, damaged }: CopyOptions): Promise<DatabaseCopy> {
   const partial = `${to}${partialSuffix}`
@@ -39,7 +39,7 @@ export async function copyDatabase({ from, to, keepFreeBytes, signal, damaged }:
     if (damage.length > 0 || written === undefined) {
       damaged?.(new Error(damage.join('; ')))
       throw backupFailed(
-        `the database is damaged (${damage[0] ?? ''}). Restore the last good one; docs/backup.md tells how.`,
+        `the database is damaged (${damage[0] ?? ''}). Restore the last good backup; see docs/backup.md.`,
       )
     }
     await rename(partial, to)
@@ -66,7 +66,7 @@ async function removePartial(partial: string): Promise<void> {
   for (const suffix of beside) await rm(`${partial}${suffix}`, { force: true })
 }
 
-/** What killed servers have left in a backup directory, if there is one. @throws what the file system says */
+/** Deletes incomplete copies of killed servers, if the backup directory exists. @throws errors of the file system */
 export async function removePartialBackups(directory: string): Promise<void> {
   let names: string[]
   try {
@@ -85,7 +85,7 @@ async function makeSureOfRoom(from: string, folder: string, keepFreeBytes: numbe
   if (bavail * bsize < database.size + kept) throw backupHasNoRoom()
 }
 
-/** So that names in it survive a power cut. @throws what the file system says */
+/** Makes renames in the folder survive a power cut. @throws errors of the file system */
 export async function syncFolder(path: string): Promise<void> {
   const folder = await open(path)
   try {
@@ -99,7 +99,7 @@ function translate(error: unknown): unknown {
   if (isAppError(error)) return error
   if (hasCode(error, 'ENOSPC', 'EDQUOT', 'SQLITE_FULL')) return backupHasNoRoom(error)
   const code = codeOf(error)
-  // Messages of the file system have paths in them.
+  // Messages of the file system contain paths.
   const why =
     code !== undefined && !code.startsWith('SQLITE_') ? `the backup directory cannot be used: ${code}.` : error
   return backupFailed(why instanceof Error ? `${why.message}.` : String(why), error)

@@ -13,10 +13,10 @@ export class DatabaseInUse extends Error {
 }
 
 /**
- * Holds the lock file beside a database until released. The operating system drops it with the process, however that
- * ends, so there is never a stale one.
+ * Holds the lock file beside a database until it is released. The operating system releases it when the process ends,
+ * so a lock is never stale.
  *
- * @param advice what whoever reads the error can do, or what has not been done
+ * @param advice what the reader of the error can do, or what has not been done
  * @throws DatabaseInUse
  */
 export function lockDatabase(path: string, advice: string): { release(): void } {
@@ -38,7 +38,7 @@ export function lockDatabase(path: string, advice: string): { release(): void } 
 function makeLockFile(file: string): void {
   let made: number
   try {
-    // Whoever could read it could lock it, and keep the server from starting. It is not made where a link leads to.
+    // An account that can read the file could lock it and block the server. `wx` does not follow a link.
     made = openSync(file, 'wx', 0o600)
   } catch (error) {
     if (hasCode(error, 'EEXIST')) return
@@ -46,7 +46,7 @@ function makeLockFile(file: string): void {
   }
   try {
     const { uid, gid } = statSync(dirname(file))
-    // Made by a command of root, it still is for the account of the server.
+    // A command run by root creates the file for the account of the server.
     if (process.getuid?.() === 0) fchownSync(made, uid, gid)
   } finally {
     closeSync(made)

@@ -1,7 +1,10 @@
 import { mkdirSync, statSync } from 'node:fs'
 import { dirname } from 'node:path'
 
-/** With its parents. Node's own way of doing so never ends where a folder refuses new ones with ENOENT, as `/proc` does. */
+/**
+ * Creates a folder and its parents. Node's recursive mode never ends where a folder refuses new ones with ENOENT, as
+ * `/proc` does.
+ */
 export function makeFolder(path: string): void {
   if (isFolder(path)) return
   const parent = dirname(path)
@@ -9,7 +12,7 @@ export function makeFolder(path: string): void {
   try {
     mkdirSync(path, { mode: 0o700 })
   } catch (error) {
-    // Another server that starts at the same time may have been faster.
+    // Another server that starts at the same time may have created it.
     if (!isFolder(path)) throw error
   }
 }

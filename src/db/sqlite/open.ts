@@ -27,17 +27,17 @@ import { createWriter } from './writer.ts'
 export interface SqliteOptions {
   path: string
   synchronous: 'normal' | 'full'
-  /** Hears the facts of each commit. */
+  /** Receives the facts of each commit. */
   announce: (facts: Fact[]) => void
   /** `database.reserve_bytes`; default none. */
   reserveBytes?: number
-  /** Where a copy goes before the file is migrated. Default: none is made. */
+  /** Where the copy before a migration goes. Default: no copy. */
   backupDirectory?: string
-  /** Default: nobody is told of a full disk or a damaged file. */
+  /** Default: a full disk or a damaged file is not logged. */
   log?: Log
 }
 
-/** The file cannot be opened or created, or is no database of ours. */
+/** The file cannot be opened or created, or is not a database of svc. */
 export class DatabaseUnusable extends Error {
   constructor(path: string, cause: unknown) {
     const reason = cause instanceof Error ? cause.message : String(cause)
@@ -52,7 +52,7 @@ export class DatabaseUnusable extends Error {
 }
 
 /**
- * Opens (and creates) the file, for this process alone, and migrates it.
+ * Opens or creates the file for this process alone, and migrates it.
  *
  * @throws DatabaseInUse, SchemaTooNew, NotMigrated, DatabaseUnusable
  */
@@ -68,21 +68,21 @@ export async function openSqlite(options: SqliteOptions): Promise<Database> {
 async function open(options: SqliteOptions): Promise<Database> {
   makeFolder(dirname(options.path))
   // Parameters and output may hold secrets; SQLite gives the files beside it the same mode. An existing file is not
-  // touched: closing it here would take away the locks of a connection that this process has already.
+  // opened: closing it would drop the locks of this process's other connections.
   if (!existsSync(options.path)) closeSync(openSync(options.path, 'a', 0o600))
-  // By whatever links it was reached, it is one database.
+  // One lock and one log per database, also when links lead to it.
   const path = realpathSync(options.path)
-  // SQLite says less about what it cannot write.
+  // SQLite reports missing write permission less clearly.
   for (const place of [path, dirname(path)]) accessSync(place, constants.R_OK | constants.W_OK)
   const undo: (() => void)[] = []
   try {
     const lock = lockDatabase(path, '"svc stop" stops it; to have both, give each a system.base_path of its own.')
     undo.push(() => lock.release())
     const isNew = statSync(path).size === 0
-    // SQLite deletes it then, with what may be all that is left of the database.
+    // SQLite would delete the log, which may be all that remains of the database.
     if (isNew && sizeOf(`${path}-wal`) > 0) {
       throw new Error(
-        `it is missing or empty, but its log ${path}-wal is there. Bring the file back, restore a backup with svc restore, or remove the log to begin anew`,
+        `it is missing or empty, but its log ${path}-wal exists. Put the file back, restore a backup with svc restore, or remove the log to start with an empty database`,
       )
     }
     const lastChange = changedAt(path)
@@ -105,12 +105,12 @@ function warnIfLost({ path, backupDirectory, log }: SqliteOptions): void {
   if (!readdirSync(backupDirectory).some((name) => readBackupName(name) !== undefined)) return
   log?.warning(
     'database.new',
-    'There was no database, and a new one has been made, although there are backups: if it was lost, stop the server and restore one with svc restore',
+    'svc created a new database, but backups of an earlier one exist. If that database was lost, stop the server and restore a backup with svc restore',
     { path, backup_directory: backupDirectory },
   )
 }
 
-/** A new file has nothing to be kept. @throws SchemaTooNew, NotMigrated */
+/** A new file needs no copy. @throws SchemaTooNew, NotMigrated */
 async function copyIfMigrating(writing: Sqlite.Database, lastChange: number, options: SqliteOptions): Promise<void> {
   const { path, backupDirectory: directory, log } = options
   const applied = appliedMigrations(writing)
@@ -119,7 +119,7 @@ async function copyIfMigrating(writing: Sqlite.Database, lastChange: number, opt
   if (missing.length === 0) return
   const copy = await copyBeforeMigration({ path, directory, missing, changedAt: lastChange })
   if (copy !== undefined) {
-    log?.info('backup.made', 'The structure of the database is about to be changed; a backup of it has been made', {
+    log?.info('backup.made', 'svc made a backup of the database before it migrates the schema', {
       kind: 'before-migration',
       ...copy,
       migrations: missing,
@@ -129,7 +129,7 @@ async function copyIfMigrating(writing: Sqlite.Database, lastChange: number, opt
 
 const sizeOf = (path: string): number => statSync(path, { throwIfNoEntry: false })?.size ?? 0
 
-/** Every step, whatever the others did. @throws the first error */
+/** Runs every step, even after a failure. @throws the first error */
 function runAll(steps: readonly (() => void)[]): void {
   const errors: unknown[] = []
   for (const step of steps) {
@@ -145,7 +145,7 @@ function runAll(steps: readonly (() => void)[]): void {
 interface Parts extends SqliteOptions {
   writing: Sqlite.Database
   reading: Sqlite.Database
-  /** Closes both connections, then gives up the lock. */
+  /** Closes both connections, then releases the lock. */
   release: () => void
 }
 
@@ -177,7 +177,7 @@ function assemble({ path, writing, reading, announce, reserveBytes = 0, log, rel
     },
   })
 
-  // The rows of a query are what its type says: the builder and the migrations describe the same tables.
+  // The type of a query describes its rows: the builder and the migrations define the same tables.
   const rowsOf = <O>({ sql, parameters }: CompiledQuery<O>): O[] =>
     noticing(() => statement(sql).all(...parameters) as O[])
   const rowOf = <O>({ sql, parameters }: CompiledQuery<O>): O | undefined =>
@@ -192,13 +192,13 @@ function assemble({ path, writing, reading, announce, reserveBytes = 0, log, rel
     }
   }
 
-  /** Once: whoever touches the damage fails for himself, and the others go on. */
+  /** Logged once: requests that read the damaged part fail, and all others continue. */
   function tellDamage(error: Error): void {
     if (isDamageTold) return
     isDamageTold = true
     log?.critical(
       'database.damaged',
-      'The database file is damaged: what touches the damage fails, the rest goes on. Stop the server, keep a copy of the file, and restore a backup with svc restore; docs/backup.md says how',
+      'The database file is damaged: requests that read the damaged part fail. Stop the server, keep a copy of the file, and restore a backup with svc restore; see docs/backup.md',
       { path, error },
     )
   }
@@ -208,10 +208,15 @@ function assemble({ path, writing, reading, announce, reserveBytes = 0, log, rel
     if (isShort) {
       log?.warning(
         'database.disk_full',
-        'The disk of the database has less room than database.reserve_bytes: no new work is taken on until there is more',
+        'The disk of the database has less free space than database.reserve_bytes: svc accepts no new work. Free space: the server then continues by itself',
         fields,
       )
-    } else log?.info('database.disk_has_room', 'The disk of the database has room again; new work is taken on', fields)
+    } else
+      log?.info(
+        'database.disk_has_room',
+        'The disk of the database has enough free space again; svc accepts new work',
+        fields,
+      )
   }
 
   return {
@@ -246,7 +251,7 @@ function assemble({ path, writing, reading, announce, reserveBytes = 0, log, rel
         writing.pragma('wal_checkpoint(truncate)')
       },
       release,
-      // Last: with the file that it closes, the process loses the locks that its connections hold on it.
+      // Last: closing its file drops the locks that the connections of this process hold on it.
       () => frames.close(),
     ])
   }

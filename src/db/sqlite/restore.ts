@@ -1,4 +1,4 @@
-/** Putting a backup in the place of a database that no server uses. */
+/** Replaces a database that no server uses with a backup. */
 import {
   chmodSync,
   closeSync,
@@ -24,10 +24,10 @@ import { makeFolder } from './make-folder.ts'
 export { SchemaTooNew } from '../migrate.ts'
 export { DatabaseInUse } from './lock.ts'
 
-/** The copy that is tried takes room on the disk of whichever database is named. */
+/** The dry run needs disk space beside the named database, so another path can be given. */
 const elsewhere = 'try the backup in another place: SVC_DATABASE__PATH=/tmp/try/svc.db svc restore <file> --dry-run'
 
-/** The backup cannot be used, or cannot be put there. The database is what it was before. */
+/** The backup cannot be used or installed. The database is unchanged. */
 export class RestoreRefused extends Error {
   constructor(message: string, cause?: unknown) {
     super(message, cause === undefined ? undefined : { cause })
@@ -36,40 +36,40 @@ export class RestoreRefused extends Error {
 }
 
 export interface RestoreOptions {
-  /** The backup. It is not changed. */
+  /** The backup; it is not changed. */
   from: string
-  /** The database. It may be missing or damaged. */
+  /** The database; it may be missing or damaged. */
   to: string
-  /** Does everything but the exchange. */
+  /** Does everything except replacing the database. */
   dryRun: boolean
 }
 
 export interface Restored {
-  /** Where the database now is that was there before; undefined: none was. */
+  /** New path of the previous database; undefined: there was none. */
   keptAs: string | undefined
   bytes: number
-  /** What the next start adds to it, because the backup was made by an older release. */
+  /** Migrations that the next start applies, because an older release made the backup. */
   missingMigrations: string[]
 }
 
 /**
- * The backup is copied beside the database, with the write-ahead log that may lie beside it, and read as a whole; then it
- * takes the place of the database, which stays under another name. Whatever happens on the way, one of the two is complete.
- * The new file belongs to whoever calls.
+ * Copies the backup and its write-ahead log, if any, beside the database and reads it completely. The copy then
+ * replaces the database, which is kept under another name. At every point one of the two is complete. The new file
+ * belongs to the caller's account.
  *
  * @throws DatabaseInUse, SchemaTooNew, RestoreRefused
  */
 export async function restoreDatabase({ from, to, dryRun }: RestoreOptions): Promise<Restored> {
   try {
     const source = statOf(from)
-    if (source === undefined) throw new RestoreRefused(`${from} is not there.`)
-    if (!source.isFile()) throw new RestoreRefused(`${from} is no file.`)
+    if (source === undefined) throw new RestoreRefused(`${from} does not exist.`)
+    if (!source.isFile()) throw new RestoreRefused(`${from} is not a file.`)
     makeFolder(dirname(to))
     const path = existsSync(to) ? realpathSync(to) : to
     const present = statOf(path)
-    if (present !== undefined && !present.isFile()) throw new RestoreRefused(`${path} is there, and is no file.`)
+    if (present !== undefined && !present.isFile()) throw new RestoreRefused(`${path} exists and is not a file.`)
     if (present !== undefined && present.dev === source.dev && present.ino === source.ino) {
-      throw new RestoreRefused(`${from} is the database itself; name the backup that is to take its place.`)
+      throw new RestoreRefused(`${from} is the database itself; name the backup that replaces it.`)
     }
     const lock = lockDatabase(path, dryRun ? `Stop it first, or ${elsewhere}` : 'Stop it first (svc stop).')
     try {
@@ -94,17 +94,17 @@ async function exchange({ from, path, dryRun }: Exchange): Promise<Restored> {
   removeAll(staged)
   try {
     for (const suffix of ['', '-wal', '-journal']) {
-      // The names of what lies beside a database begin with its own.
+      // The files beside a database have its name as their prefix.
       if (suffix === '' || existsSync(`${from}${suffix}`)) stage(`${from}${suffix}`, `${staged}${suffix}`)
     }
     const { damage, migrations, written } = await readWhole({ kind: 'unite', path: staged }, undefined)
     const [first] = damage
     if (first !== undefined) throw new RestoreRefused(`${from} is damaged: ${first}. Use another backup.`)
-    if (migrations === undefined || written === undefined) throw new RestoreRefused(`${from} is no database of svc.`)
+    if (migrations === undefined || written === undefined) throw new RestoreRefused(`${from} is not a database of svc.`)
     const missing = missingMigrations(migrations)
     if (dryRun) return { keptAs: undefined, bytes: written.bytes, missingMigrations: missing }
     const keptAs = [path, `${path}-wal`].some((file) => existsSync(file)) ? setAside(path) : undefined
-    // A log of the database that was there would be taken for one of this.
+    // SQLite would apply the log of the previous database to this one.
     removeAll(path, ['-wal', '-shm', '-journal'])
     renameSync(staged, path)
     await syncFolder(dirname(path))
@@ -120,14 +120,14 @@ function stage(from: string, to: string): void {
   chmodSync(to, 0o600)
 }
 
-/** With its logs, of which it may need what is in them. @returns its new name */
+/** Moves the database with its logs, which may hold its last changes. @returns its new name */
 function setAside(path: string): string {
   const kept = freeName(path)
-  // Its own name stays until another file takes it, so that there is a database at any time.
+  // The original name stays until another file replaces it, so that a database exists at any time.
   try {
     linkSync(path, kept)
   } catch (error) {
-    // Of one that is missing the log may be left.
+    // The database may be missing while its log remains.
     if (!hasCode(error, 'EPERM', 'ENOTSUP', 'ENOSYS', 'ENOENT')) throw error
     if (existsSync(path)) renameSync(path, kept)
   }

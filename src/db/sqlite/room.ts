@@ -1,21 +1,21 @@
-/** Looks now and then how much room the file system of the database has left, so that new work stops before it is full. */
+/** Watches the free space on the file system of the database, so that new work stops before the disk is full. */
 import { statfs, statfsSync } from 'node:fs'
 
 const LOOK_EVERY_MS = 2000
-/** While the database is written, which may take a reserve of megabytes in less than that. */
+/** Interval while the database is being written: it may use megabytes of the reserve in less time. */
 const LOOK_WHILE_WRITING_EVERY_MS = 100
 
-/** Of the reserve, so that it does not become short again at once. */
+/** Multiple of the reserve that ends the shortage, so that it does not return at once. */
 const ENOUGH = 1.1
 
 export interface Room {
-  /** Less than the reserve is left. */
+  /** Less than the reserve is free. */
   isShort(): boolean
-  /** Nothing is left at all; looks now. */
+  /** No space is free; checks now. */
   isGone(): boolean
   /** Called after each commit. */
   check(): void
-  /** For this account, in bytes, as last seen. */
+  /** Bytes available to this account at the last check. */
   readonly freeBytes: number
   stop(): void
 }
@@ -23,9 +23,9 @@ export interface Room {
 export interface RoomOptions {
   /** Of the database. */
   path: string
-  /** 0: none. */
+  /** 0 disables the reserve. */
   reserveBytes: number
-  /** Hears when it becomes short, and when it is not any more. */
+  /** Called when a shortage begins and when it ends. */
   changed: (isShort: boolean, freeBytes: number) => void
 }
 
@@ -47,13 +47,13 @@ export function watchRoom({ path, reserveBytes, changed }: RoomOptions): Room {
     try {
       see(statfsSync(path))
     } catch {
-      // Whatever keeps it from being asked keeps the database from writing, which says it better.
+      // The same failure also prevents writes, which report it better.
     }
   }
 
   look()
   const timer = setInterval(() => {
-    // A file system that does not answer is asked once.
+    // A file system that does not respond gets one request at a time.
     if (isLooking) return
     isLooking = true
     statfs(path, (error, found) => {

@@ -8,7 +8,7 @@ export type Statement = Sqlite.Statement<unknown[], Record<string, unknown>>
 
 export type StatementCache = (sql: string) => Statement
 
-/** Keeps the 500 statements used last; the number of texts is unbounded because filters combine freely. */
+/** Keeps the 500 most recently used statements: filters combine freely, so the number of texts is unlimited. */
 export function createStatementCache(connection: Pick<Sqlite.Database, 'prepare'>): StatementCache {
   const statements = new Lru<string, Statement>(MAX_STATEMENTS)
   return (sql) => {

@@ -1,6 +1,6 @@
 /**
- * Keeps the write-ahead log short without stopping the event loop: copying it into the database waits for the disk, so a
- * thread does it. The automatic checkpoint of the writing connection remains as the bound for a thread that lags.
+ * Keeps the write-ahead log short without blocking the event loop. A checkpoint waits for the disk, so a thread makes
+ * it. The automatic checkpoint of the writing connection is the upper bound for a thread that falls behind.
  */
 import { closeSync, openSync, readSync } from 'node:fs'
 import { endianness } from 'node:os'
@@ -12,7 +12,7 @@ const FRAMES_PER_CHECKPOINT = 2000
 const FRAMES_OFFSET = 16
 
 export interface WriteAheadLog {
-  /** Called after each commit: asks for a checkpoint when enough has gathered. */
+  /** Called after each commit; requests a checkpoint when enough frames have accumulated. */
   check(): void
   close(): void
 }
@@ -28,7 +28,7 @@ export function watchWriteAheadLog(path: string, checkpoint: () => Promise<void>
     check() {
       if (isCopying || readSync(index, bytes, 0, 4, FRAMES_OFFSET) !== 4) return
       const frames = readFrames()
-      // Once everything is copied, the log begins anew.
+      // After a complete checkpoint the log restarts at its beginning.
       if (frames < copiedFrames) copiedFrames = 0
       if (frames - copiedFrames < FRAMES_PER_CHECKPOINT) return
       isCopying = true

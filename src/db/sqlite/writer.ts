@@ -1,6 +1,6 @@
 /**
- * The one connection that writes. Units that arrive in the same turn share a commit; a unit that is refused undoes only
- * itself. Measured: 64 units a commit give three times the rate of a commit each (docs/performance.md).
+ * The only connection that writes. Units that arrive in the same turn of the event loop share a commit; a refused unit
+ * undoes only itself. Measured: 64 units per commit triple the rate of one commit each (docs/performance.md).
  */
 import Sqlite from 'better-sqlite3'
 import { storageFailed, storageFull } from '../../core/errors.ts'
@@ -11,7 +11,7 @@ import { createStatementCache } from './statements.ts'
 
 const MAX_UNITS_PER_COMMIT = 256
 const MAX_MS_PER_COMMIT = 8
-/** A checkpoint waits for the disk; it is made while nobody else waits for the writer. */
+/** A checkpoint waits for the disk, so it runs while no unit waits. */
 const CHECKPOINT_AFTER_IDLE_MS = 1000
 
 interface Waiting {
@@ -25,25 +25,25 @@ type Outcome = { waiting: Waiting; results: StepResult[] } | { waiting: Waiting;
 export interface Writer {
   write(unit: Unit): Promise<StepResult[]>
   stats(): Pick<DatabaseStats, 'waitingUnits' | 'commits' | 'units'>
-  /** Commits what waits. */
+  /** Commits the waiting units. */
   drain(): void
-  /** Gives some unused pages back, in a commit of its own. @throws what the disk says */
+  /** Returns unused pages to the file system, in a separate commit. @throws errors of the disk */
   vacuum(pages: number): void
 }
 
-/** The changes of a refused unit could not be taken back alone, so nothing of its commit may stand. */
+/** A refused unit could not be undone alone, so its whole commit is rolled back. */
 class UndoFailed extends Error {}
 
 export interface WriterHooks {
-  /** Hears the facts of each commit, in the order of the units; must not throw. */
+  /** Receives the facts of each commit, in the order of the units; must not throw. */
   announce: (facts: Fact[]) => void
   /** Called after each commit; must not throw. */
   committed: () => void
-  /** Called after nothing has been written for a while, once everything that can be is copied out of the log. */
+  /** Called when no write has happened for a while and the checkpoint has copied what it can. */
   idle: () => void
-  /** Whether the disk has no room at all. */
+  /** Whether the disk is full. */
   isDiskFull: () => boolean
-  /** Hears that the file is damaged; must not throw. */
+  /** Called when the file is damaged; must not throw. */
   damaged: (error: Error) => void
 }
 
@@ -60,7 +60,7 @@ export function createWriter(
   const undo = connection.prepare('rollback to unit')
 
   let queue: Waiting[] = []
-  /** So many of the next units get a commit each. */
+  /** How many of the next units get separate commits. */
   let alone = 0
   let commits = 0
   let units = 0
@@ -84,7 +84,7 @@ export function createWriter(
   }
 
   function applyUnit(unit: Unit): StepResult[] {
-    // A single statement that fails undoes itself.
+    // SQLite undoes a single failed statement.
     if (unit.steps.length === 1 && unit.steps[0]?.expect === undefined) return applySteps(unit)
     savepoint.run()
     try {
@@ -92,7 +92,7 @@ export function createWriter(
       release.run()
       return results
     } catch (error) {
-      // A full disk rolls the whole transaction back by itself; then there is no savepoint left to return to.
+      // A full disk rolls back the whole transaction, and its savepoints with it.
       if (connection.inTransaction) undoUnit()
       throw error
     }
@@ -136,10 +136,10 @@ export function createWriter(
       try {
         rollBack()
       } catch {
-        // The next flush begins with it.
+        // The next flush starts with this unit.
       }
       if (batch.length > 1 && failure instanceof Sqlite.SqliteError) {
-        // Whoever touches a damaged part of the file takes the whole commit with it: find out who that was.
+        // A unit that reads a damaged page fails its whole commit: commit each alone to find it.
         alone = batch.length
         queue = batch.concat(queue)
       } else {
@@ -172,7 +172,7 @@ export function createWriter(
     if (code === 'SQLITE_CONSTRAINT_UNIQUE' || code === 'SQLITE_CONSTRAINT_PRIMARYKEY') {
       return new Conflict('a unique key is taken', error)
     }
-    // Some calls of a full disk are told as a failure of the disk.
+    // On a full disk some calls report an I/O error.
     if (/^SQLITE_(FULL|IOERR)/.test(code) && (isDiskFull() || code === 'SQLITE_FULL')) return storageFull(error)
     if (/^SQLITE_(IOERR|BUSY|READONLY|CANTOPEN|NOMEM)/.test(code)) return storageFailed(error)
     if (isDamage(error)) damaged(error)
@@ -194,7 +194,7 @@ export function createWriter(
         connection.pragma('wal_checkpoint(passive)')
         rest()
       } catch {
-        // The log keeps what the disk had no room for; the next checkpoint copies it.
+        // The log keeps what the disk had no space for; the next checkpoint copies it.
       }
     }, CHECKPOINT_AFTER_IDLE_MS)
     idle.unref()

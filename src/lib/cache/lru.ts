@@ -1,9 +1,12 @@
-/** A map that drops the least recently used values, bounded in number and, where values have a weight, in weight. */
+/**
+ * A map that evicts the least recently used values. It limits their number and, where values have a weight, the total
+ * weight.
+ */
 export class Lru<K, V> {
   readonly #entries = new Map<K, V>()
   readonly #maxEntries: number
   readonly #maxWeight: number
-  /** Of the values that were given one. */
+  /** Of the values stored with a weight. */
   readonly #weights = new Map<K, number>()
   #weight = 0
 
@@ -30,7 +33,7 @@ export class Lru<K, V> {
     return value
   }
 
-  /** Keeps a value; one heavier than an eighth of the whole is not kept. */
+  /** Stores a value, unless it is heavier than an eighth of the maximum weight. */
   set(key: K, value: V, weight = 0): void {
     if (weight > this.#maxWeight / 8) return
     this.delete(key)

@@ -1,6 +1,6 @@
-/** Repeated calls of work that must not overlap with itself. */
+/** Combines repeated calls of work that must not overlap with itself. */
 
-/** While `work` runs, all further calls share one more run after it, so that the last run has seen everything. */
+/** While `work` runs, all further calls share one more run after it, so that the last run sees every change. */
 export function coalesce(work: () => Promise<void>): () => Promise<void> {
   let running: Promise<void> | undefined
   let next: Promise<void> | undefined

@@ -2,7 +2,7 @@
 
 export type KeyedLock = <T>(name: string, work: () => Promise<T>) => Promise<T>
 
-/** Work with the same name runs one after the other, in the order of the calls. A failure does not stop the next one. */
+/** Work under one key runs one at a time, in the order of the calls. A failure does not stop the next. */
 export function createKeyedLock(): KeyedLock {
   const last = new Map<string, Promise<unknown>>()
   return async (name, work) => {

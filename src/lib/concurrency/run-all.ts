@@ -1,6 +1,6 @@
-/** Clean-up that must not stop half-way. */
+/** Clean-up that must not stop at the first failure. */
 
-/** Runs every step in order, whatever the others did. @throws AggregateError with everything that failed */
+/** Runs every step in order, even after failures. @throws AggregateError with every failure */
 export async function runAll(steps: readonly (() => unknown)[], message: string): Promise<void> {
   const errors: unknown[] = []
   for (const step of steps) {

@@ -7,10 +7,10 @@ export type BoundedFile =
   /** The rest of a sentence that begins with the path, such as `does not exist`. */
   | { problem: string; isMissing: boolean }
 
-/** Opening a pipe without a writer would wait for one. */
+/** Opening a pipe without a writer would block. */
 const FLAGS = constants.O_RDONLY | constants.O_NONBLOCK
 
-/** A file that somebody has named: whatever is there, reading it neither waits for ever nor takes more memory than this. */
+/** Reads a file whose path comes from outside: it neither blocks nor uses more memory than `maxBytes`. */
 export async function readBoundedFile(path: string, maxBytes: number): Promise<BoundedFile> {
   try {
     const file = await open(path, FLAGS)
@@ -25,7 +25,7 @@ export async function readBoundedFile(path: string, maxBytes: number): Promise<B
   }
 }
 
-/** `readBoundedFile` at once, for what is needed before anything can begin. */
+/** The synchronous form of `readBoundedFile`, for use before the event loop matters. */
 export function readBoundedFileSync(path: string, maxBytes: number): BoundedFile {
   try {
     const file = openSync(path, FLAGS)
@@ -52,7 +52,7 @@ function findProblem(stats: Stats, maxBytes: number): BoundedFile | undefined {
 function unreadable(error: unknown): BoundedFile {
   if (hasCode(error, 'ENOENT', 'ENOTDIR')) return { problem: 'does not exist', isMissing: true }
   if (hasCode(error, 'EACCES', 'EPERM')) return problem('cannot be read: permission denied')
-  // It holds a zero character.
+  // The path holds a zero character.
   if (hasCode(error, 'ERR_INVALID_ARG_VALUE')) return problem('is not the name of a file')
   return problem(`cannot be read (${codeOf(error) ?? String(error)})`)
 }

@@ -1,4 +1,4 @@
-/** Reading files below a folder that somebody else may name: nothing outside of it is ever opened. */
+/** Reads files below a folder by paths from outside; it never opens a file outside the folder. */
 import { constants } from 'node:fs'
 import { open, realpath, stat, type FileHandle } from 'node:fs/promises'
 import { join, sep } from 'node:path'
@@ -10,7 +10,7 @@ export type ContainedFile =
 export type ContainedProblem = Extract<ContainedFile, { problem: string }>['problem']
 
 /**
- * The text of a file below `folder`. Links are followed, but not out of the folder.
+ * The text of a file below `folder`. It follows links, but not out of the folder.
  *
  * @param path relative to the folder, with `/`
  */
@@ -19,7 +19,7 @@ export async function readContainedFile(folder: string, path: string, maxBytes: 
   return 'problem' in file ? file : decode(file.bytes)
 }
 
-/** The same for any file. */
+/** As `readContainedFile`, for binary content. */
 export async function readContainedBytes(
   folder: string,
   path: string,
@@ -29,7 +29,7 @@ export async function readContainedBytes(
   if ('problem' in found) return found
   let file: FileHandle
   try {
-    // Not blocking, so that a named pipe does not hold a thread until somebody writes to it.
+    // Non-blocking, so that a named pipe does not block a thread until it has a writer.
     file = await open(found.target, constants.O_RDONLY | constants.O_NONBLOCK | constants.O_NOFOLLOW)
   } catch (error) {
     return { problem: isMissing(error) ? 'missing' : 'unreadable' }
@@ -38,7 +38,7 @@ export async function readContainedBytes(
     const status = await file.stat()
     if (!status.isFile()) return { problem: 'not a file' }
     if (status.size > maxBytes) return { problem: 'too large' }
-    // The file may grow while it is read; what was announced is what is taken.
+    // The file may grow while it is read; only the checked size is read.
     const bytes = Buffer.alloc(status.size)
     const { bytesRead } = await file.read(bytes, 0, bytes.length, 0)
     return { bytes: bytes.subarray(0, bytesRead), mtimeMs: status.mtimeMs }
@@ -49,7 +49,7 @@ export async function readContainedBytes(
   }
 }
 
-/** Why there is no such file below `folder`; undefined: there is one. Nothing is opened. */
+/** Why there is no such file below `folder`; undefined: it exists. Does not open the file. */
 export async function problemOfContainedFile(
   folder: string,
   path: string,

@@ -1,14 +1,14 @@
-/** Short names for paths of any length: the address of a Unix socket has room for 107 bytes. */
+/** Short names for paths of any length: the address of a Unix socket has at most 107 bytes. */
 import { constants } from 'node:fs'
 import { open } from 'node:fs/promises'
 
 export interface HeldFolder {
-  /** Another name of the folder, valid in this process until it is released. */
+  /** Another path of the folder, valid in this process until it is released. */
   path: string
   release(): Promise<void>
 }
 
-/** @throws what the file system says */
+/** @throws errors of the file system */
 export async function holdFolder(path: string): Promise<HeldFolder> {
   const folder = await open(path, constants.O_RDONLY | constants.O_DIRECTORY)
   return { path: `/proc/self/fd/${folder.fd}`, release: () => folder.close() }

@@ -1,9 +1,9 @@
 /**
- * A file that lines are added to while others rename, delete or fill up what is under it, and that may give way to a new one
- * when it has become large.
+ * A file that appends lines. It copes with other processes that rename, delete or fill it, and can rotate when it is
+ * large.
  *
- * Adding never waits and never throws: lines of the same moment share a write, and lines that cannot be written wait, up to
- * a bound, until they can.
+ * Appending never blocks and never throws. Lines of the same moment share a write. Lines that cannot be written wait,
+ * up to a limit.
  */
 import {
   close,
@@ -29,29 +29,29 @@ export interface LineFile {
   /** @param line without line break */
   append(line: string): void
   /**
-   * Goes on in whatever file has the path now, making it when there is none. Every line is in the one or in the other.
-   * Resolves when that is done or has failed, which is reported.
+   * Continues in the file that now has the path, and creates it if it is missing. Every line is in exactly one of the
+   * files. Resolves when that is done or has failed; failures are reported.
    */
   reopen(): Promise<void>
-  /** Resolves when every line is written, at the latest after two seconds. Lines that come later are dropped. */
+  /** Resolves when every line is written, at the latest after two seconds. Later lines are dropped. */
   close(): Promise<void>
 }
 
 export interface LineFileReport {
-  /** Once for each time of trouble. */
+  /** Called once per period of failures. */
   failed(error: unknown): void
-  /** Lines are written again. */
+  /** Writing works again. */
   resumed(lostLines: number): void
-  /** It is closed, and these have not been written. */
+  /** The file was closed before these lines were written. */
   lost(lines: number): void
-  /** It has become too large, and grows on because it cannot be renamed. */
+  /** The file is too large, but it cannot be renamed and keeps growing. */
   notRotated(error: unknown): void
 }
 
 export interface Rotation {
-  /** A line that would make the file larger begins a new one; 0: never. */
+  /** A line that would exceed this size starts a new file; 0: never rotate. */
   maxBytes: number
-  /** So many old ones are kept, as `<path>.1` (the newest), `<path>.2` and so on; at least 1. */
+  /** Number of old files that are kept, as `<path>.1` (the newest), `<path>.2` and so on; at least 1. */
   backupCount: number
 }
 
@@ -60,7 +60,7 @@ const maximumWaitingLength = 8 * 1024 * 1024
 /** Of one write. */
 const maximumBatchLength = 1024 * 1024
 const retryMs = 1000
-/** Between two looks at whether the file has been deleted. */
+/** Interval of the check whether the file has been deleted. */
 const lookMs = 1000
 const closeMs = 2000
 const rotateAgainMs = 60_000
@@ -73,7 +73,7 @@ const truncateFile = promisify(ftruncate)
 const readFile = promisify(read)
 const writeFile = promisify(write)
 
-/** Creates the folder with mode 0700 and the file with 0600. @throws what the file system says */
+/** Creates the folder with mode 0700 and the file with 0600. @throws errors of the file system */
 export function openLineFile(
   path: string,
   report: LineFileReport,
@@ -87,7 +87,7 @@ export function openLineFile(
     }
   }
   let file = openSync(path, flags, 0o600)
-  /** Only a file has a size. */
+  /** Only regular files have a size and rotate. */
   let isFile: boolean
   let size: number
   try {
@@ -99,13 +99,13 @@ export function openLineFile(
     throw error
   }
 
-  /** Whole lines that a write has left over. */
+  /** Complete lines that a partial write has left over. */
   let rest: Buffer = Buffer.alloc(0)
   let waiting: string[] = []
   let waitingLength = 0
   let lost = 0
   let trouble: 'write' | 'open' | undefined
-  /** Half a line is at the end of the file; undefined: nobody has looked yet. */
+  /** Whether the file ends in half a line; undefined: not checked yet. */
   let isTorn: boolean | undefined
   let reopenWanted = false
   let pumping: Promise<void> | undefined
@@ -154,12 +154,12 @@ export function openLineFile(
     succeed('open')
   }
 
-  /** A deleted file takes lines as before, and nobody will ever read them. */
+  /** A deleted file still accepts lines, but nobody can read them. */
   async function lookForFile(): Promise<void> {
     if (performance.now() - lookedAt < lookMs) return
     lookedAt = performance.now()
     const stats = await statFile(file)
-    // Somebody may have emptied it.
+    // Another process may have truncated it.
     size = stats.size
     if (stats.nlink === 0) await openAgain()
   }
@@ -171,7 +171,7 @@ export function openLineFile(
 
   async function rotate(): Promise<void> {
     try {
-      // Without it somebody else has rotated.
+      // Throws if the path is gone: another process has rotated the file.
       await statPath(path)
       for (let n = backupCount - 1; n > 0; n -= 1) await renameIfThere(`${path}.${n}`, `${path}.${n + 1}`)
       await renameIfThere(path, `${path}.1`)
@@ -224,25 +224,25 @@ export function openLineFile(
     }
   }
 
-  /** As a process leaves it that was killed while it wrote. */
+  /** A process killed during a write leaves half a line. */
   async function endsInHalfALine(): Promise<boolean> {
     let same: number | undefined
     try {
       const { size } = await statFile(file)
       if (size === 0) return false
-      // For reading, whatever is at the path by now.
+      // Opens the same file for reading, whichever file has the path now.
       same = await openFile(`/proc/self/fd/${file}`, constants.O_RDONLY)
       const { buffer } = await readFile(same, Buffer.alloc(1), 0, 1, size - 1)
       return buffer.toString('latin1') !== '\n'
     } catch {
-      // It is for writing alone.
+      // The file permits writing only.
       return false
     } finally {
       if (same !== undefined) close(same, () => undefined)
     }
   }
 
-  /** Removes the half line that a full disk has left, so that readers find whole ones alone. */
+  /** Truncates the half line that a full disk has left, so that readers find complete lines only. */
   async function takeBack(bytes: number): Promise<void> {
     if (bytes === 0) return
     isTorn = true
@@ -253,12 +253,12 @@ export function openLineFile(
       size = stats.size - bytes
       isTorn = false
     } catch {
-      // The next line then begins behind the torn one.
+      // The next line then follows the torn one.
     }
   }
 
   async function run(): Promise<void> {
-    // The lines of this turn of the event loop share a write.
+    // Lines of this turn of the event loop share a write.
     await new Promise((resolve) => setImmediate(resolve))
     for (;;) {
       if (reopenWanted) await openAgain()
@@ -287,7 +287,7 @@ export function openLineFile(
       if (isClosed) return
       if (waitingLength + rest.length > maximumWaitingLength) {
         lost += 1
-        fail('write', new Error('the disk takes lines too slowly'))
+        fail('write', new Error('the disk writes lines too slowly'))
         return
       }
       waiting.push(line)
@@ -312,19 +312,19 @@ export function openLineFile(
       clearTimeout(timer)
       const left = lost + waiting.length + countLines(rest)
       if (left > 0) report.lost(left)
-      // A write that does not end holds the file itself.
+      // A write that is still running closes the file itself.
       if (pumping === undefined) close(file, () => undefined)
     },
   }
 }
 
-/** From the outermost one. Node's own way to make them all never ends where the file system takes none, as in `/proc`. */
+/** Outermost first. Node's recursive mode never ends where the file system refuses folders, as in `/proc`. */
 function foldersOf(path: string): string[] {
   const folder = dirname(path)
   return folder === dirname(folder) ? [] : [...foldersOf(folder), folder]
 }
 
-/** With its line break. */
+/** Including its line break. */
 const bytesOf = (line: string | undefined): number => Buffer.byteLength(line ?? '') + 1
 
 async function renameIfThere(from: string, to: string): Promise<void> {
@@ -335,7 +335,10 @@ async function renameIfThere(from: string, to: string): Promise<void> {
   }
 }
 
-/** Whether it is a file in the narrow sense. @throws for what is no device either, such as a pipe whose reader may go */
+/**
+ * Whether it is a regular file. @throws for anything that is not a device either, such as a pipe whose reader may
+ * disappear
+ */
 function requireFile(stats: Stats): boolean {
   if (!stats.isFile() && !stats.isCharacterDevice()) throw new Error('it is neither a file nor a device')
   return stats.isFile()

@@ -1,4 +1,4 @@
-/** Files that only the server's own account may read. They appear whole or not at all. */
+/** Files that only the server's account can read. They appear complete or not at all. */
 import { randomBytes } from 'node:crypto'
 import { closeSync, fsyncSync, linkSync, mkdirSync, openSync, unlinkSync, writeFileSync } from 'node:fs'
 import { link, lstat, mkdir, open, readlink, realpath, rename, rm, stat, type FileHandle } from 'node:fs/promises'
@@ -8,8 +8,8 @@ import { hasCode } from '../process/index.ts'
 const MAX_LINKS = 40
 
 /**
- * Mode 0700, also of parents that are missing; nothing is changed if it exists. Node's own way of doing so never ends where
- * a folder refuses new ones with ENOENT, as `/proc` does.
+ * Creates the folder and its missing parents with mode 0700; an existing folder is unchanged. Node's recursive mode
+ * never ends where a folder refuses new ones with ENOENT, as `/proc` does.
  */
 export async function makeFolder(path: string): Promise<void> {
   if (await isFolder(path)) return
@@ -18,7 +18,7 @@ export async function makeFolder(path: string): Promise<void> {
   try {
     await mkdir(path, { mode: 0o700 })
   } catch (error) {
-    // Somebody else may have been faster.
+    // Another process may have created it.
     if (!(await isFolder(path))) throw error
   }
 }
@@ -30,7 +30,9 @@ async function isFolder(path: string): Promise<boolean> {
   )
 }
 
-/** Mode 0600; folders that are missing get 0700. @returns false, and nothing is changed, if the file exists */
+/**
+ * Creates the file with mode 0600 and missing folders with 0700. @returns false, without a change, if the file exists
+ */
 export async function createSecretFile(path: string, content: string | Buffer): Promise<boolean> {
   await makeFolder(dirname(path))
   return withTemporaryFile(path, content, async (temporary) => {
@@ -44,7 +46,7 @@ export async function createSecretFile(path: string, content: string | Buffer): 
   })
 }
 
-/** As `createSecretFile`, before it returns: for a file that is small, and made once in the life of an installation. */
+/** The synchronous form of `createSecretFile`, for a small file that an installation creates once. */
 export function createSecretFileSync(path: string, content: string): boolean {
   mkdirSync(dirname(path), { recursive: true, mode: 0o700 })
   const temporary = temporaryNameFor(path)
@@ -63,13 +65,13 @@ export function createSecretFileSync(path: string, content: string): boolean {
   }
 }
 
-/** As `createSecretFile`, in place of whatever is there. */
+/** As `createSecretFile`, but replaces an existing file. */
 export async function replaceSecretFile(path: string, content: string): Promise<void> {
   await makeFolder(dirname(path))
   await withTemporaryFile(path, content, (temporary) => rename(temporary, path))
 }
 
-/** Whose a file is, and who may do what with it. */
+/** Owner and mode of a file. */
 export interface FileOwnership {
   mode: number
   uid: number
@@ -77,11 +79,11 @@ export interface FileOwnership {
 }
 
 /**
- * Replaces a file that others may read as well.
+ * Replaces a file that others may also read.
  *
- * @param isDue asked when the new content is ready
- * @returns false, and nothing is changed, if it is not due
- * @throws also when it cannot be given this owner
+ * @param isDue called when the new content is ready
+ * @returns false, without a change, if it is not due
+ * @throws also when the file cannot get this owner
  */
 export async function replaceFile(
   path: string,
@@ -97,7 +99,7 @@ export async function replaceFile(
   return withTemporaryFile(path, content, replaceIfDue, ownership)
 }
 
-/** The file that links lead to, which need not exist. */
+/** The target of a chain of symbolic links, which need not exist. */
 export async function targetOf(path: string): Promise<string> {
   let target = resolve(path)
   for (let links = 0; links < MAX_LINKS; links++) {
@@ -113,12 +115,12 @@ export async function targetOf(path: string): Promise<string> {
     if (!isLink) return target
     target = resolve(folder, await readlink(target))
   }
-  throw new Error('too many links lead on from it')
+  throw new Error('too many levels of symbolic links')
 }
 
 const temporaryNameFor = (path: string): string => join(dirname(path), `.${randomBytes(9).toString('base64url')}.tmp`)
 
-/** Whatever `use` leaves of the temporary file goes: it may hold a secret. */
+/** Removes what `use` leaves of the temporary file: it may hold a secret. */
 async function withTemporaryFile<T>(
   path: string,
   content: string | Buffer,
@@ -131,7 +133,7 @@ async function withTemporaryFile<T>(
     try {
       if (ownership !== undefined) await setOwnership(file, ownership)
       await write(file, content).catch((error: unknown) => {
-        // Unlike others, failures of a file that is open do not say which one.
+        // Errors of an open file do not name it.
         throw error instanceof Error ? Object.assign(error, { message: `${error.message} '${path}'` }) : error
       })
     } finally {
@@ -152,7 +154,10 @@ async function setOwnership(file: FileHandle, { mode, uid, gid }: FileOwnership)
   const own = await file.stat()
   if (own.uid !== uid || own.gid !== gid) {
     await file.chown(uid, gid).catch((error: unknown) => {
-      throw new Error('its owner could not be kept; do it as root, or as the account it belongs to', { cause: error })
+      throw new Error(
+        'the new file could not get the same owner; run the command as root or as the owner of the file',
+        { cause: error },
+      )
     })
   }
   await file.chmod(mode)

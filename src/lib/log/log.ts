@@ -1,9 +1,9 @@
 /**
- * Structured log of the process: one line per message on standard error, text or JSON, and in files, AUDIT messages as JSON
- * objects in one of their own (contract 10, 10.3).
+ * The structured log of the process: one line per message on standard error, as text or JSON, and in files. AUDIT
+ * messages also go to a separate file as JSON objects (contract 10, 10.3).
  *
- * Every message has an `event`, a stable name to match on, a sentence for people, and fields. Whatever the fields hold,
- * a message is one bounded line without secrets, and logging neither throws nor calls itself.
+ * Every message has a stable `event` to match on, a sentence for people, and fields. For any content of the fields a
+ * message is one bounded line without secrets. Logging neither throws nor calls itself.
  */
 import { hostname } from 'node:os'
 import { Writable } from 'node:stream'
@@ -12,7 +12,7 @@ import { openLineFile, type LineFile, type Rotation } from '../files/index.ts'
 import { logLevels, type LogLevel } from './log-levels.ts'
 import { ErrorCopy, clip, createRedactor, escapeUnprintable, maximumTextLength, type Redactor } from './redact.ts'
 
-/** Values of any type; `error` is the customary name for a caught error. */
+/** Values of any type; a caught error goes under `error`. */
 export type LogFields = Readonly<Record<string, unknown>>
 
 /** `event` is a dotted name that never changes: `execution.requested`. */
@@ -21,20 +21,20 @@ type Write = (event: string, message: string, fields?: LogFields) => void
 export interface Log {
   debug: Write
   info: Write
-  /** Without a message the event's own words serve: `execution.requested` reads `Execution requested.` */
+  /** The message defaults to the words of the event: `execution.requested` becomes `Execution requested.` */
   audit: Write & ((event: string, fields: LogFields) => void)
   warning: Write
   error: Write
   critical: Write
-  /** Whether messages of this level are written; for callers whose fields are expensive to make. */
+  /** Whether this level is logged; for callers whose fields are expensive to compute. */
   enabled(level: LogLevel): boolean
-  /** A log whose messages all carry these fields too. */
+  /** A log that adds these fields to every message. */
   child(fields: LogFields): Log
-  /** A URL or path as it may appear in a message: secret query parameters are masked. */
+  /** Masks the secret query parameters of a URL or path. */
   maskUrl(url: string): string
 }
 
-/** A message as it was written. */
+/** A logged message. */
 export interface LogMessage {
   /** ISO 8601, UTC, milliseconds. */
   timestamp: string
@@ -48,29 +48,29 @@ export interface LogMessage {
 export interface RootLog extends Log {
   /** The last 50 messages at WARNING or above, oldest first. */
   recent(): readonly LogMessage[]
-  /** How many messages of each level there have been. */
+  /** Number of messages of each level since the start. */
   counts(): Readonly<Record<LogLevel, number>>
-  /** A log whose messages also go to the files of this part of the server; others go to those of `api`. */
+  /** A log whose messages also go to the files of this part of the server; by default they go to those of `api`. */
   of(part: string): Log
-  /** Goes on in new files after the old ones have been renamed. */
+  /** Continues in new files after the old ones have been renamed. */
   reopen(): Promise<void>
-  /** Resolves when everything has been handed to the operating system, at the latest after two seconds. */
+  /** Resolves when every message is with the operating system, at the latest after two seconds. */
   close(): Promise<void>
 }
 
 /** `gelf`: a JSON object in the style of GELF 1.1. */
 export type LogFormat = 'text' | 'json' | 'gelf'
 
-/** A file that messages are added to. */
+/** A file of the log. */
 export interface LogFile extends Rotation {
   /** Absolute. */
   path: string
   format: LogFormat
-  /** Those it holds: at least so severe, and of this part of the server; without a part, of all. */
+  /** The messages it receives: of at least this level and of this part; without a part, of all parts. */
   takes: readonly { level: LogLevel; part?: string }[]
 }
 
-/** A file of a log cannot be opened. */
+/** A log file cannot be opened. */
 export class LogFileError extends Error {
   readonly path: string
   constructor(path: string, cause: unknown) {
@@ -86,13 +86,13 @@ export interface LogOptions {
   format: 'text' | 'json'
   /** `log.mask_secrets`; default true. */
   maskSecrets?: boolean
-  /** Names of secrets besides the built-in ones (`log.mask_secrets_blacklist`). */
+  /** Names of secrets in addition to the built-in ones (`log.mask_secrets_blacklist`). */
   maskNames?: readonly string[]
-  /** Default none; no two with the same path. */
+  /** Default none; every path is distinct. */
   files?: readonly LogFile[]
-  /** Events that are not logged, and all whose names begin with one of these and a dot; AUDIT messages always are. */
+  /** Events to exclude, with all events below them (`name.…`). AUDIT messages are never excluded. */
   excludes?: readonly string[]
-  /** Default standard error. It is not ended by `close`. */
+  /** Default standard error. `close` does not end it. */
   stream?: Writable
   /** Default the system clock. */
   now?: () => Date
@@ -103,10 +103,10 @@ const maximumFields = 50
 const maximumWaitingBytes = 8 * 1024 * 1024
 const recentMessages = 50
 const recentLineLength = 1000
-/** `recent` has these. */
+/** Levels that `recent` keeps. */
 const seriousLevels: ReadonlySet<LogLevel> = new Set<LogLevel>(['WARNING', 'ERROR', 'CRITICAL'])
 
-/** Of whatever belongs to no other part of the server. */
+/** The part of messages without one. */
 const commonPart = 'api'
 
 /** @throws LogFileError */
@@ -184,7 +184,7 @@ export function createLog(options: LogOptions): RootLog {
   }
 
   const files: (LogFile & { file: LineFile })[] = []
-  // One by one: what is wrong with one may be told in those before it.
+  // One by one: the files already open receive the problems of the next.
   for (const logFile of logFiles) files.push({ ...logFile, file: open(logFile) })
 
   function open({ path, maxBytes, backupCount, takes: taken }: LogFile): LineFile {
@@ -257,7 +257,7 @@ export function createLog(options: LogOptions): RootLog {
   }
 }
 
-/** What every message of a log has in common. */
+/** What all messages of a log share. */
 interface Origin {
   own: readonly SafeField[]
   part: string
@@ -277,7 +277,7 @@ function sentenceOf(event: string): string {
 type SafeField = [name: string, value: unknown]
 type FormatLine = (time: Date, level: LogLevel, event: string, message: string, fields: readonly SafeField[]) => string
 
-/** The fields of a log and of one message, copied; those of the message replace others of the same name. */
+/** The fields of a log and of one message, copied; the message's fields win. */
 function withFields(
   redactor: Redactor,
   own: readonly SafeField[],
@@ -335,7 +335,7 @@ const innerText = (inner: unknown): string =>
 
 const ownNames = new Set(['timestamp', 'level', 'event', 'message'])
 
-/** One JSON object; a field named like one of ours gets a `_` behind its name. */
+/** One JSON object; a field with a reserved name gets the suffix `_`. */
 const jsonLine: FormatLine = (time, level, event, message, fields) => {
   const record: Record<string, unknown> = Object.create(null)
   record['timestamp'] = time.toISOString()
@@ -349,10 +349,10 @@ const jsonLine: FormatLine = (time, level, event, message, fields) => {
 const host = hostname()
 const gelfNames = new Set(['event', 'python', 'exception', 'traceback', 'id'])
 
-/** In the numbers of syslog. */
+/** Severities of syslog. */
 const syslogLevels: Record<LogLevel, number> = { DEBUG: 7, INFO: 6, AUDIT: 6, WARNING: 4, ERROR: 3, CRITICAL: 2 }
 
-/** One JSON object in the style of GELF 1.1. A field named like one of ours gets a `_` behind its name. */
+/** One JSON object in the style of GELF 1.1; a field with a reserved name gets the suffix `_`. */
 function gelfLine(plain: string, ...[time, level, event, message, fields]: Parameters<FormatLine>): string {
   const milliseconds = time.getTime()
   const record: Record<string, unknown> = Object.create(null)
@@ -383,7 +383,7 @@ function linesIn(wanted: readonly LogFormat[], ...message: Parameters<FormatLine
   return lines
 }
 
-/** JSON without escapes of lone surrogates, which strict readers refuse. */
+/** Replaces escapes of lone surrogates, which strict JSON readers refuse. */
 function wellFormed(json: string): string {
   if (!json.includes('\\ud')) return json
   return json.replace(/\\(?:u(d[89a-f][0-9a-f]{2})|.)/g, (escape, half: string | undefined) =>
@@ -393,11 +393,11 @@ function wellFormed(json: string): string {
 
 const guarded = new WeakSet<Writable>()
 
-/** Hands lines on while the target keeps up, and counts those it cannot take, so that a stuck reader costs no memory. */
+/** Passes lines on while the target keeps up and counts the dropped ones, so that a stuck reader costs no memory. */
 function boundedSink(target: Writable, droppedLine: (count: number) => string): Writable {
   if (!guarded.has(target)) {
     guarded.add(target)
-    // A log whose reader has gone must not end the process.
+    // A log whose reader is gone must not end the process.
     target.on('error', () => undefined)
   }
   let dropped = 0

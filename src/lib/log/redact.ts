@@ -1,13 +1,13 @@
 /**
- * Makes any value safe to write down: secrets masked, size and depth bounded, unprintable characters escaped.
+ * Makes any value safe to log: secrets masked, size and depth bounded, unprintable characters escaped.
  *
  * Nothing here throws, calls `toString` or `toJSON` of a foreign object, or takes longer than the bounds allow.
  */
 
-/** Stands for a secret, whatever its type (contract 00, 0.15). */
+/** Replaces a secret of any type (contract 00, 0.15). */
 export const secretMask = '********'
 
-/** Contract 00, 0.15 "In logs", and the names under which credentials travel in headers, queries and bodies. */
+/** Contract 00, 0.15 "In logs", and the names of credentials in headers, queries and bodies. */
 const secretNames = [
   'password',
   'auth_token',
@@ -34,26 +34,28 @@ const maximumCauses = 5
 const maximumFrames = 10
 const maximumTotalLength = 32_768
 
-/** A printable string of at most this many characters comes out of one value. */
+/** Most characters that one value takes in a message. */
 export const maximumTextLength = 2048
 
 export interface Redactor {
   /** Whether values under this name are secret: `password`, `bind_password`, `X-Auth-Token`, `apiKey`. */
   readonly isSecret: (name: string) => boolean
   /**
-   * Makes plain, bounded, masked copies that `JSON.stringify` accepts; the copies of one copier share one allowance of
-   * size.
+   * Makes plain, bounded, masked copies that `JSON.stringify` accepts. All copies of one copier share one size limit.
    */
   readonly copier: () => (name: string, value: unknown) => unknown
-  /** A URL or path whose secret query parameters are masked. */
+  /** Masks the secret query parameters of a URL or path. */
   readonly maskUrl: (url: string) => string
 }
 
-/** @param more further secret names (`log.mask_secrets_blacklist`); masking is off when `enabled` is false. */
+/**
+ * @param enabled false turns masking off
+ * @param more additional secret names (`log.mask_secrets_blacklist`)
+ */
 export function createRedactor(enabled: boolean, more: readonly string[] = []): Redactor {
   const names = [...new Set([...secretNames, ...more].map(plainName))]
   const endings = names.map((secret) => `_${secret}`)
-  // The same few names come with every message.
+  // Every message has the same few names.
   const known = new Map<string, boolean>()
   const isSecret = (name: string): boolean => {
     if (!enabled) return false
@@ -107,7 +109,7 @@ function decoded(text: string): string {
   }
 }
 
-/** Copies values until the allowance is used up. */
+/** Copies values up to the size limit. */
 class Copy {
   #isSecret: (name: string) => boolean
   #nodes = maximumNodes
@@ -128,7 +130,7 @@ class Copy {
       case 'number':
         return Number.isFinite(value) ? value : String(value)
       case 'bigint':
-        // Writing out a bigint takes time quadratic in its length.
+        // Formatting a bigint takes time quadratic in its length.
         return value < 1n << 128n && value > -(1n << 128n) ? String(value) : '[large number]'
       case 'symbol':
         return this.#text(String(value.description))
@@ -175,7 +177,7 @@ class Copy {
         copies.push(`… ${count - maximumItems} more`)
         break
       }
-      // undefined has no form in JSON and would otherwise shift its neighbours.
+      // JSON has no undefined; omitting it would shift the items after it.
       copies.push(this.of('', item) ?? null)
     }
     return copies
@@ -235,7 +237,7 @@ function framesOf(stack: string): string[] {
   return frames
 }
 
-/** What a log keeps of an error: never its further properties, which may carry requests with credentials. */
+/** The part of an error that is logged. Its other properties may carry requests with credentials. */
 export class ErrorCopy {
   name = ''
   code?: string
@@ -246,7 +248,7 @@ export class ErrorCopy {
   errors?: unknown[]
 }
 
-/** At most `length` UTF-16 units of a text, not ending in half a character, with a mark when it was longer. */
+/** At most `length` UTF-16 units of a text, never ending in half a character; a mark shows a cut. */
 export function clip(text: string, length: number): string {
   if (text.length <= length) return text
   const last = text.charCodeAt(length - 1)
@@ -257,11 +259,11 @@ const unprintable = /[\p{Cc}\p{Cf}\p{Cs}\p{Zl}\p{Zp}]/gu
 const shortEscapes: Readonly<Record<string, string>> = { '\n': '\\n', '\r': '\\r', '\t': '\\t' }
 
 /**
- * The same text on one line: control, formatting and line-separating characters and halves of surrogate pairs as
- * `\n`, `\u001b`. Of JSON it makes equivalent JSON.
+ * Puts a text on one line: escapes control, formatting and line-separating characters and lone surrogates as `\n`,
+ * `\u001b`. The result for JSON is equivalent JSON.
  */
 export function escapeUnprintable(text: string): string {
-  // Nearly every text is plain ASCII, for which the question alone costs a tenth of the search.
+  // Nearly every text is plain ASCII; this test costs a tenth of the search.
   if (/^[\x20-\x7e]*$/.test(text)) return text
   return text.replace(unprintable, (character) => {
     const short = shortEscapes[character]

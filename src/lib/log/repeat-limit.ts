@@ -1,15 +1,15 @@
-/** Keeps what is done over and over from filling the log. */
+/** Keeps repeated events from flooding the log. */
 import { Lru } from '../cache/index.ts'
 
 const MAX_KEYS = 10_000
 const PERIOD_MS = 10_000
 
-/** @returns how many like this were kept back since the last that was not; undefined to keep this one back */
+/** @returns how many were suppressed since the last one that passed; undefined: suppress this one */
 export type RepeatLimit = (key: string) => number | undefined
 
 /**
- * @param maxLines of one kind in ten seconds
- * @param now milliseconds of a clock that only goes forward
+ * @param maxLines per key in ten seconds
+ * @param now milliseconds of a monotonic clock
  */
 export function createRepeatLimit(maxLines: number, now: () => number): RepeatLimit {
   const seen = new Lru<string, { since: number; lines: number; kept: number }>(MAX_KEYS)

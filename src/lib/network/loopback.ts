@@ -5,9 +5,9 @@ loopback.addSubnet('127.0.0.0', 8, 'ipv4')
 loopback.addAddress('::1', 'ipv6')
 
 /**
- * Whether what has this address, or listens on it, is this machine; a name other than `localhost` may lead anywhere.
+ * Whether an address belongs to this machine. A name other than `localhost` may resolve to any machine.
  *
- * @param host an address of IPv6 without brackets, or a name
+ * @param host a name, or an address; IPv6 without brackets
  */
 export function isLoopback(host: string): boolean {
   const family = isIP(host)

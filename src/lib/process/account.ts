@@ -1,4 +1,4 @@
-/** The account that something belongs to, by its numbers. */
+/** The numeric user and group of processes and files. */
 import { existsSync, lstatSync, readFileSync, realpathSync } from 'node:fs'
 import { dirname } from 'node:path'
 
@@ -7,10 +7,10 @@ export interface Account {
   gid: number
 }
 
-/** That a process runs as; undefined for one that is gone. */
+/** The account of a process; undefined if it has ended. */
 export function accountOf(pid: number): Account | undefined {
   try {
-    // Not the owner of its folder, which is root where the program has capabilities.
+    // Not the owner of the `/proc` folder, which is root for a program with capabilities.
     const text = readFileSync(`/proc/${pid}/status`, 'latin1')
     const idOf = (name: string): number => Number(new RegExp(`^${name}:\\t(\\d+)`, 'm').exec(text)?.[1])
     return { uid: idOf('Uid'), gid: idOf('Gid') }
@@ -20,8 +20,8 @@ export function accountOf(pid: number): Account | undefined {
 }
 
 /**
- * Whose a path is, for root: the owner of what is there, or else of the folder that it would be made in. Undefined: root's own,
- * or who asks is not root. In a folder of another account root would follow whatever links that has made.
+ * For root: the account that owns the path, or the folder it would be created in. Undefined: root owns it, or the
+ * caller is not root. Root must not follow the links in a folder of another account.
  */
 export function otherAccountOf(path: string): Account | undefined {
   if (process.getuid?.() !== 0) return undefined

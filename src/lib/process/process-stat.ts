@@ -3,14 +3,14 @@ export interface ProcessStat {
   ppid: number
   pgid: number
   sid: number
-  /** Clock ticks since the machine was started. */
+  /** Clock ticks since boot. */
   startTime: number
-  /** It is a zombie: nothing of it runs any more. */
+  /** The process is a zombie: none of its threads runs. */
   isEnded: boolean
 }
 
 export function parseStat(text: string): ProcessStat {
-  // Field 2, the command, may hold blanks and brackets; its last bracket ends it.
+  // Field 2, the command, may hold spaces and parentheses; the last parenthesis ends it.
   const fields = text.slice(text.lastIndexOf(')') + 2).split(' ', 20)
   const [state, ppid, pgid, sid] = fields
   return {
@@ -18,7 +18,7 @@ export function parseStat(text: string): ProcessStat {
     pgid: Number(pgid),
     sid: Number(sid),
     startTime: Number(fields[19]),
-    // A leading thread that ended alone is a zombie too, while the others go on.
+    // The main thread may have ended while others run; it is then a zombie, too.
     isEnded: (state === 'Z' || state === 'X') && Number(fields[17]) <= 1,
   }
 }

@@ -1,4 +1,4 @@
-/** What is wrong with a schema that somebody else has written. */
+/** Checks schemas from outside. */
 import { shown } from '../text/index.ts'
 import { compileDraft4, compileParameters, compileSchema } from './compile.ts'
 import { draft4MetaSchema, parameterMetaSchema } from './draft4.ts'
@@ -9,8 +9,8 @@ const MAX_SCHEMA_NODES = 2_000
 const MAX_SCHEMA_DEPTH = 30
 
 /**
- * What is wrong with one parameter's schema (contract 02, 2.4), or undefined. A keyword that does not exist, such as
- * `order`, gives `Additional properties are not allowed ('order' was unexpected)`.
+ * The problem of one parameter's schema (contract 02, 2.4), or undefined. An unknown keyword such as `order` gives
+ * `Additional properties are not allowed ('order' was unexpected)`.
  */
 export function checkParameterSchema(schema: unknown): SchemaProblem | undefined {
   const size = measure(schema)
@@ -26,14 +26,14 @@ export function checkParameterSchema(schema: unknown): SchemaProblem | undefined
   return undefined
 }
 
-/** What is wrong with a schema for `compileDraft4`, in one sentence; undefined: nothing. */
+/** The problem of a schema for `compileDraft4`, in one sentence; undefined: none. */
 export function checkDraft4(schema: unknown): string | undefined {
   const size = measure(schema)
   if (size !== undefined) return size
   if (!isObject(schema)) return `${represent(schema)} is not of type 'object'`
   const problem = compileSchema(draft4MetaSchema)(schema)
   if (problem !== undefined) return problem
-  // One that is referred to twice, and refers twice itself, takes twice the time on each level.
+  // References that are used twice and nest double the time on each level.
   if (hasReference(schema)) return 'references ($ref) are not supported; write the schema out'
   try {
     compileDraft4(schema)
@@ -49,7 +49,7 @@ function hasReference(value: unknown): boolean {
   return Object.values(value).some(hasReference)
 }
 
-/** Code is generated for every node of a schema; defaults and enums count too, they are walked as often. */
+/** The library generates code for every node of a schema. Defaults and enums count too: it walks them as often. */
 function measure(schema: unknown): string | undefined {
   let nodes = 0
   let problem: string | undefined

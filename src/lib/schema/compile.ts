@@ -1,4 +1,4 @@
-/** JSON schema, one validator for everything: request bodies (draft 7) and action parameters (draft 4). */
+/** Compiles JSON schemas: one validator for request bodies (draft 7) and action parameters (draft 4). */
 import { Ajv, type Options } from 'ajv'
 import draft4 from 'ajv-draft-04'
 import { Lru } from '../cache/index.ts'
@@ -12,30 +12,29 @@ import type { Check, JsonSchema, ParameterSchema } from './types.ts'
 const compiled = new Lru<string, Check>(500)
 
 /**
- * Makes the check of a draft 7 schema; the same schema is compiled once.
+ * Compiles a draft 7 schema; the same schema object is compiled once.
  *
- * A property marked `secret: true` is checked like any other, but its value is not repeated in messages.
+ * A property with `secret: true` is checked like any other, but messages do not repeat its value.
  *
- * @throws Error when the schema itself is wrong: a keyword that does not exist, a pattern that cannot be compiled
+ * @throws Error when the schema itself is wrong: an unknown keyword, or a pattern that does not compile
  */
 export function compileSchema(schema: Schema): Check {
   return compileOnce(`7${JSON.stringify(schema)}`, schema, () => new Ajv({ ...options, strictSchema: true }))
 }
 
 /**
- * Makes the check of a closed set of parameters, names mapped to their schemas (contract 02, 2.4).
+ * Compiles a closed set of parameters: names mapped to their schemas (contract 02, 2.4).
  *
- * @throws Error for what `checkParameterSchema` reports
+ * @throws Error for problems that `checkParameterSchema` reports
  */
 export function compileParameters(parameters: Readonly<Record<string, ParameterSchema>>): Check {
   return compileDraft4({ type: 'object', properties: parameters, additionalProperties: false })
 }
 
 /**
- * Makes the check of a draft 4 schema whose properties may say themselves that they are `required`. Keywords that do not
- * exist are ignored.
+ * Compiles a draft 4 schema whose properties may have a boolean `required`. Unknown keywords are ignored.
  *
- * @throws Error for what `checkDraft4` reports
+ * @throws Error for problems that `checkDraft4` reports
  */
 export function compileDraft4(schema: JsonSchema): Check {
   return compileOnce(`4${JSON.stringify(schema)}`, toPlainDraft4(schema), () => new Draft4(options))
@@ -44,15 +43,15 @@ export function compileDraft4(schema: JsonSchema): Check {
 const Draft4 = draft4.default
 
 const options: Options = {
-  // Fresh instances are cheap without the meta-schema, and one that is kept never forgets what it compiled.
+  // New instances are cheap without the meta-schema, and a shared one would keep everything it compiles.
   meta: false,
   validateSchema: false,
   strict: false,
   verbose: true,
   ownProperties: true,
   logger: false,
-  // Tidying the generated code makes it no faster, and takes a quarter of the time of the first start's checks. The name of
-  // `code` would only matter for schemas compiled to files.
+  // Optimising the generated code makes it no faster and takes a quarter of the time of the first start's checks. The
+  // name of `code` only matters for schemas compiled to files.
   code: {
     optimize: false,
     regExp: Object.assign((pattern: string) => compilePattern(pattern), { code: 'compilePattern' }),

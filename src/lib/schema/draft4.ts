@@ -1,4 +1,4 @@
-/** The draft 4 of action parameters (contract 02, 2.4): properties may say themselves that they are `required`. */
+/** The draft 4 of action parameters (contract 02, 2.4): a property may have a boolean `required`. */
 import { isObject, type JsonSchema } from './types.ts'
 
 const simpleTypes = ['string', 'integer', 'number', 'boolean', 'object', 'array', 'null']
@@ -41,7 +41,7 @@ const shared = {
   not: subschema,
 }
 
-/** What a parameter may say about itself; nested schemas may also list types and required names, as draft 4 does. */
+/** The schema of a parameter's schema. Nested schemas may also list types and required names, as in draft 4. */
 export const parameterMetaSchema: JsonSchema = {
   type: 'object',
   additionalProperties: false,
@@ -65,7 +65,7 @@ export const parameterMetaSchema: JsonSchema = {
   },
 }
 
-/** What the library takes in silence, or refuses in words of its own. Draft 4 allows other keywords. */
+/** Rejects what the library accepts silently or reports in other words. Draft 4 allows other keywords. */
 const looseProperties: Readonly<Record<string, JsonSchema>> = {
   ...Object.fromEntries(
     (['items', 'additionalItems', 'additionalProperties', 'anyOf', 'allOf', 'oneOf', 'not'] as const).map((keyword) => [
@@ -84,8 +84,8 @@ export const draft4MetaSchema: JsonSchema = {
 }
 
 /**
- * A plain draft 4 schema of one whose properties say themselves that they are `required` and carry attributes that are
- * not validated. Optional properties accept null, as an omitted one would.
+ * Converts to plain draft 4: moves boolean `required` of properties into a list and drops attributes that are not
+ * validated. Optional properties accept null, as if omitted.
  */
 export function toPlainDraft4(schema: JsonSchema): Record<string, unknown> {
   return lift(schema, false)
@@ -140,7 +140,7 @@ function lift(schema: Record<string, unknown>, isNullable: boolean): Record<stri
         lifted[keyword] = liftIfSchema(value)
         break
       default:
-        // Others mean nothing here, and something to the library: `$async`, `id`.
+        // Other keywords mean nothing here but something to the library: `$async`, `id`.
         if (Object.hasOwn(shared, keyword)) lifted[keyword] = value
     }
   }

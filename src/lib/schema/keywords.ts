@@ -1,4 +1,4 @@
-/** Keywords and formats that replace the library's own, for time and safety. */
+/** Keywords and formats that replace the library's own, for speed and safety. */
 import type { Ajv } from 'ajv'
 import addFormats from 'ajv-formats'
 import { isObject } from './types.ts'
@@ -22,7 +22,7 @@ const formatNames: readonly NamedFormat[] = [
   'json-pointer',
 ]
 
-/** Formats are native regular expressions, hence the bound on their input. */
+/** Formats are native regular expressions, hence the limit on their input. */
 export function useFormats(ajv: Ajv): void {
   for (const name of formatNames) {
     const format = addFormats.default.get(name)
@@ -53,7 +53,7 @@ export function useLinearUniqueItems(ajv: Ajv): void {
   })
 }
 
-/** The library's own keywords call `toString` of an object under comparison, which data may have replaced. */
+/** The library's own keywords call `toString` of compared objects, which data can override. */
 export function useSafeEnum(ajv: Ajv): void {
   ajv.removeKeyword('enum')
   ajv.addKeyword({
@@ -86,7 +86,7 @@ function areUnique(items: unknown[]): boolean {
   return true
 }
 
-/** JSON text that is the same for equal data, whatever the order of keys. */
+/** JSON text that is equal for equal data, regardless of the order of keys. */
 export function canonical(value: unknown): string {
   if (Array.isArray(value)) return `[${value.map(canonical).join(',')}]`
   if (!isObject(value)) return JSON.stringify(value) ?? 'undefined'

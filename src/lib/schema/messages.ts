@@ -5,7 +5,7 @@ import { compilePattern } from './pattern.ts'
 import type { Schema } from './record.ts'
 import { isObject, type SchemaProblem } from './types.ts'
 
-/** Stands for a secret value (contract 00, 0.15). */
+/** Replaces a secret value (contract 00, 0.15). */
 export const MASK = '********'
 
 const MAX_SHOWN_CHARS = 200
@@ -101,7 +101,7 @@ function sentenceOf(error: AjvError, value: string): string {
   }
 }
 
-/** `lift` allows null of everything optional; whoever reads the message looks for a value. */
+/** `lift` also allows null for everything optional; the message lists only the author's values. */
 function withoutAddedNull(allowed: unknown): unknown {
   return Array.isArray(allowed) && allowed.length > 1 && allowed.at(-1) === null ? allowed.slice(0, -1) : allowed
 }
@@ -143,7 +143,7 @@ function printPath(path: readonly string[]): string {
   )
 }
 
-/** Whether a value lies at or below something marked `secret`; in doubt it does. */
+/** Whether a value lies at or below a schema marked `secret`; true in doubt. */
 function isSecretAt(root: Schema, path: readonly string[]): boolean {
   let schema: unknown = root
   for (const segment of path) {
@@ -167,8 +167,8 @@ function subschemaOf(schema: Record<string, unknown>, segment: string): unknown 
 }
 
 /**
- * A value as Python prints it (`'text'`, `None`, `['a', 1]`, `{'k': True}`), cut after `maxChars` characters.
- * The work is bounded too: what would be cut is not walked.
+ * A value as Python prints it (`'text'`, `None`, `['a', 1]`, `{'k': True}`), cut after `maxChars` characters. It does
+ * not walk the part that is cut.
  */
 export function represent(value: unknown, maxChars: number = MAX_SHOWN_CHARS): string {
   const parts: string[] = []

@@ -1,4 +1,6 @@
-/** Largest program a regular expression may become: compiling takes microseconds and about 100 bytes for each instruction. */
+/**
+ * Largest compiled size of a regular expression: each instruction costs microseconds and about 100 bytes to compile.
+ */
 export const MAX_PATTERN_INSTRUCTIONS = 20_000
 
 const counted = /\{(\d{1,5})(,(\d{0,5}))?\}/y
@@ -8,8 +10,8 @@ const quoted = /\\Q([\s\S]*?)(?:\\E|$)|\\[\s\S]/g
 const inBrackets = /\[\^?\]?(?:\\[\s\S]|\[:\^?\w*:\]|[^\]\\])*\]?/y
 
 /**
- * About how many instructions a pattern (RE2 syntax) becomes, told without compiling it: counted repetitions are written
- * out, so that `x{1000}` is a thousand of them and a few characters can ask for any amount of memory.
+ * Estimates the number of instructions of a pattern (RE2 syntax) without compiling it. Counted repetitions are
+ * unrolled: `x{1000}` is a thousand instructions, so a few characters can ask for any amount of memory.
  */
 export function patternSize(written: string): number {
   const pattern = written.replace(quoted, (whole, text?: string) =>

@@ -6,7 +6,7 @@ import { MAX_PATTERN_INSTRUCTIONS, patternSize } from './pattern-size.ts'
 
 const MAX_PATTERN_CHARS = 2_000
 const MAX_MATCHED_CHARS = 65_536
-/** Characters times instructions: about half a second in the worst case that was tried. */
+/** Characters times instructions: about half a second in the worst measured case. */
 const MAX_MATCH_STEPS = 20_000_000
 
 interface Matcher {
@@ -19,10 +19,10 @@ interface Matcher {
 const patterns = new Lru<string, Matcher>(1_000)
 
 /**
- * A regular expression that takes linear time whatever the text (RE2 syntax: no look-around, no back-references).
- * Texts too long to be matched within the step budget do not match.
+ * Compiles a regular expression that takes linear time for every text (RE2 syntax: no look-around, no back-references).
+ * A text too long for the step limit does not match.
  *
- * @throws Error naming the pattern and what it may not contain
+ * @throws Error that names the pattern and the unsupported part
  */
 export function compilePattern(pattern: string): Matcher {
   const known = patterns.get(pattern)

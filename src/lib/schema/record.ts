@@ -1,6 +1,6 @@
 /**
- * Schemas that TypeScript reads too: one declaration gives the type (`Static`), the check of requests and the component
- * of the OpenAPI document. They are plain JSON schemas, made by `typebox`.
+ * Schemas that TypeScript understands. One declaration gives the type (`Static`), the check of requests and the
+ * component of the OpenAPI document. They are plain JSON schemas, made by `typebox`.
  */
 import {
   Array,
@@ -27,14 +27,14 @@ import {
 
 export type { Static, TObject, TProperties }
 
-/** A JSON schema: plain data, or one whose type is known. */
+/** A JSON schema: plain data, or one with a known type. */
 export type Schema = TSchema & object
 
-/** Of the library only what needs none of its type calculus at run time: the rest takes five times the time to load. */
+/** Only the parts of the library that need no type evaluation at run time: the rest loads five times slower. */
 export const Type = {
   Array,
   Boolean,
-  /** One of some texts: `Type.Enum(['a', 'b'])`. */
+  /** One of several strings: `Type.Enum(['a', 'b'])`. */
   Enum,
   Integer,
   Literal,
@@ -43,7 +43,7 @@ export const Type = {
   Object: ObjectOf,
   Optional,
   String,
-  /** Problems of a union say only that no alternative fits: for texts take `Enum`, for null `Nullable`. */
+  /** Problems of a union only say that no alternative fits. Use `Enum` for strings and `Nullable` for null. */
   Union,
   Unknown,
   Unsafe,
@@ -58,17 +58,17 @@ export const Type = {
     })
   },
 
-  /** An object with whatever keys and values. */
+  /** An object with any keys and values. */
   FreeForm(options: TSchemaOptions = {}): TUnsafe<Record<string, unknown>> {
     return Unsafe<Record<string, unknown>>({ type: 'object', additionalProperties: true, ...options })
   },
 
-  /** An object with whatever keys, whose values fit the schema. */
+  /** An object with any keys, whose values fit the schema. */
   MapOf<S extends Schema>(values: S, options: TSchemaOptions = {}): TUnsafe<Record<string, Static<S>>> {
     return Unsafe<Record<string, Static<S>>>({ type: 'object', additionalProperties: values, ...options })
   },
 
-  /** All properties of another, each of them optional. */
+  /** All properties of another object schema, each optional. */
   Partial<P extends TProperties>({ properties }: TObject<P>): TObject<{ [K in keyof P]: TOptional<P[K]> }> {
     const optional = Object.fromEntries(Object.entries(properties).map(([name, value]) => [name, Optional(value)]))
     return ObjectOf(optional as { [K in keyof P]: TOptional<P[K]> }) // the same names
@@ -76,7 +76,7 @@ export const Type = {
 }
 
 /**
- * Gives a schema its name in the OpenAPI document, where it becomes a component of its own, with an example.
+ * Names a schema in the OpenAPI document, which lists it as a component with an example.
  *
  * @param name unique in the whole product, such as `Execution`
  */
@@ -89,7 +89,7 @@ export function record<S extends Schema>(
   return named(schema, { title: name, ...(description === undefined ? {} : { description }), examples: [example] })
 }
 
-/** A copy keeps what the library notes on schemas outside of their JSON. */
+/** The copy keeps the non-enumerable marks that the library puts on schemas. */
 function named<S extends Schema>(schema: S, options: TSchemaOptions): S {
   const descriptors = Object.getOwnPropertyDescriptors(schema)
   return Object.assign(Object.create(Object.getPrototypeOf(schema) as object, descriptors) as S, options)

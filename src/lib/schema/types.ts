@@ -1,9 +1,9 @@
-/** What a schema is, and what a check of one says. */
+/** Types of schemas and of the results of their checks. */
 
 /** A JSON schema as plain data. */
 export type JsonSchema = { readonly [keyword: string]: unknown }
 
-/** One parameter of an action or runner (contract 02, 2.4): a draft 4 schema with a boolean `required` of its own. */
+/** One parameter of an action or runner (contract 02, 2.4): a draft 4 schema with a boolean `required`. */
 export interface ParameterSchema {
   type?: 'string' | 'integer' | 'number' | 'boolean' | 'object' | 'array' | 'null'
   description?: string
@@ -20,7 +20,7 @@ export interface ParameterSchema {
   [keyword: string]: unknown
 }
 
-/** Where a value does not fit its schema, and the one sentence of contract 00, 0.6 about it. */
+/** Where a value does not fit its schema, with the sentence of contract 00, 0.6. */
 export interface SchemaProblem {
   /** Names and indexes from the root to the offending value or the unexpected property. */
   path: string[]
@@ -28,7 +28,7 @@ export interface SchemaProblem {
   message: string
 }
 
-/** Undefined when the value fits, else what is wrong with it. */
+/** Undefined when the value fits, else the problem. */
 export interface Check {
   (value: unknown): string | undefined
   find(value: unknown): SchemaProblem | undefined

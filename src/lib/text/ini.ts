@@ -21,7 +21,7 @@ export interface IniFile {
 const maximumProblems = 50
 const controlCharacter = /[^\P{Cc}\t]/u
 
-/** Reads the bytes of a file; invalid UTF-8 is a problem of the line that holds it. */
+/** Parses the bytes of a file; invalid UTF-8 is a problem of its line. */
 export function parseIniBytes(bytes: Uint8Array): IniFile {
   const decoder = new TextDecoder('utf-8', { fatal: true })
   try {

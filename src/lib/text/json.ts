@@ -1,11 +1,11 @@
-/** JSON text, read as it was written, and written as it will be read. */
+/** Reads and writes JSON text without losing keys or numbers. */
 
-/** Begins the keys that stand in for others meanwhile. */
+/** Prefix of the placeholder keys. */
 const MARK = '\ue000'
 
 /**
- * Like `JSON.parse`, which takes an escaped key for another one that it has seen before (nodejs/node#63785): `"\n"` for
- * `"\\"`. So it is given none.
+ * Like `JSON.parse`, without its bug of mixing up escaped keys with earlier ones (nodejs/node#63785): it reads `"\n"`
+ * for `"\\"`. This function replaces escaped keys by placeholders first.
  *
  * @throws SyntaxError
  */
@@ -17,13 +17,13 @@ export function readJson(text: string): unknown {
     keys = replaced.keys
     value = JSON.parse(replaced.plainText)
   } catch {
-    // Says what is wrong with the text as it was.
+    // Throws the error for the original text.
     return JSON.parse(text)
   }
   return keys.size === 0 ? value : withKeys(value, keys)
 }
 
-/** For `JSON.stringify`, which writes null for such numbers. @throws RangeError */
+/** For `JSON.stringify`, which writes null for infinite numbers. @throws RangeError */
 export function refuseInfinite(_name: string, value: unknown): unknown {
   if (typeof value !== 'number' || Number.isFinite(value)) return value
   throw new RangeError(`holds a number that JSON does not have: ${value}`)
@@ -32,7 +32,7 @@ export function refuseInfinite(_name: string, value: unknown): unknown {
 /**
  * For readers with a reviver.
  *
- * @returns text that `JSON.parse` reads correctly, and the keys to put in the place of those that it finds
+ * @returns text that `JSON.parse` reads correctly, and the key for each placeholder
  * @throws SyntaxError
  */
 export function replaceEscapedKeys(text: string): { plainText: string; keys: ReadonlyMap<string, string> } {
@@ -50,7 +50,7 @@ export function replaceEscapedKeys(text: string): { plainText: string; keys: Rea
         if (standIn === undefined) {
           standIn = `${MARK}${keys.size}`
           standIns.set(written, standIn)
-          // Texts that are no keys are read correctly.
+          // String values are read correctly; only keys are affected.
           keys.set(standIn, String(JSON.parse(written)))
         }
         pieces.push(text.slice(copied, start + 1), standIn)
@@ -64,7 +64,7 @@ export function replaceEscapedKeys(text: string): { plainText: string; keys: Rea
   return { plainText: pieces.join(''), keys }
 }
 
-/** @returns the place after the closing quote of the string that begins at `start`, or the end of malformed text */
+/** @returns the index after the closing quote of the string that begins at `start`, or the end of malformed text */
 function endOfString(text: string, start: number): number {
   for (let end = text.indexOf('"', start + 1); end !== -1; end = text.indexOf('"', end + 1)) {
     let backslashes = 0
@@ -84,11 +84,11 @@ function withKeys(value: unknown, keys: ReadonlyMap<string, string>): unknown {
   if (typeof value !== 'object' || value === null) return value
   if (Array.isArray(value)) return value.map((item) => withKeys(item, keys))
   const restored: Record<string, unknown> = {}
-  // Objects of JSON inherit nothing that is listed.
+  // Objects from JSON inherit no enumerable keys.
   for (const key in value) {
     const name = keys.get(key) ?? key
     const inner = withKeys((value as Record<string, unknown>)[key], keys) // it is one
-    // An assignment would make it the prototype.
+    // An assignment would set the prototype.
     if (name === '__proto__')
       Object.defineProperty(restored, name, { value: inner, enumerable: true, configurable: true, writable: true })
     else restored[name] = inner

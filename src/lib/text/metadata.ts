@@ -1,4 +1,4 @@
-/** Metadata files: YAML as the field's Python readers understand it (YAML 1.1), or JSON; with the lines of their keys. */
+/** Metadata files: YAML 1.1 as Python's readers parse it, or JSON, with the line of each key. */
 import { readdir } from 'node:fs/promises'
 import { resolve } from 'node:path'
 import { constructFromEvents, EVENT_ID, getScalarValue, parseEvents, YAMLException, type Event } from 'js-yaml'
@@ -8,7 +8,7 @@ import { hasCode } from '../process/index.ts'
 import { pythonYamlSchema } from './yaml.ts'
 import { shown } from './shown.ts'
 
-/** Aliases are loaded by reference, so few of them can stand for very many values. */
+/** Aliases are loaded by reference, so a few of them can stand for very many values. */
 const MAX_VALUES = 20_000
 const MAX_ALIASES = 200
 const MAX_MERGE_KEYS = 2_000
@@ -17,7 +17,7 @@ const MAX_DEPTH = 60
 export interface MetadataDocument {
   /** Plain JSON: no dates, no binary, no `__proto__`. */
   value: unknown
-  /** Line of the nearest key on the way to a value, counted from 1; undefined where lines are not known. */
+  /** Line of the nearest key on the path to a value, counted from 1; undefined where lines are not known. */
   lineOf: (path: readonly string[]) => number | undefined
 }
 
@@ -27,7 +27,7 @@ export interface MetadataProblem {
   key?: string
 }
 
-/** What is wrong, where: with these an author finds the place. */
+/** A problem and its place. */
 export interface FileProblem {
   /** Relative to the folder that is read. */
   file: string
@@ -37,7 +37,7 @@ export interface FileProblem {
   message: string
 }
 
-/** @param path keys on the way to the value the message is about */
+/** @param path keys on the path to the value */
 export function problemAt(
   file: string,
   path: readonly string[],
@@ -59,8 +59,8 @@ export function describeProblem({ file, line, key, message }: FileProblem): stri
 }
 
 /**
- * Names of what is no folder in `name` below `folder`, sorted, without hidden files. A missing folder is an empty one;
- * undefined when nobody can say what is in it.
+ * Names of the files in `name` below `folder`, sorted, without dotfiles. A missing folder counts as empty; undefined
+ * when the folder cannot be read.
  */
 export async function listFiles(folder: string, name: string, problems: FileProblem[]): Promise<string[] | undefined> {
   try {
@@ -76,7 +76,7 @@ export async function listFiles(folder: string, name: string, problems: FileProb
   }
 }
 
-/** A file that is no JSON by its name is YAML; `isEmpty` where it holds nothing at all. */
+/** A file without the ending `.json` is YAML; `isEmpty` when it holds no document. */
 export async function readMetadataFile(
   folder: string,
   path: string,
@@ -112,7 +112,7 @@ export function whyUnreadable(problem: ContainedProblem, maxBytes = 0): string {
   }
 }
 
-/** Reads the one document of a YAML file. */
+/** Parses the only document of a YAML file. */
 export function readYamlDocument(text: string): MetadataDocument | { problem: MetadataProblem; isEmpty?: true } {
   let events: Event[] = []
   try {
@@ -131,12 +131,12 @@ export function readYamlDocument(text: string): MetadataDocument | { problem: Me
     return checked(document)
   } catch (error) {
     if (error instanceof YAMLException) return { problem: problemOf(error, text, events) }
-    // The library's documentation: other exceptions are possible for hostile input.
+    // The library documents that hostile input may cause other exceptions.
     return { problem: { message: error instanceof Error ? shown(error.message) : 'it cannot be read' } }
   }
 }
 
-/** A template that is not in quotes, for which YAML has another meaning. */
+/** An unquoted template, which YAML reads as a mapping. */
 const bareTemplate = /(?:^|[:\-,[{])\s*\{[{%]/
 
 function problemOf({ reason, mark }: YAMLException, text: string, events: readonly Event[]): MetadataProblem {
@@ -148,9 +148,9 @@ function problemOf({ reason, mark }: YAMLException, text: string, events: readon
   return { message: `${keyAt === undefined ? shown(reason) : 'a key is text, not a list or a mapping'}${hint}`, line }
 }
 
-/** Of the first key that is a list or a mapping: the library tells that there is one, but not where. */
+/** The first key that is a list or a mapping: the library reports it without a position. */
 function offsetOfCollectionKey(events: readonly Event[]): number | undefined {
-  // What comes next in each collection that is open.
+  // What comes next in each open collection.
   const open: ('key' | 'value' | 'item')[] = []
   for (const event of events) {
     if (event.type === EVENT_ID.POP) {
@@ -235,7 +235,7 @@ function oddity(value: unknown): string | undefined {
 
 const SEPARATOR = '\0'
 
-/** Positions are collected when the first one is asked for: files without problems never need them. */
+/** Computes positions on first use: files without problems never need them. */
 function lineFinder(text: string, events: readonly Event[]): (path: readonly string[]) => number | undefined {
   let offsets: ReadonlyMap<string, number> | undefined
   return (path) => {

@@ -1,6 +1,6 @@
-/** Text from outside, fit to be repeated in a message. */
+/** Makes text from outside safe to repeat in a message. */
 
-/** At most 200 characters of a client's own value, for repeating it in a message. */
+/** At most 200 characters of a client's value, for repeating it in a message. */
 export function shown(value: unknown): string {
   const text = typeof value === 'string' ? value : (JSON.stringify(value) ?? String(value))
   const printable = text.replace(/[\p{Cc}\p{Cf}\p{Cs}]/gu, '�')

@@ -1,4 +1,4 @@
-/** YAML as the field's Python readers understand it: version 1.1, but the single letters `y` and `n` are text. */
+/** YAML 1.1 as Python's readers parse it, except that the single letters `y` and `n` are text. */
 import { boolYaml11Tag, defineScalarTag, NOT_RESOLVED, YAML11_SCHEMA } from 'js-yaml'
 
 const boolTag = defineScalarTag('tag:yaml.org,2002:bool', {
