@@ -35,22 +35,23 @@ describe('the key file', () => {
   test('is made at first use, kept, and readable by nobody else', async () => {
     const path = newPath()
     const encryption = await load(path)
-    expect(code(() => encryption.open('01'.padEnd(100, '0'), 'a'))).toMatchObject({ code: 'CRYPTO_KEY_MISSING' })
+    expect(code(() => encryption.decrypt('01'.padEnd(100, '0'), 'a'))).toMatchObject({ code: 'CRYPTO_KEY_MISSING' })
     expect(code(() => readdirSync(dirname(path)))).toMatchObject({ code: 'ENOENT' })
-    const sealed = encryption.seal('x', 'a')
+    const sealed = encryption.encrypt('x', 'a')
     const content = readFileSync(path, 'utf8')
     expect(statSync(path).mode & 0o777).toBe(0o600)
     expect(statSync(dirname(path)).mode & 0o777).toBe(0o700)
     expect(readdirSync(dirname(path))).toEqual(['secrets.json'])
-    expect((await load(path)).open(sealed, 'a')).toBe('x')
+    expect((await load(path)).decrypt(sealed, 'a')).toBe('x')
     expect(readFileSync(path, 'utf8')).toBe(content)
   })
 
   test('is one for several that start at once', async () => {
     const path = newPath()
     const all = await Promise.all(Array.from({ length: 8 }, () => load(path)))
-    const sealed = all.map((encryption) => encryption.seal('x', 'a'))
-    for (const encryption of all) expect(sealed.map((text) => encryption.open(text, 'a'))).toEqual(Array(8).fill('x'))
+    const sealed = all.map((encryption) => encryption.encrypt('x', 'a'))
+    for (const encryption of all)
+      expect(sealed.map((text) => encryption.decrypt(text, 'a'))).toEqual(Array(8).fill('x'))
   })
 
   test.for([0o604, 0o644, 0o620, 0o601])('other accounts may not use it (mode %o)', async (mode) => {
@@ -61,7 +62,7 @@ describe('the key file', () => {
   test('its group may be allowed to read it', async () => {
     const path = writeKeys(newPath(), { digest_key: newKey(), keys: [newKey()] }, 0o640)
     const encryption = await load(path)
-    expect(encryption.open(encryption.seal('x', ''), '')).toBe('x')
+    expect(encryption.decrypt(encryption.encrypt('x', ''), '')).toBe('x')
   })
 
   test('that is a pipe stops the start, and does not hold it up', async () => {
@@ -97,23 +98,23 @@ describe('the key file', () => {
 describe('sealing', () => {
   test.for(['', 'a', 'päß wörd 🔑', '\0', 'x'.repeat(1_000_000)])('gives the text back (%#)', async (plain) => {
     const encryption = await load()
-    const sealed = encryption.seal(plain, 'key_value_pair:a')
+    const sealed = encryption.encrypt(plain, 'key_value_pair:a')
     expect(sealed).toMatch(/^01[0-9A-F]+$/)
     // version, key id, nonce, data, tag
     expect(sealed).toHaveLength(2 * (1 + 4 + 12 + Buffer.byteLength(plain) + 16))
-    expect(encryption.open(sealed, 'key_value_pair:a')).toBe(plain)
-    expect(encryption.open(sealed.toLowerCase(), 'key_value_pair:a')).toBe(plain)
+    expect(encryption.decrypt(sealed, 'key_value_pair:a')).toBe(plain)
+    expect(encryption.decrypt(sealed.toLowerCase(), 'key_value_pair:a')).toBe(plain)
   })
 
   test('the same text twice gives two cipher texts', async () => {
     const encryption = await load()
-    expect(encryption.seal('x', 'a')).not.toBe(encryption.seal('x', 'a'))
+    expect(encryption.encrypt('x', 'a')).not.toBe(encryption.encrypt('x', 'a'))
   })
 
-  test('what was sealed for one thing does not open for another', async () => {
+  test('a value decrypts only in the context in which it was encrypted', async () => {
     const encryption = await load()
-    const sealed = encryption.seal('x', 'a')
-    expect(code(() => encryption.open(sealed, 'b'))).toMatchObject({
+    const sealed = encryption.encrypt('x', 'a')
+    expect(code(() => encryption.decrypt(sealed, 'b'))).toMatchObject({
       kind: 'invalid',
       code: 'CIPHER_TEXT_INVALID',
       message: 'Unable to decrypt the value: the cipher text has been changed, or was made for something else.',
@@ -122,21 +123,23 @@ describe('sealing', () => {
 
   test('a change of any byte is noticed', async () => {
     const encryption = await load()
-    const bytes = Buffer.from(encryption.seal('plain', 'a'), 'hex')
+    const bytes = Buffer.from(encryption.encrypt('plain', 'a'), 'hex')
     for (let i = 0; i < bytes.length; i += 1) {
       const changed = Buffer.from(bytes)
       changed.writeUInt8(bytes.readUInt8(i) ^ 1, i)
-      expect(code(() => encryption.open(changed.toString('hex'), 'a'))).toMatchObject({ code: 'CIPHER_TEXT_INVALID' })
+      expect(code(() => encryption.decrypt(changed.toString('hex'), 'a'))).toMatchObject({
+        code: 'CIPHER_TEXT_INVALID',
+      })
     }
     for (let length = 0; length < bytes.length; length += 1) {
       const cut = bytes.subarray(0, length).toString('hex')
-      expect(code(() => encryption.open(cut, 'a'))).toMatchObject({ code: 'CIPHER_TEXT_INVALID' })
+      expect(code(() => encryption.decrypt(cut, 'a'))).toMatchObject({ code: 'CIPHER_TEXT_INVALID' })
     }
   })
 
   test.for(['', 'plain', 'ABC', 'zz'.repeat(40), '{"__proto__": 1}'])('not cipher text: "%s"', async (text) => {
     const encryption = await load()
-    expect(code(() => encryption.open(text, 'a', 'value for key "k"'))).toMatchObject({
+    expect(code(() => encryption.decrypt(text, 'a', 'value for key "k"'))).toMatchObject({
       code: 'CIPHER_TEXT_INVALID',
       message: expect.stringMatching(/^Unable to decrypt value for key "k": /),
     })
@@ -149,21 +152,21 @@ describe('rotation', () => {
     const [digestKey, one, two] = [newKey(), newKey(), newKey()]
     writeKeys(path, { digest_key: digestKey, keys: [one] })
     const encryption = await load(path)
-    const older = encryption.seal('older', 'a')
+    const older = encryption.encrypt('older', 'a')
     const digest = encryption.digest('x')
 
     writeKeys(path, { digest_key: digestKey, keys: [one, two] })
     await encryption.reload()
-    const newer = encryption.seal('newer', 'a')
+    const newer = encryption.encrypt('newer', 'a')
     expect(newer.slice(0, 10)).not.toBe(older.slice(0, 10))
-    expect(encryption.open(older, 'a')).toBe('older')
+    expect(encryption.decrypt(older, 'a')).toBe('older')
     expect(encryption.digest('x')).toBe(digest)
 
     writeKeys(path, { digest_key: digestKey, keys: [two] })
     await encryption.reload()
-    expect(encryption.open(newer, 'a')).toBe('newer')
+    expect(encryption.decrypt(newer, 'a')).toBe('newer')
     const id = older.slice(2, 10).toLowerCase()
-    expect(code(() => encryption.open(older, 'a'))).toMatchObject({
+    expect(code(() => encryption.decrypt(older, 'a'))).toMatchObject({
       code: 'CIPHER_TEXT_INVALID',
       message: `Unable to decrypt the value: it was encrypted with the key ${id}, which is not in the key file.`,
     })
@@ -172,10 +175,10 @@ describe('rotation', () => {
   test('a file that is damaged when it is read again changes nothing', async () => {
     const path = newPath()
     const encryption = await load(path)
-    const sealed = encryption.seal('x', 'a')
+    const sealed = encryption.encrypt('x', 'a')
     writeKeys(path, 'nothing')
     await expect(encryption.reload()).rejects.toThrow(/damaged/)
-    expect(encryption.open(sealed, 'a')).toBe('x')
+    expect(encryption.decrypt(sealed, 'a')).toBe('x')
   })
 })
 
@@ -192,8 +195,8 @@ describe('without a key', () => {
     const keyPath = newPath()
     const encryption = await loadEncryption({ enabled: true, keyPath, ownKeyPath: newPath() })
     for (const work of [
-      () => encryption.seal('x', 'a', 'value for key "k"'),
-      () => encryption.open('01'.padEnd(100, '0'), 'a', 'value for key "k"'),
+      () => encryption.encrypt('x', 'a', 'value for key "k"'),
+      () => encryption.decrypt('01'.padEnd(100, '0'), 'a', 'value for key "k"'),
       () => encryption.digest('x', 'value for key "k"'),
     ]) {
       expect(code(work)).toMatchObject({
@@ -205,13 +208,13 @@ describe('without a key', () => {
     expect(code(() => statSync(keyPath))).toMatchObject({ code: 'ENOENT' })
     writeKeys(keyPath, { digest_key: newKey(), keys: [newKey()] })
     await encryption.reload()
-    expect(encryption.open(encryption.seal('x', 'a'), 'a')).toBe('x')
+    expect(encryption.decrypt(encryption.encrypt('x', 'a'), 'a')).toBe('x')
   })
 
   test('switched off, nothing is encrypted and no file is made', async () => {
     const ownKeyPath = newPath()
     const encryption = await loadEncryption({ enabled: false, keyPath: '', ownKeyPath })
-    expect(code(() => encryption.seal('x', 'a'))).toMatchObject({
+    expect(code(() => encryption.encrypt('x', 'a'))).toMatchObject({
       code: 'CRYPTO_KEY_MISSING',
       message: expect.stringContaining('Turn on keyvalue.enable_encryption.'),
     })
@@ -223,5 +226,5 @@ test('a new key file is one that can be used', async () => {
   const keyPath = newPath()
   await createSecretFile(keyPath, newKeyFile())
   const encryption = await loadEncryption({ enabled: true, keyPath, ownKeyPath: '' })
-  expect(encryption.open(encryption.seal('hidden', 'a'), 'a')).toBe('hidden')
+  expect(encryption.decrypt(encryption.encrypt('hidden', 'a'), 'a')).toBe('hidden')
 })

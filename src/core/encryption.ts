@@ -2,7 +2,7 @@
  * Secrets at rest: AES-256-GCM with the keys of one file (decisions #15).
  *
  * The file is JSON, `{"digest_key": "…", "keys": ["…", …]}`: each key is 32 bytes in base64, the last of `keys` encrypts,
- * all of them decrypt. To rotate, add a key at the end; a key may go once nothing is encrypted with it any more.
+ * all of them decrypt. To rotate, add a key at the end. Remove a key only when it no longer encrypts any value.
  */
 import {
   createCipheriv,
@@ -24,26 +24,27 @@ export interface Encryption {
   /**
    * Cipher text in upper-case hexadecimal digits: version, key id, nonce, data, tag.
    *
-   * @param context what the value belongs to; only the same text opens it again
+   * @param context owner of the value; decrypting needs the same text
    * @param what for messages: `value for key "a"`
-   * @throws CRYPTO_KEY_MISSING; STORAGE_FAILED when the key file has to be made and cannot be
+   * @throws CRYPTO_KEY_MISSING; STORAGE_FAILED when the key file cannot be created
    */
-  seal(plain: string, context: string, what?: string): string
+  encrypt(plain: string, context: string, what?: string): string
   /** @throws CRYPTO_KEY_MISSING, CIPHER_TEXT_INVALID */
-  open(sealed: string, context: string, what?: string): string
+  decrypt(cipherText: string, context: string, what?: string): string
   /**
-   * For telling whether two secrets are the same without keeping them: HMAC-SHA256 in hexadecimal digits. The same for ever,
-   * whichever key encrypts. @throws as `seal`
+   * HMAC-SHA256 in hexadecimal digits, to compare secrets without storing them. Does not change when keys are rotated.
+   *
+   * @throws as `encrypt`
    */
   digest(text: string, what?: string): string
-  /** Reads the key file again. @throws Error as `loadEncryption`; what was there stays in use then */
+  /** Reads the key file again. @throws Error as `loadEncryption`; the keys read before stay in use then */
   reload(): Promise<void>
 }
 
 export interface EncryptionSettings {
   /** `keyvalue.enable_encryption` */
   enabled: boolean
-  /** `keyvalue.encryption_key_path`, absolute; empty: the server's own file, made at first use. */
+  /** `keyvalue.encryption_key_path`, absolute; empty: the server's own file, created at first use. */
   keyPath: string
   /** Absolute path of the server's own file. */
   ownKeyPath: string
@@ -65,7 +66,7 @@ interface KeyRing {
   digestKey: KeyObject
 }
 
-/** @throws Error, in one line, when the key file is damaged, cannot be read, or other accounts can use it */
+/** @throws Error with one line when the key file is damaged, cannot be read, or other accounts can use it */
 export async function loadEncryption({ enabled, keyPath, ownKeyPath }: EncryptionSettings): Promise<Encryption> {
   const path = keyPath === '' ? ownKeyPath : keyPath
   const load = async (): Promise<KeyRing | undefined> => (enabled ? readKeys(path) : undefined)
@@ -84,7 +85,7 @@ export async function loadEncryption({ enabled, keyPath, ownKeyPath }: Encryptio
 
   return {
     enabled,
-    seal(plain, context, what = 'the value') {
+    encrypt(plain, context, what = 'the value') {
       const { newest } = requireOrMakeRing(what)
       const nonce = randomBytes(NONCE_BYTES)
       const head = Buffer.concat([Buffer.of(VERSION), newest.id, nonce])
@@ -94,11 +95,11 @@ export async function loadEncryption({ enabled, keyPath, ownKeyPath }: Encryptio
       return Buffer.concat([head, data, cipher.getAuthTag()]).toString('hex').toUpperCase()
     },
 
-    open(sealed, context, what = 'the value') {
-      if (sealed.length % 2 !== 0 || !/^[0-9A-Fa-f]+$/.test(sealed)) {
+    decrypt(cipherText, context, what = 'the value') {
+      if (cipherText.length % 2 !== 0 || !/^[0-9A-Fa-f]+$/.test(cipherText)) {
         throw cipherTextInvalid(what, 'cipher text is an even number of hexadecimal digits')
       }
-      const bytes = Buffer.from(sealed, 'hex')
+      const bytes = Buffer.from(cipherText, 'hex')
       if (bytes.length < HEAD_BYTES + TAG_BYTES) throw cipherTextInvalid(what, 'the cipher text is too short')
       if (bytes[0] !== VERSION) throw cipherTextInvalid(what, 'it is not cipher text of this server')
       const id = bytes.subarray(1, 1 + KEY_ID_BYTES).toString('hex')
@@ -132,7 +133,7 @@ async function readKeys(path: string): Promise<KeyRing | undefined> {
     if (file.isMissing) return undefined
     throw new Error(`The key file ${path} ${file.problem}`)
   }
-  // The group may be allowed to read it, others nothing.
+  // The group can have read access, others none.
   if ((file.mode & 0o037) !== 0) {
     const shown = (file.mode & 0o777).toString(8).padStart(4, '0')
     throw new Error(`The key file ${path} has mode ${shown}, so other accounts can use it; run: chmod 600 ${path}`)
@@ -149,7 +150,7 @@ function parseKeys(path: string, text: string): KeyRing {
   try {
     content = JSON.parse(text)
   } catch {
-    // What the parser says repeats what is in the file.
+    // The message of the parser would contain parts of the file.
     throw damaged('it is not JSON')
   }
   if (!isObject(content)) throw damaged('it is not an object')
@@ -178,7 +179,7 @@ function readKey(item: unknown): Buffer | undefined {
   return Buffer.from(item, 'base64')
 }
 
-/** Which key it is, without telling anything about it. */
+/** A name for the key that reveals nothing about it. */
 function keyIdOf(key: Buffer): Buffer {
   return createHash('sha256').update('svc key id\0').update(key).digest().subarray(0, KEY_ID_BYTES)
 }

@@ -1,16 +1,16 @@
 import { joinScopes, type HostFunction, type Namespace, type TemplateScope } from '../lib/template/index.ts'
 import type { PackConfig } from './pack-content.ts'
 
-/** Secrets that templates have been given, to be hidden wherever they come out again; added to as they are read. */
+/** Secrets that templates have read, to be masked in all output. Grows with each read. */
 export type ReadSecrets = unknown[]
 
 /**
- * `action_context`, `config_context`, and of the datastore `svckv`, `system` and `_user`; everything is read only when a
- * template asks for it.
+ * `action_context`, `config_context`, and of the datastore `svckv`, `system` and `_user`; svc reads each only when a
+ * template uses it.
  *
  * @param datastore `svckv` and `decrypt_kv`
- * @param config of the pack of the action; asked at most once
- * @param secrets gets what is decrypted, and what is secret in a configuration that was asked for
+ * @param config of the pack of the action; called at most once
+ * @param secrets gets decrypted values, and the secrets of the configuration after it was read
  */
 export function parameterScope(
   datastore: TemplateScope,
@@ -30,7 +30,7 @@ export function parameterScope(
   )
 }
 
-/** @param onDecryption called with what is decrypted */
+/** @param onDecryption called with each decrypted value */
 export function watchDecryption(scope: TemplateScope, onDecryption: (plain: unknown) => void): TemplateScope {
   const decrypt = scope.filters?.['decrypt_kv']
   if (decrypt === undefined) return scope

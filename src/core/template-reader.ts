@@ -1,7 +1,7 @@
-/** In whose name the templates of an execution read the datastore (contract 02, 2.6). */
+/** The user with whose permissions templates of an execution read the datastore (contract 02, 2.6). */
 import type { Scope } from './permissions.ts'
 
-/** @param author who wrote the templates; absent: whoever made the action, who has no rights to be looked at */
+/** @param author user who wrote the templates; absent: the author of the action, who needs no permissions */
 export function readerOf(
   { id, context, user }: { id: string; context: Record<string, unknown>; user: string },
   author?: string,
@@ -16,14 +16,14 @@ export function readerOf(
   }
 }
 
-/** In whose name templates read the datastore. */
+/** The user with whose permissions templates read the datastore. */
 export interface TemplateReader {
-  /** Who must be allowed to view each item; `svckv.user` holds this user's own. */
+  /** Needs the permission to view each item; `svckv.user` holds this user's items. */
   user: string
-  /** What the credential behind it is limited to. */
+  /** Scopes of the credential. */
   scopes?: readonly Scope[]
-  /** Who wrote the template, when that is somebody else: this user must be allowed as well. */
+  /** Author of the template, if another user: needs the same permissions. */
   author?: string
-  /** For which execution, if for one: for the audit log. */
+  /** For the audit log. */
   executionId?: string
 }

@@ -67,18 +67,18 @@ export function createDatastoreService(deps: {
   const withLock = createKeyedLock()
 
   const reveal = (item: KeyValuePair): string =>
-    item.encrypted ? encryption.open(item.value, contextOf(item), whatOf(item)) : item.value
+    item.encrypted ? encryption.decrypt(item.value, contextOf(item), whatOf(item)) : item.value
 
   /** What the value is to be stored as. */
   function seal(key: ItemKey, request: PutRequest, isAdmin: boolean): Pick<KeyValuePair, 'value' | 'secret'> {
     if (request.isPreEncrypted) {
       if (!isAdmin) throw preEncryptedRefused()
-      checkPlain(encryption.open(request.value, contextOf(key), whatOf(key)))
+      checkPlain(encryption.decrypt(request.value, contextOf(key), whatOf(key)))
       return { value: request.value.toUpperCase(), secret: true }
     }
     checkPlain(request.value)
     if (!request.secret) return { value: request.value, secret: false }
-    return { value: encryption.seal(request.value, contextOf(key), whatOf(key)), secret: true }
+    return { value: encryption.encrypt(request.value, contextOf(key), whatOf(key)), secret: true }
   }
 
   /** Whether somebody who reads the item gets something else than before. */

@@ -41,7 +41,7 @@ export interface KeyStore {
   /** @param at wire timestamp of now */
   find(key: ItemKey, at: string): KeyValuePair | undefined
   /** The item with this cipher text. */
-  findSealed(sealed: string, at: string): KeyValuePair | undefined
+  findByCipherText(sealed: string, at: string): KeyValuePair | undefined
   /** Any item that is encrypted. */
   findEncrypted(): KeyValuePair | undefined
   /** In the order of names, at once: without an offset and a list of names. */
@@ -63,7 +63,7 @@ export interface KeyStore {
 }
 
 /** Hexadecimal digits of cipher text up to its data; see the index in the migration. */
-const SEALED_HEAD = 34
+const CIPHER_TEXT_HEAD = 34
 
 /** Rows that are counted or passed over at once; more of them are left to the thread. */
 const MAX_QUICK = 2000
@@ -87,14 +87,14 @@ export function createKeyStore(database: Database): KeyStore {
       .where((on) => isCurrent(on, '')),
     ({ key: { scope, user, name }, at }) => [scope, user, name, at],
   )
-  const findSealedQuery = prepared<{ sealed: string; at: string }, KeyValuePairTable>(
+  const findByCipherTextQuery = prepared<{ sealed: string; at: string }, KeyValuePairTable>(
     build
       .selectFrom('key_value_pairs')
       .selectAll()
       .where(sql<SqlBool>`encrypted = 1 and substr(value, 1, 34) = ${''}`)
       .where('value', '=', '')
       .where((on) => isCurrent(on, '')),
-    ({ sealed, at }) => [sealed.slice(0, SEALED_HEAD), sealed, at],
+    ({ sealed, at }) => [sealed.slice(0, CIPHER_TEXT_HEAD), sealed, at],
   )
   const sample: KeyValuePairTable = {
     id: '',
@@ -145,8 +145,8 @@ export function createKeyStore(database: Database): KeyStore {
       const row = database.first(findQuery({ key, at }))
       return row && toItem(row)
     },
-    findSealed(sealed, at) {
-      const row = database.first(findSealedQuery({ sealed, at }))
+    findByCipherText(sealed, at) {
+      const row = database.first(findByCipherTextQuery({ sealed, at }))
       return row && toItem(row)
     },
     findEncrypted() {

@@ -54,7 +54,7 @@ export function createTemplates(deps: {
     if (sealed === '')
       throw new TemplateError('FILTER', 'there is nothing to decrypt: the key does not exist or is empty')
     if (typeof sealed !== 'string') throw new TemplateError('FILTER', 'only the value of a key can be decrypted')
-    const item = store.findSealed(sealed.toUpperCase(), now())
+    const item = store.findByCipherText(sealed.toUpperCase(), now())
     if (item === undefined) {
       throw new TemplateError('FILTER', 'what is to be decrypted is not the encrypted value of any key')
     }

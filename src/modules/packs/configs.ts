@@ -85,7 +85,7 @@ export function createConfigs(deps: {
   /** @throws CRYPTO_KEY_MISSING, CIPHER_TEXT_INVALID */
   function openValues(pack: string, stored: string): Record<string, unknown> {
     const what = `the configuration of pack "${pack}"`
-    const text = stored.startsWith('{') ? stored : encryption.open(stored, contextOf(pack), what)
+    const text = stored.startsWith('{') ? stored : encryption.decrypt(stored, contextOf(pack), what)
     return readJson(text) as Record<string, unknown> // written by `toStored`
   }
 
@@ -93,7 +93,7 @@ export function createConfigs(deps: {
   function toStored(pack: string, attributes: ConfigAttributes, values: Record<string, unknown>): string {
     const text = JSON.stringify(values)
     const hasSecrets = canonical(secretsOf(attributes)(values, () => MASK)) !== canonical(values)
-    return hasSecrets ? encryption.seal(text, contextOf(pack), `the configuration of pack "${pack}"`) : text
+    return hasSecrets ? encryption.encrypt(text, contextOf(pack), `the configuration of pack "${pack}"`) : text
   }
 
   /** For values without a schema the name decides whether they are secret. */

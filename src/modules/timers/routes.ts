@@ -32,7 +32,7 @@ export function createRoutes(
       surface: 'api',
       method: 'get',
       path: '/timers',
-      summary: 'Lists the timers that the caller may view, in the order in which they were made.',
+      summary: 'Lists the timers that the caller can view, oldest first.',
       permission: 'timer_list',
       query: { timer_type: { type: 'string', description: `One of ${timerTypes.join(', ')}.` } },
       failures: [400],

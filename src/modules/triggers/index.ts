@@ -25,11 +25,11 @@ import type { PlanReaction } from '../executions/ports.ts'
 import type { TriggerService, TriggersPorts } from './ports.ts'
 
 export interface Triggers extends Module, TriggerService {
-  /** What an execution brings about here: ActionTrigger and notifications. Never throws. */
+  /** Triggers of an execution: ActionTrigger and notifications. Never throws. */
   planReaction: PlanReaction
-  /** For packs. Ids stay; a type that rules use stays as well when its file is gone. */
+  /** For packs. Keeps ids. A type that rules use stays after its file is deleted. */
   registerTypes(content: PackDefinitions): Promise<Registration>
-  /** Ids of the traces of instances that no rule has looked at yet. */
+  /** Ids of the traces of pending instances. */
   openTraces(): string[]
   /** The execution whose end dispatched an instance; undefined for an instance that comes from elsewhere. */
   causeOf(instanceId: string): string | undefined
@@ -41,7 +41,7 @@ export interface TriggersDeps extends TriggersPorts {
   log: Log
   traces: Traces
   encryption: Encryption
-  /** What the texts of notifications may read, besides the execution. */
+  /** Variables for the texts of notifications, besides the execution. */
   readonly templates: (reader: TemplateReader) => TemplateScope
   settings: TriggersSettings
 }

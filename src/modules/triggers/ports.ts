@@ -1,4 +1,4 @@
-/** What other modules may ask of triggers. */
+/** Public API of triggers for other modules. */
 import type { Unit } from '../../db/index.ts'
 import type { Cause } from '../traces/types.ts'
 import type { TriggerTypeRecord, TriggerRecord, TriggerAuthor, TriggerInstance, QueuedInstance } from './types.ts'
@@ -15,7 +15,7 @@ export interface TriggerService {
 
   /**
    * The trigger that a rule needs: the one with these parameters, or a new one. Its use is counted once the unit is
-   * committed, which fails with `Conflict` when somebody else was faster; plan again then. Not to be merged with a
+   * committed, which fails with `Conflict` after a concurrent change; plan again then. Not to be merged with a
    * release of the same trigger: a rule that keeps its trigger needs neither.
    *
    * @param stored parameters that the rule has already: a mask in `parameters` stands for the value there
@@ -28,33 +28,32 @@ export interface TriggerService {
     stored?: Record<string, unknown>,
     author?: TriggerAuthor,
   ): { trigger: TriggerRecord; unit: Unit }
-  /** Counts one use less; a trigger made for rules goes with the last. Fails with `Conflict` likewise. */
+  /** Removes one use; the last one deletes a trigger that was created for rules. Fails with `Conflict` likewise. */
   planRelease(triggerId: string): Unit
 
-  /** What is wrong with a payload for triggers of this type; undefined: nothing, or nobody wants to know. */
+  /** First problem of a payload for triggers of this type; undefined: none, or checks are off. */
   problemOfPayload(typeRef: string, payload: unknown): string | undefined
   /**
-   * Stores an instance. Fails with `Conflict` when another request has started a trace with the same tag meanwhile; plan
-   * again then.
+   * Stores an instance. Fails with `Conflict` when another request has started a trace with the same tag; plan again then.
    *
    * @param payload JSON data, valid
    * @param cause default: from outside, in a trace of its own
    */
   planDispatch(trigger: TriggerRecord, payload: unknown, cause?: Cause): { instance: TriggerInstance; unit: Unit }
-  /** Plans and commits, as often as it takes. */
+  /** Plans and commits, again after each conflict. */
   dispatch(trigger: TriggerRecord, payload: unknown, cause?: Cause): Promise<TriggerInstance>
   /** Of a trigger without parameters that comes with the program, such as `core.svc.generic.inquiry`. */
   planInternal(ref: string, payload: Record<string, unknown>, cause?: Cause): Unit
 
   findInstance(id: string): TriggerInstance | undefined
-  /** Instances that rules have to be looked at for, oldest first. */
+  /** Pending instances, oldest first. */
   pending(afterId: string, limit: number): QueuedInstance[]
   pendingCount(): number
   /** Ends the processing of an instance. Fails with `Conflict` when that has happened already. */
   planProcessed(id: string, status: 'processed' | 'processing_failed'): Unit
 }
 
-/** What triggers ask of modules above them; `app.ts` says who answers. */
+/** What triggers need from modules above them; `app.ts` connects them. */
 export interface TriggersPorts {
   /** Whether an enabled rule is bound to the trigger: without one, an instance is stored as processed. */
   readonly hasRules: (triggerId: string) => boolean

@@ -11,7 +11,7 @@ import { formatMicros, nowMicros } from '../../core/time.ts'
 import type { Traces } from '../traces/index.ts'
 import type { Cause } from '../traces/types.ts'
 import { isAlwaysChecked, isBuiltin } from './builtin/types.ts'
-import { sealContext, type Catalogue } from './definitions/catalogue.ts'
+import { encryptionContext, type Catalogue } from './definitions/catalogue.ts'
 import type { DefinitionStore, StoredTrigger } from './definitions/store.ts'
 import type { InstanceStore } from './instances/store.ts'
 import {
@@ -121,11 +121,11 @@ export function createTriggersService(deps: TriggersServiceDeps): TriggersServic
       record,
       identity,
       isManaged,
-      sealed: encryption.seal(JSON.stringify(parameters), sealContext(id), what),
+      sealed: encryption.encrypt(JSON.stringify(parameters), encryptionContext(id), what),
     }
   }
 
-  /** Without a key somebody with the database could try out secrets until the digest fits. */
+  /** Keyed, because a plain digest would let readers of the database guess secrets. */
   function identityOf(
     type: TriggerTypeRecord,
     parameters: Record<string, unknown>,

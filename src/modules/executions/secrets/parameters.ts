@@ -39,7 +39,7 @@ export interface ParameterSecrets {
 
 export function createParameterSecrets(deps: {
   actions: Pick<Actions, 'mask' | 'secretsIn'>
-  encryption: Pick<Encryption, 'enabled' | 'seal' | 'open'>
+  encryption: Pick<Encryption, 'enabled' | 'encrypt' | 'decrypt'>
   log: Log
 }): ParameterSecrets {
   const { actions, encryption, log } = deps
@@ -47,7 +47,7 @@ export function createParameterSecrets(deps: {
   function decrypt({ id, parameters, sealed_parameters: sealed }: Execution): DecryptedParameters {
     if (sealed === null) return { parameters, secrets: [] }
     // `encrypt` has written it.
-    return readJson(encryption.open(sealed, contextOf(id), subjectOf(id))) as unknown as DecryptedParameters
+    return readJson(encryption.decrypt(sealed, contextOf(id), subjectOf(id))) as unknown as DecryptedParameters
   }
 
   // Not encrypted: nothing is secret, encryption is off, or the row is older than the encryption of parameters.
@@ -66,7 +66,7 @@ export function createParameterSecrets(deps: {
       const maskedValues = values?.maskValue(byName) ?? byName
       if (marked.length === 0 && maskedValues === parameters) return
       const secrets = [...new Set(read)]
-      execution.sealed_parameters = encryption.seal(
+      execution.sealed_parameters = encryption.encrypt(
         JSON.stringify({ parameters, secrets } satisfies DecryptedParameters),
         contextOf(id),
         subjectOf(id),

@@ -41,7 +41,7 @@ export function createResultSecrets(deps: {
   const { actions, encryption, log, maskSecrets } = deps
 
   const encrypt = (execution: Execution, result: Record<string, unknown>): string =>
-    encryption.seal(resultJson(result), contextOf(execution), 'the result')
+    encryption.encrypt(resultJson(result), contextOf(execution), 'the result')
 
   function mask(execution: Execution, result: Record<string, unknown>): StoredResult {
     const masked = actions.maskResult(execution.action, execution.runner, result)
@@ -76,7 +76,7 @@ export function createResultSecrets(deps: {
       const sealed = execution.result === undefined ? undefined : deps.store.sealedResult(execution.id)
       if (sealed === undefined) return execution.result
       try {
-        return readJson(encryption.open(sealed, contextOf(execution), 'the result'))
+        return readJson(encryption.decrypt(sealed, contextOf(execution), 'the result'))
       } catch (error) {
         log.error('execution.result_sealed', 'Could not decrypt the secrets in the result of an execution', {
           execution_id: execution.id,

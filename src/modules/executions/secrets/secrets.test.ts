@@ -113,8 +113,8 @@ describe('at rest', () => {
       encryption: {
         ...encryption,
         enabled: true,
-        seal: (plain) => Buffer.from(plain).toString('hex'),
-        open(sealed) {
+        encrypt: (plain) => Buffer.from(plain).toString('hex'),
+        decrypt(sealed) {
           if (isLost) throw cipherTextInvalid('it', 'the key is gone')
           return Buffer.from(sealed, 'hex').toString()
         },
@@ -259,8 +259,8 @@ describe('a run', () => {
       encryption: {
         ...encryption,
         enabled: true,
-        seal: (plain) => Buffer.from(plain).toString('hex'),
-        open(sealed) {
+        encrypt: (plain) => Buffer.from(plain).toString('hex'),
+        decrypt(sealed) {
           if (isLost) throw cipherTextInvalid('it', 'the key is gone')
           return Buffer.from(sealed, 'hex').toString()
         },

@@ -19,7 +19,7 @@ interface BuiltinType {
   parameters?: JsonSchema
   /** What the schema of the parameters cannot say. @param parameters fit the schema */
   readonly problemOf?: (parameters: Readonly<Record<string, unknown>>) => string | undefined
-  /** Payloads are checked whatever the configuration says: they come from outside. */
+  /** svc always checks payloads, because they come from outside; the configuration does not matter. */
   isAlwaysChecked?: true
 }
 
@@ -151,7 +151,7 @@ export function isAlwaysChecked(ref: string): boolean {
   return byRef.get(ref)?.isAlwaysChecked === true
 }
 
-/** What is wrong with parameters that fit the schema of the type. */
+/** First problem of parameters that fit the schema of the type. */
 export function problemOfBuiltin(ref: string, parameters: Readonly<Record<string, unknown>>): string | undefined {
   return byRef.get(ref)?.problemOf?.(parameters)
 }

@@ -91,7 +91,7 @@ export function hookOf(url: string): string {
 }
 
 /**
- * What is wrong with parameters that fit the schema; undefined: nothing. Repeats no secret.
+ * First problem of parameters that fit the schema; undefined: none. Contains no secret.
  *
  * @param parameters fit `webhookParametersSchema`
  */

@@ -1,4 +1,4 @@
-/** Every trigger type and trigger, in memory: they are few, and each event asks for them. Rows are the truth. */
+/** Cache of all trigger types and triggers, because each event reads them. The rows are authoritative. */
 import type { Bus } from '../../../bus/index.ts'
 import type { Encryption } from '../../../core/encryption.ts'
 import { isId } from '../../../core/ids.ts'
@@ -20,18 +20,18 @@ export interface Catalogue {
   triggers(): Iterable<TriggerRecord>
   /** Oldest first. */
   ofType(typeRef: string): readonly TriggerRecord[]
-  /** Reads a type again that has been made, changed (whatever its reference was) or deleted. */
+  /** Reads a type again after it was created, changed (its reference too) or deleted. */
   refreshType(ref: string): void
   /** The trigger as clients see it. */
   record(trigger: TriggerRecord): TriggerRecord
-  /** The trigger with its secrets. @throws what decrypting says */
-  open(stored: StoredTrigger): TriggerRecord
+  /** The trigger with its secrets. @throws CRYPTO_KEY_MISSING, CIPHER_TEXT_INVALID */
+  decrypt(stored: StoredTrigger): TriggerRecord
 }
 
-/** What the parameters of a trigger are encrypted for. */
-export const sealContext = (triggerId: string): string => `trigger:${triggerId}`
+/** Encryption context of the parameters of a trigger. */
+export const encryptionContext = (triggerId: string): string => `trigger:${triggerId}`
 
-/** Listens from the start, so that whoever is told about a trigger finds it here. */
+/** Subscribes first, so that later subscribers find a trigger here when its event arrives. */
 export function createCatalogue(deps: {
   store: DefinitionStore
   bus: Bus
@@ -45,20 +45,20 @@ export function createCatalogue(deps: {
   const triggersByRef = new Map<string, TriggerRecord>()
   const triggersByType = new Map<string, Map<string, TriggerRecord>>()
 
-  function open({ record, sealed }: StoredTrigger): TriggerRecord {
+  function decrypt({ record, sealed }: StoredTrigger): TriggerRecord {
     if (sealed === undefined) return record
     const what = `parameters of trigger "${record.ref}"`
-    const parameters = readJson(encryption.open(sealed, sealContext(record.id), what))
-    return { ...record, parameters: parameters as Record<string, unknown> } // sealed by `service.ts`
+    const parameters = readJson(encryption.decrypt(sealed, encryptionContext(record.id), what))
+    return { ...record, parameters: parameters as Record<string, unknown> } // encrypted by `service.ts`
   }
 
   function put(stored: StoredTrigger): void {
     let trigger: TriggerRecord
     try {
-      trigger = open(stored)
+      trigger = decrypt(stored)
     } catch (error) {
-      // Without its secrets it would be another trigger, one that lets everybody in.
-      log.error('trigger.unreadable', 'A trigger is left out: its secret parameters cannot be decrypted', {
+      // A trigger without its secrets would accept unsigned requests.
+      log.error('trigger.unreadable', 'Could not decrypt the secret parameters of a trigger; it stays inactive', {
         trigger: stored.record.ref,
         error,
       })
@@ -128,11 +128,11 @@ export function createCatalogue(deps: {
     record(known) {
       const { author: _author, ...trigger } = known
       const type = typesByRef.get(trigger.type)
-      // Nobody can say any more what of it is secret.
+      // Without the type it is unknown which parameters are secret.
       if (type === undefined) return { ...trigger, parameters: {} }
       const parameters = replaceSecrets(type, trigger.parameters, () => MASK)
       return parameters === trigger.parameters ? trigger : { ...trigger, parameters }
     },
-    open,
+    decrypt,
   }
 }

@@ -90,7 +90,7 @@ export function createTriggerChanges(deps: {
     getTrigger,
 
     async createTrigger(request, author) {
-      // When somebody else was faster, most likely that one is the answer.
+      // After a conflict, the answer is usually the trigger of the other request.
       return commitPlan(database, () => planFindOrMake(request, author), 'The trigger')
     },
 

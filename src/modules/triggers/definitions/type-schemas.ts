@@ -1,4 +1,4 @@
-/** The schemas of a trigger type, compiled when they are first needed. */
+/** The schemas of a trigger type, compiled at first use. */
 import { isObject, MASK, compileDraft4, type Check, type JsonSchema } from '../../../lib/schema/index.ts'
 import { compileSecrets, type Replace, type ReplaceSecrets } from '../../../lib/secrets/index.ts'
 import { findTemplates } from '../../../core/template-values.ts'
@@ -27,7 +27,7 @@ function compiled(type: TriggerTypeRecord): Compiled {
 
 const closed: JsonSchema = { type: 'object', additionalProperties: false }
 
-/** What is wrong with the parameters of a trigger of this type. */
+/** First problem in the parameters of a trigger of this type. */
 export function problemOfParameters(
   type: TriggerTypeRecord,
   parameters: Readonly<Record<string, unknown>>,
@@ -37,7 +37,7 @@ export function problemOfParameters(
   return known.parameters(parameters) ?? problemOfBuiltin(type.ref, parameters)
 }
 
-/** What is wrong with the payload of an instance of this type. */
+/** First problem in the payload of an instance of this type. */
 export function problemOfPayload(type: TriggerTypeRecord, payload: unknown): string | undefined {
   const known = compiled(type)
   known.payload ??= compileDraft4(type.payload_schema)
@@ -78,7 +78,7 @@ export function hasSecretTemplates(type: TriggerTypeRecord, parameters: Record<s
   return found
 }
 
-/** Whether a secret is only its mask, which nobody knows the value of. */
+/** Whether a secret is a mask without a stored value. */
 export function hasMask(type: TriggerTypeRecord, parameters: Record<string, unknown>): boolean {
   let found = false
   replaceSecrets(type, parameters, (secret) => {

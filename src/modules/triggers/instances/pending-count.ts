@@ -1,7 +1,7 @@
-/** How many instances wait for rules, in memory: webhooks ask for it with every request. */
+/** Count of pending instances in memory, because every webhook request reads it. */
 import type { Bus } from '../../../bus/index.ts'
 
-/** Facts may be missed; the rows say it again then. */
+/** Facts can be lost, so the rows are counted again. */
 const RECOUNT_AFTER_MS = 5_000
 
 export function createPendingCount(bus: Bus, count: () => number): () => number {

@@ -1,4 +1,4 @@
-/** Old trigger instances go (contract 10, 10.5). */
+/** Deletes old trigger instances (contract 10, 10.5). */
 import type { Database } from '../../../db/index.ts'
 import { retire, type OldRecords, type Retention } from '../../../core/retention.ts'
 import type { InstanceStore } from './store.ts'

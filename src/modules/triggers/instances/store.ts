@@ -89,7 +89,7 @@ const MAX_QUICK_ROWS = 10_000
 /** Instances of a list that are read at once, and what their payloads may have together. */
 const INSTANCES_TOGETHER = 25
 const MAX_BYTES_TOGETHER = 1024 * 1024
-/** So many ways through an index are merged into one in the order of ids. */
+/** Limit of index ranges that one query merges in the order of ids. */
 const MAX_MERGED = 20
 
 export function createInstanceStore(database: Database): InstanceStore {
@@ -323,7 +323,7 @@ function isQuick(
   return given.length <= 1 && (sort.length === 0 || (sort.length === 1 && sort[0]?.column === 'id'))
 }
 
-/** Filters that `trigger_instance_counts` can answer, whatever their combination. */
+/** Filters that `trigger_instance_counts` can answer, in any combination. */
 function isCounted({ ids, after, before }: InstanceFilter): boolean {
   return [ids, after, before].every((value) => value === undefined)
 }

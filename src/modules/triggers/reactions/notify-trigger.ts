@@ -160,7 +160,7 @@ function createTextRenderer(
       return given
     }
   }
-  /** Whoever may view trigger instances sees it, and not everyone of them may decrypt. */
+  /** Users who can view trigger instances see it, and some of them cannot decrypt. */
   const value = (given: unknown): unknown => {
     const rendered = renderer.render('notify', given, variables)
     return createSecretValues(decrypted)?.maskValue(rendered) ?? rendered
