@@ -9,7 +9,7 @@ import type { FilledRule } from './definition.ts'
 import type { RuleStore } from './store.ts'
 import type { Rule } from './types.ts'
 
-/** How often a change is planned anew, when others change the same triggers at the same time. */
+/** Attempts to commit a change while others change the same triggers. */
 const MAX_ATTEMPTS = 50
 
 export type WrittenBy = Pick<Rule, 'context'> & Partial<Pick<Rule, 'metadata_file' | 'secret_owners'>>

@@ -93,7 +93,7 @@ export function createRuleService(deps: {
     const action = findAction(actions, ref)
     const runner = action === undefined ? undefined : actions.findRunnerType(action.runner_type)
     if (action !== undefined && runner !== undefined) return actions.mask(action, runner, parameters)
-    // Without the action nobody knows what is secret, so names have to tell.
+    // Without the action, only the names show which parameters are secret.
     return Object.fromEntries(Object.entries(parameters).map(([name, value]) => [name, isSecret(name) ? MASK : value]))
   }
 
@@ -127,7 +127,7 @@ export function createRuleService(deps: {
     const { value, kept } = keepSecrets(action.parameters, stored.parameters, maskedParameters(stored))
     if (!kept || !isObject(value)) return { action, secretOwners: undefined }
     const owners = before.secret_owners ?? [before.context.user]
-    // Whoever holds a key with scopes is not told all that its user knows.
+    // A key with scopes does not give access to all secrets of its user.
     const foreign = principal.scopes === undefined ? owners.filter((owner) => owner !== principal.user) : owners
     const triggerType = triggers.findType(filled.trigger.type)?.ref
     const isUnchanged = isSame(value, stored.parameters) && triggerType === before.trigger.type

@@ -31,21 +31,26 @@ export interface PlannedEnforcement {
  */
 const MAX_LENGTH_TOGETHER = 64 * 1024 * 1024
 
-/** What the executions of one trigger instance may still be given. */
-export interface Room {
+/** UTF-16 units left for the parameters of the executions of one trigger instance. */
+export interface ParameterBudget {
   left: number
 }
 
-export const createRoom = (): Room => ({ left: MAX_LENGTH_TOGETHER })
+export const createParameterBudget = (): ParameterBudget => ({ left: MAX_LENGTH_TOGETHER })
 
 export interface Enforcer {
   /**
    * Of a rule that matches.
    *
    * @param scope what its templates may read
-   * @param room of its trigger instance; taken from
+   * @param budget of its trigger instance; reduced
    */
-  plan(compiled: CompiledRule, instance: TriggerInstance, scope: TemplateScope, room: Room): PlannedEnforcement
+  plan(
+    compiled: CompiledRule,
+    instance: TriggerInstance,
+    scope: TemplateScope,
+    budget: ParameterBudget,
+  ): PlannedEnforcement
   /** Of a rule that could not be compared. @param reason what went wrong */
   planFailure(rule: Rule, instance: TriggerInstance, reason: string): PlannedEnforcement
 }
@@ -60,7 +65,7 @@ export function contextOf(
     trigger_instance: { id: instance.id, trigger: instance.trigger, occurrence_time: instance.occurrence_time },
     rule: { id, ref, name },
     trace_context: { id_: instance.trace_id, trace_tag: traceTag },
-    // Whoever wrote it with a key of limited use cannot have the system user do more.
+    // A rule written with a scoped key gives the system user no more than these scopes.
     ...(scopes === undefined ? {} : { scopes }),
   }
 }
@@ -102,12 +107,12 @@ export function createEnforcer(deps: {
 }): Enforcer {
   const { store, actions, executions, traces, packConfigs, systemUser } = deps
 
-  const plan: Enforcer['plan'] = (compiled, instance, scope, room) => {
+  const plan: Enforcer['plan'] = (compiled, instance, scope, budget) => {
     const { rule } = compiled
     const at = nowMicros()
     const member = { kind: 'rule', object_id: rule.id, ref: rule.ref } as const
     const trace = traces.plan(causedBy(instance, 'trigger_instance', instance.id), member, formatMicros(at))
-    const result = planExecution(compiled, instance, scope, room)
+    const result = planExecution(compiled, instance, scope, budget)
     const { enforcement, unit } = record(rule, instance, at, 'reason' in result ? result : { id: result.executionId })
     return {
       enforcement,
@@ -120,7 +125,7 @@ export function createEnforcer(deps: {
     compiled: CompiledRule,
     instance: TriggerInstance,
     scope: TemplateScope,
-    room: Room,
+    budget: ParameterBudget,
   ): { executionId?: string; unit?: Unit; reason: string } | { executionId: string; unit: Unit } {
     const { rule, templates } = compiled
     const action = findAction(actions, rule.action.ref)
@@ -137,9 +142,9 @@ export function createEnforcer(deps: {
         failure = refusalIn(error)
         if (!fitsUnrendered(action, parameters)) return { reason: failure.message }
       }
-      const length = lengthOf(parameters, room.left)
-      if (length > room.left) return { reason: tooLong }
-      room.left -= length
+      const length = lengthOf(parameters, budget.left)
+      if (length > budget.left) return { reason: tooLong }
+      budget.left -= length
       const planned = executions.plan({
         action: action.ref,
         parameters,

@@ -7,7 +7,7 @@ import { nowMicros } from '../../../core/time.ts'
 import type { Triggers } from '../../triggers/index.ts'
 import type { QueuedInstance, TriggerInstance } from '../../triggers/types.ts'
 import type { Bindings } from './bindings.ts'
-import { createRoom, type Enforcer, type PlannedEnforcement } from './enforce.ts'
+import { createParameterBudget, type Enforcer, type PlannedEnforcement } from './enforce.ts'
 import { evaluateRules, type EvaluationContext } from './evaluate.ts'
 
 export interface InstancePlanner {
@@ -67,12 +67,12 @@ export function createInstancePlanner(deps: {
     const begun = performance.now()
     const scopeOf = scopesFor(instance.payload)
     const planned: PlannedEnforcement[] = []
-    const room = createRoom()
+    const budget = createParameterBudget()
     const context = { payload: instance.payload, now: nowMicros(), scopeOf }
     let lookedAt = begun
     for (const { compiled, verdict } of evaluateRules(bindings.of(triggerId), context)) {
       if (verdict.verdict === 'matched') {
-        planned.push(enforcer.plan(compiled, instance, scopeOf(compiled.rule), room))
+        planned.push(enforcer.plan(compiled, instance, scopeOf(compiled.rule), budget))
       } else if (verdict.verdict === 'failed') {
         planned.push(enforcer.planFailure(compiled.rule, instance, verdict.reason ?? ''))
       }

@@ -99,7 +99,7 @@ export function createTrial(deps: {
     }))
     const verdict = verdictOf(rule, result)
     if (!result.matches) {
-      // What could never match is told beside why it does not match this time.
+      // A criterion that can never match is a problem besides the verdict.
       const problem = findProblems(rule.criteria).find((one) => verdict.reason?.includes(one) !== true)
       return {
         matches: false,
@@ -129,18 +129,18 @@ export function createTrial(deps: {
     const concerns = { context, user: systemUser, pack: action?.pack ?? '' }
     const read: ReadSecrets = []
     const within = (base: TemplateScope): TemplateScope => scopeOfAction(base, concerns, packConfigs, read)
-    let isConcealed = false
-    const conceal = (): void => {
-      isConcealed = true
+    let isMasked = false
+    const markMasked = (): void => {
+      isMasked = true
     }
     const problemOf = (error: unknown): string => {
       const { message } = refusalIn(error)
-      return isConcealed || read.length > 0 ? CONCEALED : message
+      return isMasked || read.length > 0 ? REASON_MASKED : message
     }
     try {
       const full = within(scope)
       const parameters = renderParameters(rule.action.parameters, found, full)
-      const visible = visibleParameters(caller, rule, instance, parameters, within, conceal)
+      const visible = visibleParameters(caller, rule, instance, parameters, within, markMasked)
       const shown = (createSecretValues(read)?.maskValue(visible) ?? visible) as typeof visible // a copy of it
       if (action === undefined || runner === undefined) {
         const { ref } = rule.action
@@ -167,7 +167,7 @@ export function createTrial(deps: {
     { payload }: TriggerInstance,
     rendered: Record<string, unknown>,
     within: (base: TemplateScope) => TemplateScope,
-    conceal: () => void,
+    markMasked: () => void,
   ): Record<string, unknown> {
     let own: TemplateScope | undefined
     return Object.fromEntries(
@@ -187,7 +187,7 @@ export function createTrial(deps: {
           return [name, renderParameters({ [name]: written }, found, own)[name]]
         } catch (error) {
           refusalIn(error)
-          conceal()
+          markMasked()
           return [name, MASK]
         }
       }),
@@ -197,7 +197,7 @@ export function createTrial(deps: {
   return test
 }
 
-const CONCEALED =
+const REASON_MASKED =
   'The action would not be given these parameters. Why is not said here, since it could tell a value of the datastore.'
 
 const decrypts = (written: unknown): boolean => JSON.stringify(written).includes('decrypt_kv')
