@@ -2,7 +2,7 @@ import { compileSecrets, maskSecrets } from '../lib/secrets/index.ts'
 import { startFailure } from './process/run-command.ts'
 import type { Runner } from './runner.ts'
 
-/** Tells those who follow the event stream (contract 03, 3.6 and 3.9; 04, 4.2). */
+/** Publishes a message on the event stream (contract 03, 3.6 and 3.9; 04, 4.2). */
 export function createAnnouncement(): Runner {
   return {
     definition: {
@@ -16,7 +16,7 @@ export function createAnnouncement(): Runner {
           type: 'boolean',
           required: true,
           default: false,
-          description: 'Has no effect; actions for other versions set it.',
+          description: 'Ignored; actions for other versions set it.',
         },
         route: {
           type: 'string',
@@ -30,10 +30,10 @@ export function createAnnouncement(): Runner {
     run(context) {
       const { runnerParameters, actionParameters, parameterSchemas } = context
       const route = runnerParameters['route'] ?? 'general'
-      // It becomes a line of the stream.
+      // The route becomes part of a line of the stream.
       if (typeof route !== 'string' || !/^[^\s\p{C}]{1,255}$/u.test(route)) {
         return Promise.resolve(
-          startFailure('The parameter "route" must be 1 to 255 characters without blanks and control characters.'),
+          startFailure('The parameter "route" must be 1 to 255 characters without white space and control characters.'),
         )
       }
       const message = maskSecrets(actionParameters, compileSecrets({ properties: parameterSchemas }))

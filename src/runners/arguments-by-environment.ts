@@ -1,28 +1,28 @@
 /**
  * Starts a script without arguments on its command line, which other accounts of the machine can read.
  *
- * The arguments are in an environment variable, and a shell makes its positional parameters of them. Therefore this works
- * only for scripts of `sh`, `dash` and `bash`.
+ * The arguments travel in an environment variable, from which a shell sets its positional parameters. This works only
+ * for scripts of `sh`, `dash` and `bash`.
  */
 import { quote } from '../lib/process/index.ts'
 
 const ARGUMENTS = 'SVC_ACTION_ARGUMENTS'
-/** What Linux takes as one variable, its name and its end included. */
+/** Largest variable on Linux, with its name and the terminating NUL. */
 const MAX_VARIABLE_BYTES = 131_072
 
 /**
- * Flags without a value that change neither what is read at the start nor what is printed: `-x` would show the arguments.
- * A dash or two alone end the options.
+ * Flags without a value that change neither the startup files nor the output: `-x` would print the arguments. A single
+ * `-` or `--` ends the options.
  */
 const SHEBANG =
   /^#![ \t]*(\/(?:[!-~]*\/)?)(sh|dash|bash|env)(?:[ \t]+(sh|dash|bash))?(?:[ \t]+(-[befmuBCEHT]+|-|--))?[ \t]*\n/
 
-/** A script is not run without its arguments because the variable did not come through. */
+/** Stops the script if the variable got lost; it must not run without its arguments. */
 const CHECK = `: "\${${ARGUMENTS}?}"`
-/** Gives them to the shell that runs it, and leaves no trace. */
+/** Sets the positional parameters of the current shell and removes the variable. */
 const SET = `eval "set -- $${ARGUMENTS}"; unset ${ARGUMENTS}`
 
-/** @param after what the startup file of a bash does at last */
+/** @param after commands that the startup file of bash runs last */
 function withStartupFile(start: string, after = ''): string {
   return [
     "{ exec 9<<'.' && : </dev/fd/9; } 2>/dev/null && BASH_ENV=/dev/fd/9 exec " + start,
@@ -32,9 +32,9 @@ function withStartupFile(start: string, after = ''): string {
 }
 
 /**
- * The script is started by the system as ever, but without arguments: bash has them from the file that it reads first. To
- * source the script instead would show: `return` at its top level is how many find out whether they are sourced. Where bash
- * would not read that file, or somebody else has one to be read, the arguments are arguments.
+ * The system starts the script as usual, but without arguments: bash sets them in its startup file. Sourcing the script
+ * instead would be visible to it: many scripts use `return` at top level to detect that. If bash would skip the startup
+ * file, or `BASH_ENV` is already set, the arguments go on the command line.
  */
 const BASH_PROGRAM = [
   CHECK,
@@ -45,7 +45,7 @@ const BASH_PROGRAM = [
   `${SET}; exec "$0" "$@"`,
 ].join('\n')
 
-/** Other shells do not tell a script that is sourced. A bash by the name of sh reads no file, so it gets the name later. */
+/** In other shells scripts cannot detect sourcing. A bash called sh reads no startup file: it gets that name later. */
 function shProgram(flags: string): string {
   return [
     CHECK,
@@ -61,8 +61,8 @@ function shProgram(flags: string): string {
 }
 
 /**
- * @param head the beginning of the script, its first line at least
- * @returns the command and environment in place of `[path, ...words]`; undefined when the script cannot get them this way
+ * @param head the beginning of the script, at least its first line
+ * @returns command and environment that replace `[path, ...words]`; undefined when that is impossible
  */
 export function passArgumentsByEnvironment(
   head: string,
@@ -77,10 +77,10 @@ export function passArgumentsByEnvironment(
   }
   const [, folder = '', program = '', named, flags = ''] = SHEBANG.exec(head) ?? []
   if (program === '' || (program === 'env') !== (named !== undefined)) return undefined
-  // The system hands over all that stands behind the interpreter as one argument.
+  // The system passes everything after the interpreter as one argument.
   if (program === 'env' && flags !== '') return undefined
   const start: [string, ...string[]] = [folder + program, ...(named === undefined ? [] : [named])]
-  // It may believe that sshd started it, and source ~/.bashrc.
+  // bash may assume that sshd started it, and source ~/.bashrc.
   if ((named ?? program) === 'bash') return { argv: [...start, '--norc', '-c', BASH_PROGRAM, path], env }
   const switches = /\w/.test(flags) ? [flags] : []
   return { argv: [...start, ...switches, '-c', shProgram(switches.join(' ')), path], env }

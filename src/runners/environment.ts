@@ -1,24 +1,24 @@
-/** The environment of a child (contract 03, 3.7): the server's, then parameter `env`, then the execution's own. */
+/** Builds a child's environment (contract 03, 3.7): the server's, then parameter `env`, then the execution's own. */
 
-/** Overrides of configuration, some of them secrets, that only the server is meant to see: `SVC_<SECTION>__<OPTION>`. */
+/** Configuration overrides (`SVC_<SECTION>__<OPTION>`), some of them secrets, that only the server may see. */
 const configurationPattern = /^SVC_[A-Za-z0-9]+(?:_[A-Za-z0-9]+)*?__/
 
 /**
- * The part of the server's environment that children inherit. Taken once, because reading `process.env` asks the system
- * for every variable anew.
+ * The part of the server's environment that children inherit. Computed once, because each read of `process.env` queries
+ * the system.
  */
 export function inheritedEnvironment(source: NodeJS.ProcessEnv = process.env): Record<string, string> {
   const inherited: Record<string, string> = {}
   for (const [name, value] of Object.entries(source)) {
     if (value !== undefined && !configurationPattern.test(name)) inherited[name] = value
   }
-  // bash believes that sshd started it, and sources ~/.bashrc, when it sees these without a shell above it (trap B).
+  // With these variables and no parent shell bash assumes that sshd started it, and sources ~/.bashrc (trap B).
   const cameBySsh = inherited['SSH_CLIENT'] !== undefined || inherited['SSH2_CLIENT'] !== undefined
   if (cameBySsh && !(Number(inherited['SHLVL']) >= 1)) inherited['SHLVL'] = '1'
   return inherited
 }
 
-/** Text of a value given as a variable: what templates print for a scalar (decision 20), JSON for containers. */
+/** Text of a value used as a variable: scalars as templates print them (decision 20), containers as JSON. */
 export function environmentText(value: unknown): string {
   if (typeof value === 'string') return value
   if (value === null || value === undefined) return 'None'

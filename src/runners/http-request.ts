@@ -1,4 +1,4 @@
-/** Sends a request over HTTP and gives its answer (contract 03, 3.6, 3.8 and 3.9). */
+/** Sends an HTTP request and returns the response (contract 03, 3.6, 3.8 and 3.9). */
 import { readJson } from '../lib/text/index.ts'
 import { createAddresses, type LookupAll } from './http/addresses.ts'
 import { exchange, HttpProblem, type HttpAnswer } from './http/exchange.ts'
@@ -9,9 +9,9 @@ import type { RunContext, Runner, RunResult } from './runner.ts'
 export interface HttpRequestSettings {
   /** `http_runner.allowed_private_networks` */
   allowedPrivateNetworks: readonly string[]
-  /** `http_runner.max_body_bytes`, of the answer decompressed, and of a file that is sent. */
+  /** `http_runner.max_body_bytes`: limit of the decompressed response body, and of a file to send. */
   maxBodyBytes: number
-  /** Default: as the system looks names up. */
+  /** Default: the resolver of the system. */
   lookup?: LookupAll
 }
 
@@ -31,7 +31,7 @@ export function createHttpRequest(settings: HttpRequestSettings): Runner {
     const signal = AbortSignal.any([context.signal, timeUp.signal])
     try {
       const request = await buildRequest(context, maxBodyBytes)
-      if (signal.aborted) return failed(new HttpProblem('The request was stopped before it began'))
+      if (signal.aborted) return failed(new HttpProblem('The request was stopped before it started'))
       const answer = await exchange(request, { addresses, maxBodyBytes, signal })
       const isSuccess = answer.statusCode >= 200 && answer.statusCode <= 206
       return { status: isSuccess ? 'succeeded' : 'failed', result: resultOf(answer) }
@@ -71,13 +71,13 @@ export function createHttpRequest(settings: HttpRequestSettings): Runner {
         headers: { type: 'object' },
       },
       runner_parameters: {
-        url: { type: 'string', required: true, description: 'URL to send the request to, of http or https.' },
-        headers: { type: 'object', description: 'Headers of the request; values become text.' },
+        url: { type: 'string', required: true, description: 'URL to send the request to: http or https.' },
+        headers: { type: 'object', description: 'Headers of the request. Values become text.' },
         cookies: { type: 'object', description: 'Cookies to send with the request.' },
         allow_redirects: {
           type: 'boolean',
           default: false,
-          description: 'Follow redirects, at most 10. Credentials, cookies and headers do not go to other origins.',
+          description: 'Follow at most 10 redirects. Credentials, cookies and headers are not sent to other origins.',
         },
         http_proxy: { type: 'string', description: 'URL of the proxy for http URLs.' },
         https_proxy: { type: 'string', description: 'URL of the proxy for https URLs.' },
@@ -86,17 +86,17 @@ export function createHttpRequest(settings: HttpRequestSettings): Runner {
         verify_ssl_cert: {
           type: 'boolean',
           default: true,
-          description: 'Refuse hosts whose certificate is not trusted.',
+          description: 'Refuse hosts with an untrusted certificate.',
         },
         url_hosts_blacklist: {
           type: 'array',
           items: { type: 'string' },
-          description: 'Hosts that requests must not go to. Excludes url_hosts_whitelist.',
+          description: 'Hosts that requests must not reach. Cannot be combined with url_hosts_whitelist.',
         },
         url_hosts_whitelist: {
           type: 'array',
           items: { type: 'string' },
-          description: 'The only hosts that requests can go to. Excludes url_hosts_blacklist.',
+          description: 'The only hosts that requests can reach. Cannot be combined with url_hosts_blacklist.',
         },
       },
     },
@@ -114,13 +114,13 @@ function resultOf({ statusCode, headers, contentType, body }: HttpAnswer): Recor
     try {
       return { status_code: statusCode, body: readJson(text), parsed: true, headers }
     } catch {
-      // It says that it is JSON, but is not.
+      // The content type is JSON, the body is not.
     }
   }
   return { status_code: statusCode, body: text, parsed: false, headers }
 }
 
-/** Bytes that mean nothing in the charset are replaced. */
+/** Replaces bytes that are invalid in the charset. */
 function decode(body: Buffer, contentType = ''): string {
   const charset = /;\s*charset\s*=\s*"?([^\s";]+)/i.exec(contentType)?.[1] ?? 'utf-8'
   try {

@@ -1,4 +1,4 @@
-/** Every runner there is. To add one, write its file and list it here. */
+/** All runners. To add one, write its file and list it here. */
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { commandOf, locateCode, pathOnDisk } from '../core/bundle.ts'
@@ -28,22 +28,22 @@ import type { RecordedProcess, Runner } from './runner.ts'
 import { defaultSsh, pythonDefaults, type RunnerSettings } from './settings.ts'
 import { createSsh } from './ssh/create-ssh.ts'
 
-/** What is still in use then is compiled once more. */
+/** How long bytecode may stay unused; newer uses compile it again. */
 const BYTECODE_KEPT_MS = 30 * 86_400_000
 
 export interface Runners {
   list: Runner[]
-  /** Old bytecode of Python goes. */
+  /** Removes old bytecode of Python. */
   maintenance: readonly MaintenanceTask[]
-  /** Of packs with Python requirements. */
+  /** Virtual environments of packs with Python requirements. */
   virtualenvs: Virtualenvs
-  /** How commands reach the system user; its `reason`, when there is one, is worth a WARNING at start. */
+  /** How commands reach the system user; log its `reason`, if any, as a WARNING at start. */
   systemUser: SystemUserDecision
-  /** Belongs to the identities of processes that are recorded now. */
+  /** The boot id that belongs to process identities recorded now. */
   bootId: string
-  /** Ends what a server that died has left behind. Answers how many processes it killed. */
+  /** Stops processes that a crashed server left behind. Returns the number of killed processes. */
   killOrphans(orphans: { executionId: string; process: RecordedProcess | undefined }[]): Promise<number>
-  /** After the last run has ended; idempotent. */
+  /** Call after the last run has ended; idempotent. */
   stop(): Promise<void>
 }
 
@@ -109,14 +109,14 @@ export async function createRunners(settings: RunnerSettings): Promise<Runners> 
       const { killed, survivors } = await trees.killOrphans(
         orphans.map(({ executionId, process: recorded }) => ({
           marker: executionId,
-          // Nothing outlives a boot, and pid and start time may be a stranger's after it.
+          // No process survives a boot; afterwards pid and start time may be those of an unrelated process.
           ...(recorded?.bootId === bootId ? { identity: recorded } : {}),
         })),
         isRoot || sudoProgram === undefined
           ? {}
           : { sudo: { program: sudoProgram, env: inheritedEnv, user: settings.systemUser } },
       )
-      if (survivors.length > 0) warn('Processes of an earlier run could not be ended.', { pids: survivors })
+      if (survivors.length > 0) warn('Could not stop processes of an earlier run.', { pids: survivors })
       return killed
     },
     stop: async () => {
@@ -126,7 +126,7 @@ export async function createRunners(settings: RunnerSettings): Promise<Runners> 
   }
 }
 
-/** How scripts that come with the program start what they need of it. */
+/** How scripts shipped with svc start the programs that they need. */
 const [SVC_ACTION_NODE, SVC_ACTION_SEND_MAIL] = commandOf(locateCode('./send-mail', import.meta.url))
 const programs = { SVC_ACTION_NODE, SVC_ACTION_SEND_MAIL }
 

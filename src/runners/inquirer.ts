@@ -14,7 +14,7 @@ const defaultSchema = {
   },
 }
 
-/** Asks somebody, and waits for the answer without using anything meanwhile (contract 08, 8.15; 03, 3.6 and 3.9). */
+/** Asks a question and waits for the response without holding a slot (contract 08, 8.15; 03, 3.6 and 3.9). */
 export function createInquirer(): Runner {
   return {
     definition: {
@@ -32,22 +32,21 @@ export function createInquirer(): Runner {
         },
         roles: {
           type: 'array',
-          description:
-            'Who may respond: users with one of these roles; empty: whatever role. Without access control everybody.',
+          description: 'Roles that can respond. Empty: every role. Without access control everybody can respond.',
           items: { type: 'string' },
           required: false,
           default: [],
         },
         users: {
           type: 'array',
-          description: 'Who may respond: these users; empty: all. With roles as well, both must admit the user.',
+          description: 'Users that can respond. Empty: all users. With "roles" as well, a user must match both.',
           items: { type: 'string' },
           required: false,
           default: [],
         },
         route: {
           type: 'string',
-          description: 'Copied to the trigger core.svc.generic.inquiry, so that rules can tell whom to ask.',
+          description: 'Copied to the trigger core.svc.generic.inquiry, so that rules can choose whom to ask.',
           required: false,
           default: '',
         },
@@ -68,13 +67,13 @@ export function createInquirer(): Runner {
 function ask({ schema, roles, users, route, ttl }: Record<string, unknown>): RunResult {
   const problem = checkDraft4(schema)
   if (problem !== undefined) {
-    const error = `The schema of the response cannot be used: ${problem}`
+    const error = `The schema of the response is invalid: ${problem}`
     return { status: 'failed', result: { error, traceback: error } }
   }
   return {
     status: 'pending',
     result: { schema, roles: roles ?? [], users: users ?? [], route: route ?? '', ttl },
-    // The parameter has passed its schema.
+    // The parameter schema guarantees an integer.
     ...(typeof ttl === 'number' && ttl > 0 ? { ttlSeconds: ttl * 60 } : {}),
   }
 }

@@ -1,14 +1,14 @@
-/** Output that is JSON as the value it stands for (contract 03, 3.9), for content that reads results that way. */
+/** Decodes output that is JSON (contract 03, 3.9), for content that reads results that way. */
 import { readJson } from '../lib/text/index.ts'
 import { isObject } from '../lib/schema/index.ts'
 import type { Runner } from './runner.ts'
 
-/** UTF-16 units of a text that is looked into; longer ones stay text: parsing them would keep everybody else waiting. */
+/** UTF-16 units; longer texts stay text, because parsing them would block the event loop. */
 const MAX_LENGTH = 1024 * 1024
 
 /**
- * The runner, with `stdout` and `stderr` of its results, or of each host in them, decoded where the whole text is JSON.
- * What was emitted stays as it is.
+ * The runner with `stdout` and `stderr` of its results, or of each host in them, decoded where the whole text is JSON.
+ * The emitted output stays unchanged.
  */
 export function decodingJson(runner: Runner): Runner {
   return {
@@ -22,7 +22,7 @@ export function decodingJson(runner: Runner): Runner {
 
 function decodedResult(result: Record<string, unknown>): Record<string, unknown> {
   if (typeof result['stdout'] === 'string') return decodedOutput(result)
-  // Of several hosts: one entry for each.
+  // Results of several hosts have one entry per host.
   return Object.fromEntries(
     Object.entries(result).map(([host, entry]) => [host, isObject(entry) ? decodedOutput(entry) : entry]),
   )

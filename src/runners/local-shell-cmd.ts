@@ -1,11 +1,11 @@
-/** Runs a command line on this machine (contract 03, 3.6 to 3.9). */
+/** Runs a command line on the host of the server (contract 03, 3.6 to 3.9). */
 import { localShellParameters, type LocalShell } from './local-shell.ts'
 import { startFailure } from './process/run-command.ts'
 import type { RunContext, Runner, RunResult } from './runner.ts'
 
 /**
- * Other accounts can see the arguments of a shell, but not its environment. What the command gives to programs as arguments
- * is its own affair; it does not inherit the variable.
+ * Other accounts can see the arguments of a shell, but not its environment. Arguments that the command passes to
+ * programs stay visible. The command does not inherit the variable.
  */
 const HIDDEN_COMMAND = 'SVC_ACTION_COMMAND'
 const runHiddenCommand = `eval "unset ${HIDDEN_COMMAND};$${HIDDEN_COMMAND}"`
@@ -27,7 +27,7 @@ export function createLocalShellCmd(shell: LocalShell): Runner {
 async function runLocalShellCmd(shell: LocalShell, context: RunContext): Promise<RunResult> {
   if (context.entryPoint !== '') {
     return startFailure(
-      'An entry point is not supported by the local-shell-cmd runner; remove "entry_point" of the action.',
+      'The local-shell-cmd runner does not support an entry point; remove "entry_point" from the action.',
     )
   }
   const cmd = context.runnerParameters['cmd']
@@ -38,7 +38,7 @@ async function runLocalShellCmd(shell: LocalShell, context: RunContext): Promise
   return await shell.run(context, { file: '/bin/sh', args, bash: args, env })
 }
 
-/** A command that begins with a dash is no option of the shell. */
+/** The leading space keeps a command that begins with a dash from being an option. */
 function shellArguments(cmd: string): string[] {
   return cmd.startsWith('-') ? ['-c', '--', cmd] : ['-c', cmd]
 }

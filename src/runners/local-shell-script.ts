@@ -1,4 +1,4 @@
-/** Runs a script of a pack on this machine (contract 03, 3.6 to 3.9). */
+/** Runs a script of a pack on the host of the server (contract 03, 3.6 to 3.9). */
 import { constants } from 'node:fs'
 import { access, chmod } from 'node:fs/promises'
 import { passArgumentsByEnvironment } from './arguments-by-environment.ts'
@@ -10,7 +10,7 @@ import { scriptArguments, secretArgumentsParameter } from './script-arguments.ts
 import { findScript, type ScriptFile } from './script-file.ts'
 import { quote } from '../lib/process/index.ts'
 
-/** @param ownPack of the program itself: variables for its scripts */
+/** @param ownPack the pack shipped with svc: variables for its scripts */
 export function createLocalShellScript(
   shell: LocalShell,
   ownPack: { name: string; env: Record<string, string> },
@@ -25,10 +25,10 @@ export function createLocalShellScript(
       runner_parameters: {
         ...localShellParameters,
         ...secretArgumentsParameter,
-        debug: { type: 'boolean', default: false, description: 'Tell the script so: SVC_ACTION_DEBUG is True.' },
+        debug: { type: 'boolean', default: false, description: 'Sets SVC_ACTION_DEBUG to True for the script.' },
         content_version: {
           type: 'string',
-          description: 'Git revision of the pack to run the script from. Not supported yet: it must be empty.',
+          description: 'Git revision of the pack with the script. Unsupported: it must be empty.',
         },
       },
     },
@@ -42,7 +42,7 @@ async function runLocalShellScript(
   env: Record<string, string>,
 ): Promise<RunResult> {
   if ((context.runnerParameters['content_version'] ?? '') !== '') {
-    return startFailure('The parameter "content_version" is not supported: leave it out to run what is installed.')
+    return startFailure('The parameter "content_version" is unsupported: omit it to run the installed version.')
   }
   const script = await findScript(context, shell.directoryCheck)
   if ('problem' in script) return startFailure(script.problem)
@@ -52,7 +52,7 @@ async function runLocalShellScript(
 
   const given = scriptArguments(context)
   const startup = given.isSecret ? passArgumentsByEnvironment(script.head, script.path, given.arguments) : undefined
-  // The other account may be the one that the file belongs to.
+  // The file may belong to the other account.
   const first = isExecutable ? '' : 'chmod +x "$0"; '
   return await shell.run(context, {
     ...(startup === undefined
@@ -66,7 +66,7 @@ async function runLocalShellScript(
   })
 }
 
-/** A script without `#!` line is run by sh, as shells do. */
+/** sh runs a script without `#!` line, as shells do. */
 function directly({ path, head }: ScriptFile, args: string[]): Pick<LocalProgram, 'file' | 'args'> {
   const isProgram = head.startsWith('#!') || head.startsWith('\x7fELF')
   return isProgram ? { file: path, args } : { file: '/bin/sh', args: [path, ...args] }
@@ -77,10 +77,10 @@ function hiddenly([file, ...args]: [string, ...string[]], first: string): Pick<L
   return { file, args, bash: ['-c', `${first}exec ${words.join(' ')} "$0"`, ...args.slice(-1)] }
 }
 
-/** For everybody who may read it. @returns whether the account of the server may execute it */
+/** Makes the file executable for all who can read it. @returns whether the account of the server can execute it */
 async function makeExecutable({ realPath, mode }: ScriptFile): Promise<boolean> {
   const wanted = mode | ((mode & 0o444) >> 2)
-  // Where that fails it may be executable nevertheless, or the other account may change it.
+  // It may be executable all the same, or the other account may be able to change it.
   if (wanted !== mode) await chmod(realPath, wanted).catch(() => undefined)
   return await access(realPath, constants.X_OK).then(
     () => true,
@@ -90,8 +90,8 @@ async function makeExecutable({ realPath, mode }: ScriptFile): Promise<boolean> 
 
 function notExecutable({ name }: ScriptFile): string {
   return (
-    `The script "${name}" cannot be executed, and the server cannot change that: the file belongs to another account, or ` +
-    'its file system is read-only or does not allow it (noexec). Run chmod +x on it where the pack comes from.'
+    `The script "${name}" is not executable, and the server cannot change that: another account owns the file, or ` +
+    'its file system is read-only or mounted noexec. Run chmod +x on it at the source of the pack.'
   )
 }
 
@@ -100,11 +100,11 @@ function explain({ path, name, head }: ScriptFile, { errno, message }: SpawnErro
   const interpreter = line.startsWith('#!') ? line.slice(2).trim().split(/\s/)[0] : undefined
   if (interpreter !== undefined && (errno === 'ENOENT' || errno === 'ENOTDIR')) {
     return line.endsWith('\r')
-      ? `The script "${name}" has line ends of Windows, which count as part of the name of its interpreter: save it with those of Unix.`
-      : `The script "${name}" names the interpreter "${interpreter}" in its first line, which does not exist on this machine.`
+      ? `The script "${name}" has Windows line ends, which break its "#!" line: save it with Unix line ends.`
+      : `The script "${name}" needs the interpreter "${interpreter}", which does not exist on this host.`
   }
   if (interpreter !== undefined && errno === 'EACCES') {
-    return `The script "${name}" cannot be executed: its interpreter "${interpreter}" is not executable.`
+    return `The script "${name}" cannot run: its interpreter "${interpreter}" is not executable.`
   }
   return message.replaceAll(path, name)
 }

@@ -257,7 +257,7 @@ describe('a script', () => {
   it('that nobody may make executable does not start', async () => {
     const account = await start('')
     const { status, result } = await account.runScript(script(0o644))
-    expect([status, result['error']]).toEqual(['failed', expect.stringMatching(/"script" cannot be executed.*chmod/)])
-    expect((await account.runScript(script(0o600))).result['error']).toMatch(/may not read it/)
+    expect([status, result['error']]).toEqual(['failed', expect.stringMatching(/"script" is not executable.*chmod/)])
+    expect((await account.runScript(script(0o600))).result['error']).toMatch(/cannot read it/)
   })
 })

@@ -1,4 +1,4 @@
-/** What the runners of this machine's shell have in common: parameters, accounts, environment (contract 03, 3.6 and 3.7). */
+/** Shared by the local shell runners: parameters, accounts, environment (contract 03, 3.6 and 3.7). */
 import { randomUUID } from 'node:crypto'
 import { resolve } from 'node:path'
 import type { ParameterSchema } from '../lib/schema/index.ts'
@@ -18,28 +18,28 @@ export interface LocalShellDeps {
   directoryCheck: DirectoryCheck
   maxResultBytes: number
   systemUser: SystemUserDecision
-  /** What every child inherits; see `inheritedEnvironment`. */
+  /** The environment that every child inherits; see `inheritedEnvironment`. */
   inheritedEnv: Readonly<Record<string, string>>
   warn(message: string, fields: Record<string, unknown>): void
 }
 
 export interface LocalProgram {
-  /** What the server's own account starts. */
+  /** Program to start under the server's own account. */
   file: string
   args: string[]
   /** Arguments of the `bash` that sudo starts for another account. */
   bash: string[]
-  /** `SVC_ACTION_*` variables, besides those of the context. */
+  /** Additional `SVC_ACTION_*` variables. */
   env?: Record<string, string>
-  /** Says why `file` cannot be started; default: the launcher's words, which name the file. */
+  /** Explains why `file` cannot be started; default: the launcher's message, which names the file. */
   readonly explain?: (error: SpawnError) => string
 }
 
 export interface LocalShell {
   readonly directoryCheck: DirectoryCheck
-  /** Whether commands run under an account that is not the server's. */
+  /** Whether commands run under another account than the server's. */
   isOtherAccount(context: RunContext): boolean
-  /** Heeds the runner parameters of `localShellParameters`. */
+  /** Applies the runner parameters of `localShellParameters`. */
   run(context: RunContext, program: LocalProgram): Promise<RunResult>
 }
 
@@ -67,7 +67,7 @@ export const localShellParameters = {
 } as const satisfies Record<string, ParameterSchema>
 
 export function createLocalShell(deps: LocalShellDeps): LocalShell {
-  // No command prints it by chance, and it tells nothing.
+  // Unlikely in the output of a command, and reveals nothing.
   const sudoPrompt = `[sudo ${randomUUID()}]`
 
   async function run(context: RunContext, program: LocalProgram): Promise<RunResult> {
@@ -82,12 +82,12 @@ export function createLocalShell(deps: LocalShellDeps): LocalShell {
     if ('status' in way) return way
     const command: Command = { ...way, timeoutSeconds }
     if (program.explain !== undefined && way.spawn.file === program.file) command.explain = program.explain
-    // Relative to the directory the server was started in, as everything else a command line names.
+    // Relative to the server's working directory, like other paths on its command line.
     if (typeof cwd === 'string' && cwd !== '') command.spawn.cwd = resolve(cwd)
     return await runCommand(deps, context, command)
   }
 
-  /** With a password even a sudo that refused at the start of the server may let us in. */
+  /** With a password, sudo may grant what it refused at the start of the server. */
   function isSwitching(password: string | undefined): boolean {
     const { mode, doesSystemUserExist, sudoProgram } = deps.systemUser
     return (
@@ -96,7 +96,7 @@ export function createLocalShell(deps: LocalShellDeps): LocalShell {
     )
   }
 
-  /** Whether the server's own account is the one. */
+  /** Whether the account is the server's own. */
   function isDirect(isElevated: boolean, password: string | undefined): boolean {
     const { isRoot, sudoProgram } = deps.systemUser
     return (!isElevated && !isSwitching(password)) || (isElevated && sudoProgram === undefined && isRoot)
@@ -116,13 +116,15 @@ export function createLocalShell(deps: LocalShellDeps): LocalShell {
     }
     if (isDirect(isElevated, password)) return { spawn: { file, args, env } }
     if (sudoProgram === undefined) {
-      return startFailure('sudo is not installed on the machine of the server, which does not run as root itself.')
+      return startFailure(
+        'sudo is not installed on the host of the server, and the server does not run as root. Install sudo.',
+      )
     }
 
     const user = isElevated ? undefined : systemUser
     const access: SudoAccess = { program: sudoProgram, env, ...(user === undefined ? {} : { user }) }
     const switches = user === undefined ? ['-E'] : ['-E', '-H', '-u', user]
-    // Where sudo does not ask, the command would find the password on its own stdin.
+    // If sudo does not prompt, the command would find the password on its stdin.
     const needsPassword = password !== undefined && !(await isSudoPasswordless(deps.launcher, sudoProgram, user, env))
     if (!needsPassword) {
       const spawn = { file: sudoProgram, args: [...switches, '--', 'bash', ...bash], env }
@@ -131,7 +133,7 @@ export function createLocalShell(deps: LocalShellDeps): LocalShell {
     return {
       spawn: {
         file: sudoProgram,
-        // -k: for the same reason an earlier answer must not make sudo skip the question.
+        // -k: likewise, cached credentials must not make sudo skip the prompt.
         args: ['-k', '-S', '-p', sudoPrompt, ...switches, '--', 'bash', ...bash],
         env,
         stdin: Buffer.from(`${password}\n`),

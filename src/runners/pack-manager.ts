@@ -1,4 +1,4 @@
-/** Installing, removing and registering packs as executions (contract 02, 2.8): with output, time-out and cancel as any other. */
+/** Installs, removes and registers packs as executions (contract 02, 2.8), with output, time limit and cancellation. */
 import { delimiter, join } from 'node:path'
 import { access } from 'node:fs/promises'
 import { constants } from 'node:fs'
@@ -12,60 +12,60 @@ export const packOperations = ['install', 'uninstall', 'register', 'setup_virtua
 
 export type PackOperation = (typeof packOperations)[number]
 
-/** How a program ended; null: it was killed. */
+/** How a program ended; null when svc killed it. */
 export interface ProgramEnd {
   code: number | null
   stdout: string
   stderr: string
 }
 
-/** What an operation can do while it is carried out. */
+/** What a running operation can use. */
 export interface PackWork {
   /** Of the execution. */
   executionId: string
-  /** Aborted when the execution is cancelled or out of time, or the server stops. The operation then ends by throwing. */
+  /** Aborted when the execution is canceled or times out, or the server stops. The operation then throws. */
   signal: AbortSignal
-  /** Tells a line of progress. */
+  /** Reports a line of progress. */
   say(line: string): Promise<void>
-  /** The same, of what is not as it should be. */
+  /** Reports a problem. */
   warn(line: string): Promise<void>
-  /** Output of the execution, as it is. */
+  /** Emits output of the execution unchanged. */
   emit: RunContext['emit']
   /**
-   * Runs a program from the PATH to its end; it has no input and no terminal. What it writes is output of the execution,
-   * unless it is quiet. An abort ends its whole process tree, and then this rejects.
+   * Runs a program from the PATH without input and terminal. Its output becomes output of the execution, unless it is
+   * quiet. An abort stops its whole process tree; the promise then rejects.
    *
-   * @throws Error when it cannot be started, with what to do about it
+   * @throws Error when it cannot start; the message says what to do
    */
   run(program: string, args: readonly string[], options?: ProgramOptions): Promise<ProgramEnd>
 }
 
 export interface ProgramOptions {
   cwd?: string
-  /** Beside what children of the server have; undefined takes one away. */
+  /** Changes to the environment of a child; undefined removes a variable. */
   env?: Readonly<Record<string, string | undefined>>
   isQuiet?: boolean
-  /** Ends it early, as the signal of the work does. */
+  /** Also stops the program, like the signal of the work. */
   signal?: AbortSignal
 }
 
-/** Port: what is done with packs; whoever knows packs provides it. */
+/** Port: pack operations; provided by the packs module. */
 export interface PackManager {
   /**
-   * @param parameters of the action; they fit its schema
-   * @throws AppError with what is wrong, for people; the reason of the abort
+   * @param parameters of the action; they match its schema
+   * @throws AppError with a message for the user; the reason of the abort
    */
   perform(operation: PackOperation, parameters: Readonly<Record<string, unknown>>, work: PackWork): Promise<PackOutcome>
 }
 
 export interface PackOutcome {
-  /** Whether all of it was done. */
+  /** Whether the whole operation succeeded. */
   succeeded: boolean
   result: Record<string, unknown>
 }
 
 export interface PackManagerDeps extends CommandDeps {
-  /** What every child inherits; see `inheritedEnvironment`. */
+  /** The environment that every child inherits; see `inheritedEnvironment`. */
   inheritedEnv: Readonly<Record<string, string>>
   packManager: PackManager
 }
@@ -85,7 +85,7 @@ export function createPackManagerRunner(deps: PackManagerDeps): Runner {
           type: 'string',
           enum: [...packOperations],
           required: true,
-          description: 'What to do with the packs that the action names.',
+          description: 'Operation on the packs that the action names.',
         },
         timeout: {
           type: 'integer',
@@ -155,7 +155,7 @@ function createWork(deps: PackManagerDeps, context: RunContext): PackWork {
       const inherited = childEnvironment(deps.inheritedEnv, undefined, context.env)
       const file = await findProgram(program, inherited['PATH'] ?? '')
       if (file === undefined) {
-        throw new Error(`The program "${program}" is not in the PATH of the server; install it there.`)
+        throw new Error(`The program "${program}" is not in the PATH of the server; install it.`)
       }
       for (const [name, value] of Object.entries(env)) {
         if (value === undefined) delete inherited[name]

@@ -41,32 +41,32 @@ export interface PythonScriptDeps extends CommandDeps {
 
 const DEFAULT_TIMEOUT_SECONDS = 600
 const LOG_LEVELS = ['AUDIT', 'CRITICAL', 'ERROR', 'WARNING', 'INFO', 'DEBUG']
-/** What the result holds where the action did not give any (contract 03, 3.9). */
+/** The result of an action that returned nothing (contract 03, 3.9). */
 const NO_VALUE = 'None'
-/** Around the returned value: `{"result": …, "succeeded": false}` and the line before it. */
+/** Allowance for the envelope of the returned value: `{"result": …, "succeeded": false}` and the line before it. */
 const REPLY_FRAME_BYTES = 1024
 
 export function createPythonScript(deps: PythonScriptDeps): Runner {
   const runnerParameters: Record<string, ParameterSchema> = {
-    debug: { type: 'boolean', default: false, description: 'Tell the action so: SVC_ACTION_DEBUG is True.' },
+    debug: { type: 'boolean', default: false, description: 'Sets SVC_ACTION_DEBUG to True for the action.' },
     content_version: {
       type: 'string',
-      description: 'Git revision of the pack to run the action from. Not supported yet: it must be empty.',
+      description: 'Git revision of the pack with the action. Unsupported: it must be empty.',
     },
     env: {
       type: 'object',
-      description: 'Environment variables for the action; values become text. PYTHONPATH is left out.',
+      description: 'Environment variables for the action. Values become text. PYTHONPATH is ignored.',
     },
     timeout: {
       type: 'integer',
       default: DEFAULT_TIMEOUT_SECONDS,
-      description: 'Seconds after which the action is stopped; 0 means no limit.',
+      description: 'Seconds the action may run. 0 disables the limit.',
     },
     log_level: {
       type: 'string',
       enum: LOG_LEVELS,
       default: deps.settings.logLevel,
-      description: 'Least severe level that self.logger writes.',
+      description: 'Lowest level that self.logger writes.',
     },
   }
   return {
@@ -86,7 +86,7 @@ export function createPythonScript(deps: PythonScriptDeps): Runner {
 async function runPythonScript(deps: PythonScriptDeps, context: RunContext): Promise<RunResult> {
   const { runnerParameters: parameters, signal } = context
   if ((parameters['content_version'] ?? '') !== '') {
-    return startFailure('The parameter "content_version" is not supported: leave it out to run what is installed.')
+    return startFailure('The parameter "content_version" is unsupported: omit it to run the installed version.')
   }
   const read = readRunParameters(parameters, DEFAULT_TIMEOUT_SECONDS)
   if ('problem' in read) return startFailure(read.problem)
@@ -118,12 +118,12 @@ async function runPythonScript(deps: PythonScriptDeps, context: RunContext): Pro
   const interpreter = await deps.virtualenvs.interpreterFor(context)
   if ('problem' in interpreter) return signal.aborted ? notStarted() : startFailure(interpreter.problem)
   if (signal.aborted) return notStarted()
-  // An interpreter reads some variables when it starts, and so does the C library.
+  // The interpreter and the C library read some variables at start.
   const pooled = given.length === 0 ? deps.interpreters.take(interpreter.program) : undefined
   if (pooled !== undefined) {
     const outcome = await carryOut(deps, context, pooled, job, read.timeoutSeconds)
     if ('status' in outcome) return outcome
-    // It died while it waited, or as soon as it was asked; nothing of the action has happened.
+    // It died while idle or when it got the job; the action has not run.
     if (signal.aborted) return notStarted()
   }
   let fresh: Child
@@ -135,10 +135,10 @@ async function runPythonScript(deps: PythonScriptDeps, context: RunContext): Pro
   }
   const outcome = await carryOut(deps, context, fresh, job, read.timeoutSeconds)
   if ('status' in outcome) return outcome
-  return failureOf(outcome, `The Python "${interpreter.program}" ended before it could carry out the action.`)
+  return failureOf(outcome, `The Python "${interpreter.program}" exited before it could run the action.`)
 }
 
-/** How the interpreter ended, when it did before it had understood what to do, and nobody had told it to. */
+/** How the interpreter ended if that happened before it understood the job and without our request. */
 async function carryOut(
   deps: PythonScriptDeps,
   context: RunContext,
@@ -164,7 +164,7 @@ async function carryOut(
   }
 }
 
-/** Not the token and such: they come with the job, and are then in no list of processes. */
+/** Without the token and other secrets: they come with the job, so that no process list shows them. */
 function freshEnvironment(
   { inheritedEnv }: PythonScriptDeps,
   { executionId }: RunContext,
@@ -195,7 +195,7 @@ function ownVariables({ env, runnerParameters }: RunContext): Record<string, str
   }
 }
 
-/** Besides the folder of the action itself, which comes first. */
+/** In addition to the action's own folder, which comes first. */
 function importFolders(packFolder: string, enableCommonLibs: boolean): string[] {
   return [join(packFolder, 'actions', 'lib'), ...(enableCommonLibs ? [join(packFolder, 'lib')] : [])]
 }
@@ -211,7 +211,7 @@ interface Reply {
 
 const nothing: Reply = { isTaken: false, isGiven: false, isTooLarge: false }
 
-/** What the action did with the descriptor itself is no reply. */
+/** Text that the action itself wrote to the descriptor is not a reply. */
 function readReply({ text, isTruncated }: ChildOutput): Reply {
   const isTaken = text.startsWith('job\n')
   if (!isTaken || isTruncated) return { ...nothing, isTaken, isTooLarge: isTruncated }
@@ -251,19 +251,19 @@ function resultOf(end: ChildEnd, reply: Reply, timeoutSeconds: number): RunResul
   if (reply.error !== undefined) return failureOf(end, reply.error)
   const status = statusOf(end.exit)
   if (!reply.isGiven) {
-    const why = status === 'succeeded' ? 'The process of the action ended before run() returned anything.' : undefined
+    const why = status === 'succeeded' ? 'The process of the action exited before run() returned a value.' : undefined
     return make(status === 'succeeded' ? 'failed' : status, exitCode, NO_VALUE, why)
   }
   return make(status === 'succeeded' && reply.succeeded === false ? 'failed' : status, exitCode, reply.result ?? null)
 }
 
-/** Of a run that did not get as far as the action; what was written says why. */
+/** For a run that did not reach the action; its output says why. */
 function failureOf(end: ChildEnd, message: string): RunResult {
   const written = { stdout: end.stdout.text, stderr: end.stderr.text, exit_code: returnCodeOf(end.exit) }
   return { status: 'failed', result: { ...startFailure(message).result, ...written, ...truncatedFlags(end) } }
 }
 
-/** Of a run that was aborted before anything was started. */
+/** For a run that was aborted before anything started. */
 function notStarted(): RunResult {
   return { status: 'abandoned', result: { stdout: '', stderr: '', exit_code: -15, result: NO_VALUE } }
 }

@@ -1,4 +1,4 @@
-/** Runs a command line on other machines (contract 03, 3.6 to 3.9). */
+/** Runs a command line on other hosts (contract 03, 3.6 to 3.9). */
 import { startFailure } from './process/run-command.ts'
 import type { Runner } from './runner.ts'
 import { MAX_ARGUMENT_BYTES, remoteParameters, runOnHosts, type RemoteDeps } from './ssh/run-on-hosts.ts'
@@ -22,13 +22,13 @@ export function createRemoteShellCmd(deps: RemoteDeps): Runner {
     run: async (context) => {
       if (context.entryPoint !== '') {
         return startFailure(
-          'An entry point is not supported by the remote-shell-cmd runner; remove "entry_point" of the action.',
+          'The remote-shell-cmd runner does not support an entry point; remove "entry_point" from the action.',
         )
       }
       const cmd = context.runnerParameters['cmd']
       if (typeof cmd !== 'string') return startFailure('The parameter "cmd" is missing: there is no command to run.')
       const isHidden = context.hides(cmd) || Buffer.byteLength(cmd) > MAX_ARGUMENT_BYTES
-      // A command that begins with a dash is no option of the shell.
+      // The leading space keeps a command that begins with a dash from being an option.
       const words = cmd.startsWith('-') ? ['-c', '--', cmd] : ['-c', cmd]
       return await runOnHosts(deps, context, {
         command: (sudo) => (isHidden ? { text: cmd } : { argv: [sudo ? 'bash' : '/bin/sh', ...words] }),

@@ -1,4 +1,4 @@
-/** Copies a script to other machines and runs it there (contract 03, 3.6 to 3.9). */
+/** Copies a script to other hosts and runs it there (contract 03, 3.6 to 3.9). */
 import { basename, join } from 'node:path'
 import { passArgumentsByEnvironment } from './arguments-by-environment.ts'
 import { startFailure } from './process/run-command.ts'

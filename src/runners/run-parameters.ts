@@ -1,10 +1,10 @@
-/** The parameters `timeout` and `env` that all runners of processes have (contract 03, 3.6). */
+/** The parameters `timeout` and `env` of all runners that start processes (contract 03, 3.6). */
 
-/** Of parameter `env`. The system takes no more than a few megabytes, but only says so after all has been made ready. */
+/** Limit of parameter `env`. The system accepts a few megabytes, but refuses only after all preparation. */
 const MAX_VARIABLES = 10_000
 
 export interface RunParameters {
-  /** 0: no limit. */
+  /** 0 disables the limit. */
   timeoutSeconds: number
   env: Record<string, unknown> | undefined
 }

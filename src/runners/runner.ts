@@ -1,7 +1,7 @@
 /**
  * The contract of a runner: parameters in, chunks and a result out.
  *
- * A runner knows nothing of database, bus or HTTP. To add one: write `runners/<name>.ts` and list it in
+ * A runner does not depend on database, bus or HTTP. To add one: write `runners/<name>.ts` and list it in
  * `runners/index.ts`.
  */
 import { ParameterSchemaRecord } from '../core/parameter-schema.ts'
@@ -23,20 +23,20 @@ export type RunnerTypeDefinition = Static<typeof runnerTypeDefinition>
 export const outputTypes = ['stdout', 'stderr', 'other'] as const
 export type OutputType = (typeof outputTypes)[number]
 
-/** Identifies a child for good: a pid can be used again, a pid with its start time cannot. */
+/** Identifies a child uniquely: pids are reused, a pid with its start time is not. */
 export interface ProcessIdentity {
   pid: number
   /** Field 22 of `/proc/<pid>/stat`: clock ticks since boot. */
   startTime: string
 }
 
-/** An identity as it is kept for the next server: a start time counts from the boot it belongs to. */
+/** An identity stored for the next server: a start time is relative to its boot. */
 export interface RecordedProcess extends ProcessIdentity {
   /** `/proc/sys/kernel/random/boot_id` */
   bootId: string
 }
 
-/** Why a run is to end early. */
+/** Why svc stops a run early. */
 export type StopReason = 'cancel' | 'shutdown'
 
 export interface RunContext {
@@ -46,50 +46,50 @@ export interface RunContext {
   pack: string
   /** The acting user of the execution. */
   user: string
-  /** Effective values (defaults filled in) of the runner's parameters, action overrides applied. */
+  /** Effective runner parameters (defaults filled in, action overrides applied). */
   runnerParameters: Record<string, unknown>
   /** Effective values of the parameters that only the action declares. */
   actionParameters: Record<string, unknown>
-  /** What the action declares about parameters, also about those of the runner. */
+  /** The action's parameter schemas, also for parameters of the runner. */
   parameterSchemas: Readonly<Record<string, ParameterSchema>>
-  /** Absolute path of the action's entry point; empty when the action has none. */
+  /** Absolute path of the action's entry point; empty without one. */
   entryPoint: string
   /** Absolute path of the folder of the action's pack; empty when the pack has none on this server. */
   packFolder: string
-  /** Resolved configuration of the action's pack (contract 02, 2.9); asked for when it is needed. @throws TEMPLATE_FAILED */
+  /** Resolves the configuration of the action's pack (contract 02, 2.9) on demand. @throws TEMPLATE_FAILED */
   config(): Record<string, unknown>
-  /** `SVC_ACTION_*` variables; they win over every other source of environment. */
+  /** `SVC_ACTION_*` variables; they override all other sources. */
   env: Record<string, string>
   /**
-   * Hands over decoded output. A returned promise asks the runner to pause its source until it resolves:
-   * that is the back-pressure of a slow disk.
+   * Emits decoded output. A returned promise asks the runner to pause its source until it resolves:
+   * back-pressure from a slow disk.
    *
-   * @param host that it comes from, for runners that work on several
+   * @param host the source, for runners that use several hosts
    */
   emit(type: OutputType, text: string, host?: string): Promise<void> | undefined
-  /** Tells whoever follows the event stream, as `svc.announcement__<route>`. */
+  /** Publishes an event on the event stream, as `svc.announcement__<route>`. */
   announce(route: string, message: unknown): void
-  /** Whether a secret of the run is in the text: it must not go where others can see it, such as arguments of processes. */
+  /** Whether the text contains a secret of the run: it must not appear where others can read it, as in arguments. */
   hides(text: string): boolean
-  /** Tells which process carries this run, as soon as it exists, so that a crash can be cleaned up after. */
+  /** Reports the process of this run as soon as it exists, so that a crash can be cleaned up. */
   processStarted(identity: ProcessIdentity): void
-  /** Aborted to end the run early; `signal.reason` is a `StopReason`. The runner ends its whole process tree, then resolves. */
+  /** Aborted to stop the run; `signal.reason` is a `StopReason`. The runner stops its process tree, then resolves. */
   signal: AbortSignal
 }
 
-/** `pending`: somebody outside is to settle it; nothing of the run is left meanwhile. */
+/** `pending`: a user has to settle the execution later; the run itself holds no resources. */
 export type RunStatus = 'succeeded' | 'failed' | 'timeout' | 'abandoned' | 'pending'
 
 /** A failed run is a result, not an exception. After an abort the status is ignored: the execution's state decides. */
 export interface RunResult {
   status: RunStatus
   result: Record<string, unknown>
-  /** Of `pending`: how long somebody has to settle it before it counts as timed out; absent: for ever. */
+  /** For `pending`: seconds until the execution times out; absent: never. */
   ttlSeconds?: number
 }
 
 export interface Runner {
   definition: RunnerTypeDefinition
-  /** Resolves when nothing of the run is left; a throw is a bug and becomes a failed execution with `{error, traceback}`. */
+  /** Resolves when the run holds no resources. A throw is a bug: the execution fails with `{error, traceback}`. */
   run(context: RunContext): Promise<RunResult>
 }

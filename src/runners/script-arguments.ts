@@ -1,26 +1,26 @@
-/** What a script is given of the action's parameters (contract 03, 3.7, "Script arguments"). */
+/** Turns the action's parameters into script arguments (contract 03, 3.7, "Script arguments"). */
 import { compileSecrets } from '../lib/secrets/index.ts'
 import type { RunContext } from './runner.ts'
 
 export interface ScriptArguments {
-  /** Named ones in the order they are declared in, then those with a position, ascending; not quoted. */
+  /** Named ones in declaration order, then positional ones, ascending; not quoted. */
   arguments: string[]
   /**
-   * Variables `SVC_ACTION_PARAM_<name>` with the secret parameters. Other accounts of the machine can see the arguments of
-   * a process, but not its environment; whoever passes these on keeps them out of command lines too.
+   * Variables `SVC_ACTION_PARAM_<name>` with the secret parameters. Other accounts of the host can see the arguments of
+   * a process, but not its environment. Callers must keep these variables out of command lines too.
    */
   environment: Record<string, string>
-  /** Whether a secret is in any of the arguments. */
+  /** Whether any argument contains a secret. */
   isSecret: boolean
 }
 
-/** The runner parameter by which the author of a script keeps secrets out of its arguments. */
+/** The runner parameter that lets an author keep secrets out of a script's arguments. */
 export const secretArgumentsParameter = {
   secret_arguments: {
     type: 'boolean',
     default: true,
     description:
-      'Whether parameters marked secret are arguments of the script. Those of scripts of sh and bash are hidden from other accounts of its host; of other programs these can see them. Always they are in its environment as SVC_ACTION_PARAM_<name>.',
+      'Pass secret parameters as arguments of the script. Arguments of sh and bash scripts are not visible to other accounts of the host; those of other programs are. The environment always holds them as SVC_ACTION_PARAM_<name>.',
   },
 } as const
 
@@ -47,7 +47,7 @@ export function scriptArguments({
     if (isSecret && !isAbsent) environment[`SVC_ACTION_PARAM_${name}`] = positionalText(value)
     const isHidden = isSecret && !hasSecretArguments
     const { position } = schema
-    // The place of a hidden one stays, so that those behind it keep theirs.
+    // A removed argument leaves an empty place, so that later ones keep their position.
     if (position !== undefined) positional.push({ position, text: isHidden ? '' : positionalText(value) })
     else if (!isHidden && !isAbsent && value !== false && value !== '') {
       named.push(value === true ? `${operator}${name}` : `${operator}${name}=${text(value)}`)
@@ -55,7 +55,7 @@ export function scriptArguments({
   }
   positional.sort((a, b) => a.position - b.position)
   const words = [...named, ...positional.map((argument) => argument.text)]
-  // Those that are too short to be looked for are secrets all the same.
+  // Values that are too short to be masked are secrets all the same.
   const isSecret = (hasSecretArguments && Object.keys(environment).length > 0) || words.some((word) => hides(word))
   return { arguments: words, environment, isSecret }
 }

@@ -7,22 +7,22 @@ import { DIRECTORY_LIMIT_MS, type DirectoryCheck } from './process/directory-che
 import type { RunContext } from './runner.ts'
 
 export interface ScriptFile {
-  /** Absolute, as the action names it: what the script finds beside itself is found by this path. */
+  /** Absolute path as the action names it; the script finds its neighbours by this path. */
   path: string
-  /** The same without links. */
+  /** The same with links resolved. */
   realPath: string
   /** Relative to the folder of the pack, for messages. */
   name: string
   /** Permission bits. */
   mode: number
-  /** The beginning, as Latin-1: at most so much as the system reads of a `#!` line. */
+  /** The beginning as Latin-1, at most `HEAD_BYTES`. */
   head: string
 }
 
-/** So much the system reads of a `#!` line. */
+/** The system reads this many bytes of a `#!` line. */
 export const HEAD_BYTES = 256
 
-/** Links are followed, but not out of the pack. `problem` is a sentence for the result of the execution. */
+/** Follows links, but not out of the pack. `problem` is a sentence for the result of the execution. */
 export async function findScript(
   { entryPoint, packFolder, pack }: Pick<RunContext, 'entryPoint' | 'packFolder' | 'pack'>,
   directoryCheck: DirectoryCheck,
@@ -32,16 +32,18 @@ export async function findScript(
   }
   const name = relative(packFolder, entryPoint)
   const cannot = (why: string): { problem: string } => ({
-    problem: `The entry point "${name}" of the action in the pack "${pack}" cannot be used: ${why}.`,
+    problem: `The entry point "${name}" of the action in the pack "${pack}" is unusable: ${why}.`,
   })
-  if (packFolder === '' || name.startsWith(`..${sep}`)) return cannot('it is outside of the folder of the pack')
+  if (packFolder === '' || name.startsWith(`..${sep}`)) return cannot('it is outside the folder of the pack')
   if (!(await directoryCheck(dirname(entryPoint)))) {
-    return cannot(`its file system, or those asked before it, did not answer in ${DIRECTORY_LIMIT_MS / 1000} seconds`)
+    return cannot(
+      `its file system, or one queried before it, did not answer within ${DIRECTORY_LIMIT_MS / 1000} seconds`,
+    )
   }
   try {
     const [folder, realPath] = await Promise.all([realpath(packFolder), realpath(entryPoint)])
-    if (!realPath.startsWith(folder + sep)) return cannot('it leads out of the folder of the pack')
-    // Not blocking: nobody need ever write to a named pipe.
+    if (!realPath.startsWith(folder + sep)) return cannot('its links lead out of the folder of the pack')
+    // Non-blocking: a named pipe without a writer would block.
     const file = await open(realPath, constants.O_RDONLY | constants.O_NONBLOCK | constants.O_NOFOLLOW)
     try {
       const status = await file.stat()
@@ -58,9 +60,9 @@ export async function findScript(
 }
 
 const reasons: Record<string, string> = {
-  ENOENT: 'there is no such file',
-  ENOTDIR: 'there is no such file',
+  ENOENT: 'it does not exist',
+  ENOTDIR: 'it does not exist',
   ENAMETOOLONG: 'its name is too long',
-  EACCES: 'the account of the server may not read it',
+  EACCES: 'the account of the server cannot read it',
   ELOOP: 'its links lead in a circle',
 }

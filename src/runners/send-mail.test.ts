@@ -174,8 +174,8 @@ it.each<[string, Record<string, unknown>, RegExp]>([
   ['no recipient', { to: ' , ' }, /"to"/],
   ['an option for a recipient', { to: '-oQ/tmp@example.test' }, /[Ii]nvalid/],
   ['another program', { sendmail_binary: '/bin/sh' }, /"sendmail_binary" must be one of sendmail/],
-  ['a program that is not there', { sendmail_binary: '/no/such/sendmail' }, /no program sendmail/],
-  ['a file that is not there', { attachments: '/no/such/file' }, /"\/no\/such\/file".*no such file/],
+  ['a program that is not there', { sendmail_binary: '/no/such/sendmail' }, /program sendmail is not installed/],
+  ['a file that is not there', { attachments: '/no/such/file' }, /"\/no\/such\/file".*does not exist/],
   ['a folder', { attachments: '/etc' }, /not a file/],
 ])('is not sent with %s', async (_, own, problem) => {
   const { status, result } = await send(own)

@@ -1,9 +1,9 @@
 /**
- * Program behind `core.sendmail`: composes a mail and hands it to a sendmail program. Started by `sendmail.sh` of the core
- * pack, under the account that the action runs as, so that it can attach what that account may read.
+ * Program behind `core.sendmail`: composes a mail and hands it to a sendmail program. `sendmail.sh` of the core pack
+ * starts it under the account of the action, so that it can attach files that this account can read.
  *
- * Standard input, each with a NUL behind it: program or `None`, sender, recipients, subject, whether to send an empty body
- * (1 or 0), content type, body, files to attach. Ends with 0 when the mail is handed over or was not to be sent, 1 when that failed, 2 for wrong arguments.
+ * Standard input, NUL-terminated: program or `None`, sender, recipients, subject, whether to send an empty body (1 or
+ * 0), content type, body, files to attach. Exit code 0: handed over, or no mail to send; 1: failure; 2: bad arguments.
  */
 import { accessSync, constants } from 'node:fs'
 import { open } from 'node:fs/promises'
@@ -13,7 +13,7 @@ import { text } from 'node:stream/consumers'
 import { createTransport, type SendMailOptions } from 'nodemailer'
 import { codeOf } from '../lib/process/index.ts'
 
-/** Programs that take a mail as sendmail does. Others would be a way to run anything for who may only send mail. */
+/** Programs with the interface of sendmail. Any other program would let a user who can only send mail run anything. */
 const MAIL_PROGRAMS = ['sendmail', 'msmtp', 'ssmtp', 'esmtp', 'exim', 'exim4', 'dma', 'nullmailer-inject']
 const USUAL_FOLDERS = ['/usr/sbin', '/usr/lib', '/usr/bin', '/usr/local/sbin', '/usr/local/bin']
 const MAX_ATTACHMENTS = 100
@@ -25,7 +25,7 @@ async function main(given: readonly string[]): Promise<string> {
   const [binary = '', from = '', to = '', subject = '', sendEmptyBody = '', contentType = '', body = '', files = ''] =
     given
   const recipients = listOf(to).map((address) => withHost('to', address))
-  if (recipients.length === 0) throw new ArgumentProblem('The parameter "to" is empty: there is nobody to send it to.')
+  if (recipients.length === 0) throw new ArgumentProblem('The parameter "to" is empty: the mail has no recipient.')
   if (body.trim() === '' && sendEmptyBody !== '1') return 'The body is empty: no mail was sent.'
   const mail: SendMailOptions = {
     from: withHost('from', from),
@@ -33,13 +33,13 @@ async function main(given: readonly string[]): Promise<string> {
     subject: oneLine('subject', subject),
     ...bodyOf(contentType, body),
     attachments: await attachmentsOf(listOf(files)),
-    // What is given is content, never the name of a file or a URL to read.
+    // The values are content, never file names or URLs to read.
     disableFileAccess: true,
     disableUrlAccess: true,
   }
   const transport = createTransport({ sendmail: true, newline: 'unix', path: findProgram(binary) })
   const { messageId } = await transport.sendMail(mail)
-  return `The mail ${messageId} was handed over for ${recipients.join(', ')}.`
+  return `The mail ${messageId} was handed to sendmail for ${recipients.join(', ')}.`
 }
 
 function listOf(text: string): string[] {
@@ -49,13 +49,13 @@ function listOf(text: string): string[] {
     .filter((item) => item !== '')
 }
 
-/** A line end in a header would begin another header. */
+/** A line end in a header would start another header. */
 function oneLine(name: string, text: string): string {
   if (/\p{Cc}/u.test(text)) throw new ArgumentProblem(`The parameter "${name}" must be a single line of text.`)
   return text
 }
 
-/** Names of local accounts belong to this host. */
+/** Names of local accounts get this host's name. */
 function withHost(name: string, address: string): string {
   const text = oneLine(name, address).trim()
   if (text === '') throw new ArgumentProblem(`The parameter "${name}" is empty.`)
@@ -89,12 +89,12 @@ async function attachmentsOf(paths: readonly string[]): Promise<NonNullable<Send
 async function readAttachment(path: string, maxBytes: number): Promise<Buffer> {
   const cannot = (why: string): ArgumentProblem => new ArgumentProblem(`The file "${path}" cannot be attached: ${why}.`)
   try {
-    // Not blocking: nobody need ever write to a named pipe.
+    // Non-blocking: a named pipe without a writer would block.
     const file = await open(path, constants.O_RDONLY | constants.O_NONBLOCK)
     try {
       const status = await file.stat()
       if (!status.isFile()) throw cannot('it is not a file')
-      if (status.size > maxBytes) throw cannot(`all together would be longer than ${MAX_ATTACHED_BYTES} bytes`)
+      if (status.size > maxBytes) throw cannot(`all attachments together are longer than ${MAX_ATTACHED_BYTES} bytes`)
       const { buffer, bytesRead } = await file.read(Buffer.alloc(status.size), 0, status.size, 0)
       return buffer.subarray(0, bytesRead)
     } finally {
@@ -103,8 +103,8 @@ async function readAttachment(path: string, maxBytes: number): Promise<Buffer> {
   } catch (error) {
     if (error instanceof ArgumentProblem) throw error
     const code = codeOf(error)
-    if (code === 'ENOENT' || code === 'ENOTDIR') throw cannot('there is no such file')
-    throw cannot(code === 'EACCES' ? 'the account of the action may not read it' : 'the system refused to read it')
+    if (code === 'ENOENT' || code === 'ENOTDIR') throw cannot('it does not exist')
+    throw cannot(code === 'EACCES' ? 'the account of the action cannot read it' : 'the system refused to read it')
   }
 }
 
@@ -118,7 +118,9 @@ function findProgram(given: string): string {
   const candidates = isGiven && isAbsolute(given) ? [given] : [...USUAL_FOLDERS, ...inPath].map((at) => join(at, name))
   const found = candidates.find(isExecutable)
   if (found === undefined) {
-    throw new ArgumentProblem(`There is no program ${name} on this host: install one, or name it in "sendmail_binary".`)
+    throw new ArgumentProblem(
+      `The program ${name} is not installed on this host: install it, or set "sendmail_binary".`,
+    )
   }
   return found
 }

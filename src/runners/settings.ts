@@ -1,4 +1,4 @@
-/** What runners are told: by the configuration, or by their defaults. */
+/** Settings of the runners, from the configuration or their defaults. */
 import type { CommonSettings, Config } from '../config/index.ts'
 import type { HttpRequestSettings } from './http-request.ts'
 import type { PackManager } from './pack-manager.ts'
@@ -22,9 +22,9 @@ export interface PythonSettings {
   maxPageSize: number
 }
 
-/** What runners ask of modules; `app.ts` says who answers. */
+/** Ports to modules; `app.ts` implements them. */
 export interface RunnersPorts {
-  /** What is done with packs; without it there is no runner for that. */
+  /** Pack operations; without it there is no pack-manager runner. */
   packManager?: PackManager
 }
 
@@ -32,23 +32,23 @@ export interface RunnerSettings extends RunnersPorts {
   launcher: Launcher
   /** `actionrunner.max_result_bytes`, for each of stdout and stderr. */
   maxResultBytes: number
-  /** `actionrunner.decode_json_output`; default: not. */
+  /** `actionrunner.decode_json_output`; default: off. */
   decodeJsonOutput?: boolean
-  /** `system.base_path`, where virtual environments and the bytecode of Python are kept; default: a temporary folder. */
+  /** `system.base_path`, which holds virtual environments and Python bytecode; default: a temporary folder. */
   basePath?: string
   /** `system_user.user`. */
   systemUser: string
-  /** Account the server runs under; default: asked of the system. */
+  /** Account of the server; default: looked up. */
   processUser?: string
-  /** What is not said is as the options have it by default. */
+  /** Options left out have their defaults. */
   python?: Partial<PythonSettings>
-  /** The server's environment; default `process.env`. Overrides of configuration are left out for the children. */
+  /** The server's environment; default `process.env`. Children do not inherit configuration overrides. */
   env?: NodeJS.ProcessEnv
-  /** Missing ones: as their options are by default, and no host is known. */
+  /** Options left out have their defaults; without a file no host is known. */
   ssh?: Partial<SshSettings>
-  /** Default: no private networks, answers of 10 MiB. */
+  /** Default: no private networks, responses of at most 10 MiB. */
   http?: HttpRequestSettings
-  /** Told about processes that could not be ended. */
+  /** Reports processes that could not be stopped. */
   warn?: (message: string, fields: Record<string, unknown>) => void
 }
 

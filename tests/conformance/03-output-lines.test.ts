@@ -380,7 +380,7 @@ describe('a search', () => {
     ['query=a&from=0', /"from" is 0/],
     ['query=a&from=-1', /"from" must be 1 or more/],
     ['query=a&limit=0', /"limit" must be/],
-    ['query=(&is_pattern=true', /regular expression is not usable/],
+    ['query=(&is_pattern=true', /regular expression is invalid/],
     ['query=(a%7B100%7D)%7B100%7D&is_pattern=true', /too large/],
   ])('03.3 %s → 400', async (query, message) => {
     const id = await runProgram('')

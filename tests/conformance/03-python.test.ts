@@ -222,8 +222,8 @@ for change in ({"scope": "nothing"}, {}):
     os.environ["SVC_ACTION_API_URL"] = "http://127.0.0.1:1/v1"
 return said`)
     expect(found).toEqual([
-      [400, expect.stringMatching(/GET \/keys\/.* was answered with 400: .*nothing/)],
-      [null, expect.stringMatching(/could not be asked/)],
+      [400, expect.stringMatching(/GET \/keys\/.*: the server answered 400: .*nothing/)],
+      [null, expect.stringMatching(/could not reach the server/)],
     ])
   })
 

@@ -558,9 +558,9 @@ time.sleep(1000)`,
     })
 
     it.each([
-      ['cut short', 'HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\n12', /could not be asked/, null],
-      ['no HTTP', 'nonsense\r\n\r\n', /could not be asked/, null],
-      ['no JSON', 'HTTP/1.1 200 OK\r\nContent-Length: 1\r\n\r\n<', /no JSON/, null],
+      ['cut short', 'HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\n12', /could not reach the server/, null],
+      ['no HTTP', 'nonsense\r\n\r\n', /could not reach the server/, null],
+      ['no JSON', 'HTTP/1.1 200 OK\r\nContent-Length: 1\r\n\r\n<', /not JSON/, null],
       ['a refusal', 'HTTP/1.1 403 F\r\nContent-Length: 21\r\n\r\n{"faultstring": "no"}', /403: no$/, 403],
       [
         'a redirect, which is not followed with the token',
@@ -601,7 +601,7 @@ except action_service.ServiceError as error:
       expect(await run('pass', {}, { env: { PYTHONHASHSEED: 'none' } })).toMatchObject({
         status: 'failed',
         result: {
-          error: expect.stringContaining('ended before'),
+          error: expect.stringContaining('exited before'),
           stderr: expect.stringContaining('PYTHONHASHSEED'),
           exit_code: 1,
         },
@@ -619,7 +619,7 @@ except action_service.ServiceError as error:
       const bad = join(folder.path, 'python3')
       writeFileSync(bad, '#!/bin/sh\necho nonsense\n', { mode: 0o755 })
       const cases: [Record<string, unknown>, RegExp][] = [
-        [{ python: { binary: bad } }, /does not answer as Python/],
+        [{ python: { binary: bad } }, /does not behave like Python/],
         [{ python: { binary: '/no/such/python' } }, /python_binary/],
         [{ env: { PATH: '/no/such/folder' } }, /no python3 in its PATH/],
       ]

@@ -57,7 +57,7 @@ describe.each(kinds)('scripts on launcher %s', (kind) => {
       [
         'no such script',
         () => ({ ...script(''), entryPoint: join(pack.path, 'actions/gone.sh') }),
-        /"actions\/gone\.sh".*no such file/,
+        /"actions\/gone\.sh".*does not exist/,
       ],
       [
         'no such interpreter',

@@ -345,7 +345,7 @@ describe('a search', () => {
     await searchField(page).fill('milestone [78]$')
     await found(page).getByText('of 2 lines').waitFor()
     await searchField(page).fill('milestone (')
-    await pane(page).getByRole('alert').getByText('not usable').waitFor()
+    await pane(page).getByRole('alert').getByText('is invalid').waitFor()
     await searchField(page).press('Escape')
     await waitFor('no search', () => !queryOf(page).includes('find='))
     expect(await list(page).locator('mark').count()).toBe(0)

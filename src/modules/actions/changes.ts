@@ -1,4 +1,4 @@
-/** Making, replacing and deleting actions by request, with files of theirs (contract 02, 2.2). */
+/** Creates, replaces and deletes actions on request, with their files (contract 02, 2.2). */
 import { hostname } from 'node:os'
 import { posix } from 'node:path'
 import { Conflict, merge, type Step, type Unit } from '../../db/index.ts'
@@ -21,28 +21,28 @@ export type ActionCaller = Caller & Pick<ApiRequest, 'rights'>
 
 export interface ActionChanges {
   /**
-   * Files are there before the record is, and go again when it cannot be stored.
+   * Writes the files before the record, and removes them again when the record cannot be stored.
    *
-   * @throws PACK_PROTECTED, BODY_INVALID, NAME_TAKEN, PERMISSION_DENIED, and what `writeFiles` throws
+   * @throws PACK_PROTECTED, BODY_INVALID, NAME_TAKEN, PERMISSION_DENIED, and the errors of `writeFiles`
    */
   create(caller: ActionCaller, given: ActionRequest): Promise<ActionRecord>
-  /** What is left out has its default. @throws CONTENT_NOT_FOUND, as `create` */
+  /** Missing attributes get their defaults. @throws CONTENT_NOT_FOUND, as `create` */
   update(caller: ActionCaller, refOrId: string, given: ActionRequest): Promise<ActionRecord>
   /**
-   * @param removesFiles also deletes its metadata file and its entry point, unless another action needs that
-   * @throws CONTENT_NOT_FOUND, PACK_PROTECTED, and what `removeFiles` throws; then the action and its files are as before
+   * @param removesFiles also deletes the metadata file and the entry point, unless another action needs them
+   * @throws CONTENT_NOT_FOUND, PACK_PROTECTED, and the errors of `removeFiles`; then action and files are unchanged
    */
   delete(caller: ActionCaller, refOrId: string, removesFiles: boolean): Promise<void>
 }
 
-/** It comes with the program. */
+/** The pack that ships with svc. */
 const protectedPack = 'core'
 const writtenRef = 'core.svc.action.file_written'
 
 export function createActionChanges(deps: {
   store: ActionStore
   service: Pick<ActionService, 'find' | 'findRunnerType' | 'folderOf' | 'commit'>
-  /** Registering the content of a pack takes turns with this. */
+  /** Shared with the registration of pack content, so that both never run at once. */
   withLock: KeyedLock
   readonly planEvent: PlanEvent
   log: Log
@@ -61,12 +61,12 @@ export function createActionChanges(deps: {
     const checked = checkDefinition(given, (name) => service.findRunnerType(name)?.runner_parameters)
     if ('definition' in checked) return checked.definition
     const [problem] = checked.problems
-    throw bodyInvalid(problem?.message ?? 'The action cannot be used.', { problems: checked.problems.slice(0, 10) })
+    throw bodyInvalid(problem?.message ?? 'The action is invalid.', { problems: checked.problems.slice(0, 10) })
   }
 
   /**
-   * Whoever may change one action alone does not get at the others through the files that they share: neither at those
-   * that are written now, nor at those that the action names, because they may go with it.
+   * A permission for one action must not give access to others through shared files. Checks the files to write now, and
+   * the files that the action names, because deleting the action may delete them.
    *
    * @param before the action so far
    * @throws PERMISSION_DENIED
@@ -90,13 +90,13 @@ export function createActionChanges(deps: {
       for (const other of ownersOf(path)) rights.require('action_modify', actionResource(other.ref))
     }
     for (const path of filesOf(record)) {
-      // What another action has as well stays with that.
+      // A file that another action shares stays with that action.
       if (written.includes(path) || had.has(path) || ownersOf(path).length > 0 || !(await isThere(path))) continue
       rights.require('action_modify', packResource(pack))
     }
   }
 
-  /** The unit is committed, or the disk is as it was. */
+  /** Commits the unit, or restores the disk. */
   async function commit(files: FileChange, unit: Unit, what: string): Promise<void> {
     try {
       await service.commit(unit)
@@ -175,7 +175,7 @@ export function createActionChanges(deps: {
 
 const nothing: FileChange = { written: [], keep: () => Promise.resolve(), undo: () => Promise.resolve() }
 
-/** Metadata and entry point, relative to the pack; what does not lie below its `actions` is left out. */
+/** Metadata file and entry point, relative to the pack; files outside its `actions` folder are omitted. */
 function filesOf(action: ActionRecord): string[] {
   const { metadata_file: metadata } = action
   return [...(metadata?.startsWith('actions/') === true ? [metadata] : []), ...entryPointOf(action)]
@@ -186,7 +186,7 @@ function entryPointOf({ entry_point: path }: ActionRecord): string[] {
   return path === '' ? [] : [posix.join('actions', path)]
 }
 
-/** Who does not know which file it comes from does not cut it off from that. @throws DATA_FILE_INVALID */
+/** Keeps the metadata file of an action when the request does not name it. @throws DATA_FILE_INVALID */
 function withMetadataFile(definition: ActionDefinition, before: ActionRecord | undefined): ActionDefinition {
   const { metadata_file: given, ...rest } = definition
   const kept = before?.pack === definition.pack ? before.metadata_file : undefined

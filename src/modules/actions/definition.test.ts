@@ -71,12 +71,12 @@ describe('definitions of actions', () => {
     [
       { name: 'a', runner_type: 'local-shell-cmd', entry_point: '../x.sh' },
       'entry_point',
-      'entry_point: a path below the actions folder',
+      'entry_point: use a path below the actions folder',
     ],
     [
       { name: 'a', runner_type: 'local-shell-cmd', entry_point: '/bin/sh' },
       'entry_point',
-      'entry_point: a path below the actions folder',
+      'entry_point: use a path below the actions folder',
     ],
     ['text', '', `'text' is not of type 'object'`],
   ])('%j is refused', (given, path, message) => {

@@ -1,4 +1,4 @@
-/** What may be registered as an action (contract 02, 2.1–2.4). Pure functions. */
+/** Checks action definitions (contract 02, 2.1–2.4). Pure functions. */
 import { defaultPack } from '../../core/pack-content.ts'
 import {
   checkParameterSchema,
@@ -50,8 +50,8 @@ export function checkDefinition(given: unknown, runnerOf: (name: string) => Para
 }
 
 /**
- * Whether a definition says what a record says, which was checked when it was stored: compiling the checks anew at every
- * start would take longer than everything else.
+ * Whether a definition equals a stored record, which was checked before: compiling the checks at every start would take
+ * longer than all other work.
  */
 export function isStored(given: unknown, record: ActionRecord): boolean {
   if (!isObject(given)) return false
@@ -79,12 +79,12 @@ export function fillDefinition(given: Partial<ActionDefinition>): ActionDefiniti
   }
 }
 
-/** Undefined for a path that stays below the folder it is meant for. */
+/** Undefined for a path below the actions folder. */
 function checkEntryPoint(path: string): string | undefined {
   if (path === '') return undefined
   const segments = path.split('/')
   const escapes = path.startsWith('/') || segments.includes('..') || path.includes('\0') || path.includes('\\')
-  return escapes ? 'entry_point: a path below the actions folder of the pack is needed, without ".."' : undefined
+  return escapes ? 'entry_point: use a path below the actions folder of the pack, without ".."' : undefined
 }
 
 /** Their names and schemas. */

@@ -1,4 +1,4 @@
-/** Files below the `actions` folder of a pack that requests write and remove: all of a request or none, and nothing outside. */
+/** Writes and removes files below a pack's `actions` folder on request: all files of a request or none. */
 import { constants, type Stats } from 'node:fs'
 import { link, lstat, mkdir, open, realpath, rename, rm, rmdir, stat, unlink } from 'node:fs/promises'
 import { basename, dirname, join, relative, sep } from 'node:path'
@@ -7,13 +7,13 @@ import { newId } from '../../core/ids.ts'
 import { hasCode } from '../../lib/process/index.ts'
 import type { DataFile } from './types.ts'
 
-/** What has been done on the disk, until it is decided whether it stays. */
+/** Changes on disk, pending until kept or undone. */
 export interface FileChange {
   /** Absolute paths. */
   readonly written: readonly string[]
-  /** For good. Never rejects: what is left lying about is hidden, and harmless. */
+  /** Keeps the changes. Never rejects: leftover files are hidden and harmless. */
   keep(): Promise<void>
-  /** As if it had not been. @throws Error when the disk does not let it */
+  /** Undoes the changes. @throws Error when the disk fails */
   undo(): Promise<void>
 }
 
@@ -21,7 +21,7 @@ const MAX_PATH_CHARS = 1024
 const MAX_DEPTH = 10
 
 /**
- * Where a request says that a file belongs, relative to the pack.
+ * The path of a requested file, relative to the pack.
  *
  * @param path relative to the `actions` folder, or beginning with `actions/`
  * @throws DATA_FILE_INVALID
@@ -33,17 +33,13 @@ export function pathInPack(path: string): string {
     throw dataFileInvalid(path, `it is longer than ${MAX_PATH_CHARS} characters, or has more than ${MAX_DEPTH} parts`)
   }
   if (segments.some((segment) => segment === '' || segment === '.' || segment === '..') || /[\\\p{Cc}]/u.test(inner)) {
-    throw dataFileInvalid(
-      path,
-      'a path below the actions folder of the pack is needed, without "..", "\\" and empty parts',
-    )
+    throw dataFileInvalid(path, 'use a path below the actions folder of the pack, without "..", "\\" and empty parts')
   }
   return `actions/${inner}`
 }
 
 /**
- * Writes files, each at once with everything in it. What begins with `#!` can be executed; other rights of a file that is
- * replaced stay.
+ * Writes files atomically. A file that begins with `#!` becomes executable; other permissions of a replaced file stay.
  *
  * @param folder absolute path of the pack
  * @throws DATA_FILE_INVALID, PACK_FOLDER_MISSING, PACK_FILE_DENIED, PACK_FILE_FAILED; then nothing has changed
@@ -52,7 +48,7 @@ export async function writeFiles(pack: string, folder: string, files: readonly D
   const contents = new Map<string, string>()
   for (const { file_path: given, content } of files) {
     const path = pathInPack(given)
-    if (contents.has(path)) throw dataFileInvalid(given, 'it is given twice')
+    if (contents.has(path)) throw dataFileInvalid(given, 'it occurs twice')
     contents.set(path, content)
   }
   return change('write', async (done) => {
@@ -62,7 +58,7 @@ export async function writeFiles(pack: string, folder: string, files: readonly D
 }
 
 /**
- * Removes files; those that are missing have been removed already.
+ * Removes files; missing files count as removed.
  *
  * @param paths relative to the pack, from `pathInPack`
  * @throws as `writeFiles`
@@ -87,12 +83,12 @@ export async function actionsFolder(pack: string, folder: string | undefined): P
   throw packFolderMissing(pack)
 }
 
-/** Steps that have been taken, and how each is taken back. */
+/** The steps taken, and how to undo each. */
 interface Done {
   written: string[]
   undo: (() => Promise<unknown>)[]
   keep: (() => Promise<unknown>)[]
-  /** Says of which file it is what goes wrong. */
+  /** Names the file to which an error belongs. */
   at(path: string, work: () => Promise<void>): Promise<void>
 }
 
@@ -108,7 +104,7 @@ async function change(verb: 'write' | 'delete', work: (done: Done) => Promise<vo
         if (isAppError(error)) throw error
         if (hasCode(error, 'EACCES', 'EPERM', 'EROFS')) throw packFileDenied(verb, path, error)
         if (hasCode(error, 'ENOTDIR', 'EISDIR', 'ENAMETOOLONG', 'ELOOP')) {
-          throw dataFileInvalid(path, 'a part of it is something else than a folder or a file, or its name is too long')
+          throw dataFileInvalid(path, 'a part of it is neither a folder nor a file, or its name is too long')
         }
         throw packFileFailed(verb, path, error)
       }
@@ -135,7 +131,7 @@ async function change(verb: 'write' | 'delete', work: (done: Done) => Promise<vo
 async function writeFile(root: string, path: string, content: string, done: Done): Promise<void> {
   const target = await placeOf(root, path, done)
   const before = await statusOf(target)
-  if (before?.isDirectory() === true) throw dataFileInvalid(path, 'there is a folder of that name')
+  if (before?.isDirectory() === true) throw dataFileInvalid(path, 'a folder of that name exists')
 
   const temporary = hiddenBeside(target, 'new')
   const flags = constants.O_CREAT | constants.O_EXCL | constants.O_WRONLY | constants.O_NOFOLLOW
@@ -181,10 +177,10 @@ async function removeFile(root: string, path: string, done: Done): Promise<void>
 }
 
 /**
- * The absolute path of a file, through no link that leads out of the folder.
+ * The absolute path of a file; no link may lead out of the folder.
  *
- * @param done given: folders on the way are made
- * @throws DATA_FILE_INVALID, what the system says
+ * @param done given: creates missing folders
+ * @throws DATA_FILE_INVALID, system errors
  */
 async function placeOf(root: string, path: string, done?: Done): Promise<string> {
   let folder = root
@@ -205,11 +201,11 @@ async function makeFolder(path: string, done: Done): Promise<void> {
     if (hasCode(error, 'EEXIST')) return
     throw error
   }
-  // Unless somebody else has put something there meanwhile.
+  // Unless another program has put a file there since.
   done.undo.push(() => rmdir(path).catch(() => undefined))
 }
 
-/** A link counts as itself; undefined: there is nothing. */
+/** Does not follow links; undefined when the path does not exist. */
 async function statusOf(path: string): Promise<Stats | undefined> {
   try {
     return await lstat(path)
@@ -219,7 +215,7 @@ async function statusOf(path: string): Promise<Stats | undefined> {
   }
 }
 
-/** Registration passes over names that begin with a dot. */
+/** Registration ignores names that begin with a dot. */
 function hiddenBeside(target: string, what: 'new' | 'old'): string {
   return join(dirname(target), `.svc-${newId()}.${what}`)
 }

@@ -66,7 +66,7 @@ export interface ActionService {
   secretsIn(action: ActionRecord, runner: RunnerTypeRecord, parameters: Record<string, unknown>): unknown[]
   /**
    * A copy of a result with masks where the `output_schema` of the action marks secrets (contract 02, 2.5); the result
-   * itself when there is nothing to hide.
+   * itself without secrets.
    */
   maskResult(
     action: ActionRecord,

@@ -30,7 +30,7 @@ export interface ActionStore {
   updateRunnerType(runnerType: RunnerTypeRecord): Step
 }
 
-/** More are read on the scan thread, where only so many searches may wait. */
+/** More rows are read on the scan thread, whose queue is bounded. */
 const MAX_QUICK_ROWS = 1000
 
 export function createActionStore(database: Database): ActionStore {

@@ -107,7 +107,9 @@ export const actionDefinitionSchema = Type.Object(definition, { additionalProper
 
 const DataFile = Type.Object(
   {
-    file_path: Type.String({ description: 'Below the `actions` folder of the pack; it may begin with `actions/`.' }),
+    file_path: Type.String({
+      description: 'Path below the `actions` folder of the pack, with or without the prefix `actions/`.',
+    }),
     content: Type.String(),
   },
   { additionalProperties: false },

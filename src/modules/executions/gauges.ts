@@ -11,23 +11,23 @@ export function createGauges(
   return [
     {
       key: 'actionrunner.queue.request',
-      about: 'Executions that wait for a slot.',
+      about: 'Executions waiting for a slot.',
       read: () => store.countWithStatus('requested'),
     },
     {
       key: 'actionrunner.queue.work',
-      about: 'Executions that have a slot and have not started.',
+      about: 'Executions with a slot that are starting.',
       read: () => store.countWithStatus('scheduled'),
     },
     {
       key: 'actionrunner.queue.cancel',
-      about: 'Canceled executions with processes that still run.',
+      about: 'Canceled executions whose processes still run.',
       read: () => store.countWithStatus('canceling'),
     },
-    { key: 'actionrunner.slots.used', about: 'Executions that run now.', read: () => slots - runs.freeSlots() },
+    { key: 'actionrunner.slots.used', about: 'Running executions.', read: () => slots - runs.freeSlots() },
     {
       key: 'actionrunner.slots.size',
-      about: 'Executions that can run at once (actionrunner.actions_pool_size).',
+      about: 'Maximum of running executions (actionrunner.actions_pool_size).',
       read: () => slots,
     },
     ...(['delayed', 'running', 'pending'] as const).map((status) => ({

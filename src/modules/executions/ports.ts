@@ -5,56 +5,56 @@ import type { TemplateReader } from '../../core/template-reader.ts'
 import type { Execution } from './types.ts'
 
 /**
- * Port: what a change of status brings about elsewhere, in the same unit. Whoever knows triggers provides it.
+ * Port: plans effects of a status change, in the same unit. The triggers module implements it.
  *
  * @param parameters of the execution, secrets masked
  */
 export type PlanReaction = (execution: Execution, parameters: Record<string, unknown>) => Unit | undefined
 
-/** Of those that are counted under the same key, at most `threshold` have a slot at once. */
+/** At most `threshold` executions with the same key have a slot at once. */
 export interface Limit {
   key: string
   threshold: number
-  /** What happens to one that comes beyond it: it waits until one of them has ended, or is cancelled. */
+  /** What happens to an execution above the threshold: it waits until another ends, or is canceled. */
   beyond: 'delay' | 'cancel'
-  /** Reference of the policy that says so. */
+  /** Reference of the policy. */
   policy: string
 }
 
-/** Port: what policies say about executions (contract 02, 2.11); whoever knows policies provides it. */
+/** Port: policies of executions (contract 02, 2.11); the policies module implements it. */
 export interface ExecutionPolicies {
   /**
-   * What an execution is counted under when it has a slot; the first limit that is reached decides. The answer changes only
-   * when the policies of its action do. Never throws: a policy that cannot be applied does not count.
+   * The limits of an execution that needs a slot; the first limit that is reached decides. They change only with the
+   * policies of its action. Never throws: a policy that fails is ignored.
    *
-   * @param open its parameters with their secrets, which go nowhere
+   * @param open decrypts its parameters; the secrets must not be stored or logged
    */
   limitsOf(execution: Execution, open: () => Record<string, unknown>): readonly Limit[]
-  /** What the end of an execution brings about, in the same unit. Never throws. */
+  /** Plans the retry of an ended execution, in the same unit. Never throws. */
   planRetry(execution: Execution): Unit | undefined
 }
 
-/** Port: the configuration of packs (contract 02, 2.9); whoever knows packs provides it. */
+/** Port: the configuration of packs (contract 02, 2.9); the packs module implements it. */
 export interface PackConfigs {
-  /** Resolved in the name of the reader; a pack without configuration has an empty one. @throws TEMPLATE_FAILED */
+  /** Resolves with the permissions of the reader; empty for a pack without configuration. @throws TEMPLATE_FAILED */
   resolve(pack: string, reader: TemplateReader): PackConfig
 }
 
-/** Port: credentials for the API that actions have while they run; whoever knows tokens provides it. */
+/** Port: API credentials of running actions; the auth module implements it. */
 export interface ServiceTokens {
   /** Whether authentication is on. */
   readonly enabled: boolean
   /**
-   * A token for the run of an execution; it counts once the unit is committed. Undefined when the run gets none.
+   * A token for the run of an execution, valid once the unit is committed. Undefined when the run gets none.
    *
-   * The value is handed to the process and goes nowhere else.
+   * Only the process receives the value.
    */
   plan(execution: Execution): { token: string; unit: Unit } | undefined
-  /** Makes the token of an execution worthless, if there is one. */
+  /** Revokes the token of an execution, if it has one. */
   planEnd(execution: Execution): Unit
 }
 
-/** What executions ask of modules above them. */
+/** Ports to modules above. */
 export interface ExecutionsPorts {
   readonly planReaction: PlanReaction
   readonly packConfigs: PackConfigs

@@ -43,7 +43,7 @@ export function createReruns(
   }
 
   /**
-   * A caller who may not see the secrets of another user can re-run with all of them unchanged. With other values beside
+   * A caller without access to another user's secrets can re-run with all of them unchanged. With other values beside
    * them, or without some of them, a template could print them, or another command or address would get them.
    *
    * @param kept the parameters that the re-run inherits

@@ -7,7 +7,7 @@ import { isFinal } from './state.ts'
 import type { OutputStore } from './output/store.ts'
 import type { Aged, ExecutionStore } from './store.ts'
 
-/** Output records are up to 16 KiB: so many take a few milliseconds. */
+/** Output records have up to 16 KiB: this many take a few milliseconds. */
 const OUTPUT_AT_ONCE = 100
 /** Each is in a dozen indexes. */
 const EXECUTIONS_AT_ONCE = 50

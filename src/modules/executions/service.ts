@@ -34,23 +34,23 @@ export interface ExecutionService extends Updates {
   /** @throws see `draftExecution`; TRACE_UNKNOWN, QUEUE_FULL */
   request(caller: Caller, request: ExecutionRequest, contextHeader?: string): Promise<Execution>
   /**
-   * An execution that the system starts by itself; writes nothing. With a `failure` it is one that has failed before it
-   * began, kept for whoever looks for it.
+   * Plans an execution that the system starts itself; writes nothing. With a `failure` the execution failed before its
+   * start; it is stored for reference.
    *
    * @throws ACTION_UNKNOWN, ACTION_DISABLED, PARAMETERS_INVALID, TRACE_UNKNOWN
    */
   plan(request: SystemRequest): { execution: Execution; unit: Unit; failure: AppError | undefined }
   /**
-   * Another execution like one that has ended, caused by it; writes nothing. `actionrunner.queue_limit` does not keep it out:
-   * what has ended has made the room.
+   * Plans a retry of an ended execution; writes nothing. `actionrunner.queue_limit` does not apply: the ended execution
+   * has left the queue.
    *
    * @param about for the audit log
    * @throws ACTION_UNKNOWN, ACTION_DISABLED, CRYPTO_KEY_MISSING, CIPHER_TEXT_INVALID
    */
   planRetry(ended: Execution, changes: RetryChanges, about?: LogFields): { execution: Execution; unit: Unit }
   /**
-   * Whether `actionrunner.queue_limit`, of which the last tenth is kept for requests, and the disk leave room for one more
-   * that nobody has asked for.
+   * Whether the queue and the disk have room for one more execution that no user requested. The last tenth of
+   * `actionrunner.queue_limit` is reserved for requests.
    */
   hasRoom(): boolean
   /** @throws RESOURCE_NOT_FOUND, PERMISSION_DENIED, and what `request` throws */

@@ -20,14 +20,14 @@ export type ExecutionEvent =
   /** A slot is free. */
   | { kind: 'schedule' }
   | { kind: 'start'; runner_info: RunnerInfo }
-  /** It cannot run: no runner, a disabled runner, parameters that do not render. */
+  /** The execution cannot run: no runner, a disabled runner, parameters that do not render. */
   | { kind: 'reject'; result: Record<string, unknown> }
   | { kind: 'cancel'; user: string }
-  /** The run has ended and all its processes are gone; `pending` waits for an answer from outside. */
+  /** The run has ended and all its processes are gone; `pending` waits for a response. */
   | { kind: 'exit'; status: RunStatus; result: unknown; sealed?: string | undefined; ttlSeconds?: number }
-  /** The answer that it waited for. @see Execution.sealed_result */
+  /** The response to a pending execution. @see Execution.sealed_result */
   | { kind: 'respond'; result: unknown; sealed?: string }
-  /** No answer came in time; the execution keeps its result. */
+  /** The pending execution timed out; it keeps its result. */
   | { kind: 'expire' }
   /** The server that ran it has stopped. */
   | { kind: 'lost' }

@@ -37,7 +37,7 @@ export function createUpdates(deps: {
   const { store, get, change, log } = deps
 
   /**
-   * Reads the execution again and retries when somebody else has changed it in between.
+   * Reads the execution again and retries when another request has changed it in between.
    *
    * @param stays whether the execution stays as it is; throws when it cannot be cancelled
    */

@@ -38,7 +38,7 @@ export function inquiriesSettings(
 export interface InquiriesDeps {
   executions: Pick<Executions, 'find' | 'findWithResult' | 'pending' | 'respond'>
   log: Log
-  /** Names of the roles of a user; undefined: access control is off, and everybody counts as an administrator. */
+  /** Roles of a user; undefined: access control is disabled, and every user counts as an administrator. */
   rolesOf: ((user: string) => string[]) | undefined
   settings: InquiriesSettings
 }
@@ -126,7 +126,7 @@ export function createInquiryService({
           { ...asked, response },
           masked === response ? undefined : { ...asked, response: masked },
         )
-        // Else somebody else was faster, and the next round says at what.
+        // Otherwise another response came first; the next round reports it.
         if (ended === undefined) continue
         const about = { ...aboutCaller(caller), execution_id: id, owner: execution.user }
         log.audit('inquiry.responded', `Inquiry "${id}" was responded to.`, about)

@@ -1,4 +1,4 @@
-/** What the policies of an action say about its executions. One that cannot be applied is logged, and does not count. */
+/** Applies the policies of an action to its executions. A policy that fails is logged and ignored. */
 import type { Unit } from '../../db/index.ts'
 import { isAppError } from '../../core/errors.ts'
 import type { Log } from '../../lib/log/index.ts'
@@ -18,7 +18,7 @@ interface Applied extends AppliedPolicy {
 }
 
 export interface Applying extends ExecutionPolicies {
-  /** What was remembered about the policies of an action. */
+  /** Drops the cached policies of an action. */
   forget(actionRef: string): void
 }
 
@@ -36,7 +36,7 @@ export function createApplying(deps: {
       applied = store.enabledOf(actionRef).flatMap((policy) => {
         const type = findPolicyType(policy.policy_type)
         if (type !== undefined) return [{ ref: policy.ref, ...type.apply(policy) }]
-        log.error('policy.not_applied', 'A policy is of a type that does not exist', { policy: policy.ref })
+        log.error('policy.not_applied', 'A policy has an unknown type', { policy: policy.ref })
         return []
       })
       byAction.set(actionRef, applied)
@@ -45,7 +45,7 @@ export function createApplying(deps: {
   }
 
   function notApplied({ id, action_ref: action }: Execution, error: unknown, policy?: string): void {
-    log.error('policy.not_applied', 'A policy could not be applied; the execution goes on', {
+    log.error('policy.not_applied', 'Could not apply a policy; the execution continues', {
       execution_id: id,
       action,
       ...(policy === undefined ? {} : { policy }),
@@ -68,9 +68,9 @@ export function createApplying(deps: {
 
   function planRetry(ended: Execution): Unit | undefined {
     if (ended.status !== 'failed' && ended.status !== 'timeout') return undefined
-    // Whoever has started a part of a larger run decides about it.
+    // The creator of a child execution decides about retries.
     if (ended.parent !== null || ended.context['parent'] !== undefined) return undefined
-    // Refused, or settled by somebody, before it could be tried.
+    // Refused, or settled by a user, before the first attempt.
     if (!ended.log.some(({ status }) => status === 'scheduled')) return undefined
     const count = retryCountOf(ended)
     for (const policy of appliedTo(ended.action_ref)) {
@@ -87,7 +87,7 @@ export function createApplying(deps: {
       } catch (error) {
         if (!isAppError(error)) throw error
         const about = { execution_id: ended.id, action: ended.action_ref, policy: ref }
-        log.warning('policy.retry_ended', `An execution is not retried: ${error.message}`, about)
+        log.warning('policy.retry_ended', `Could not retry an execution: ${error.message}`, about)
         return undefined
       }
     }
@@ -115,7 +115,7 @@ export function createApplying(deps: {
   }
 }
 
-/** Only the server writes it. */
+/** Only the server writes this context. */
 function policiesOf({ context }: Execution): Record<string, unknown> {
   const { policies } = context
   return isObject(policies) ? policies : {}

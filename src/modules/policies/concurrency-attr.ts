@@ -1,4 +1,4 @@
-/** `action.concurrency.attr`: so many executions of an action at once among those with equal values of some parameters. */
+/** `action.concurrency.attr`: limits concurrent executions of an action with equal values of some parameters. */
 import { createHash } from 'node:crypto'
 import { isObject } from '../../lib/schema/index.ts'
 import type { Execution } from '../executions/types.ts'

@@ -1,4 +1,4 @@
-/** `action.concurrency`: so many executions of an action at once. */
+/** `action.concurrency`: limits concurrent executions of an action. */
 import type { ParameterSchema } from '../../lib/schema/index.ts'
 import type { PolicyType } from './policy-type.ts'
 import type { Policy } from './types.ts'
@@ -18,7 +18,7 @@ export const concurrencyParameters: Record<string, ParameterSchema> = {
   },
 }
 
-/** @param key what is counted together */
+/** @param key executions with equal keys count together */
 export function limitOf({ ref, parameters }: Policy, key: string): Limit {
   return {
     key,

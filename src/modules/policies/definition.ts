@@ -1,4 +1,4 @@
-/** What may be a policy (contract 02, 2.11), and what is filled in. Pure functions. */
+/** Checks policy definitions (contract 02, 2.11) and fills in defaults. Pure functions. */
 import { compileParameters, type ParameterSchema, type SchemaProblem } from '../../lib/schema/index.ts'
 import { findPolicyType, policyTypes } from './policy-types.ts'
 import type { PolicyDefinition, PolicyRecord } from './types.ts'

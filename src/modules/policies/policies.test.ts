@@ -200,7 +200,7 @@ describe('a policy that cannot be applied', () => {
       throw actionDisabled('mine.do')
     }
     expect(applying.planRetry(failed())).toBeUndefined()
-    expect(logged.text).toMatch(/not retried.*"mine\.do" is disabled/)
+    expect(logged.text).toMatch(/Could not retry an execution.*"mine\.do" is disabled/)
   })
 
   test('or has failed in a way that nobody has thought of, and the end of the execution is recorded all the same', () => {

@@ -27,7 +27,7 @@ export interface PolicyStore {
   delete(policy: Policy): Step
 }
 
-/** More are read on the scan thread, where only so many searches may wait. */
+/** More rows are read on the scan thread, whose queue is bounded. */
 const MAX_QUICK_ROWS = 1000
 
 export function createPolicyStore(database: Database): PolicyStore {

@@ -91,7 +91,7 @@ export async function followOutput(
     let small = ''
     for (const record of records) {
       const frame = resumableOutputFrame(record, action_ref, runner.name)
-      // Joining copies: a large frame goes out as the one text that all clients share.
+      // Joining copies: a large frame is sent as one text that all clients share.
       const isLarge = frame.length >= LARGE_FRAME_LENGTH
       if (!isLarge) {
         small += frame
@@ -119,7 +119,7 @@ export async function followOutput(
         seq = writeRecords(records, seq)
         // What was not written is read again: a client that never comes back must not keep it in memory.
         await sink.drained()
-        // A fast client takes all at once, and promises alone let nobody else have a turn before the last record.
+        // With a fast client, promises alone would not yield to the event loop before the last record.
         await setImmediate()
         if (isOver()) return
       }

@@ -1,4 +1,4 @@
-/** The general stream: what happens from now on, to whoever listens (contract 04, 4.2). */
+/** The general stream: all events from now on (contract 04, 4.2). */
 import type { Bus } from '../../bus/index.ts'
 import { frame, type EventSink, type Rights } from '../../http/index.ts'
 import { isObject } from '../../lib/schema/index.ts'
@@ -51,7 +51,7 @@ interface StreamEvent {
 
 export interface GeneralStream {
   readonly clientCount: number
-  /** Only events of executions that may be viewed are delivered. */
+  /** Delivers only events of executions that the caller can view. */
   run(sink: EventSink, filter: StreamFilter, rights: Rights): Promise<void>
   /** Ends every stream, without a last event. */
   stop(): void
@@ -60,7 +60,7 @@ export interface GeneralStream {
 interface Client {
   sink: EventSink
   mayView(event: StreamEvent): boolean
-  /** Of events that may be viewed. */
+  /** Called for visible events only. */
   wants(event: StreamEvent): boolean
   filter: StreamFilter
   end(): void
@@ -94,7 +94,7 @@ export function createGeneralStream(bus: Bus, records: Pick<Executions, 'record'
       resource: executionResource(execution),
       name,
       actionRef: execution.action_ref,
-      // Whoever asks for some executions does not ask for what they announce (contract 04, 4.2).
+      // A filter by execution excludes announcements of that execution (contract 04, 4.2).
       executionId: undefined,
       subject: undefined,
       frame: once(() => frame(name, JSON.stringify(announcementOf(execution, message)))),

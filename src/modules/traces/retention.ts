@@ -35,8 +35,8 @@ export function createRetention(deps: {
       look,
       async removeAll(all) {
         let ids = all
-        // One trace may have a million components. Killed in between, it has fewer of them, and goes the next time; and so
-        // has one that something joins meanwhile.
+        // A trace may have a million components. After a crash in between it has fewer, and the next run removes it. The
+        // same holds for a trace that gets a new component now.
         while (store.countComponents(ids, COMPONENTS_AT_ONCE + 1) > COMPONENTS_AT_ONCE) {
           await database.write({ steps: store.deleteComponents(ids, COMPONENTS_AT_ONCE), facts: [] })
           ids = notOpen(ids)

@@ -115,7 +115,7 @@ export function createRoutes({ store, maxPageSize }: { store: TraceStore; maxPag
           isDescending: textFilter(query, 'sort_desc') !== undefined,
           limit: memberLimit(query['limit']),
         }
-        // Who goes on has been told before, and can be spared the counting.
+        // The first page had the total; further pages skip the count.
         const total = after === undefined && before === undefined ? await store.countMembers(id) : undefined
         return listReply(store.members(range).map(toMember), pageHeaders({ limit: range.limit, offset: 0 }, total))
       },
@@ -171,7 +171,7 @@ function orderOf(
   return { tag: first.direction, id: second?.direction ?? first.direction }
 }
 
-/** Undefined: all. One trace after the other is granted, and there are as many grants as somebody has written down. */
+/** Undefined: all. Each grant names one trace, so the list is as long as the grants. */
 function visibleTo(rights: Rights): string[] | undefined {
   if (rights.may('trace_view')) return undefined
   const { uid: prefix } = traceResource('')

@@ -15,24 +15,24 @@ import { idBound } from '../../core/ids.ts'
 import { microsOf } from '../../core/time.ts'
 import type { CausedBy, TraceMember, TraceMemberKind } from './types.ts'
 
-/** What a list can be narrowed by; `null` matches traces that have no component of the kind. */
+/** Filter of a list; `null` matches traces that have no component of the kind. */
 export interface TraceFilter {
   ids?: readonly string[]
   trace_tag?: string
-  /** What the tag begins with; not empty. */
+  /** Prefix of the tag; not empty. */
   trace_tag_prefix?: string
   /** Ids of members. */
   execution?: string | null
   rule?: string | null
   trigger_instance?: string | null
-  /** Ids of the traces that the caller may see, whatever else is asked for. */
+  /** Ids of the traces that the caller can see, whatever else is requested. */
   within?: readonly string[]
 }
 
 type Direction = 'asc' | 'desc'
 
 export interface TraceSort {
-  /** Absent: by creation alone. */
+  /** Absent: by creation only. */
   tag?: Direction
   /** By creation. */
   id: Direction
@@ -41,7 +41,7 @@ export interface TraceSort {
 export interface TraceSearch {
   filter: TraceFilter
   sort: TraceSort
-  /** Only in the order of creation. */
+  /** Only when ordered by creation. */
   place?: Place
   /** Undefined: everything. */
   limit: number | undefined
@@ -50,7 +50,7 @@ export interface TraceSearch {
 
 export type ComponentRow = Omit<TraceComponentTable, 'n'> & { n: number }
 
-/** The components of one kind after one number, up to another. */
+/** Components of one kind with numbers in a range. */
 export interface ComponentRange {
   traceId: string
   kind: TraceMemberKind
@@ -59,7 +59,7 @@ export interface ComponentRange {
   limit: number
 }
 
-/** The components of all kinds between two numbers, neither of them included. */
+/** Components of all kinds with numbers between two bounds, both exclusive. */
 export interface MemberRange {
   traceId: string
   after: number
@@ -72,37 +72,37 @@ export interface TraceStore {
   find(id: string): TraceTable | undefined
   /** The newest trace with this tag. */
   findByTag(tag: string): TraceTable | undefined
-  /** Read while they are taken, few at a time, wherever the order is that of an index. */
+  /** Reads rows lazily, few at a time, if an index gives the order. */
   search(search: TraceSearch): Promise<Iterable<TraceTable>>
   total(filter: TraceFilter): Promise<number>
-  /** The number of the component that was added last, to any trace. */
+  /** Number of the component added last, to any trace. */
   lastComponent(): number
-  /** In the order in which they were added. */
+  /** In the order of insertion. */
   components(range: ComponentRange): ComponentRow[]
   members(range: MemberRange): ComponentRow[]
   countMembers(traceId: string): Promise<number>
 
-  /** Those that were started before a time, oldest first. */
+  /** Traces started before a time, oldest first. */
   startedBefore(before: string, afterId: string, limit: number): { id: string; start_timestamp: string }[]
-  /** How many there are. */
+  /** Number of traces. */
   count(): number
-  /** How many components these have; at most so many are counted. */
+  /** Number of components of these traces; stops counting at `most`. */
   countComponents(ids: readonly string[], most: number): number
-  /** At most so many of them, and which rules are in these traces by them. */
+  /** Deletes at most `limit` components, and the rule entries of these traces that they caused. */
   deleteComponents(ids: readonly string[], limit: number): Step[]
   deleteTraces(ids: readonly string[]): Step
 
   insert(trace: TraceTable): Step
-  /** Fails with `Conflict` when a trace with this tag has been made meanwhile. */
+  /** Fails with `Conflict` when another trace with this tag exists by now. */
   insertFirst(trace: TraceTable): Step
   addMember(traceId: string, member: TraceMember, causedBy: CausedBy | undefined, at: string): Step
 }
 
-/** So many traces are looked at here; more, and larger offsets, on the scan thread. */
+/** Traces to read on this thread; more, and larger offsets, go to the scan thread. */
 const MAX_LOOKED_AT = 1000
 const MAX_QUICK_OFFSET = 10_000
 const TRACES_TOGETHER = 25
-/** So many components are counted here; more on the scan thread. */
+/** Components to count on this thread; more go to the scan thread. */
 const MAX_COUNTED = 10_000
 
 export function createTraceStore(database: Database): TraceStore {
@@ -110,7 +110,7 @@ export function createTraceStore(database: Database): TraceStore {
   const statements = prepareStatements(database)
   const toQuery = <O>(raw: RawBuilder<O>): Compilable<O> => ({ compile: () => raw.compile(build) })
 
-  /** What leads to the traces of a filter, from how many, and whether nothing else is to be checked of each. */
+  /** The access path of a filter, its number of traces, and whether it covers the whole filter. */
   function approach(filter: TraceFilter): Approach {
     const {
       ids,
@@ -138,7 +138,7 @@ export function createTraceStore(database: Database): TraceStore {
 
   const traceCount = (): number => database.first(statements.total)?.count ?? 0
 
-  /** One more than are looked at here, when there are more. */
+  /** Stops counting one above the limit. */
   function prefixCount(prefix: string): number {
     const some = sql`select 1 from traces as t where ${hasPrefix(prefix)} limit ${MAX_LOOKED_AT + 1}`
     return database.first(toQuery(sql<{ n: number }>`select count(*) as n from (${some})`))?.n ?? 0
@@ -156,7 +156,7 @@ export function createTraceStore(database: Database): TraceStore {
     async search({ filter, sort, place, limit, offset }) {
       const way = approach(filter)
       const order = filter.trace_tag === undefined ? sort : { id: sort.id }
-      // Many in the order of tags would all have to be sorted before the first is known.
+      // In the order of tags, many traces would have to be sorted before the first is known.
       const by = way.by === 'prefix' && way.size > MAX_LOOKED_AT && order.tag === undefined ? 'all' : way.by
       const page = (at: TraceTable | undefined, count: number, skipped: number): Compilable<TraceTable> =>
         toQuery(pageQuery({ filter, by, sort: order, place, last: at, limit: count, offset: skipped }))
@@ -211,7 +211,7 @@ export function createTraceStore(database: Database): TraceStore {
           .select((on) => on.fn.countAll<number>().as('n')),
       )?.n ?? 0,
     deleteComponents(ids, limit) {
-      // Both statements of a commit see the same ones.
+      // Both statements of a commit see the same rows.
       const some = sql`select n, object_id, trace_id, kind from trace_components
         where ${isAmong('trace_id', ids)} order by trace_id, kind, n limit ${limit}`
       return [
@@ -229,7 +229,7 @@ export function createTraceStore(database: Database): TraceStore {
     lastComponent: () => database.first(statements.lastComponent)?.n ?? 0,
     components: (range) => database.all(statements.components(range)),
     members({ traceId, after, before, isDescending, limit }) {
-      // Each kind stands in its order in the index; SQLite merges what is in order.
+      // The index holds each kind in order; SQLite merges ordered inputs.
       const ofKinds = kinds.map(
         (kind) => sql`select * from trace_components
           where trace_id = ${traceId} and kind = ${kind} and n > ${after} and n < ${before}`,
@@ -264,20 +264,20 @@ export function createTraceStore(database: Database): TraceStore {
 }
 
 interface Approach {
-  /** Chosen ids, members of which there is one, one of the two that can be in many traces, or all that there are. */
+  /** Given ids, members of at most one trace, one of the two kinds of member in many traces, or all traces. */
   by: 'ids' | 'member' | 'tag' | 'prefix' | 'rule' | 'all'
   size: number
   isAlone: boolean
 }
 
-/** Those that are asked for and may be seen. */
+/** The requested ids that the caller can see. */
 function chosenIds({ ids, within }: TraceFilter): readonly string[] | undefined {
   if (ids === undefined || within === undefined) return ids ?? within
   const seen = new Set(within)
   return ids.filter((id) => seen.has(id))
 }
 
-/** A cross join keeps its order: SQLite would rather look at every trace than walk the traces of a rule. */
+/** A cross join fixes the join order: SQLite would rather read every trace than walk the traces of a rule. */
 function source(by: Approach['by']): RawBuilder<unknown> {
   return by === 'rule' ? sql`trace_rules as r cross join traces as t` : sql`traces as t`
 }
@@ -287,7 +287,7 @@ function pageQuery(page: {
   by: Approach['by']
   sort: TraceSort
   place: Place | undefined
-  /** The trace after which to go on. */
+  /** Id of the last trace of the previous page. */
   last: TraceTable | undefined
   limit: number
   offset: number
@@ -310,7 +310,7 @@ function pageQuery(page: {
     where ${sql.join(all, sql` and `)} order by ${order} limit ${limit} offset ${offset}`
 }
 
-/** Behind every text that begins with the same. */
+/** Sorts after every text with the same prefix. */
 const LAST_CHARACTER = String.fromCodePoint(0x10ffff)
 
 function hasPrefix(prefix: string): RawBuilder<unknown> {
@@ -323,7 +323,7 @@ function conditions(filter: TraceFilter, by: Approach['by']): RawBuilder<unknown
   const all: RawBuilder<unknown>[] = []
   const chosen = chosenIds(filter)
   if (chosen !== undefined) all.push(isAmong('t.id', chosen))
-  // With a sign in front it is no column any more, and no index fits it.
+  // The unary plus turns the column into an expression, so that no index applies.
   if (filter.trace_tag !== undefined) {
     all.push(by === 'tag' ? sql`t.trace_tag = ${filter.trace_tag}` : sql`+t.trace_tag = ${filter.trace_tag}`)
   }
@@ -337,7 +337,7 @@ function conditions(filter: TraceFilter, by: Approach['by']): RawBuilder<unknown
     if (value === null) {
       all.push(sql`not exists (select 1 from trace_components as c where c.trace_id = t.id and c.kind = ${kind})`)
     } else if (kind !== 'rule') {
-      // The first condition on the kind is that of the index.
+      // The first condition on the kind is the one of the index.
       all.push(sql`t.id in (select c.trace_id from trace_components as c
         where c.object_id = ${value} and c.kind <> 'rule' and c.kind = ${kind})`)
     } else if (by === 'rule') {
@@ -349,7 +349,7 @@ function conditions(filter: TraceFilter, by: Approach['by']): RawBuilder<unknown
   return all.length === 0 ? sql`1` : sql.join(all, sql` and `)
 }
 
-/** What every execution and every event needs; the values here only shape the statements. */
+/** Statements for every execution and every event; the values here only shape them. */
 function prepareStatements({ build }: Database) {
   const trace: TraceTable = { id: '', uid: '', trace_tag: '', start_timestamp: '' }
   const component: Omit<ComponentRow, 'n'> = {

@@ -1,6 +1,6 @@
 /**
- * Which addresses a request may connect to: those of the public internet, and what `http_runner.allowed_private_networks`
- * allows besides (decision 13). Source: the special-purpose address registries of IANA.
+ * Decides which addresses a request may connect to: those of the public internet, and the networks in
+ * `http_runner.allowed_private_networks` (decision 13). Source: the special-purpose address registries of IANA.
  */
 import { lookup as systemLookup, type LookupAddress } from 'node:dns'
 import { BlockList, isIP, type LookupFunction } from 'node:net'
@@ -22,35 +22,33 @@ const PRIVATE_IPV4 = [
   '203.0.113.0/24',
   '224.0.0.0/3',
 ]
-/** The public part of IPv6 is this, without those below: protocols and tunnels, documentation, 6to4. */
+/** The public part of IPv6, minus the networks below: protocols, tunnels, documentation, 6to4. */
 const PUBLIC_IPV6 = '2000::/3'
 const PRIVATE_IPV6 = ['2001::/23', '2001:db8::/32', '2002::/16', '3fff::/20']
-/** Prefixes in front of an IPv4 address, which is what they lead to: mapped, and NAT64. */
+/** IPv6 prefixes that embed the IPv4 address they lead to: mapped addresses and NAT64. */
 const IPV4_PREFIXES = ['::ffff:', '64:ff9b::']
 const IPV4_PREFIX_BITS = 96
 
-/** The address that a host has, or stands for, is not one that requests may go to. */
+/** Requests may not connect to this address, or to the address of this host. */
 export class AddressRefused extends Error {
   constructor(host: string, address: string) {
     const named = host === address ? `"${host}"` : `"${host}" (${address})`
-    super(
-      `${named} is not on the public internet; http_runner.allowed_private_networks of the server says which private addresses may be used`,
-    )
+    super(`${named} is not on the public internet; add it to http_runner.allowed_private_networks to allow it`)
     this.name = 'AddressRefused'
   }
 }
 
 export interface Addresses {
   mayReach(address: string): boolean
-  /** @param host as in a URL: addresses of IPv6 with or without brackets; names pass, they are checked when they are looked up @throws AddressRefused */
+  /** Checks a host of a URL that is an address; names pass, and are checked at lookup. @throws AddressRefused */
   checkLiteral(host: string): void
-  /** As far as it is known here, for a host that somebody else connects to. @throws AddressRefused */
+  /** Checks a host that a proxy connects to, as far as its addresses are known here. @throws AddressRefused */
   checkName(host: string): Promise<void>
-  /** For `net.connect`: gives the addresses that may be reached, which are then what is connected to. */
+  /** For `net.connect`: resolves a name to the allowed addresses, so that only those are connected to. */
   lookup: LookupFunction
 }
 
-/** Asks for all addresses of a name. */
+/** Resolves a name to all its addresses. */
 export type LookupAll = (host: string, done: (error: Error | null, addresses: LookupAddress[]) => void) => void
 
 /** @param allowed addresses and networks such as `10.0.0.0/8` */
@@ -85,7 +83,7 @@ export function createAddresses(
           checkLiteral(address)
           return resolve()
         }
-        // What cannot be looked up here may be known there.
+        // The proxy may resolve a name that this host cannot.
         find(address, (error) => (error instanceof AddressRefused ? reject(error) : resolve()))
       }),
     lookup: (host, options, done) => {
@@ -104,7 +102,7 @@ const publicIpv6 = listOf([PUBLIC_IPV6, ...IPV4_PREFIXES.map((prefix) => `${pref
 const privateIpv6 = listOf([...PRIVATE_IPV6, ...PRIVATE_IPV4.flatMap(behindPrefixes)])
 
 function mayReach(address: string, allowed: BlockList): boolean {
-  // A zone says through which interface, not where to.
+  // A zone names the interface, not the destination.
   const [plain = ''] = address.split('%')
   switch (isIP(plain)) {
     case 4:

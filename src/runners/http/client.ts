@@ -1,2 +1,2 @@
-/** The parts of undici that are used; imported when they are first needed, because they would make the start of the server longer. */
+/** The parts of undici that svc uses; imported on first use, because they would slow down the start of the server. */
 export { Agent, buildConnector, FormData, Pool, ProxyAgent } from 'undici'

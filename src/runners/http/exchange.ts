@@ -1,4 +1,4 @@
-/** One request and its answer, redirects included: bounded, and only with addresses that may be reached (decision 13). */
+/** Sends one request and follows redirects, within size limits and to allowed addresses only (decision 13). */
 import { constants, createBrotliDecompress, createGunzip, createInflate } from 'node:zlib'
 import type { Duplex, Readable } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
@@ -16,13 +16,13 @@ export interface HttpRequest {
   verifiesCertificates: boolean
   /** For `http:` and `https:` URLs. */
   proxies: { http: URL | undefined; https: URL | undefined }
-  /** Asked about each URL that is about to be requested. @throws HttpProblem */
+  /** Called for each URL before its request. @throws HttpProblem */
   checkUrl(url: URL): void
 }
 
 export interface HttpAnswer {
   statusCode: number
-  /** Names as they were sent; those that came several times have their values joined. */
+  /** Names as received; repeated headers have their values joined. */
   headers: Record<string, string>
   /** Of the header `Content-Type`. */
   contentType: string | undefined
@@ -36,7 +36,7 @@ export interface ExchangeLimits {
   signal: AbortSignal
 }
 
-/** Why there is no answer, in words for the user: without credentials, paths of the server and queries. */
+/** Why there is no response, as text for the user: without credentials, server paths and queries. */
 export class HttpProblem extends Error {
   constructor(message: string) {
     super(message)
@@ -47,7 +47,7 @@ export class HttpProblem extends Error {
 const MAX_REDIRECTS = 10
 const MAX_HEADER_BYTES = 65_536
 const ACCEPTED_ENCODINGS = 'gzip, deflate, br'
-/** What another origin may be told of what the caller has sent. */
+/** Request headers that may go to another origin. */
 const HARMLESS_HEADERS = new Set(['accept', 'accept-encoding', 'accept-language', 'content-type', 'user-agent'])
 
 /** @throws HttpProblem; the reason of the signal when it is aborted */
@@ -62,7 +62,7 @@ export async function exchange(request: HttpRequest, limits: ExchangeLimits): Pr
       if (target === undefined) return await finish(answer, next, limits)
       answer.body.on('error', () => undefined).destroy()
       if (redirects === MAX_REDIRECTS) {
-        throw new HttpProblem(`The answer of ${shownUrl(request.url)} is more than ${MAX_REDIRECTS} redirects`)
+        throw new HttpProblem(`${shownUrl(request.url)} redirects more than ${MAX_REDIRECTS} times`)
       }
       next = redirected(next, answer.statusCode, target)
     }
@@ -123,7 +123,7 @@ async function readBody(body: Readable, encoding: string, { maxBodyBytes, signal
     for await (const chunk of source) {
       bytes += chunk.length
       if (bytes > maxBodyBytes) {
-        throw new HttpProblem(`The body of the answer is longer than http_runner.max_body_bytes (${maxBodyBytes})`)
+        throw new HttpProblem(`The response body is longer than http_runner.max_body_bytes (${maxBodyBytes})`)
       }
       chunks.push(chunk)
     }
@@ -134,7 +134,7 @@ async function readBody(body: Readable, encoding: string, { maxBodyBytes, signal
   return Buffer.concat(chunks, bytes)
 }
 
-/** @returns undefined: it is as it is */
+/** @returns undefined when no decoding is needed */
 function decoderOf(encoding: string): Duplex | undefined {
   switch (encoding) {
     case '':
@@ -148,7 +148,7 @@ function decoderOf(encoding: string): Duplex | undefined {
     case 'br':
       return createBrotliDecompress({ params: { [constants.BROTLI_DECODER_PARAM_LARGE_WINDOW]: 0 } })
     default:
-      throw new HttpProblem(`The answer is encoded as "${encoding.slice(0, 50)}", which is not supported`)
+      throw new HttpProblem(`The response has the unsupported encoding "${encoding.slice(0, 50)}"`)
   }
 }
 
@@ -167,7 +167,7 @@ function redirectTarget(answer: Answer, from: URL): URL | undefined {
     throw new HttpProblem(`${shownUrl(from)} redirects to a ${target.protocol} URL; only http and https are supported`)
   }
   if (from.protocol === 'https:' && target.protocol === 'http:') {
-    throw new HttpProblem(`${shownUrl(from)} redirects from https to http, which is refused`)
+    throw new HttpProblem(`${shownUrl(from)} redirects from https to http, which svc refuses`)
   }
   target.username = ''
   target.password = ''
@@ -178,12 +178,12 @@ function redirectTarget(answer: Answer, from: URL): URL | undefined {
 function redirected(request: HttpRequest, statusCode: number, target: URL): HttpRequest {
   const headers = new Map(request.headers)
   headers.delete('host')
-  // What browsers and other clients have always done.
+  // As browsers and other clients do.
   const becomesGet =
     (statusCode === 303 && request.method !== 'HEAD') || (statusCode <= 302 && request.method === 'POST')
   if (becomesGet) headers.delete('content-type')
   if (target.origin !== request.url.origin) {
-    // Headers of any name may be credentials.
+    // Headers of any name may contain credentials.
     for (const name of headers.keys()) if (!HARMLESS_HEADERS.has(name)) headers.delete(name)
   }
   return { ...request, url: target, headers, ...(becomesGet ? { method: 'GET', body: undefined } : {}) }
@@ -209,7 +209,7 @@ function createConnections(
   let isClosed = false
   const tls = { rejectUnauthorized: request.verifiesCertificates }
 
-  /** Every connection goes through here, that to a proxy as well; `lookup` checks the names. */
+  /** All connections, also those to a proxy, are made here; `lookup` checks the names. */
   function guard(connect: Connect): Connect {
     return (options, done) => {
       try {
@@ -227,7 +227,7 @@ function createConnections(
     }
   }
 
-  // The time limit of the action is the only one.
+  // Only the time limit of the action applies.
   const connecting = { lookup: addresses.lookup, timeout: 0, ...tls }
   const common = { maxHeaderSize: MAX_HEADER_BYTES, headersTimeout: 0, bodyTimeout: 0, allowH2: false }
 
@@ -298,31 +298,31 @@ function joined(raw: readonly [string, string][]): Map<string, string> {
 
 // Problems
 
-/** Without what may be secret in it: credentials, query, fragment. */
+/** The URL without parts that may be secret: credentials, query, fragment. */
 export function shownUrl(url: URL): string {
   return `"${url.origin}${url.pathname.slice(0, 200)}"`
 }
 
 const reasons: Record<string, string> = {
-  ENOTFOUND: 'there is no host of this name',
-  EAI_AGAIN: 'the name could not be looked up now',
-  ECONNREFUSED: 'nothing accepts connections there',
+  ENOTFOUND: 'the host name does not exist',
+  EAI_AGAIN: 'the host name lookup failed for now',
+  ECONNREFUSED: 'the host refused the connection',
   ECONNRESET: 'the connection was reset',
   EPIPE: 'the connection was closed',
   ETIMEDOUT: 'the connection timed out',
-  EHOSTUNREACH: 'there is no way to the host',
-  ENETUNREACH: 'there is no way to the network',
-  UND_ERR_SOCKET: 'the connection was closed before the answer was complete',
-  UND_ERR_HEADERS_OVERFLOW: `the headers of the answer are longer than ${MAX_HEADER_BYTES} bytes`,
-  UND_ERR_RES_CONTENT_LENGTH_MISMATCH: 'the answer is shorter than it says',
-  DEPTH_ZERO_SELF_SIGNED_CERT: 'its certificate is signed by itself',
+  EHOSTUNREACH: 'no route to the host',
+  ENETUNREACH: 'no route to the network',
+  UND_ERR_SOCKET: 'the connection was closed before the response was complete',
+  UND_ERR_HEADERS_OVERFLOW: `the response headers are longer than ${MAX_HEADER_BYTES} bytes`,
+  UND_ERR_RES_CONTENT_LENGTH_MISMATCH: 'the response is shorter than its Content-Length',
+  DEPTH_ZERO_SELF_SIGNED_CERT: 'its certificate is self-signed',
   SELF_SIGNED_CERT_IN_CHAIN: 'its certificate is signed by an authority that is not trusted',
   UNABLE_TO_VERIFY_LEAF_SIGNATURE: 'its certificate is signed by an authority that is not trusted',
   UNABLE_TO_GET_ISSUER_CERT_LOCALLY: 'its certificate is signed by an authority that is not trusted',
   CERT_HAS_EXPIRED: 'its certificate has expired',
   ERR_TLS_CERT_ALTNAME_INVALID: 'its certificate is for another name',
-  Z_DATA_ERROR: 'the body of the answer is not encoded as it says',
-  Z_BUF_ERROR: 'the body of the answer ends too early',
+  Z_DATA_ERROR: 'the response body does not match its encoding',
+  Z_BUF_ERROR: 'the response body ends too early',
 }
 
 function problemOf(error: unknown, url: URL, { signal }: ExchangeLimits): unknown {
@@ -333,10 +333,10 @@ function problemOf(error: unknown, url: URL, { signal }: ExchangeLimits): unknow
   const codes = causes(error).flatMap((cause) => codeOf(cause) ?? [])
   const code = codes.find((known) => reasons[known] !== undefined) ?? codes[0]
   const why = code === undefined ? 'the request failed' : (reasons[code] ?? 'the request failed')
-  return new HttpProblem(`There is no answer of ${shownUrl(url)}: ${why}${code === undefined ? '' : ` (${code})`}`)
+  return new HttpProblem(`No response from ${shownUrl(url)}: ${why}${code === undefined ? '' : ` (${code})`}`)
 }
 
-/** The error itself, what it wraps, and so on. */
+/** The error itself and its causes. */
 function causes(error: unknown, depth = 0): Error[] {
   if (!(error instanceof Error) || depth > 5) return []
   const inner = [...(error instanceof AggregateError ? error.errors : []), error.cause]

@@ -1,4 +1,4 @@
-/** From the parameters of an http-request action to the request (contract 02, 2.10; 03, 3.6 and 3.9). */
+/** Builds the request from the parameters of an http-request action (contract 02, 2.10; 03, 3.6 and 3.9). */
 import { validateHeaderName, validateHeaderValue } from 'node:http'
 import { isAbsolute, relative } from 'node:path'
 import { readContainedBytes } from '../../lib/files/index.ts'
@@ -7,7 +7,7 @@ import { version } from '../../core/version.ts'
 import type { RunContext } from '../runner.ts'
 import { HttpProblem, shownUrl, type HttpRequest } from './exchange.ts'
 
-/** These say how the message is sent, which is not the caller's business. */
+/** Headers that describe the transfer; svc sets them itself. */
 const OWN_HEADERS = new Set([
   'connection',
   'content-length',
@@ -42,7 +42,7 @@ export async function buildRequest(context: RunContext, maxFileBytes: number): P
   const body = await bodyOf(context, parameters, headers, maxFileBytes)
   const method = textParameter(parameters, 'method')?.toUpperCase() ?? (body === undefined ? 'GET' : 'POST')
   if (!/^[A-Z]{1,20}$/.test(method) || method === 'CONNECT') {
-    throw new HttpProblem('The parameter "method" is not a method of HTTP that can be used')
+    throw new HttpProblem('The parameter "method" is not a supported HTTP method')
   }
   const proxyOf = (name: string): URL | undefined => {
     const given = textParameter(parameters, name)
@@ -61,7 +61,8 @@ export async function buildRequest(context: RunContext, maxFileBytes: number): P
 }
 
 function urlOf(given: unknown, name: string): URL {
-  if (typeof given !== 'string' || given === '') throw new HttpProblem(`The parameter "${name}" is missing: a URL`)
+  if (typeof given !== 'string' || given === '')
+    throw new HttpProblem(`The parameter "${name}" is missing; set it to a URL`)
   let url: URL
   try {
     url = new URL(given)
@@ -69,7 +70,7 @@ function urlOf(given: unknown, name: string): URL {
     throw new HttpProblem(`The parameter "${name}" is not a URL such as https://host/path`)
   }
   if (url.protocol !== 'http:' && url.protocol !== 'https:') {
-    throw new HttpProblem(`The parameter "${name}" must be a URL of http or https, not of ${url.protocol}`)
+    throw new HttpProblem(`The parameter "${name}" must be an http or https URL, not ${url.protocol}`)
   }
   return url
 }
@@ -97,17 +98,17 @@ function hostsOf(parameters: Parameters, name: string): Set<string> | undefined 
   return new Set(
     given.map((entry: unknown) => {
       const host = normalizedHost(textOf(entry))
-      // One that never matches would let through what it is meant to hold back.
+      // An entry that never matches would allow what it is meant to block.
       if (host !== undefined) return host
       const shown = JSON.stringify(textOf(entry).slice(0, 100))
       throw new HttpProblem(
-        `The parameter "${name}" has the entry ${shown}; give host names and addresses alone, without scheme, port and path`,
+        `The parameter "${name}" has the entry ${shown}; use host names and addresses without scheme, port and path`,
       )
     }),
   )
 }
 
-/** As in a URL: addresses in their one spelling, names in lower case. @returns undefined when it is no host */
+/** The host as in a URL: addresses in canonical form, names in lower case. @returns undefined when it is not a host */
 function normalizedHost(host: string): string | undefined {
   const isAddress = (host.match(/:/g)?.length ?? 0) > 1 && !host.startsWith('[')
   const url = `http://${isAddress ? `[${host}]` : host}/`
@@ -117,7 +118,7 @@ function normalizedHost(host: string): string | undefined {
 
 const MAPPED = /^\[::ffff:([0-9a-f]{1,4}):([0-9a-f]{1,4})\]$/
 
-/** An address of IPv4 in that of IPv6 leads to the same host. */
+/** An IPv4 address mapped into IPv6 leads to the same host. */
 function plainHost(host: string): string {
   const mapped = MAPPED.exec(host)
   if (mapped === null) return host.endsWith('.') ? host.slice(0, -1) : host
@@ -133,7 +134,7 @@ function setHeader(headers: Map<string, string>, given: string, value: string): 
     validateHeaderName(name)
   } catch {
     throw new HttpProblem(
-      `The parameter "headers" has the name ${JSON.stringify(given.slice(0, 100))}, which no header can have`,
+      `The parameter "headers" has the name ${JSON.stringify(given.slice(0, 100))}, which is not a valid header name`,
     )
   }
   if (OWN_HEADERS.has(name)) return
@@ -144,7 +145,7 @@ function checkedValue(name: string, value: string): string {
   try {
     validateHeaderValue(name, value)
   } catch {
-    throw new HttpProblem(`The header "${name}" has a value with characters that no header can have`)
+    throw new HttpProblem(`The header "${name}" has a value with characters that headers cannot contain`)
   }
   return value
 }
@@ -153,7 +154,7 @@ function setCookies(headers: Map<string, string>, parameters: Parameters): void 
   const cookies = entriesOf(parameters, 'cookies').map(([name, value]) => `${name}=${textOf(value)}`)
   if (cookies.length === 0) return
   if (cookies.some((cookie) => cookie.includes(';'))) {
-    throw new HttpProblem('The parameter "cookies" has a name or value with a semicolon in it')
+    throw new HttpProblem('The parameter "cookies" has a name or value that contains a semicolon')
   }
   const before = headers.get('cookie')
   headers.set('cookie', checkedValue('cookie', [...(before === undefined ? [] : [before]), ...cookies].join('; ')))
@@ -210,7 +211,7 @@ async function bodyOf(
     path === undefined ? new TextEncoder().encode(content ?? '') : await readFile(context, path, maxFileBytes)
   const form = new FormData()
   form.append(fileName, new Blob([new Uint8Array(bytes)], type === undefined ? {} : { type }), fileName)
-  // It has to name the boundary.
+  // The header has to name the boundary.
   headers.delete('content-type')
   return form
 }
@@ -221,7 +222,7 @@ function plainBody(given: unknown, headers: Map<string, string>): string {
   return JSON.stringify(given)
 }
 
-/** Text that is JSON already stays as it is. */
+/** A text that is valid JSON stays unchanged. */
 function jsonText(given: unknown): string {
   if (typeof given !== 'string') return JSON.stringify(given)
   try {
@@ -232,16 +233,16 @@ function jsonText(given: unknown): string {
   }
 }
 
-/** Only of the action's own pack: a caller must not read the files of the server. */
+/** Only files of the action's own pack: a caller must not read other files of the server. */
 async function readFile({ packFolder, pack }: RunContext, path: string, maxBytes: number): Promise<Uint8Array> {
   const inPack = isAbsolute(path) ? relative(packFolder, path) : path
   const read =
     packFolder === '' ? ({ problem: 'missing' } as const) : await readContainedBytes(packFolder, inPack, maxBytes)
   if ('bytes' in read) return read.bytes
   const why = {
-    missing: 'there is no such file in it',
-    outside: 'only files inside of it may be sent',
-    unreadable: 'the account of the server may not read it',
+    missing: 'the file does not exist',
+    outside: 'it is outside of the pack',
+    unreadable: 'the account of the server cannot read it',
     'not a file': 'it is not a file',
     'too large': `it is longer than http_runner.max_body_bytes (${maxBytes})`,
   }[read.problem]
@@ -262,7 +263,7 @@ function textParameter(parameters: Parameters, name: string): string | undefined
   return value === '' ? undefined : textOf(value)
 }
 
-/** Without those that are null. */
+/** The entries that are not null. */
 function entriesOf(parameters: Parameters, name: string): [string, unknown][] {
   const given = parameters[name] ?? {}
   if (typeof given !== 'object' || Array.isArray(given))

@@ -1,21 +1,21 @@
-/** Reads one pipe of a child: decoded pieces go out as they come, a bounded head stays for the result. */
+/** Reads one pipe of a child: emits decoded pieces as they arrive and keeps a bounded head for the result. */
 import type { Readable } from 'node:stream'
 import { setImmediate } from 'node:timers/promises'
 import { truncateUtf8, Utf8Decoder } from './utf8-decoder.ts'
 
-/** A process left behind may still flush what it was piped by then; after that nobody waits for it. */
+/** Time for a process left behind to flush piped output; after that the pipe is closed. */
 const LINGER_MS = 100
-/** No more than this can be in the pipe when its writer has ended: the largest pipe an ordinary user can have. */
+/** Upper bound of the bytes in a pipe when its writer has ended: the largest pipe of an unprivileged user. */
 const MAX_PIPE_BYTES = 1024 * 1024
 /** Pieces are joined in blocks, so that output written byte by byte does not become a million strings. */
 const PIECES_PER_BLOCK = 1024
 
 export interface ChildOutputOptions {
-  /** Gives a piece away; a returned promise pauses the pipe until it resolves. */
+  /** Emits a piece; a returned promise pauses the pipe until it resolves. */
   emit(text: string): Promise<void> | undefined
-  /** Bytes (UTF-8) of text to keep. */
+  /** UTF-8 bytes of text to keep. */
   maxBytes: number
-  /** Sees the text before anyone else and may hold some of it back. */
+  /** Filters the text first; it may hold some of it back. */
   filter?: { filter(text: string): string; end(): string }
 }
 
@@ -36,7 +36,7 @@ export class ChildOutput {
   constructor(stream: Readable, options: ChildOutputOptions) {
     this.#stream = stream
     this.#options = options
-    // `end` is told when all has been read, `close` alone when the stream was destroyed.
+    // `end` fires when all data has been read, `close` alone when the stream was destroyed.
     stream.on('end', this.#end)
     stream.on('close', this.#end)
     stream.on('data', this.#receive)
@@ -44,7 +44,7 @@ export class ChildOutput {
     stream.on('error', () => undefined)
   }
 
-  /** What was kept, at most `maxBytes`, cut between characters. Complete after `drain`. */
+  /** The kept text, at most `maxBytes`, cut between characters. Complete after `drain`. */
   get text(): string {
     return [...this.#blocks, ...this.#pieces].join('')
   }
@@ -54,8 +54,8 @@ export class ChildOutput {
   }
 
   /**
-   * To be called when the child has ended: resolves when all it wrote has been given away, and closes the pipe even if
-   * something it left behind holds the other end (docs/dependencies.md, processes). Rejects with what `emit` threw.
+   * Call when the child has ended: resolves when all its output has been emitted. Closes the pipe even if a process
+   * left behind holds the other end (docs/dependencies.md, processes). Rejects with the error of `emit`.
    */
   async drain(): Promise<void> {
     if (!this.#isEnded) await this.#waitForEnd()
@@ -85,13 +85,13 @@ export class ChildOutput {
     this.#onEnd?.()
   }
 
-  /** Until the pipe is empty or more has come out than was in it when its writer ended. */
+  /** Until the pipe is empty, or more has come out than it can have held when its writer ended. */
   async #emptyPipe(): Promise<void> {
     const end = this.#bytesRead + MAX_PIPE_BYTES
     while (!this.#isEnded && this.#bytesRead < end) {
       const before = this.#bytesRead
       if (this.#held !== undefined) await this.#held
-      // Two turns: the event loop has then asked the system at least once whether there is more.
+      // Two turns, so that the event loop has polled the pipe at least once.
       await setImmediate()
       await setImmediate()
       if (this.#bytesRead === before && this.#held === undefined) return
@@ -113,7 +113,7 @@ export class ChildOutput {
     })
   }
 
-  /** Keeps and emits. A failing `emit` is remembered and the pipe still emptied, so that the child can end by itself. */
+  /** Keeps and emits. When `emit` fails, the pipe is still emptied, so that the child can exit by itself. */
   #give(text: string): Promise<void> | undefined {
     this.#keep(text)
     if (this.#failure !== undefined) return undefined

@@ -1,8 +1,9 @@
 /**
  * The launcher that works everywhere: `node:child_process`, which forks on the event loop (trap A).
  *
- * Its stdout and stderr are sockets, because Node has no other pipes to offer: a command that opens `/dev/stdout` by
- * name fails under this launcher, and so are an open stdin and the reply. A child ended by a real-time signal looks as if it had exited with 0.
+ * Its pipes are sockets, because Node offers no others: stdout, stderr, an open stdin and the reply. A command that
+ * opens `/dev/stdout` by name fails under this launcher. A child that a real-time signal ends appears to exit with code
+ * 0.
  */
 import { spawn } from 'node:child_process'
 import { constants as fsConstants, readFileSync } from 'node:fs'
@@ -30,12 +31,12 @@ class ChildProcessLauncher implements Launcher {
     try {
       content = await fileHolding(request.stdin)
     } catch (error) {
-      throw new SpawnError(codeOf(error) ?? 'EUNKNOWN', 'The content for stdin could not be put into a temporary file.')
+      throw new SpawnError(codeOf(error) ?? 'EUNKNOWN', 'Could not write the content for stdin to a temporary file.')
     }
     try {
       return await this.#spawn(request, content)
     } finally {
-      // Not waited for: Node throws away what a child wrote when it ends before anybody listens.
+      // Not awaited: Node discards the output of a child that ends before a listener is attached.
       content.close().catch(() => undefined)
     }
   }
@@ -63,11 +64,11 @@ class ChildProcessLauncher implements Launcher {
         const exited = new Promise<Exit>((ended) => {
           child.on('exit', (code, signal) => ended({ code, signal }))
         })
-        // A failure to start is told here, and the handler stays for what `exit` already says.
+        // Reports a failure to start; the handler stays, since `exit` reports everything later.
         child.on('error', (error) => reject(spawnFailure(codeOf(error) ?? 'EUNKNOWN', request)))
         const { pid, stdout, stderr } = child
         if (pid === undefined || stdout === null || stderr === null) return
-        // EPIPE: the child has the right not to read.
+        // EPIPE: the child need not read its stdin.
         child.stdin?.on('error', () => child.stdin?.destroy())
         const reply = child.stdio[3]
         resolve({
@@ -85,14 +86,14 @@ class ChildProcessLauncher implements Launcher {
   }
 }
 
-/** Cannot fail for want of the process: Node reaps it in a later turn. */
+/** The process exists until Node reaps it, which happens in a later turn. */
 function startTimeOf(pid: number): string {
   const text = readFileSync(`/proc/${pid}/stat`, 'latin1')
   return text.slice(text.lastIndexOf(')') + 2).split(' ', 20)[19] ?? ''
 }
 
 /**
- * A file without a name, open for reading from its start.
+ * An unnamed file, open for reading from its start.
  *
  * A pipe of `child_process` is a socket (trap B). Memory is preferred to disk, since the content may be a password.
  */

@@ -1,4 +1,4 @@
-/** Chooses how processes are started on this machine. */
+/** Chooses the launcher for this machine. */
 import { createChildProcessLauncher } from './child-process.ts'
 import type { Launcher } from './launcher.ts'
 import { createPosixSpawnLauncher } from './posix-spawn.ts'
@@ -7,14 +7,14 @@ export type LauncherKind = 'posix-spawn-thread' | 'child-process'
 
 export interface ChosenLauncher {
   launcher: Launcher
-  /** Why the slower launcher had to be taken; absent when it was asked for or is not in use. */
+  /** Why the slower launcher is in use; absent when it was requested or is not in use. */
   fallbackReason?: string
 }
 
 /**
- * The thread that calls `posix_spawn` where its library and the kernel allow it, else `node:child_process`.
+ * The thread that calls `posix_spawn` if its library and the kernel allow it, otherwise `node:child_process`.
  *
- * With `kind` there is no choice: rejects when that one does not work here.
+ * `kind` forces a launcher: rejects when it does not work here.
  */
 export async function createLauncher(kind?: LauncherKind): Promise<ChosenLauncher> {
   if (kind === 'child-process') return { launcher: createChildProcessLauncher() }

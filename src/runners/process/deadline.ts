@@ -1,9 +1,9 @@
-/** Timers that may be further away than a timer of Node can be set. */
+/** Timers beyond the longest delay of a Node timer. */
 
-/** Above this Node fires at once. */
+/** Node fires longer timers immediately. */
 const LONGEST_TIMER_MS = 2 ** 31 - 1
 
-/** Calls once after the given time, whatever its length; the answer takes it back. */
+/** Calls back once after the given time, however long; the returned function cancels it. */
 export function onDeadline(afterMs: number, callback: () => void): () => void {
   const end = performance.now() + afterMs
   let timer: NodeJS.Timeout

@@ -1,27 +1,27 @@
 /**
- * Keeps a file system that does not answer away from the launcher. Starting a process in such a directory takes as long as
- * the silence lasts; meanwhile no other process starts, and nobody learns that one has ended.
+ * Keeps unresponsive file systems away from the launcher. Starting a process in such a directory blocks until the file
+ * system responds; until then no other process starts, and no exit is noticed.
  */
 import { stat } from 'node:fs/promises'
 
 /**
- * Resolves to whether the file system answers in time, whatever it answers: the launcher tells what is wrong. While several
- * do not answer, the others cannot be asked.
+ * Resolves to whether the file system answers in time, whatever the answer: the launcher reports errors. While several
+ * file systems do not answer, no others can be checked.
  */
 export type DirectoryCheck = (path: string) => Promise<boolean>
 
 export const DIRECTORY_LIMIT_MS = 5000
-/** Each directory that does not answer holds a thread of Node's pool, which has four. */
+/** Each unanswered check blocks a thread of Node's pool, which has four. */
 const MAX_ASKED = 2
 
 export interface DirectoryCheckOptions {
   limitMs?: number
-  /** Asks the file system; tests put a silent one here. */
+  /** Queries the file system; tests replace it with one that never answers. */
   ask?: (path: string) => Promise<unknown>
 }
 
 export function createDirectoryCheck(options: DirectoryCheckOptions = {}): DirectoryCheck {
-  // The trailing dot is looked up in the directory itself, as changing into it does.
+  // The trailing dot is looked up in the directory itself, as chdir does.
   const { limitMs = DIRECTORY_LIMIT_MS, ask = (path) => stat(`${path}/.`) } = options
   const asked = new Set<string>()
   const waiting = new Set<() => void>()

@@ -1,9 +1,9 @@
 /**
- * Stops all processes that an execution started, whatever they do to escape (contract 03, 3.8; decision 19).
+ * Stops all processes that an execution started, however they try to escape (contract 03, 3.8; decision 19).
  *
- * A process belongs to an execution when it is in the session its first process leads, descends from one that belongs,
- * or carries the execution's marker in its environment, or the mark made of it. So `setsid`, a double fork, a cleared
- * environment and an ignored TERM do not save it.
+ * A process belongs to an execution when it is in the session that the first process leads, descends from a member, or
+ * carries the execution's marker in its environment, or the mark derived from it. So `setsid`, a double fork, a cleared
+ * environment and an ignored TERM do not help it escape.
  */
 import { setImmediate, setTimeout } from 'node:timers/promises'
 import type { ProcessIdentity } from '../runner.ts'
@@ -19,69 +19,71 @@ export const MARKER_NAME = 'SVC_ACTION_EXECUTION_ID'
 export interface KillTarget {
   /** Execution id: the value of the marker. */
   marker: string
-  /** The first process of the tree, known to lead a session. */
+  /** The first process of the tree, a session leader. */
   identity: ProcessIdentity
-  /** Time between the first TERM and KILL; 0 sends KILL at once. */
+  /** Time between the first TERM and KILL; 0 sends KILL immediately. */
   graceMs: number
-  /** How to reach processes of other users; absent when the run had none. */
+  /** Access to processes of other users; absent when the run had none. */
   sudo?: SudoAccess
 }
 
-/** A run whose server has stopped: processes of it may still run. */
+/** A run whose server has stopped; its processes may still run. */
 export interface OrphanedRun {
   marker: string
-  /** Of a process started since the machine was; it led a session. */
+  /** A session leader started since the last boot. */
   identity?: ProcessIdentity
 }
 
 export interface KillReport {
   /** Processes that were signalled. */
   killed: number
-  /** Pids that outlived KILL: stuck in the kernel, or of another user and out of reach. */
+  /** Pids that survived KILL: stuck in the kernel, or owned by another user and out of reach. */
   survivors: number[]
 }
 
 export interface ProcessTrees {
-  /** Resolves when all processes of the tree are gone, except `survivors`. Concurrent calls share their passes over `/proc`. */
+  /** Resolves when the tree is gone, except `survivors`. Concurrent calls share their passes over `/proc`. */
   kill(target: KillTarget): Promise<KillReport>
   /**
    * Kills the processes of runs whose server has stopped: processes with the marker, the recorded process if its start
    * time matches too, their sessions and their descendants. A pid alone proves nothing after a restart.
    */
   killOrphans(orphans: OrphanedRun[], options?: { graceMs?: number; sudo?: SudoAccess }): Promise<KillReport>
-  /** Stops the thread that reads processes; idempotent. Kills under way continue without it. */
+  /** Stops the thread that reads processes; idempotent. Kills in progress continue without it. */
   stop(): Promise<void>
 }
 
 /** Contract 03, 3.8. */
 export const DEFAULT_GRACE_MS = 2000
-/** After KILL only the kernel can hold a process back; nobody waits for it longer than this. */
+/** After KILL only the kernel can delay an exit; svc waits no longer than this. */
 const UNKILLABLE_AFTER_MS = 5000
-/** Listings per pass: on a machine that starts processes all the time there is always a new one. */
+/** Listings per pass; a machine that keeps starting processes always has new ones. */
 const MAX_ROUNDS = 8
 const SHORTEST_WAIT_MS = 1
 const LONGEST_WAIT_MS = 20
-/** First look, doubled each time, at what a tree does with its grace. */
+/** First look at a tree during its grace period; the interval doubles each time. */
 const FIRST_LOOK_MS = 50
-/** A tree that answers TERM with so many new processes is not cleaning up; it gets KILL before it fills the machine. */
+/**
+ * A tree that answers TERM with this many new processes is not cleaning up; it gets KILL before it fills the machine.
+ */
 const MAX_NEWCOMERS = 64
-/** Time between two looks for storms, with so much more for each process looked at that looking stays cheap. */
+/** Time between two looks for storms, plus a share per watched process that keeps looking cheap. */
 const STORM_LOOK_MS = 10
 const STORM_LOOK_MS_EACH = 0.1
-/** While several trees end, the ready ones wait this long for the others to share a pass. */
+/** While several trees are being stopped, those that are due wait this long to share a pass. */
 const PASS_EVERY_MS = 25
 
 interface Member {
   row: ProcessRow
-  /** The last signal that reached it; neither is sent twice. */
+  /** The last signal delivered; the same one is not sent twice. */
   sent: 'SIGTERM' | 'SIGKILL' | undefined
   /** When KILL was first tried. */
   killedAt: number | undefined
-  /** Children it had when it got TERM. */
+  /** Its children when it got TERM. */
   childCount: number
 }
 
-/** What a process carries from an execution; a marker is null when it may not be read. */
+/** Marker and mark of a process; the marker is null when it is not readable. */
 interface Carried {
   marker: string | undefined | null
   mark: bigint | undefined
@@ -89,16 +91,16 @@ interface Carried {
 
 interface Active {
   target: Omit<KillTarget, 'identity'> & { identity: ProcessIdentity | undefined }
-  /** Then nobody else can have its pid. False after a restart: a session whose leader is gone may be a stranger's. */
+  /** Then its pid cannot be reused. False after a restart: a session without its leader may be unrelated. */
   isOwnChild: boolean
   minStartTime: number
   members: Map<number, Member>
   sessions: Set<number>
   signalled: Set<string>
   isKilling: boolean
-  /** Infinite until TERM was sent: what is slow to be found has its time nevertheless. */
+  /** Infinite until TERM is sent: a tree that is slow to find still gets its full grace period. */
   graceEnd: number
-  /** When to look again although something is still alive. */
+  /** When to look again although processes are still alive. */
   nextLook: number
   nextLookMs: number
   newcomers: number
@@ -108,7 +110,7 @@ interface Active {
   reject(error: unknown): void
 }
 
-/** One per server: it joins all kills that run at the same time into one loop. */
+/** One per server: it joins all concurrent kills into one loop. */
 export function createProcessTrees(deps: { launcher: Launcher }): ProcessTrees {
   return new SharedKiller(deps.launcher)
 }
@@ -117,7 +119,7 @@ class SharedKiller implements ProcessTrees {
   readonly #launcher: Launcher
   readonly #reader = createProcessReader()
   readonly #actives = new Set<Active>()
-  /** What unrelated processes carry; only as long as the loop runs. */
+  /** Marker and mark of unrelated processes; cached while the loop runs. */
   readonly #carried = new Map<number, Carried & { startTime: number }>()
   #isRunning = false
   #wake: AbortController = new AbortController()
@@ -179,7 +181,7 @@ class SharedKiller implements ProcessTrees {
     const ended = new AbortController()
     void this.#watchStorms(ended.signal)
     try {
-      // Let the calls of one turn share the first pass.
+      // Let all calls of one turn share the first pass.
       await setImmediate()
       while (this.#actives.size > 0) {
         const passed = [...this.#actives]
@@ -206,7 +208,7 @@ class SharedKiller implements ProcessTrees {
     active.resolve({ killed: active.signalled.size, survivors })
   }
 
-  /** Until a pass can learn or do something new. */
+  /** Waits until a pass can learn or do something new. */
   async #waitForChange(): Promise<void> {
     const passedAt = performance.now()
     for (let waitMs = SHORTEST_WAIT_MS; this.#actives.size > 0; waitMs = Math.min(waitMs * 2, LONGEST_WAIT_MS)) {
@@ -221,8 +223,8 @@ class SharedKiller implements ProcessTrees {
   }
 
   /**
-   * Looks at every process once, and again at those that appeared meanwhile until a listing holds no new one: only
-   * then can nobody have slipped through by forking and ending between two looks.
+   * Looks at every process once, then at new ones, until a listing has no new process. Only then can no process have
+   * escaped by forking and exiting between two looks.
    */
   async #pass(actives: Active[]): Promise<void> {
     const rows = new Map<number, ProcessRow>()
@@ -235,13 +237,13 @@ class SharedKiller implements ProcessTrees {
     const unreadable: number[] = []
 
     for (let round = 0; round < MAX_ROUNDS; round++) {
-      // TERM need not reach everybody: a later look finds who was born meanwhile, without waiting for its exec to end.
+      // TERM need not reach all: a later look finds newly started processes, without waiting for their exec.
       if (round > 0 && !actives.some(({ isKilling }) => isKilling)) break
       const fresh = (await listPids()).filter((pid) => !seen.has(pid))
       if (round > 0 && fresh.length === 0) break
       for (const pid of fresh) seen.add(pid)
       for (const row of await this.#reader.rows(fresh)) if (row !== undefined) rows.set(row.pid, row)
-      // Before the environments are read, which may take long too.
+      // Before reading the environments, which may take long too.
       await this.#match(actives, rows, carriers, round)
       const members = new Set(actives.flatMap((active) => [...active.members.values()].map(({ row }) => nameOf(row))))
       const strangers = fresh.flatMap((pid) => {
@@ -264,10 +266,10 @@ class SharedKiller implements ProcessTrees {
   }
 
   /**
-   * Kills at once whoever answers TERM with ever more children.
+   * Kills processes that answer TERM with ever more children.
    *
-   * The kernel lets nobody read `stat` or `environ` of a process in the middle of exec, and in a storm of processes that
-   * one waits long for its turn: a pass over all processes then takes 18 s (measured), while the storm grows.
+   * The kernel blocks reads of `stat` and `environ` of a process during exec, and in a storm of processes each waits
+   * long for its turn. A pass over all processes then takes 18 s (measured), while the storm grows.
    */
   async #watchStorms(signal: AbortSignal): Promise<void> {
     while (!signal.aborted) {
@@ -287,7 +289,7 @@ class SharedKiller implements ProcessTrees {
         if (answer === undefined) continue
         startKilling(active)
         member.killedAt ??= performance.now()
-        // One of another user is left to the pass, which has the means.
+        // The pass handles processes of other users, through sudo.
         if (answer.outcome === 'sent') member.sent = 'SIGKILL'
       }
       const waitMs = STORM_LOOK_MS + STORM_LOOK_MS_EACH * watched.length
@@ -309,7 +311,7 @@ class SharedKiller implements ProcessTrees {
     for (const [i, { pid, ppid, startTime }] of unknown.entries()) {
       const carried = { marker: markers[i], mark: marks[i], startTime }
       found.set(pid, carried)
-      // A child of ours shows our environment until it has called exec.
+      // Until exec, a child of ours shows our own environment.
       if (carried.marker !== null && ppid !== process.pid) this.#carried.set(pid, carried)
     }
     return found
@@ -338,7 +340,7 @@ class SharedKiller implements ProcessTrees {
 
   async #signal(active: Active): Promise<void> {
     const signal = active.isKilling ? 'SIGKILL' : 'SIGTERM'
-    // Parents first, lest a shell remarks on the death of its child before its own.
+    // Parents first, so that no shell reports the death of its child.
     const members = [...active.members.values()]
       .filter(({ sent }) => sent !== signal)
       .sort((a, b) => a.row.pid - b.row.pid)
@@ -358,7 +360,7 @@ class SharedKiller implements ProcessTrees {
       if (answer.outcome === 'denied') denied.push(member.row)
       if (answer.outcome !== 'sent') continue
       if (member.sent !== 'SIGKILL') member.sent = signal
-      // A signal to a group cannot be outrun by a fork, signals to its members can.
+      // A fork cannot outrun a signal to a group; it can outrun signals to the members.
       if (signal === 'SIGKILL' && active.sessions.has(member.row.sid)) groups.add(member.row.pgid)
     }
     await this.#reader.signalGroups([...groups], signal)
@@ -368,8 +370,8 @@ class SharedKiller implements ProcessTrees {
   }
 
   /**
-   * The pids that resist KILL, when nothing else is left; undefined while there is still something to do. A process found
-   * late is given its time too, so a tree is never let go with members that were not even tried.
+   * The pids that resist KILL, when no others are left; undefined while work remains. A process found late gets its
+   * full time too, so no tree is given up with members that were never signalled.
    */
   async #survivorsOf({ isKilling, members }: Active): Promise<number[] | undefined> {
     if (!isKilling) return undefined
@@ -402,13 +404,13 @@ function startKilling(active: Active): void {
   active.nextLook = performance.now() + PASS_EVERY_MS
 }
 
-/** Whether there is something to do for it, or something to learn, whoever is still alive. */
+/** Whether a pass can do or learn something, whoever is still alive. */
 function isDue({ passes, nextLook, isKilling, graceEnd }: Active): boolean {
   const now = performance.now()
   return passes === 0 || now >= nextLook || (!isKilling && now >= graceEnd)
 }
 
-/** Adds to the members whatever the rows show to belong to them, and counts those alive. */
+/** Adds all rows that belong to the tree to its members, and counts those alive. */
 function findMembers(
   active: Active,
   rows: ReadonlyMap<number, ProcessRow>,
@@ -441,7 +443,7 @@ function findMembers(
   for (let row = open.pop(); row !== undefined; row = open.pop()) {
     for (const child of children.get(row.pid) ?? []) add(child)
     if (active.sessions.has(row.sid)) continue
-    // The session of a member is the tree's own, unless somebody outside the tree leads it.
+    // The session of a member belongs to the tree, unless a process outside the tree leads it.
     const leader = rows.get(row.sid)
     if (leader === undefined || !leader.alive || found.has(row.sid)) addSession(row.sid)
   }
@@ -456,7 +458,7 @@ function findMembers(
   }
 }
 
-/** The server itself and the machine's first process are never part of a tree. */
+/** The server itself and pid 1 are never part of a tree. */
 function isOutOfBounds(pid: number): boolean {
   return pid <= 1 || pid === process.pid
 }

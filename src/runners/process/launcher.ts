@@ -1,8 +1,8 @@
 /**
- * Port: starting processes. `create-launcher.ts` gives the best implementation this machine can load.
+ * Port: starting processes. `create-launcher.ts` chooses the best implementation for this machine.
  *
- * A server never forks from its own address space: fork costs time in proportion to resident memory and blocks the event
- * loop meanwhile (docs/performance.md, trap A).
+ * A server must not fork its own address space: the time of a fork is proportional to resident memory, and it blocks
+ * the event loop (docs/performance.md, trap A).
  */
 import type { Readable, Writable } from 'node:stream'
 import type { ProcessIdentity } from '../runner.ts'
@@ -13,51 +13,57 @@ export interface SpawnRequest {
   /** Arguments without argv[0]. */
   args: string[]
   env: Record<string, string>
-  /** Absolute; must exist, else the spawn rejects with a `SpawnError`. */
+  /** Absolute; must exist, otherwise the spawn rejects with a `SpawnError`. */
   cwd?: string
   /**
-   * Bytes for the child's stdin, then end of file; at most `MAX_STDIN_BYTES`. Absent: `/dev/null`. Never a socket (trap B).
+   * Bytes for the child's stdin, then end of file; at most `MAX_STDIN_BYTES`. Absent: `/dev/null`. Never a socket (trap
+   * B).
    *
-   * `open`: whoever starts it writes to `Child.stdin` later; a program that may start a shell has to put something else
-   * there first, because with `child-process` this one is a socket.
+   * `open`: the caller writes to `Child.stdin` later. With `child-process` that stdin is a socket, so a program that
+   * may start a shell has to replace it first.
    */
   stdin?: Uint8Array | 'open'
-  /** Gives the child descriptor 3 to write to, which is `Child.reply` here. */
+  /** Gives the child descriptor 3 for writing; `Child.reply` reads it. */
   hasReply?: boolean
   /**
-   * From `markOf`: a number that the child and what it starts carry, whatever becomes of their environment. Not given by
-   * `child-process`; in a process with several launchers it comes a millisecond late, and what was started before lacks it.
+   * From `markOf`: a number that the child and its descendants carry, whatever their environment. Unsupported by
+   * `child-process`. With several launchers in a process it is set a millisecond late; descendants started earlier lack
+   * it.
    */
   mark?: bigint
 }
 
 export interface Exit {
-  /** Exit code, or 128 + number for a real-time signal, which has no name; null when a named signal ended it. */
+  /** Exit code, or 128 + number for a real-time signal, which has no name; null after a named signal. */
   code: number | null
-  /** Signal name such as `SIGKILL`; null when it exited by itself. Both null: nobody can tell, the launcher was stopped first. */
+  /**
+   * Signal name such as `SIGKILL`; null after a normal exit. Both null: unknown, because the launcher stopped first.
+   */
   signal: NodeJS.Signals | null
 }
 
 /** A running child that leads its own session and process group. */
 export interface Child {
   identity: ProcessIdentity
-  /** Like `stderr` to be listened to in the turn in which `spawn` resolves; what comes earlier than a listener may be lost. */
+  /** Like `stderr`, attach a listener in the turn in which `spawn` resolves; earlier output may be lost. */
   stdout: Readable
   stderr: Readable
-  /** With `stdin: 'open'`; its end is the child's end of file. Ends by itself when nobody reads, or this process has ended. */
+  /**
+   * With `stdin: 'open'`; its end is the child's end of file. Closes by itself when the reader or this process ends.
+   */
   stdin?: Writable
-  /** With `hasReply`; to be listened to as the two above. */
+  /** With `hasReply`; attach a listener as above. */
   reply?: Readable
-  /** Resolves when the child itself has ended; its pipes may still be held open by what it left behind. Never rejects. */
+  /** Resolves when the child itself has ended; processes left behind may still hold its pipes. Never rejects. */
   exited: Promise<Exit>
 }
 
 export const MAX_STDIN_BYTES = 16 * 1024 * 1024
 
-/** The program could not be started: `errno` such as `ENOENT`, `EACCES`, `E2BIG`. */
+/** The program could not start: `errno` such as `ENOENT`, `EACCES`, `E2BIG`. */
 export class SpawnError extends Error {
   readonly errno: string
-  /** The program, when it is what is wrong; its path is in the message. */
+  /** Set when the program itself is the problem; its path is in the message. */
   readonly file: string | undefined
   constructor(errno: string, message: string, file?: string) {
     super(message)
@@ -71,6 +77,6 @@ export interface Launcher {
   /** `posix-spawn-thread` or `child-process`. */
   readonly name: string
   spawn(request: SpawnRequest): Promise<Child>
-  /** Ends the launcher itself, not its children; idempotent. */
+  /** Stops the launcher, not its children; idempotent. */
   stop(): Promise<void>
 }

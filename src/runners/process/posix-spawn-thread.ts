@@ -1,8 +1,8 @@
 /**
- * The thread that starts processes with `posix_spawn`, waits in `poll` for requests and for ends, and reaps.
+ * The thread that starts processes with `posix_spawn`, waits in `poll` for requests and exits, and reaps children.
  *
- * `posix_spawn` blocks its caller until the child has called exec, so it runs here and not on the event loop. The calls
- * into the C library are synchronous ones: asynchronous ones with callbacks crashed (docs/performance.md).
+ * `posix_spawn` blocks its caller until the child has called exec, so it runs here and not on the event loop. Calls
+ * into the C library are synchronous: asynchronous ones with callbacks crashed (docs/performance.md).
  */
 import { closeSync, openSync, readSync } from 'node:fs'
 import { constants } from 'node:os'
@@ -11,7 +11,7 @@ import { parentPort, receiveMessageOnPort, workerData } from 'node:worker_thread
 import koffi from 'koffi'
 import { codeOf } from '../../lib/process/index.ts'
 
-/** One process to start. Strings travel as one text with a NUL after each, which is also their shape in C. */
+/** One process to start. Strings are joined into one text, each NUL-terminated as in C. */
 export interface ThreadSpawn {
   id: number
   /** Program, arguments after argv[0], then `name=value` of the environment. */
@@ -24,15 +24,15 @@ export interface ThreadSpawn {
   hasReply: boolean
 }
 
-/** What the thread finds as `workerData`. */
+/** The thread's `workerData`. */
 export interface ThreadSettings {
-  /** No other thread of this process starts processes. */
+  /** Whether no other thread of this process starts processes. */
   isAlone: boolean
 }
 
 export type ThreadRequest =
   | { kind: 'spawn'; requests: ThreadSpawn[] }
-  /** Children of a thread that died: their ends are still owed to somebody. */
+  /** Children of a thread that died; their exits still have to be reported. */
   | { kind: 'adopt'; id: number; pid: number }
   | { kind: 'close'; fds: number[] }
   | { kind: 'stop' }
@@ -48,17 +48,19 @@ export type ThreadReport =
       pidfd: number
       stdout: number
       stderr: number
-      /** Write end for stdin content that did not fit into the pipe at once, or is to come; -1 when nothing is left to write. */
+      /**
+       * Write end for stdin content that did not fit into the pipe, or comes later; -1 when nothing is left to write.
+       */
       stdin: number
-      /** Read end of what the child has as 3; -1 when it has none. */
+      /** Read end of the child's descriptor 3; -1 without one. */
       reply: number
     }
   | { kind: 'failed'; id: number; errno: string }
   | { kind: 'adopted'; id: number; pidfd: number }
-  /** Pairs of id and wait status as `waitpid` gives it; status -1 when the end could not be learnt. */
+  /** Pairs of id and `waitpid` status; status -1 when it is unknown. */
   | { kind: 'exited'; exits: number[] }
 
-/** A pipe takes this much without blocking, even when the user's share of pipe memory is used up. */
+/** A pipe accepts this much without blocking, even when the user's pipe memory quota is used up. */
 const IMMEDIATE_STDIN_BYTES = 4096
 
 const O_CLOEXEC = 0o2000000
@@ -67,7 +69,7 @@ const POLLIN = 1
 const POLLFD_BYTES = 8
 const WNOHANG = 1
 const SYS_PIDFD_OPEN = 434
-/** `readMark` says why this one. */
+/** See `readMark`. */
 const RLIMIT_RTTIME = 15
 const SPAWN_SETSIGDEF = 0x04
 const SPAWN_SETSIGMASK = 0x08
@@ -75,12 +77,12 @@ const SPAWN_SETSID = 0x80
 /** More than any C library in use needs for its opaque spawn structures (glibc: 336 bytes). */
 const OPAQUE_BYTES = 1024
 const SIGSET_BYTES = 128
-/** A forgotten `stop` must not keep a process that wants to end: it cannot interrupt `poll`, only wait for it. */
+/** Without `stop`, an exiting process cannot interrupt `poll`; it waits for at most this long. */
 const LONGEST_POLL_MS = 1000
 
 if (parentPort === null) throw new Error('posix-spawn-thread is started by posix-spawn as a worker thread')
 const port = parentPort
-// From `posix-spawn.ts`, which is the only one to start this thread.
+// `posix-spawn.ts` is the only module that starts this thread.
 const { isAlone } = workerData as ThreadSettings
 
 type Int = number
@@ -108,12 +110,12 @@ interface LibC {
   actionsDestroy: (actions: Uint8Array) => Int
   addDup2: (actions: Uint8Array, fd: Int, as: Int) => Int
   addChdir: (actions: Uint8Array, path: string) => Int
-  /** Closes what others opened without close-on-exec; absent before glibc 2.34. */
+  /** Closes descriptors without close-on-exec; absent before glibc 2.34. */
   addCloseFrom: ((actions: Uint8Array, fd: Int) => Int) | undefined
 }
 
 function loadLibC(): { libc: LibC; attributes: Uint8Array } {
-  // The program itself: its C library is found whatever that is called (glibc, musl).
+  // The symbols of the program itself, whatever its C library is called (glibc, musl).
   const program = koffi.load(null)
   const libc: LibC = {
     open: program.func('int open(const char *path, int flags)'),
@@ -139,7 +141,7 @@ function loadLibC(): { libc: LibC; attributes: Uint8Array } {
   try {
     libc.addCloseFrom = program.func('int posix_spawn_file_actions_addclosefrom_np(void *actions, int fd)')
   } catch {
-    // Then close-on-exec, which everything of ours has, must do.
+    // Without it, close-on-exec has to do; all our descriptors have it.
   }
 
   const attributes = Buffer.allocUnsafeSlow(OPAQUE_BYTES).fill(0)
@@ -154,7 +156,7 @@ function loadLibC(): { libc: LibC; attributes: Uint8Array } {
     attributes,
     SPAWN_SETSID | SPAWN_SETSIGMASK | SPAWN_SETSIGDEF,
   )
-  // Node ignores SIGPIPE and its threads block signals; exec would hand both on to the child.
+  // Node ignores SIGPIPE and its threads block signals; exec would pass both on to the child.
   call('int posix_spawnattr_setsigmask(void *attributes, void *signals)', attributes, signals)
   call('int sigfillset(void *signals)', signals)
   call('int posix_spawnattr_setsigdefault(void *attributes, void *signals)', attributes, signals)
@@ -174,7 +176,7 @@ class SpawnThread {
   readonly #status = new Int32Array(1)
   /** Soft and hard limit of this process. */
   readonly #ownLimits = new BigUint64Array(2)
-  /** With the mark of a child as soft limit; which the system refuses where the hard one is lower. */
+  /** A child's mark as soft limit; the system refuses it if the hard limit is lower. */
   readonly #marked = new BigUint64Array(2)
   readonly #scratch = Buffer.allocUnsafeSlow(4096)
   #text = Buffer.allocUnsafeSlow(64 * 1024)
@@ -194,7 +196,7 @@ class SpawnThread {
     // First, so that a kernel without it leaves nothing open.
     const probe = this.#openPidfd(process.pid)
     this.#libc.close(probe)
-    // Not by `openSync`: what that opens Node closes at the end of a thread, at a time of its own choosing.
+    // Not `openSync`: Node closes its files when a thread ends, at a time of its own choosing.
     this.#nullFd = this.#libc.open('/dev/null', O_CLOEXEC)
     if (this.#nullFd < 0) throw lastError()
     this.#libc.prlimit(0, RLIMIT_RTTIME, null, this.#ownLimits)
@@ -220,20 +222,20 @@ class SpawnThread {
   #poll(timeoutMs: number): void {
     const count = this.#ids.length + 1
     if (this.#libc.poll(this.#pollTable, count, timeoutMs) <= 0) return
-    // From the end, because a removed child is replaced by the last one.
+    // From the end, because the last child replaces a removed one.
     const exits: number[] = []
     const ended: number[] = []
     for (let entry = count - 1; entry > 0; entry--) {
       if (this.#pollTable.readInt16LE(entry * POLLFD_BYTES + 6) !== 0) this.#reap(entry - 1, exits, ended)
     }
     if (exits.length > 0) report({ kind: 'exited', exits })
-    // After the report: the main thread takes every pidfd it has not been told the end of for open.
+    // After the report: the main thread considers every pidfd open until it is told of the exit.
     for (const pidfd of ended) this.#libc.close(pidfd)
     if (this.#pollTable.readInt16LE(6) !== 0) this.#receive()
   }
 
   #receive(): void {
-    // Emptied before the messages are taken, so that a byte written meanwhile wakes the next poll.
+    // Emptied before the messages are read, so that a byte written later wakes the next poll.
     let emptied = false
     while (!emptied) {
       emptied = this.#libc.read(this.#wakeReadFd, this.#scratch, this.#scratch.length) < this.#scratch.length
@@ -296,7 +298,7 @@ class SpawnThread {
       let pidfd = -1
       let startTime: string
       try {
-        // The two ends closed above leave room for these two, even at the limit of open files.
+        // The two descriptors closed above leave room for these two, even at the limit of open files.
         pidfd = this.#openPidfd(pid)
         startTime = this.#startTimeOf(pid)
       } catch (error) {
@@ -323,7 +325,7 @@ class SpawnThread {
     }
   }
 
-  /** @param fds what the child has as 0, 1 and so on */
+  /** @param fds the child's descriptors 0, 1 and so on */
   #spawnMarked(request: ThreadSpawn, fds: readonly number[]): number {
     if (request.mark === undefined) return this.#spawn(request, fds)
     this.#marked[0] = request.mark
@@ -332,7 +334,8 @@ class SpawnThread {
       this.#libc.prlimit(pid, RLIMIT_RTTIME, this.#marked, null)
       return pid
     }
-    // Inherited, it is there from the first moment. It is a limit of the whole process, hence not while others start some.
+    // Inherited, the mark is there from the start. It is a limit of the whole process, so no other thread may start
+    // some now.
     this.#libc.prlimit(0, RLIMIT_RTTIME, this.#marked, null)
     try {
       return this.#spawn(request, fds)
@@ -381,7 +384,7 @@ class SpawnThread {
     return this.#pair[0] ?? -1
   }
 
-  /** Fills the pipe as far as that cannot block. Answers the write end when the main thread has to go on. */
+  /** Fills the pipe without blocking. Returns the write end when the main thread has to continue. */
   #writeStdin(bytes: Uint8Array | 'open', fd: number): number {
     if (bytes === 'open' || bytes.length > IMMEDIATE_STDIN_BYTES) return fd
     if (bytes.length > 0 && this.#libc.write(fd, bytes, bytes.length) !== bytes.length) throw lastError()
@@ -433,7 +436,7 @@ class SpawnThread {
     return fd
   }
 
-  /** Field 22 of `/proc/<pid>/stat`; the command in field 2 may hold blanks and brackets. */
+  /** Field 22 of `/proc/<pid>/stat`; the command in field 2 may contain spaces and parentheses. */
   #startTimeOf(pid: number): string {
     const fd = openSync(`/proc/${pid}/stat`, 'r')
     try {

@@ -1,4 +1,4 @@
-/** The launcher that calls `posix_spawn` in a thread of its own; `posix-spawn-thread.ts` is the other half. */
+/** The launcher that calls `posix_spawn` on its own thread; `posix-spawn-thread.ts` is the other half. */
 import { writeSync } from 'node:fs'
 import { Socket } from 'node:net'
 import { isMainThread, type Worker } from 'node:worker_threads'
@@ -9,11 +9,11 @@ import type { ThreadReport, ThreadRequest, ThreadSettings, ThreadSpawn } from '.
 import { checkRequest, exitOf, spawnFailure } from './spawn-request.ts'
 
 const THREAD_URL = locateCode('./posix-spawn-thread', import.meta.url)
-/** A thread that cannot even start is tried this often, then again when somebody asks for a process. */
+/** Attempts to start a thread that fails to start; further attempts follow on demand. */
 const MAX_FAILED_STARTS = 3
 
 export interface PosixSpawnOptions {
-  /** Tests put a thread here that dies on demand. */
+  /** Tests use a thread that dies on demand. */
   threadUrl?: URL
 }
 
@@ -26,13 +26,13 @@ interface PendingSpawn {
 
 interface RunningChild {
   pid: number
-  /** The thread's; undefined between two threads. */
+  /** The thread's descriptor; undefined between two threads. */
   pidfd: number | undefined
   stdin: Socket | undefined
   ended(exit: Exit): void
 }
 
-/** Starts the thread. Rejects when this machine lacks what it needs, and the message says what that is. */
+/** Starts the thread. Rejects when the machine lacks a requirement; the message names it. */
 export async function createPosixSpawnLauncher(options: PosixSpawnOptions = {}): Promise<Launcher> {
   const launcher = new PosixSpawnLauncher(options.threadUrl ?? THREAD_URL)
   await launcher.start()
@@ -74,7 +74,7 @@ class PosixSpawnLauncher implements Launcher {
       this.#holdProcess()
       if (this.#worker === undefined) this.#startThread().catch(() => undefined)
       this.#queued.push(message)
-      // Everything asked for in the same turn wakes the thread once.
+      // One wake-up for all requests of the same turn.
       if (this.#queued.length === 1) queueMicrotask(this.#flush)
     })
   }
@@ -99,10 +99,10 @@ class PosixSpawnLauncher implements Launcher {
     this.#abandonRunning()
   }
 
-  /** A thread that sits in `poll` would keep a process that exits without `stop`. */
+  /** A thread blocked in `poll` would keep a process that exits without `stop` alive. */
   readonly #release = (): void => {
     this.#send({ kind: 'stop' })
-    // The thread closes it, and its number may be another file's at the next write.
+    // The thread closes it, and its number may belong to another file at the next write.
     this.#wakeFd = -1
   }
 
@@ -119,14 +119,14 @@ class PosixSpawnLauncher implements Launcher {
     try {
       writeSync(this.#wakeFd, '.')
     } catch (error) {
-      // A full pipe holds wake-ups enough.
+      // A full pipe holds enough wake-ups.
       if (!hasCode(error, 'EAGAIN')) throw error
     }
   }
 
   #startThread(): Promise<void> {
     return new Promise((resolve, reject) => {
-      // Its environment is empty because the children's are sent with each request.
+      // Its environment is empty because each request carries the child's.
       const worker = startWorker(this.#threadUrl, {
         name: 'posix-spawn',
         env: {},
@@ -168,7 +168,7 @@ class PosixSpawnLauncher implements Launcher {
   #recover(wasReady: boolean, failure: string): void {
     this.#queued = []
     this.#failPending(`The thread that starts processes ended unexpectedly (${failure}); try again.`)
-    // The thread had no chance to close these; the next one will.
+    // The thread could not close these; the next one does.
     if (wasReady) {
       this.#orphanedFds.push(...this.#ownFds)
       for (const child of this.#running.values()) {
@@ -176,7 +176,7 @@ class PosixSpawnLauncher implements Launcher {
         child.pidfd = undefined
       }
     } else this.#failedStarts += 1
-    // A first start that fails is reported by `createPosixSpawnLauncher`, and nobody holds this launcher.
+    // `createPosixSpawnLauncher` reports a failed first start; that launcher has no users.
     if (!this.#everReady) return
     if (this.#failedStarts < MAX_FAILED_STARTS) this.#startThread().catch(() => undefined)
     else this.#abandonRunning()
@@ -221,7 +221,7 @@ class PosixSpawnLauncher implements Launcher {
     const child = this.#running.get(id)
     if (child === undefined) return
     this.#running.delete(id)
-    // Whatever inherited the other end must not keep the rest of the content in memory.
+    // A process that inherited the other end must not keep the remaining content in memory.
     child.stdin?.destroy()
     child.ended(exitOf(waitStatus))
   }
@@ -236,7 +236,7 @@ class PosixSpawnLauncher implements Launcher {
     for (const id of this.#running.keys()) this.#exited(id, -1)
   }
 
-  /** An idle launcher lets the process end, a busy one does not. */
+  /** Only a busy launcher keeps the process alive. */
   #holdProcess(): void {
     const busy = this.#pending.size > 0 || this.#running.size > 0
     if (busy === this.#keepsProcess) return
@@ -266,10 +266,10 @@ function encode(id: number, request: SpawnRequest): ThreadSpawn {
   }
 }
 
-/** Writes without ever blocking and lets go when the reader does. */
+/** Writes without blocking and stops when the reader closes. */
 function writeInto(fd: number): Socket {
   const socket = new Socket({ fd, readable: false, writable: true })
-  // EPIPE: the child has the right not to read.
+  // EPIPE: the child need not read its stdin.
   socket.on('error', () => socket.destroy())
   return socket
 }

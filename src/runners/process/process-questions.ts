@@ -1,13 +1,13 @@
-/** What may be asked about many processes at once, and the answers; asked in `process-reader.ts`, answered on its thread. */
+/** Batch questions about processes and their answers; asked in `process-reader.ts`, answered on its thread. */
 import { hasCode } from '../../lib/process/index.ts'
 import { countChildren, isRunning, type ProcessRow, readMark, readMarker, readProcess } from './process-table.ts'
 
 export type KillSignal = 'SIGTERM' | 'SIGKILL'
 
-/** What became of a signal to a process that was there to get it. */
+/** Outcome of a signal to a process that existed. */
 export interface Signalled {
   outcome: 'sent' | 'denied' | 'failed'
-  /** Children it had just before. */
+  /** Its children just before. */
   childCount: number
 }
 
@@ -26,10 +26,10 @@ export type ProcessQuestion =
 
 export type ProcessAnswer = ProcessRow | number | bigint | string | boolean | Signalled | undefined | null
 
-/** Longest time before whoever asks something else gets a turn; the kernel can make a single read take longer. */
+/** Longest time until another question gets its turn; the kernel can make a single read take longer. */
 const SLICE_MS = 10
 
-/** Answers for the first items, at least for one; the others are to be asked for again. */
+/** Answers at least the first item; the caller asks again for the rest. */
 export function answerAbout(question: ProcessQuestion): ProcessAnswer[] {
   switch (question.kind) {
     case 'rows':
@@ -66,7 +66,7 @@ function isAnyRunning(keys: ProcessKeys): boolean {
   return false
 }
 
-/** Undefined when the process is gone. Looked at again just before: a pid may be somebody else's by now. */
+/** Undefined when the process is gone. Checks again just before the signal: the pid may be reused by now. */
 function sendSignal([pid = 0, startTime = 0]: ProcessKeys, signal: KillSignal): Signalled | undefined {
   if (!isRunning(pid, startTime)) return undefined
   const childCount = signal === 'SIGTERM' ? countChildren(pid) : 0

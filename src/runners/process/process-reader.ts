@@ -1,5 +1,5 @@
 /**
- * Reads and signals many processes on a thread. Of a storm of processes each takes the kernel up to some 100 ms to read,
+ * Reads and signals many processes on a thread. In a storm of processes the kernel takes up to some 100 ms to read one,
  * and thousands of them take long in any case: both stopped the event loop (measured: 0.7 s with five storms).
  */
 import { setImmediate } from 'node:timers/promises'
@@ -15,7 +15,7 @@ import {
 } from './process-questions.ts'
 import type { ProcessRow } from './process-table.ts'
 
-/** Every list of answers is as long as, and in the order of, the list that was asked about. */
+/** Every list of answers matches the list of items in length and order. */
 export interface ProcessReader {
   rows(pids: number[]): Promise<(ProcessRow | undefined)[]>
   /** See `readMarker`. */
@@ -24,17 +24,17 @@ export interface ProcessReader {
   marks(pids: number[]): Promise<(bigint | undefined)[]>
   /** See `countChildren`. */
   childCounts(pids: number[]): Promise<number[]>
-  /** For each list whether one of its processes runs. */
+  /** For each list, whether any of its processes runs. */
   areRunning(lists: ProcessKeys[]): Promise<boolean[]>
-  /** Signals each that still is the one meant; undefined for those that are gone. */
+  /** Signals each process that is still the same; undefined for those that are gone. */
   signal(processes: ProcessRow[], signal: KillSignal): Promise<(Signalled | undefined)[]>
-  /** A group that is gone or out of reach is passed over. */
+  /** Ignores groups that are gone or out of reach. */
   signalGroups(groups: number[], signal: KillSignal): Promise<void>
-  /** Ends the thread; idempotent. What is asked later is answered all the same. */
+  /** Stops the thread; idempotent. Later questions are still answered. */
   stop(): Promise<void>
 }
 
-/** Bounds what is sent at a time. */
+/** Items per message. */
 const MAX_ITEMS = 256
 
 export function createProcessReader(): ProcessReader {
@@ -43,7 +43,7 @@ export function createProcessReader(): ProcessReader {
     file: locateCode('./process-reader-thread', import.meta.url),
   })
 
-  /** A machine that can start no more threads is one on which processes have to be ended, even if the loop waits. */
+  /** On a machine that cannot start threads, processes must still be stopped, even if the event loop waits. */
   async function answerHere(question: ProcessQuestion): Promise<ProcessAnswer[]> {
     await setImmediate()
     return answerAbout(question)

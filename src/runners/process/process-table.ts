@@ -1,6 +1,6 @@
 /**
- * Reads `/proc`: who runs, whose child and session it is, and which marker its environment carries. The kernel can delay
- * each of these reads, so that only the thread behind `process-reader.ts` calls them while processes are ended.
+ * Reads `/proc`: processes, their parents and sessions, and the marker in their environment. The kernel can delay each
+ * of these reads, so only the thread behind `process-reader.ts` calls them while processes are being stopped.
  */
 import { randomUUID } from 'node:crypto'
 import { closeSync, openSync, readFileSync, readSync } from 'node:fs'
@@ -14,17 +14,17 @@ export interface ProcessRow {
   sid: number
   /** Clock ticks since boot. */
   startTime: number
-  /** False for a zombie: nothing of it runs any more. */
+  /** False for a zombie, which no longer runs. */
   alive: boolean
 }
 
-/** Environments beyond this are not searched to their end; the kernel limits a whole argument block to 6 MiB. */
+/** Environments beyond this size are searched only in part; the kernel limits a whole argument block to 6 MiB. */
 const MAX_ENVIRONMENT_BYTES = 8 * 1024 * 1024
 let buffer = Buffer.allocUnsafeSlow(64 * 1024)
 
 /**
- * Names the time since the machine was started; start times of processes mean nothing beyond it. Where the system does
- * not tell, a name that equals no other, so that no process is taken for one of an earlier server.
+ * Identifies the current boot; start times of processes are comparable within it only. If the system does not tell, the
+ * id is unique, so that no process is mistaken for one of an earlier server.
  */
 export function readBootId(): string {
   try {
@@ -34,7 +34,7 @@ export function readBootId(): string {
   }
 }
 
-/** Pids of all processes, greatest first: the newest of a tree that keeps forking is the one worth reaching. */
+/** Pids of all processes, greatest first: in a tree that keeps forking, the newest matters most. */
 export async function listPids(): Promise<number[]> {
   const pids: number[] = []
   for (const name of await readdir('/proc')) {
@@ -53,8 +53,8 @@ export function readProcess(pid: number): ProcessRow | undefined {
 }
 
 /**
- * How many children the first thread of a process has, up to some hundreds. Unlike the other files of `/proc` this one can
- * be read at any time; kernels built without it tell of none.
+ * Children of the first thread of a process, counted up to some hundreds. Unlike other files of `/proc` this one is
+ * always readable; kernels built without it report none.
  */
 export function countChildren(pid: number): number {
   const length = readInto(`/proc/${pid}/task/${pid}/children`, 4096)
@@ -65,20 +65,20 @@ export function countChildren(pid: number): number {
 }
 
 const MARK_LABEL = 'Max realtime timeout'
-/** Far above any limit that somebody sets. */
+/** Far above any limit in practical use. */
 const LEAST_MARK = 2n ** 61n
 
-/** The mark of a marker that ends as ids do; undefined for any other. */
+/** The mark of a marker that ends like an id; undefined for any other. */
 export function markOf(marker: string): bigint | undefined {
   const digits = /[0-9a-f]{15}$/.exec(marker)?.[0]
   return digits === undefined ? undefined : LEAST_MARK + BigInt(`0x${digits}`)
 }
 
 /**
- * The mark a process was given or has inherited.
+ * The mark that a process was given or has inherited.
  *
- * It is the soft limit of the time a real-time process may run without a pause: 70,000 years and more, so it limits
- * nobody. Unlike an environment it is not lost by `env -i`, and everybody may read it.
+ * It is the soft limit of the time a real-time process may run without a pause: 70,000 years and more, so it limits no
+ * process. Unlike an environment it survives `env -i`, and every account can read it.
  */
 export function readMark(pid: number): bigint | undefined {
   const length = readInto(`/proc/${pid}/limits`, 4096)
@@ -89,13 +89,13 @@ export function readMark(pid: number): bigint | undefined {
   return mark >= LEAST_MARK ? mark : undefined
 }
 
-/** Whether the process with this pid is still the one that was started then. */
+/** Whether the pid still belongs to the process with this start time. */
 export function isRunning(pid: number, startTime: number): boolean {
   const row = readProcess(pid)
   return row !== undefined && row.alive && row.startTime === startTime
 }
 
-/** The value of a variable in the environment a process was started with; null when it may not be read. */
+/** The value of a variable in the initial environment of a process; null when it is not readable. */
 export function readMarker(pid: number, name: string): string | undefined | null {
   const length = readInto(`/proc/${pid}/environ`, MAX_ENVIRONMENT_BYTES)
   if (length === 'EACCES' || length === 'EPERM') return null
@@ -110,7 +110,7 @@ export function readMarker(pid: number, name: string): string | undefined | null
   return undefined
 }
 
-/** Bytes now in the shared buffer, or the error code. */
+/** Number of bytes read into the shared buffer, or the error code. */
 function readInto(path: string, maxBytes: number): number | string {
   let fd: number
   try {

@@ -1,8 +1,8 @@
-/** Takes sudo's password prompts out of stderr and counts them. */
+/** Removes sudo's password prompts from stderr and counts them. */
 
 /**
- * sudo with `-S` prints its prompt on stderr each time it wants a password. The prompt is one no command prints, so it
- * can be removed, and a second one tells that the first password was refused, in whatever language sudo speaks.
+ * sudo with `-S` prints its prompt on stderr each time it wants a password. The prompt is a text that no command
+ * prints, so it can be removed. A second one means that sudo refused the first password, whatever the language of sudo.
  */
 export class PromptFilter {
   readonly #prompt: string
@@ -13,7 +13,7 @@ export class PromptFilter {
     this.#prompt = prompt
   }
 
-  /** The text without prompts; what may be the start of one waits for the next piece. */
+  /** The text without prompts; a possible beginning of one waits for the next piece. */
   filter(text: string): string {
     const pieces = (this.#held + text).split(this.#prompt)
     this.#count += pieces.length - 1
@@ -25,14 +25,14 @@ export class PromptFilter {
     return held === 0 ? all : all.slice(0, -held)
   }
 
-  /** What was held back at the end of the input. */
+  /** The text still held back at the end of the input. */
   end(): string {
     const rest = this.#held
     this.#held = ''
     return rest
   }
 
-  /** Whether sudo, which ended in failure, did not take the password. */
+  /** Whether a sudo that failed had refused the password. */
   wasRefused(stderr: string): boolean {
     return this.#count > 1 || (this.#count === 1 && /^sudo: \d+ incorrect password attempt/m.test(stderr))
   }

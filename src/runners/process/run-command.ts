@@ -1,4 +1,4 @@
-/** Runs one command to its end: output, time limit, cancel, and the result shape of contract 03, 3.8 and 3.9. */
+/** Runs one command: output, time limit, cancellation, and the result shape of contract 03, 3.8 and 3.9. */
 import { constants } from 'node:os'
 import { setTimeout as delay } from 'node:timers/promises'
 import type { RunContext, RunResult, RunStatus, StopReason } from '../runner.ts'
@@ -17,19 +17,19 @@ export interface CommandDeps {
   directoryCheck: DirectoryCheck
   /** Bytes of each of stdout and stderr that the result holds (decision 6). */
   maxResultBytes: number
-  /** Told about processes that could not be ended. */
+  /** Reports processes that could not be stopped. */
   warn(message: string, fields: Record<string, unknown>): void
 }
 
 export interface Command {
   spawn: SpawnRequest
-  /** 0: no limit. */
+  /** 0 disables the limit. */
   timeoutSeconds: number
-  /** How to end processes of other users; absent when the command does not go through sudo. */
+  /** Access to processes of other users; absent when the command does not use sudo. */
   sudo?: SudoAccess
-  /** The prompt sudo was given, when it was given a password. */
+  /** The prompt for sudo, if sudo gets a password. */
   sudoPrompt?: string
-  /** Says why the program cannot be started; default: the launcher's words. */
+  /** Explains why the program cannot start; default: the launcher's message. */
   explain?: (error: SpawnError) => string
 }
 
@@ -39,13 +39,13 @@ const SHUTDOWN_GRACE_MS = 5000
 const BUSY_PAUSE_MS = 20
 const BUSY_LIMIT_MS = 1000
 
-/** Resolves when the command has ended, or its whole process tree after a time-out or an abort. */
+/** Resolves when the command has ended; after a timeout or an abort, when its whole process tree has. */
 export async function runCommand(deps: CommandDeps, context: RunContext, command: Command): Promise<RunResult> {
   const { cwd } = command.spawn
   if (cwd !== undefined && !(await deps.directoryCheck(cwd))) {
     const seconds = DIRECTORY_LIMIT_MS / 1000
     return startFailure(
-      `Cannot use the working directory "${cwd}": its file system, or those asked before it, did not answer in ` +
+      `Cannot use the working directory "${cwd}": its file system, or one queried before it, did not answer within ` +
         `${seconds} seconds.`,
     )
   }
@@ -71,7 +71,9 @@ export async function runCommand(deps: CommandDeps, context: RunContext, command
   return resultOf(end, timeoutSeconds, prompts)
 }
 
-/** Programs that somebody still writes cannot be started: of a script that is just being saved that is over in a moment. */
+/**
+ * A program still open for writing cannot start (ETXTBSY); for a script that is being saved this passes in a moment.
+ */
 async function spawnWhenWritten(launcher: Launcher, request: SpawnRequest, signal: AbortSignal): Promise<Child> {
   for (let waitedMs = 0; ; waitedMs += BUSY_PAUSE_MS) {
     try {
@@ -85,28 +87,28 @@ async function spawnWhenWritten(launcher: Launcher, request: SpawnRequest, signa
 }
 
 export interface WatchOptions {
-  /** 0: no limit. */
+  /** 0 disables the limit. */
   timeoutSeconds: number
-  /** How to end processes of other users; absent when the child does not go through sudo. */
+  /** Access to processes of other users; absent when the child does not use sudo. */
   sudo?: SudoAccess
-  /** Sees stderr before anyone else. */
+  /** Filters stderr first. */
   stderrFilter?: PromptFilter
 }
 
-/** How a child ended, and what it wrote until then. */
+/** How a child ended, and its output. */
 export interface ChildEnd {
   exit: Exit
   stdout: ChildOutput
   stderr: ChildOutput
   timedOut: boolean
-  /** Its process tree was ended: for a time-out, an abort, or because nobody knows what became of it. */
+  /** svc stopped its process tree: on a timeout, an abort, or after losing track of the child. */
   wasKilled: boolean
 }
 
 /**
- * Accompanies a child that somebody has started, from the turn in which that happened: hands on its output, ends its process
- * tree on a time-out and on an abort. Resolves when nothing of the run is left. Rejects, with nothing left either, with what
- * the context throws.
+ * Watches a started child, from the turn of its start: emits its output, and stops its process tree on a timeout or an
+ * abort. Resolves when no process of the run is left. Rejects with the error of the context, also without processes
+ * left.
  */
 export function watchChild(
   deps: Pick<CommandDeps, 'trees' | 'maxResultBytes' | 'warn'>,
@@ -117,7 +119,7 @@ export function watchChild(
   return new ChildWatch(deps, context, child, options).finish()
 }
 
-/** The result of an execution that could not begin (contract 03, 3.9). Its traceback names no file of the server. */
+/** The result of an execution that could not start (contract 03, 3.9). Its traceback names no file of the server. */
 export function startFailure(message: string, traceback = `StartFailure: ${message}`): RunResult {
   return { status: 'failed', result: { error: message, traceback } }
 }
@@ -156,11 +158,11 @@ class ChildWatch {
     signal.addEventListener('abort', this.#onAbort)
     try {
       this.#context.processStarted(this.#child.identity)
-      // It may have been aborted while the process was being started.
+      // The run may have been aborted while the process was starting.
       if (signal.aborted) this.#onAbort()
       const exit = await this.#exited()
       clearDeadline?.()
-      // It may well run on when the launcher lost sight of it.
+      // The launcher lost track of the child, which may still run.
       if (exit.code === null && exit.signal === null) void this.#kill(0)
       // Until the tree is dead its other members may still write.
       await this.#killing
@@ -174,7 +176,7 @@ class ChildWatch {
         wasKilled: this.#killing !== undefined,
       }
     } catch (error) {
-      // Neither a listener that throws nor a disk that fails may leave a process behind.
+      // A listener that throws or a failing disk must not leave a process behind.
       await this.#kill(0)
       throw error
     } finally {
@@ -185,7 +187,7 @@ class ChildWatch {
     }
   }
 
-  /** How the child ended; when even KILL could not end it, as if KILL had. */
+  /** The exit of the child; a child that survives KILL counts as killed. */
   #exited(): Promise<Exit> {
     return new Promise((resolve) => {
       void this.#child.exited.then(resolve)
@@ -201,7 +203,7 @@ class ChildWatch {
   }
 
   readonly #onAbort = (): void => {
-    // Aborters of this contract give a `StopReason`; anything else is treated as a cancel.
+    // Callers abort with a `StopReason`; any other reason counts as a cancel.
     const reason = this.#context.signal.reason as StopReason
     void this.#kill(reason === 'shutdown' ? SHUTDOWN_GRACE_MS : DEFAULT_GRACE_MS)
   }
@@ -225,13 +227,13 @@ class ChildWatch {
       })
     } catch (error) {
       report = { killed: 0, survivors: [identity.pid] }
-      this.#deps.warn('The process tree of an execution could not be searched.', {
+      this.#deps.warn('Could not search the process tree of an execution.', {
         execution_id: executionId,
         error: error instanceof Error ? error.message : String(error),
       })
     }
     if (report.survivors.length > 0) {
-      this.#deps.warn('Processes of an execution could not be ended.', {
+      this.#deps.warn('Could not stop processes of an execution.', {
         execution_id: executionId,
         pids: report.survivors,
       })
@@ -258,7 +260,7 @@ function resultOf(end: ChildEnd, timeoutSeconds: number, prompts: PromptFilter |
   return outcome(statusOf(exit), returnCode, stdout, stderr, truncated)
 }
 
-/** What a result says of output that was longer than it holds (decision 6). */
+/** Flags in a result for truncated output (decision 6). */
 export function truncatedFlags({ stdout, stderr }: Pick<ChildEnd, 'stdout' | 'stderr'>): Record<string, true> {
   return {
     ...(stdout.isTruncated ? { stdout_truncated: true } : {}),
@@ -273,7 +275,7 @@ export function timeoutText(seconds: number): string {
 
 function textOf(output: ChildOutput): string {
   const { text } = output
-  // The end of a cut text is not the end of what was written.
+  // The end of a truncated text is not the end of the output.
   if (output.isTruncated || !text.endsWith('\n')) return text
   return text.endsWith('\r\n') ? text.slice(0, -2) : text.slice(0, -1)
 }
@@ -298,11 +300,11 @@ function stoppedResult(stdout: string, stderr: string): RunResult {
 
 export function returnCodeOf(exit: Exit): number {
   if (exit.code !== null) return exit.code
-  // Unknown how it ended: as if it had been killed, never as a success.
+  // An unknown exit counts as killed, never as a success.
   return -constants.signals[exit.signal ?? 'SIGKILL']
 }
 
-/** Of a run that nobody ended (contract 03, 3.8). */
+/** Status of a run that svc did not stop (contract 03, 3.8). */
 export function statusOf(exit: Exit): RunStatus {
   if (exit.code !== null) return exit.code === 0 ? 'succeeded' : 'failed'
   if (exit.signal === 'SIGKILL') return 'timeout'

@@ -1,25 +1,25 @@
-/** What both launchers do to a request before and after the system has seen it. */
+/** Request checks and error messages that both launchers share. */
 import { statSync } from 'node:fs'
 import { constants } from 'node:os'
 import { codeOf } from '../../lib/process/index.ts'
 import { type Exit, MAX_STDIN_BYTES, SpawnError, type SpawnRequest } from './launcher.ts'
 
-/** Throws a `SpawnError` for what the system would misread rather than refuse. */
+/** Rejects requests that the system would misread instead of refusing. @throws SpawnError */
 export function checkRequest(request: SpawnRequest): void {
   if (!request.file.startsWith('/')) throw invalid('the path of the program is not absolute')
-  if (request.file.includes('\0')) throw invalid('the path of the program holds a NUL character')
+  if (request.file.includes('\0')) throw invalid('the path of the program contains a NUL character')
   for (const argument of request.args) {
-    if (argument.includes('\0')) throw invalid('an argument holds a NUL character')
+    if (argument.includes('\0')) throw invalid('an argument contains a NUL character')
   }
   for (const name in request.env) {
     if (name === '' || name.includes('=') || name.includes('\0')) {
-      throw invalid(`"${name.replaceAll('\0', '\\0')}" cannot be the name of an environment variable`)
+      throw invalid(`"${name.replaceAll('\0', '\\0')}" is not a valid name of an environment variable`)
     }
     if (request.env[name]?.includes('\0') === true) {
-      throw invalid(`the environment variable "${name}" holds a NUL character`)
+      throw invalid(`the environment variable "${name}" contains a NUL character`)
     }
   }
-  if (request.cwd?.includes('\0') === true) throw invalid('the working directory holds a NUL character')
+  if (request.cwd?.includes('\0') === true) throw invalid('the working directory contains a NUL character')
   if (request.cwd?.startsWith('/') === false) throw invalid('the working directory is not an absolute path')
   if (request.stdin instanceof Uint8Array && request.stdin.length > MAX_STDIN_BYTES) {
     throw new SpawnError('E2BIG', `The content for stdin is larger than ${MAX_STDIN_BYTES} bytes.`)
@@ -27,22 +27,22 @@ export function checkRequest(request: SpawnRequest): void {
 }
 
 function invalid(why: string): SpawnError {
-  return new SpawnError('EINVAL', `The process cannot be started: ${why}.`)
+  return new SpawnError('EINVAL', `Cannot start the process: ${why}.`)
 }
 
 const reasons: Record<string, string> = {
   ENOENT: 'it does not exist',
   EACCES: 'permission denied',
   ENOTDIR: 'a part of its path is not a directory',
-  ENOEXEC: 'it is not a program this machine can run',
-  E2BIG: 'its arguments and environment are together too large, or one of them is (the system takes 128 KiB each)',
+  ENOEXEC: 'it is not a program that this machine can run',
+  E2BIG: 'its arguments and environment are too large together, or one of them exceeds 128 KiB',
   EMFILE: 'the server has too many open files',
   ENFILE: 'the machine has too many open files',
-  EAGAIN: 'the limit of processes is reached',
+  EAGAIN: 'the process limit is reached',
   ENOMEM: 'out of memory',
 }
 
-/** The system reports a bad working directory and a bad program alike; this tells them apart. */
+/** The system reports a bad working directory and a bad program alike; this distinguishes them. */
 export function spawnFailure(errno: string, request: SpawnRequest): SpawnError {
   const why = reasons[errno] ?? 'the system refused'
   if (request.cwd !== undefined && (errno === 'ENOENT' || errno === 'EACCES' || errno === 'ENOTDIR')) {
@@ -59,7 +59,7 @@ export function spawnFailure(errno: string, request: SpawnRequest): SpawnError {
 
 function cwdProblem(cwd: string): string | undefined {
   try {
-    // The trailing dot needs the right to search the directory, which is what changing into it needs.
+    // The trailing dot requires permission to search the directory, as chdir does.
     return statSync(`${cwd}/.`).isDirectory() ? undefined : 'ENOTDIR'
   } catch (error) {
     return codeOf(error)
@@ -69,11 +69,11 @@ function cwdProblem(cwd: string): string | undefined {
 const signalNames = new Map<number, NodeJS.Signals>()
 for (const name of ['SIGABRT', 'SIGIO'] as const) signalNames.set(constants.signals[name], name)
 for (const [name, number] of Object.entries(constants.signals)) {
-  // A key of `constants.signals` is a signal name; `Object.entries` only forgets its type.
+  // Keys of `constants.signals` are signal names; `Object.entries` only loses the type.
   if (!signalNames.has(number)) signalNames.set(number, name as NodeJS.Signals)
 }
 
-/** The status `waitpid` reports, in words. */
+/** The `waitpid` status as an exit. */
 export function exitOf(waitStatus: number): Exit {
   if (waitStatus === -1) return { code: null, signal: null }
   const signalNumber = waitStatus & 0x7f

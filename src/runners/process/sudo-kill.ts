@@ -1,4 +1,4 @@
-/** Reaching processes of other users, when the server is not root (contract 03, 3.8: "through sudo when needed"). */
+/** Signals processes of other users when the server is not root (contract 03, 3.8: "through sudo when needed"). */
 import { text } from 'node:stream/consumers'
 import { setTimeout } from 'node:timers/promises'
 import type { Launcher } from './launcher.ts'
@@ -9,15 +9,15 @@ export interface SudoAccess {
   program: string
   /** Environment for it. */
   env: Record<string, string>
-  /** Fed on stdin when sudo asks; absent when it does not. */
+  /** Sent on stdin when sudo asks; absent when it does not. */
   password?: string
-  /** Account of the processes, tried when sudo does not allow root. */
+  /** Account of the processes, tried when sudo refuses root. */
   user?: string
 }
 
-/** Longest time one call of sudo may take; a refused password alone costs it two seconds. */
+/** Time limit of one call of sudo; a refused password alone takes two seconds. */
 const SUDO_LIMIT_MS = 5000
-/** Keeps the argument list far below what the system takes. */
+/** Keeps the argument list far below the system's limit. */
 const MAX_PROCESSES_PER_CALL = 1000
 
 /** Compares the start time (field 22 of stat) just before the signal, as the unprivileged path does. */
@@ -32,7 +32,7 @@ done 2>/dev/null
 exit 0
 `
 
-/** Sends a signal to each process that still is the one meant. Says nothing of success: the next look at `/proc` does. */
+/** Signals each process that is still the same. Does not report success: the next look at `/proc` shows it. */
 export async function killThroughSudo(
   launcher: Launcher,
   access: SudoAccess,
@@ -45,7 +45,7 @@ export async function killThroughSudo(
   }
 }
 
-/** Pid and marker value of those processes that carry one of the values. */
+/** Pid and marker of the processes that carry one of the values. */
 export async function markersThroughSudo(
   launcher: Launcher,
   access: SudoAccess,
@@ -90,10 +90,10 @@ async function runSudo(launcher: Launcher, access: SudoAccess, command: string[]
       child.stderr.destroy()
       if (outcome === undefined) continue
       const [output, exit] = outcome
-      // grep answers 1 for "nothing found" as sudo does for "not allowed"; output settles it.
+      // Exit code 1 means "not found" for grep and "not allowed" for sudo; the output tells which.
       if (output !== '' || exit.code === 0) return output
     } catch {
-      // The process could not be started; the survivors will be reported.
+      // The process could not start; the survivors are reported.
     }
   }
   return ''

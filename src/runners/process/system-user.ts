@@ -1,4 +1,4 @@
-/** Whose account commands run under, decided once at start (contract 03, 3.7). */
+/** Decides once, at start, under which account commands run (contract 03, 3.7). */
 import { accessSync, constants } from 'node:fs'
 import { userInfo } from 'node:os'
 import { delimiter, join } from 'node:path'
@@ -6,12 +6,12 @@ import type { Launcher } from './launcher.ts'
 
 export interface SystemUserDecision {
   /**
-   * `direct`: the server is the system user already. `sudo`: commands go through sudo to the system user.
-   * `process-user`: the system user cannot be reached, commands run as the server does.
+   * `direct`: the server runs as the system user already. `sudo`: commands reach the system user through sudo.
+   * `process-user`: the system user is out of reach, commands run as the server does.
    */
   mode: 'direct' | 'sudo' | 'process-user'
   systemUser: string
-  /** The account the server runs under. */
+  /** The account of the server. */
   processUser: string
   isRoot: boolean
   doesSystemUserExist: boolean
@@ -21,7 +21,7 @@ export interface SystemUserDecision {
   reason?: string
 }
 
-/** A sudo that waits for something, such as a directory server that does not answer, must not keep the server from starting. */
+/** A sudo that blocks, such as on a directory server that does not answer, must not keep the server from starting. */
 const PROBE_LIMIT_MS = 5000
 
 export async function decideSystemUser(
@@ -49,9 +49,9 @@ export async function decideSystemUser(
     reason,
   })
 
-  if (!doesSystemUserExist) return refuse(`There is no account "${systemUser}" on this machine`)
+  if (!doesSystemUserExist) return refuse(`The account "${systemUser}" does not exist on this host`)
   if (sudoProgram === undefined)
-    return refuse(`sudo, which would switch to the account "${systemUser}", is not installed`)
+    return refuse(`sudo is not installed, so commands cannot switch to the account "${systemUser}"`)
   const code = await exitCodeOf(
     launcher,
     sudoProgram,
@@ -62,14 +62,14 @@ export async function decideSystemUser(
   return refuse(`sudo does not let "${processUser}" run bash as "${systemUser}" without a password`)
 }
 
-/** Whether sudo would run bash without asking for a password, now. */
+/** Whether sudo runs bash without asking for a password now. */
 export async function isSudoPasswordless(
   launcher: Launcher,
   sudoProgram: string,
   user: string | undefined,
   env: Record<string, string>,
 ): Promise<boolean> {
-  // -k: a password typed a minute ago elsewhere must not count.
+  // -k ignores cached credentials.
   const args = ['-n', '-k', '-E', ...(user === undefined ? [] : ['-u', user]), '--', 'bash', '-c', ':']
   return (await exitCodeOf(launcher, sudoProgram, args, env)) === 0
 }
@@ -78,12 +78,12 @@ function processUserName(): string {
   try {
     return userInfo().username
   } catch {
-    // A container may run under a number without an account.
+    // A container may run under a uid without an account.
     return String(process.getuid?.() ?? '')
   }
 }
 
-/** The usual places are searched too: a service may have been started with a poor PATH. */
+/** Searches the usual directories too: a service may start with a minimal PATH. */
 function findProgram(name: string, path: string | undefined): string | undefined {
   const folders = [...(path ?? '').split(delimiter), '/usr/local/bin', '/usr/bin', '/bin', '/usr/sbin', '/sbin']
   for (const folder of folders) {

@@ -1,13 +1,13 @@
-/** Bytes in pieces to text in pieces, as one decoding of the whole would give it. */
+/** Decodes bytes in pieces, with the same result as decoding them at once. */
 
 /**
- * Invalid bytes become U+FFFD; a character is never split over two pieces. `TextDecoder` does the same but drops a byte
- * order mark and costs more than the rest of a short command's output handling.
+ * Invalid bytes become U+FFFD; pieces never split a character. `TextDecoder` does the same but drops a byte order mark
+ * and costs more than the rest of a short command's output handling.
  */
 export class Utf8Decoder {
   #held: Buffer = Buffer.alloc(0)
 
-  /** Text of what is complete; at most three bytes wait for the next piece. */
+  /** The complete characters; at most three bytes wait for the next piece. */
   decode(bytes: Buffer): string {
     const all = this.#held.length === 0 ? bytes : Buffer.concat([this.#held, bytes])
     const complete = all.length - incompleteTail(all)
@@ -15,7 +15,7 @@ export class Utf8Decoder {
     return all.toString('utf8', 0, complete)
   }
 
-  /** Text of what was held back at the end of the input. */
+  /** The text of bytes still held back at the end of the input. */
   end(): string {
     const rest = this.#held.toString('utf8')
     this.#held = Buffer.alloc(0)
@@ -23,7 +23,7 @@ export class Utf8Decoder {
   }
 }
 
-/** Length of the unfinished character at the end: a first byte that asks for more bytes than follow it. */
+/** Length of the incomplete character at the end: a first byte that announces more bytes than follow it. */
 function incompleteTail(bytes: Buffer): number {
   const last = bytes[bytes.length - 1]
   if (last === undefined || last < 0x80) return 0
@@ -38,7 +38,7 @@ function incompleteTail(bytes: Buffer): number {
   return 0
 }
 
-/** The longest start of a text that takes at most `maxBytes` in UTF-8, cut between characters. */
+/** The longest prefix of a text that takes at most `maxBytes` in UTF-8, cut between characters. */
 export function truncateUtf8(text: string, maxBytes: number): string {
   const bytes = Buffer.from(text, 'utf8')
   if (bytes.length <= maxBytes) return text

@@ -1,13 +1,13 @@
-/** Removes files that were last written long ago. */
+/** Removes files by age. */
 import { opendir, rmdir, stat, unlink } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { hasCode } from '../../lib/process/index.ts'
 
 /**
- * Removes the files below `folder` that were last written before `beforeMs` (milliseconds since the epoch), and folders that
- * become empty. Does not follow or remove links. Missing files are no error.
+ * Removes the files below `folder` with a modification time before `beforeMs` (milliseconds since the epoch), and
+ * folders that become empty. Neither follows nor removes links. Missing files are no error.
  *
- * @returns how many files it has removed
+ * @returns the number of removed files
  */
 export async function removeExpiredFiles(folder: string, beforeMs: number, signal: AbortSignal): Promise<number> {
   let removed = 0

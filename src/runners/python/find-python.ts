@@ -1,4 +1,4 @@
-/** The Python that runs actions without a virtual environment, and makes the virtual environments. */
+/** Finds the Python that runs actions without a virtual environment and creates the virtual environments. */
 import { access, constants } from 'node:fs/promises'
 import { join } from 'node:path'
 import { SpawnError } from '../process/launcher.ts'
@@ -12,12 +12,12 @@ export interface Python {
   version: string
 }
 
-/** The same as long as the server runs, once it was found; `problem` is a sentence for the result of an execution. */
+/** Stable once found, until the server stops; `problem` is a sentence for the result of an execution. */
 export type FindPython = () => Promise<Python | { problem: string }>
 
-/** What the library for actions is written for. */
+/** The oldest version that the action library supports. */
 const LEAST_VERSION = [3, 8] as const
-/** Where `python3` is a program that looks for the real one, that may take long. */
+/** `python3` may be a slow wrapper that locates the real program. */
 const LIMIT_SECONDS = 60
 const QUESTION = 'import sys; print(sys.executable or ""); print("%d.%d.%d" % sys.version_info[:3])'
 
@@ -32,7 +32,7 @@ export function createFindPython(
   let asking: ReturnType<FindPython> | undefined
   return () => {
     asking ??= find().then((found) => {
-      // It may be installed meanwhile.
+      // It may get installed later.
       if ('problem' in found) asking = undefined
       return found
     })
@@ -44,25 +44,25 @@ export function createFindPython(
     if (program === undefined) {
       return {
         problem:
-          'Python 3 is not installed where the server looks for it: there is no python3 in its PATH. Install it, or set ' +
+          'The server finds no python3 in its PATH. Install Python 3, or set ' +
           'python_binary in the section [actionrunner] of the configuration.',
       }
     }
     const cannot = (why: string): { problem: string } => ({
       problem:
-        `The Python for actions, "${program}", cannot be used: ${why}. Set python_binary in the section ` +
+        `The Python for actions, "${program}", is unusable: ${why}. Set python_binary in the section ` +
         '[actionrunner] of the configuration to a Python 3.',
     })
     try {
       const request = { file: program, args: ['-c', QUESTION], env: { ...env } }
       const end = await runTool(deps, request, { timeoutSeconds: LIMIT_SECONDS, signal: neverAborted })
       const [executable = '', version = ''] = end.stdout.text.split(/\r?\n/)
-      if (end.exit.code !== 0 || !/^\d+\.\d+\.\d+$/.test(version)) return cannot('it does not answer as Python does')
+      if (end.exit.code !== 0 || !/^\d+\.\d+\.\d+$/.test(version)) return cannot('it does not behave like Python')
       const [major = 0, minor = 0] = version.split('.').map(Number)
       if (major !== LEAST_VERSION[0] || minor < LEAST_VERSION[1]) {
-        return cannot(`it is Python ${version}, and ${LEAST_VERSION.join('.')} is the least that is needed`)
+        return cannot(`it is Python ${version}, older than the required ${LEAST_VERSION.join('.')}`)
       }
-      // One that was looked for may be a program that finds the real one anew each time, slowly.
+      // `python3` may be a wrapper that locates the real program on each start, slowly.
       return { program: binary === '' && executable.startsWith('/') ? executable : program, version }
     } catch (error) {
       if (error instanceof SpawnError) return cannot(error.message.replace(/\.$/, ''))

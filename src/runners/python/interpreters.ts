@@ -1,49 +1,49 @@
 /**
- * Python interpreters: each carries out one action, in a process of its own, and ends. Some are started before anybody needs
- * them, because starting takes longer than most actions do.
+ * Python interpreters: each runs one action in its own process, then exits. A pool starts some in advance, because the
+ * start takes longer than most actions.
  *
- * One that waits has read nothing of an execution. It waits on its stdin, whose end it sees when the server ends it, or has
- * ended in whatever way.
+ * An idle interpreter has no data of an execution. It waits on its stdin, which closes when the server stops it or
+ * exits.
  */
 import { locate } from '../../core/bundle.ts'
 import type { Child, Launcher, SpawnRequest } from '../process/launcher.ts'
 
 export interface Interpreters {
   /**
-   * One that was waiting, and sees to it that another one will be; undefined when there is none. Whoever takes it gives it a
-   * job, or ends its stdin. It writes nothing before it has the job, so that its output cannot be missed.
+   * An idle interpreter, whose replacement then starts; undefined when none is idle. The caller sends it a job or
+   * closes its stdin. It writes nothing before it has the job, so that no output can be missed.
    */
   take(program: string): Child | undefined
-  /** One more, for an action that cannot wait. Rejects as `Launcher.spawn` does. */
+  /** Starts another interpreter for an action that cannot wait. Rejects as `Launcher.spawn` does. */
   start(program: string, more: Pick<SpawnRequest, 'env' | 'mark'>): Promise<Child>
-  /** Ends those of this program that wait; for programs that have changed. */
+  /** Stops the idle interpreters of this program; for programs that have changed. */
   forget(program: string): void
-  /** Those that wait now. */
+  /** Number of idle interpreters. */
   readonly waiting: readonly Child[]
-  /** Ends all that wait; idempotent. */
+  /** Stops all idle interpreters; idempotent. */
   stop(): Promise<void>
 }
 
 export interface InterpretersOptions {
   launcher: Launcher
-  /** `actionrunner.python_pool_size`: how many wait, for each program. */
+  /** `actionrunner.python_pool_size`: idle interpreters per program. */
   size: number
-  /** What they inherit. */
+  /** The inherited environment. */
   env: Readonly<Record<string, string>>
   /** Path of `startScript`. */
   startFile: string
-  /** Folder for bytecode: nothing is written beside the sources. */
+  /** Folder for bytecode: svc writes no bytecode beside the sources. */
   cacheFolder: string
-  /** How long they wait for the next action; default `IDLE_MS`. */
+  /** How long an interpreter may be idle; default `IDLE_MS`. */
   idleMs?: number
 }
 
 const IDLE_MS = 5 * 60_000
-/** The programs used last; every pack with requirements has its own. */
+/** Programs with idle interpreters, most recently used; every pack with requirements has its own. */
 const MAX_PROGRAMS = 4
-/** Later than the action that took one has ended, when it is a short one: it shall have the processor for itself. */
+/** Replacements start after a short action has finished, which needs the processor for itself. */
 const REFILL_AFTER_MS = 20
-/** For those that were told to end; they may be busy starting. */
+/** Time for stopped interpreters to exit; they may be busy starting. */
 const MAX_END_MS = 5000
 
 interface Pool {
@@ -52,14 +52,14 @@ interface Pool {
   idle: NodeJS.Timeout | undefined
 }
 
-/** What an interpreter runs first. */
+/** The first file that an interpreter runs. */
 export const startScript = locate('./lib/start.py', './python/lib/start.py', import.meta.url)
 
 export function createInterpreters(options: InterpretersOptions): Interpreters {
   const { launcher, size, env, startFile, cacheFolder, idleMs = IDLE_MS } = options
-  /** The one used last comes last. */
+  /** Most recently used last. */
   const pools = new Map<string, Pool>()
-  /** What a stop waits for. */
+  /** Interpreters that a stop waits for. */
   const held = new Set<Promise<unknown>>()
   let isStopped = false
 
@@ -111,7 +111,7 @@ export function createInterpreters(options: InterpretersOptions): Interpreters {
           if (pools.get(program) === pool) keep(child, pool)
           else end(child)
         },
-        // The next action tries again, and says why it cannot be started.
+        // The next action tries again and reports why it cannot start.
         () => {
           pool.starting -= 1
         },

@@ -1,4 +1,4 @@
-/** Runs a program for the server's own purposes, with the care that an execution's processes get. */
+/** Runs a program for the server itself, with the same process handling as executions. */
 import { newId } from '../../core/ids.ts'
 import type { RunContext } from '../runner.ts'
 import { MARKER_NAME } from '../process/kill-tree.ts'
@@ -9,13 +9,13 @@ import { type ChildEnd, type CommandDeps, watchChild } from '../process/run-comm
 export interface ToolOptions {
   timeoutSeconds: number
   signal: AbortSignal
-  /** Gets the output as it comes. */
+  /** Receives the output as it arrives. */
   emit?: RunContext['emit']
-  /** Execution whose processes these are; default: of none. */
+  /** Execution that owns the processes; default: none. */
   executionId?: string
 }
 
-/** @throws SpawnError when the program cannot be started */
+/** @throws SpawnError when the program cannot start */
 export async function runTool(
   deps: CommandDeps,
   request: SpawnRequest,

@@ -1,6 +1,6 @@
 /**
- * The virtual environments of packs (contract 02, 2.8): `<base_path>/virtualenvs/<pack>`, made when a pack has a
- * `requirements.txt` and something needs it, and brought up to date when that file has changed.
+ * The virtual environments of packs (contract 02, 2.8): `<base_path>/virtualenvs/<pack>`. svc creates one on demand for
+ * a pack with a `requirements.txt`, and updates it when that file has changed.
  */
 import { createHash } from 'node:crypto'
 import { readFile, rename, rm, writeFile } from 'node:fs/promises'
@@ -13,30 +13,30 @@ import type { RunContext } from '../runner.ts'
 import type { FindPython, Python } from './find-python.ts'
 import { runTool } from './tool.ts'
 
-/** What is about to use an environment; output goes to it, and it can give up. */
+/** A caller that waits for an environment; it gets the output and can give up. */
 export interface VirtualenvUser {
   signal: AbortSignal
   emit?: RunContext['emit']
-  /** When it is an execution: the processes are found by it after a crash. */
+  /** For an execution: its id identifies the processes after a crash. */
   executionId?: string
 }
 
-/** `problem` is a sentence for people, with pip's words where pip failed. */
+/** `problem` is a sentence for the user, with pip's messages if pip failed. */
 export type VirtualenvOutcome = { program: string } | { problem: string }
 
 export interface Virtualenvs {
-  /** The Python that runs the actions of a pack; makes its environment where that is missing or out of date. */
+  /** The Python that runs the actions of a pack; creates the environment if it is missing or out of date. */
   interpreterFor(
     context: Pick<RunContext, 'pack' | 'packFolder' | 'signal' | 'emit' | 'executionId'>,
   ): Promise<VirtualenvOutcome>
   /**
-   * Sees to it that the environment fits the requirements of the pack. Those that ask for the same pack meanwhile wait, and
-   * share the outcome. Without `requirements.txt` nothing is made, and the answer is the Python that all such packs have.
+   * Ensures that the environment matches the requirements of the pack. Concurrent callers for the same pack wait and
+   * share the outcome. Without `requirements.txt` it creates nothing and returns the Python that all such packs share.
    */
   ensure(pack: string, packFolder: string, user: VirtualenvUser): Promise<VirtualenvOutcome>
-  /** The same, from nothing. */
+  /** Creates the environment from scratch. */
   recreate(pack: string, packFolder: string, user: VirtualenvUser): Promise<VirtualenvOutcome>
-  /** With the pack; after work on it that is under way. */
+  /** Removes the environment with the pack, after work in progress. */
   remove(pack: string): Promise<void>
 }
 
@@ -44,27 +44,27 @@ export interface VirtualenvOptions {
   /** `<base_path>/virtualenvs` */
   folder: string
   findPython: FindPython
-  /** What the programs inherit. */
+  /** The environment that programs inherit. */
   env: Readonly<Record<string, string>>
   /** `actionrunner.virtualenv_opts` */
   virtualenvOpts: readonly string[]
   /** `actionrunner.pip_opts` */
   pipOpts: readonly string[]
-  /** Called before something is changed, with the Python of the environment. */
+  /** Called before an environment changes, with its Python. */
   changed(program: string): void
 }
 
-/** Written last: what lies in a folder without it is half-made. */
+/** Written last: a folder without it is incomplete. */
 const RECORD = '.svc-requirements.json'
 const MAX_REQUIREMENTS_BYTES = 1024 * 1024
 /** For each of the two programs; pip may have to compile. */
 const LIMIT_SECONDS = 1800
-/** Of what a program wrote, for the message; the whole is in the output. */
+/** Characters of a program's output in the message; the output of the execution has all of it. */
 const MAX_WORDS = 2000
 
-/** What an environment was made from. */
+/** The inputs of an environment. */
 interface VirtualenvRecord {
-  /** Path and version of the Python, and the options: another one needs another environment. */
+  /** Path and version of the Python, and the options: a change requires a new environment. */
   made: string
   /** Digest of `requirements.txt` and of the options of pip. */
   requirements: string
@@ -72,9 +72,9 @@ interface VirtualenvRecord {
 
 export function createVirtualenvs(deps: CommandDeps, options: VirtualenvOptions): Virtualenvs {
   const { folder, findPython } = options
-  /** What goes on now, for each pack. */
+  /** Work in progress per pack. */
   const busy = new Map<string, Promise<unknown>>()
-  /** What each pack was last found to fit, so that an action costs one look at the file and no more. */
+  /** The last known match per pack, so that an action costs only one look at the file. */
   const known = new Map<string, VirtualenvRecord>()
 
   async function ensure(
@@ -101,7 +101,7 @@ export function createVirtualenvs(deps: CommandDeps, options: VirtualenvOptions)
       const other = busy.get(pack)
       if (other !== undefined) {
         const outcome = await Promise.race([other, aborted(user.signal)])
-        // What another one was told holds for this one too, unless it gave up, or had other requirements.
+        // Another caller's outcome applies here too, unless it gave up, or had other requirements.
         if (isFailure(outcome, wanted) && !isAnew) return outcome.told
         continue
       }
@@ -127,7 +127,7 @@ export function createVirtualenvs(deps: CommandDeps, options: VirtualenvOptions)
     const name = `The file requirements.txt of the pack "${pack}"`
     if (packFolder === '') return undefined
     if (!(await deps.directoryCheck(packFolder))) {
-      return { problem: `${name} could not be read within ${DIRECTORY_LIMIT_MS / 1000} seconds.` }
+      return { problem: `${name} was not readable within ${DIRECTORY_LIMIT_MS / 1000} seconds.` }
     }
     try {
       const bytes = await readFile(join(packFolder, 'requirements.txt'))
@@ -136,7 +136,7 @@ export function createVirtualenvs(deps: CommandDeps, options: VirtualenvOptions)
       return bytes.toString('utf8')
     } catch (error) {
       if (hasCode(error, 'ENOENT')) return undefined
-      return { problem: `${name} cannot be read.` }
+      return { problem: `${name} is not readable.` }
     }
   }
 
@@ -148,18 +148,18 @@ export function createVirtualenvs(deps: CommandDeps, options: VirtualenvOptions)
     python: Python
     user: VirtualenvUser
     wanted: VirtualenvRecord
-    /** Begin with an empty folder. */
+    /** Starts with an empty folder. */
     isNew: boolean
   }): Promise<VirtualenvOutcome> {
     const { pack, packFolder, path, program, python, user, wanted } = job
     options.changed(program)
     known.delete(pack)
-    // From here on it is half-made.
+    // From here on it is incomplete.
     await rm(join(path, RECORD), { force: true })
     if (job.isNew) {
       await rm(path, { recursive: true, force: true })
       const problem = await run(
-        `The virtual environment of the pack "${pack}" could not be made`,
+        `Could not create the virtual environment of the pack "${pack}"`,
         { file: python.program, args: ['-m', 'venv', ...options.virtualenvOpts, path], cwd: '/' },
         user,
       )
@@ -167,7 +167,7 @@ export function createVirtualenvs(deps: CommandDeps, options: VirtualenvOptions)
     }
     const pip = ['-m', 'pip', 'install', '--disable-pip-version-check', '--no-input', ...options.pipOpts]
     const problem = await run(
-      `The requirements of the pack "${pack}" could not be installed`,
+      `Could not install the requirements of the pack "${pack}"`,
       { file: program, args: [...pip, '-r', 'requirements.txt'], cwd: packFolder },
       user,
     )
@@ -178,7 +178,7 @@ export function createVirtualenvs(deps: CommandDeps, options: VirtualenvOptions)
     return { program }
   }
 
-  /** Answers what went wrong. */
+  /** Returns the problem, if any. */
   async function run(
     what: string,
     request: { file: string; args: string[]; cwd: string },
@@ -192,13 +192,13 @@ export function createVirtualenvs(deps: CommandDeps, options: VirtualenvOptions)
         {
           timeoutSeconds: LIMIT_SECONDS,
           signal,
-          // Not what the action itself writes.
+          // Not output of the action itself.
           emit: (_, text) => user.emit?.('other', text),
           ...(executionId === undefined ? {} : { executionId }),
         },
       )
       if (end.timedOut) return `${what} within ${LIMIT_SECONDS} seconds.`
-      if (end.wasKilled) return `${what}: it was stopped.`
+      if (end.wasKilled) return `${what}: svc stopped it.`
       if (end.exit.code === 0) return undefined
       return `${what}: ${lastWords(`${end.stdout.text}\n${end.stderr.text}`)}`
     } catch (error) {
@@ -241,7 +241,7 @@ async function readRecord(path: string): Promise<VirtualenvRecord | undefined> {
     const { made, requirements } = found as Record<string, unknown> // an object
     return typeof made === 'string' && typeof requirements === 'string' ? { made, requirements } : undefined
   } catch {
-    // Missing, half-written or damaged: then it is made anew.
+    // Missing, incomplete or damaged: create it again.
     return undefined
   }
 }
@@ -263,10 +263,10 @@ function aborted(signal: AbortSignal): Promise<undefined> {
 }
 
 function givenUp(pack: string): { problem: string } {
-  return { problem: `The virtual environment of the pack "${pack}" was not waited for.` }
+  return { problem: `Stopped waiting for the virtual environment of the pack "${pack}".` }
 }
 
-/** The end of it, where such programs say what went wrong. */
+/** The end of the output, where such programs report errors. */
 function lastWords(text: string): string {
   const trimmed = text.trim()
   return trimmed.length <= MAX_WORDS ? trimmed : `…${trimmed.slice(-MAX_WORDS)}`

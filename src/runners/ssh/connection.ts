@@ -1,4 +1,4 @@
-/** One connection to an SSH server: its key checked, its user logged in. */
+/** One authenticated connection to an SSH server whose host key was verified. */
 import type { Duplex } from 'node:stream'
 import type { Client, ClientChannel, SFTPWrapper } from 'ssh2'
 import { codeOf } from '../../lib/process/index.ts'
@@ -7,11 +7,11 @@ import type { HostKeyCheck, KnownHosts } from './known-hosts.ts'
 
 export interface Credentials {
   password: string | undefined
-  /** Text without passphrase. */
+  /** Unencrypted key text. */
   privateKey: string | undefined
 }
 
-/** Where to connect to, as whom, and through whom. */
+/** Host, user and jump host of a connection. */
 export interface SshTarget {
   host: string
   port: number
@@ -20,19 +20,19 @@ export interface SshTarget {
   bastion: SshTarget | undefined
 }
 
-/** What went wrong with a connection; the message is for the user and names the host. */
+/** A connection failed; the message is for the user and names the host. */
 export class SshError extends Error {
   override readonly name = 'SshError'
 }
 
 export interface Connection {
   readonly isClosed: boolean
-  /** Resolves when it is closed, for whatever reason. */
+  /** Resolves when the connection is closed, for any reason. */
   readonly closed: Promise<void>
-  /** Starts a program on the other side. @throws SshError; the program has not begun then */
+  /** Starts a program on the host. @throws SshError; the program has not started then */
   exec(command: string, limitMs: number): Promise<ClientChannel>
   sftp(limitMs: number): Promise<SFTPWrapper>
-  /** A stream to a host behind this one. */
+  /** Opens a stream to another host through this one. */
   forward(host: string, port: number): Promise<Duplex>
   /** Idempotent. */
   close(): void
@@ -40,11 +40,11 @@ export interface Connection {
 
 export interface ConnectSettings {
   knownHosts: KnownHosts
-  /** For connecting and logging in. */
+  /** For connection and login together. */
   timeoutSeconds: number
 }
 
-/** A peer that is gone without a word is noticed after four of these. */
+/** A peer that vanished silently is detected after four intervals. */
 const KEEPALIVE_MS = 10_000
 const KEEPALIVES_UNANSWERED = 3
 
@@ -67,7 +67,7 @@ export async function connect(
   let hostKey: Buffer | undefined
   let refusal: string | undefined
   let isClosed = false
-  // Errors are told by whatever they interrupt; one without a listener would end the server.
+  // The interrupted operation reports the error; an `error` event without a listener would crash the server.
   client.on('error', () => undefined)
   const closed = new Promise<void>((resolve) => {
     client.once('close', () => {
@@ -77,14 +77,14 @@ export async function connect(
   })
   const close = (): void => {
     if (isClosed) return
-    // Not `end`: that waits for the other side.
+    // Not `end`, which waits for the peer.
     client.destroy()
   }
   try {
     await new Promise<void>((resolve, reject) => {
       const fail = (message: string): void => reject(new SshError(message))
       const clearDeadline = onDeadline(timeoutSeconds * 1000, () =>
-        fail(`${target.host} did not let us in within ${timeoutSeconds} seconds (ssh_runner.ssh_connect_timeout).`),
+        fail(`${target.host} did not log us in within ${timeoutSeconds} seconds (ssh_runner.ssh_connect_timeout).`),
       )
       const onAbort = (): void => fail('Stopped while connecting.')
       signal.addEventListener('abort', onAbort)
@@ -102,7 +102,7 @@ export async function connect(
       })
       client.once('close', () => {
         settle()
-        fail(`${target.host} closed the connection before anybody was logged in.`)
+        fail(`${target.host} closed the connection before the login.`)
       })
       if (signal.aborted) return onAbort()
       const { password, privateKey } = target.credentials
@@ -121,11 +121,11 @@ export async function connect(
           ...(socket === undefined ? {} : { sock: socket }),
           ...(password === undefined ? {} : { password, tryKeyboard: true }),
           ...(privateKey === undefined ? {} : { privateKey }),
-          // Without credentials only a host that asks for none lets us in.
+          // Without credentials only a host that requires none accepts the login.
           authHandler: authHandler.length === 0 ? ['none'] : authHandler,
-          algorithms: { serverHostKey: check.algorithms as 'ssh-ed25519'[] }, // of the names that the types know
+          algorithms: { serverHostKey: check.algorithms as 'ssh-ed25519'[] }, // a name that the types know
           hostVerifier: (key: Buffer) => {
-            // Asked again whenever keys are exchanged anew.
+            // Called again on every rekeying.
             refusal = check.verify(key)
             hostKey = key
             return refusal === undefined
@@ -142,7 +142,7 @@ export async function connect(
     // Only now has the host proved that it owns the key.
     if (hostKey !== undefined) {
       await check.accept(hostKey).catch((error: unknown) => {
-        throw new SshError(`Cannot keep the key of ${target.host}: ${textOf(error)}.`)
+        throw new SshError(`Cannot store the key of ${target.host}: ${textOf(error)}.`)
       })
     }
   } catch (error) {
@@ -151,7 +151,7 @@ export async function connect(
     throw error
   }
 
-  /** An answer may never come: from a peer that is gone, or one that does not keep to the protocol. */
+  /** Limits the wait: a vanished peer or one that violates the protocol may never answer. */
   function within<T>(
     limitMs: number,
     ask: (answer: (error: Error | undefined, value: T) => void) => void,
@@ -222,16 +222,15 @@ function connectProblem(target: SshTarget, error: Error & Partial<Pick<ClientErr
       ...(credentials.privateKey === undefined ? [] : ['key']),
       ...(credentials.password === undefined ? [] : ['password']),
     ]
-    const why =
-      tried.length === 0 ? 'there is neither a key nor a password for it' : `not with this ${tried.join(' or ')}`
-    return `${host} did not let user "${username}" in: ${why}.`
+    const why = tried.length === 0 ? 'svc has neither a key nor a password for it' : `wrong ${tried.join(' or ')}`
+    return `${host} refused the login of user "${username}": ${why}.`
   }
   switch (codeOf(error)) {
     case 'ECONNREFUSED':
       return `${host} refused the connection on port ${port}.`
     case 'ENOTFOUND':
     case 'EAI_AGAIN':
-      return `The name "${host}" has no address.`
+      return `Cannot resolve the host name "${host}".`
     case 'ETIMEDOUT':
     case 'EHOSTUNREACH':
     case 'ENETUNREACH':

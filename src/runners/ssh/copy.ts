@@ -1,4 +1,4 @@
-/** Puts files on another machine, in a folder of our own, and takes the folder away again. */
+/** Copies files to a new folder on another machine, and removes that folder. */
 import { posix } from 'node:path'
 import type { RunContext } from '../runner.ts'
 import { SshError, textOf } from './connection.ts'
@@ -6,19 +6,19 @@ import { removeProgram } from './remote-program.ts'
 import { openOn, runHelperSomehow, type ConnectedHost, type HostRunDeps } from './run-on-host.ts'
 
 export interface LocalFile {
-  /** Below the folder. */
+  /** Relative to the folder. */
   path: string[]
   bytes: Buffer
   mode: number
 }
 
-/** Without an answer to any of the requests. */
+/** For each SFTP request. */
 const ANSWER_LIMIT_MS = 60_000
 const REMOVE_LIMIT_MS = 30_000
 const PIECE_BYTES = 32 * 1024
 const PIECES_AT_ONCE = 16
 
-/** @throws Error when not all of it is there */
+/** @throws Error when the copy is incomplete */
 export async function copyFiles(
   deps: Pick<HostRunDeps, 'pool'>,
   host: ConnectedHost,
@@ -27,7 +27,7 @@ export async function copyFiles(
   signal: AbortSignal,
 ): Promise<void> {
   const sftp = await openOn(deps, host, signal, (connection, limitMs) => connection.sftp(limitMs))
-  // Requests of a connection that is gone are never answered.
+  // Requests on a closed connection never get an answer.
   const lost = Promise.withResolvers<never>()
   lost.promise.catch(() => undefined)
   sftp.on('close', () => lost.reject(new SshError('The connection was closed.')))
@@ -39,7 +39,7 @@ export async function copyFiles(
       timer = setTimeout(() => reject(new SshError(`${what}: no answer.`)), ANSWER_LIMIT_MS)
       request((error, value) => {
         if (error === undefined || error === null)
-          resolve(value as T) // there is one where the request has one
+          resolve(value as T) // requests with a result always pass one
         else reject(new SshError(`${what}: ${textOf(error)}.`))
       })
     })
@@ -66,7 +66,7 @@ export async function copyFiles(
         }
         await Promise.all(pieces)
       }
-      // Whatever mask the other side applies to new files.
+      // The umask of the other side must not matter.
       await ask<void>(what, (answer) => sftp.fchmod(handle, mode, answer))
       await ask<void>(what, (answer) => sftp.close(handle, answer))
     }
@@ -75,7 +75,7 @@ export async function copyFiles(
   }
 }
 
-/** Also what the script has made in it. A folder that stays is worth a warning, not the result of the execution. */
+/** Removes the folder with all files that the script made in it. A failure is a warning; the result stays as it is. */
 export async function removeFolder(
   deps: HostRunDeps,
   { executionId }: Pick<RunContext, 'executionId'>,
@@ -92,5 +92,5 @@ export async function removeFolder(
   }
   if (problem === undefined) return
   const fields = { execution_id: executionId, host: host.label, folder, error: problem }
-  deps.warn('The folder of a script could not be removed from another host.', fields)
+  deps.warn('Could not remove the folder of a script from another host.', fields)
 }

@@ -1,4 +1,4 @@
-/** What the runners that use SSH share: keys, known hosts, and connections that are kept. */
+/** Shared by the SSH runners: keys, known hosts and the connection pool. */
 import { connect } from './connection.ts'
 import { createKnownHosts, type HostKeyChecking } from './known-hosts.ts'
 import { createConnectionPool } from './pool.ts'
@@ -10,7 +10,7 @@ export interface SshSettings {
   knownHostsFile: string
   hostKeyChecking: HostKeyChecking
   keyFile: string
-  /** Undefined when it is not to be used. */
+  /** Undefined disables it. */
   configPath: string | undefined
   connectTimeoutSeconds: number
   remoteDir: string

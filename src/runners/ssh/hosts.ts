@@ -3,21 +3,21 @@
 export interface HostAddress {
   host: string
   port: number | undefined
-  /** Key of its result: the host without its port, unless the list has the same host with another port before it. */
+  /** Key of the result: the host without its port, unless an earlier entry has the same host with another port. */
   label: string
 }
 
-/** Each holds a connection while the execution lasts. */
+/** Each host keeps a connection open during the execution. */
 export const MAX_HOSTS = 1000
 
 const BRACKETED = /^\[([^[\]]+)\](?::(\d{1,5}))?$/
 const PLAIN = /^([^:[\]]+)(?::(\d{1,5}))?$/
 /** More than one colon and no brackets: an IPv6 address without a port. */
 const BARE_V6 = /^[0-9A-Fa-f:.]*:[0-9A-Fa-f:.]*:[0-9A-Fa-f:.%\w]*$/
-/** Nothing that means something else to whoever reads the name: a file of known hosts, another program. */
+/** No characters with a special meaning to other readers of the name: the known hosts file, other programs. */
 const NAME = /^[\p{L}\p{N}_.:%-]+$/u
 
-/** @returns what is wrong with it as a sentence, or the hosts, each once */
+/** @returns a problem as a sentence, or the distinct hosts */
 export function parseHosts(text: string): { hosts: HostAddress[] } | { problem: string } {
   const found = new Map<string, HostAddress>()
   const labels = new Set<string>()
@@ -25,7 +25,7 @@ export function parseHosts(text: string): { hosts: HostAddress[] } | { problem: 
     if (item === '') continue
     const address = parseHost(item)
     if (address === undefined) {
-      const form = 'write "host", "host:port" or "[address]:port", separated by commas'
+      const form = 'use "host", "host:port" or "[address]:port", separated by commas'
       return {
         problem: `The parameter "hosts" has an entry ${JSON.stringify(item.slice(0, 200))} that is no host; ${form}.`,
       }
@@ -42,7 +42,7 @@ export function parseHosts(text: string): { hosts: HostAddress[] } | { problem: 
   return { hosts: [...found.values()] }
 }
 
-/** One of them; undefined when it is none. */
+/** Parses one entry; undefined when it is not a host. */
 export function parseHost(item: string): { host: string; port: number | undefined } | undefined {
   const match = BRACKETED.exec(item) ?? PLAIN.exec(item) ?? (BARE_V6.test(item) ? [item, item] : undefined)
   const host = match?.[1]

@@ -1,5 +1,5 @@
 /**
- * Which key a host has shown before: a file in the format of OpenSSH (sshd(8), SSH_KNOWN_HOSTS FILE FORMAT), checked as
+ * Verifies host keys against a file in OpenSSH format (sshd(8), SSH_KNOWN_HOSTS FILE FORMAT), as
  * `ssh_runner.host_key_checking` says (decision 14).
  */
 import { createHash, createHmac, timingSafeEqual } from 'node:crypto'
@@ -12,13 +12,13 @@ import { matchesPatternList } from './pattern-list.ts'
 
 export type HostKeyChecking = 'accept-new' | 'strict' | 'off'
 
-/** Decides about the key that a host shows. */
+/** Accepts or refuses the key of a host. */
 export interface HostKeyCheck {
-  /** Kinds of signature to ask for, the best first: of the keys that are known, if any is. */
+  /** Signature algorithms to request, preferred first; those of the known keys if there are any. */
   algorithms: string[]
-  /** @returns why the key is refused, or undefined */
+  /** @returns the reason for a refusal, or undefined */
   verify(key: Buffer): string | undefined
-  /** To be called when the host has proved that the key is its own. @throws Error when it cannot be kept, or is not good any more */
+  /** Call after the host has proved that it owns the key. @throws Error when svc cannot store it, or refuses it now */
   accept(key: Buffer): Promise<void>
 }
 
@@ -28,10 +28,10 @@ export interface KnownHosts {
 }
 
 const MAX_FILE_BYTES = 4 * 1024 * 1024
-/** A hashed name costs some microseconds to compare with. */
+/** Comparing with a hashed name takes some microseconds. */
 const LINES_PER_TURN = 1000
 
-/** The best first; without signatures by SHA-1. */
+/** Preferred first; without SHA-1 signatures. */
 const ALGORITHMS = [
   'ssh-ed25519',
   'ecdsa-sha2-nistp256',
@@ -44,7 +44,7 @@ const ALGORITHMS = [
 interface KnownKeys {
   keys: Buffer[]
   revoked: Buffer[]
-  /** The file leaves it to an authority to say which keys are good. */
+  /** The file delegates the decision to a certificate authority. */
   hasAuthority: boolean
 }
 
@@ -58,20 +58,21 @@ export function createKnownHosts(path: string, checking: HostKeyChecking): Known
     if (known.keys.length > 0) {
       const expected = known.keys.map((one) => `${keyTypeOf(one)} ${fingerprint(one)}`).join(', ')
       return (
-        `the key of ${name} has changed: it shows ${shown}, and known is ${expected}. Somebody may sit in between. If ` +
-        `the change is right, remove the lines of ${name} from ${place}`
+        `the key of ${name} has changed: the host shows ${shown}, known is ${expected}. ` +
+        `A third party may intercept the connection. If ` +
+        `the change is legitimate, remove the lines of ${name} from ${place}`
       )
     }
     if (known.hasAuthority) {
       return (
-        `the keys of ${name} are left to an authority (@cert-authority), and certificates of hosts are not supported; ` +
+        `the keys of ${name} are delegated to an authority (@cert-authority), and host certificates are unsupported; ` +
         `add its key (${shown}) to ${place}`
       )
     }
     if (checking === 'strict') {
       return (
-        `the key of ${name} (${shown}) is not known, and ssh_runner.host_key_checking is strict; compare it with that ` +
-        `of the host, and add it to ${place}`
+        `the key of ${name} (${shown}) is unknown, and ssh_runner.host_key_checking is strict; compare it with the ` +
+        `key of the host, then add it to ${place}`
       )
     }
     return undefined
@@ -87,7 +88,7 @@ export function createKnownHosts(path: string, checking: HostKeyChecking): Known
       const { size } = await file.stat()
       const last = Buffer.alloc(1)
       if (size > 0) await file.read(last, 0, 1, size - 1)
-      // In one piece, so that it stays whole beside what other programs append.
+      // In one write, so that lines appended by other programs cannot split it.
       await file.write(size > 0 && last.toString() !== '\n' ? `\n${line}` : line)
       await file.sync()
     } finally {
@@ -108,7 +109,7 @@ export function createKnownHosts(path: string, checking: HostKeyChecking): Known
         accept: async (key) => {
           if (known.keys.some((one) => one.equals(key))) return
           await withLock('append', async () => {
-            // Another connection to the same host may have been faster.
+            // Another connection to the same host may have stored the key first.
             const current = await findKeys(path, name)
             const problem = problemOf(current, key, name)
             if (problem !== undefined) throw new Error(problem)
@@ -120,10 +121,10 @@ export function createKnownHosts(path: string, checking: HostKeyChecking): Known
   }
 }
 
-/** The path stays on the server; it says which option has it. */
+/** The path stays on the server; messages name the option instead. */
 const place = 'the file of known hosts (ssh_runner.known_hosts_file)'
 
-/** As the file calls a host: lower case, with its port unless that is the usual one. */
+/** The host name as the file writes it: lower case, with its port unless that is 22. */
 function nameOf(host: string, port: number): string {
   const name = host.toLowerCase()
   return port === 22 ? name : `[${name}]:${port}`
@@ -155,7 +156,7 @@ function addLine(known: KnownKeys, line: string, name: string): void {
     return
   }
   const key = Buffer.from(encoded, 'base64')
-  // What was damaged says nothing about a host; nothing can have this key.
+  // A damaged line says nothing about a host; no key can match it.
   if (type === '' || keyTypeOf(key) !== type) return
   if (marker === '@revoked') known.revoked.push(key)
   else if (marker === undefined) known.keys.push(key)
@@ -170,14 +171,14 @@ function matchesName(names: string, name: string): boolean {
   return expected.length === actual.length && timingSafeEqual(expected, actual)
 }
 
-/** Those of known keys first: a host may have several, and asked for another one it would look like a stranger. */
+/** Algorithms of known keys first: a host may have several keys, and another one would look unknown. */
 function preferred(keys: readonly Buffer[]): string[] {
   const types = new Set(keys.map(keyTypeOf))
   const isKnown = (algorithm: string): boolean => types.has(algorithm.startsWith('rsa-') ? 'ssh-rsa' : algorithm)
   return [...ALGORITHMS.filter(isKnown), ...ALGORITHMS.filter((algorithm) => !isKnown(algorithm))]
 }
 
-/** The first field of a public key; empty for what is none. */
+/** The first field of a public key; empty when the text is not a key. */
 function keyTypeOf(key: Buffer): string {
   if (key.length < 4) return ''
   const length = key.readUInt32BE(0)

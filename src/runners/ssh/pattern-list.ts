@@ -1,6 +1,6 @@
-/** Lists of patterns as OpenSSH has them (ssh_config(5), PATTERNS): `*`, `?`, and `!` in front of what shall not match. */
+/** OpenSSH pattern lists (ssh_config(5), PATTERNS): `*`, `?`, and a leading `!` for negation. */
 
-/** A negated pattern that matches decides; else one of the others has to. */
+/** A matching negated pattern excludes the text; otherwise at least one other pattern must match. */
 export function matchesPatternList(patterns: readonly string[], text: string): boolean {
   let isMatched = false
   for (const pattern of patterns) {
@@ -13,7 +13,7 @@ export function matchesPatternList(patterns: readonly string[], text: string): b
   return isMatched
 }
 
-/** In time proportional to both lengths multiplied, whatever the pattern. */
+/** Runs in time proportional to the product of both lengths, whatever the pattern. */
 function matchesPattern(pattern: string, text: string): boolean {
   let p = 0
   let t = 0

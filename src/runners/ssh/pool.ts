@@ -1,31 +1,31 @@
-/** Connections that are kept for a while, because logging in takes many times as long as a short command. */
+/** Keeps idle connections for reuse, because a login takes many times as long as a short command. */
 import { createHash } from 'node:crypto'
 import type { Connection, SshTarget } from './connection.ts'
 
 export interface Lease {
   readonly connection: Connection
-  /** Whether it was made for somebody else. */
+  /** Whether the connection was opened for an earlier lease. */
   readonly isReused: boolean
-  /** Gives it back; idempotent. */
+  /** Returns the connection to the pool; idempotent. */
   release(): void
-  /** Gives it back, and nobody gets it any more. */
+  /** Returns the connection and excludes it from reuse. */
   discard(): void
 }
 
 export interface ConnectionPool {
   /**
-   * @param isNew never one that was made for somebody else
+   * @param isNew always opens a new connection
    * @throws SshError
    */
   acquire(target: SshTarget, signal: AbortSignal, isNew?: boolean): Promise<Lease>
-  /** Closes all; idempotent. */
+  /** Closes all connections; idempotent. */
   stop(): void
 }
 
 export const IDLE_MS = 60_000
-/** Without anybody who uses them. */
+/** Connections without a lease. */
 const MAX_IDLE = 100
-/** A server allows ten sessions on a connection unless it is told otherwise; a run may need two and a copy one. */
+/** By default a server allows ten sessions per connection; a run may need two and a copy one. */
 const MAX_LEASES = 3
 
 interface Entry {
@@ -44,7 +44,7 @@ export type Connect = (
 ) => Promise<Connection>
 
 export function createConnectionPool(connect: Connect): ConnectionPool {
-  // In the order of their last use.
+  // Least recently used first.
   const entries = new Set<Entry>()
   let isStopped = false
 
@@ -97,7 +97,7 @@ export function createConnectionPool(connect: Connect): ConnectionPool {
       const socket = await bastion?.connection.forward(target.host, target.port)
       connection = await connect(target, signal, socket)
     } catch (error) {
-      // Whatever failed may be its fault.
+      // The jump host may be the cause of the failure.
       bastion?.discard()
       throw error
     }
@@ -129,7 +129,7 @@ export function createConnectionPool(connect: Connect): ConnectionPool {
   return pool
 }
 
-/** Connections of the same key are interchangeable. A digest, so that no password stays longer than it is used. */
+/** Connections with equal keys are interchangeable. A digest, so that no password stays in memory unnecessarily. */
 function keyOf(target: SshTarget): string {
   const { host, port, username, credentials, bastion } = target
   const parts = [

@@ -1,16 +1,16 @@
-/** Texts of private keys (OpenSSH's PROTOCOL.key). */
+/** Private key files as text (OpenSSH's PROTOCOL.key). */
 import { createPrivateKey } from 'node:crypto'
 import type { ParsedKey } from 'ssh2'
 
 const MAGIC = Buffer.from('openssh-key-v1\0', 'latin1')
 const BLOCK = 8
 
-/** Whether it looks like a key, rather than like the path of a file with one. */
+/** Whether the text is a key rather than the path of a key file. */
 export function isKeyText(text: string): boolean {
   return text.includes('-----BEGIN ') || text.includes('PuTTY-User-Key-File-')
 }
 
-/** How often a derivation is repeated that takes the passphrase of this key; 0 when the format has no such number. */
+/** Rounds of the key derivation that decrypts this key; 0 when the format stores no such number. */
 export function roundsOf(text: string): number {
   const match = /-----BEGIN OPENSSH PRIVATE KEY-----([A-Za-z0-9+/=\s]*)-----END/.exec(text)
   const bytes = Buffer.from(match?.[1] ?? '', 'base64')
@@ -28,7 +28,7 @@ export function roundsOf(text: string): number {
   return options.length < 4 ? 0 : options.readUInt32BE(options.length - 4)
 }
 
-/** A text without passphrase that ssh2 reads. It does not read its own output for Ed25519. */
+/** The key as unencrypted text that ssh2 can parse. ssh2 cannot parse its own output for Ed25519. */
 export function toUnlockedText(key: ParsedKey): string {
   const pem = String(key.getPrivatePEM())
   if (key.type !== 'ssh-ed25519') return pem

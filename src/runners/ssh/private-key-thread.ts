@@ -1,6 +1,6 @@
 /**
- * The thread behind `private-key.ts`: takes the passphrase off a private key. The usual derivation takes a fifth of a
- * second, and whoever made the key chose how long.
+ * The thread behind `private-key.ts`: removes the passphrase from a private key. With default settings the key
+ * derivation takes 0.2 s; the author of the key chooses its cost.
  */
 import ssh2 from 'ssh2'
 import { answerQuestions } from '../../core/thread.ts'
@@ -15,8 +15,8 @@ export type PrivateKeyAnswer = { key: string } | { problem: string }
 
 answerQuestions(({ key, passphrase }: PrivateKeyQuestion): PrivateKeyAnswer => {
   const parsed = ssh2.utils.parseKey(key, passphrase)
-  // Newer files could hold several keys; nobody has ever made one.
+  // The format allows several keys per file; no tool writes such files.
   const first = Array.isArray(parsed) ? parsed[0] : parsed
-  if (first === undefined || first instanceof Error) return { problem: first?.message ?? 'there is no key in it' }
+  if (first === undefined || first instanceof Error) return { problem: first?.message ?? 'it contains no key' }
   return { key: toUnlockedText(first) }
 })

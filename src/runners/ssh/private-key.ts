@@ -1,4 +1,4 @@
-/** Private keys: from the text or the file that an action names, or the file of the system user. */
+/** Loads private keys: from the text or file that an action names, or from the system user's file. */
 import { homedir } from 'node:os'
 import { join, resolve } from 'node:path'
 import { readBoundedFile } from '../../lib/files/index.ts'
@@ -8,13 +8,13 @@ import { isKeyText, roundsOf } from './private-key-text.ts'
 import type { PrivateKeyAnswer, PrivateKeyQuestion } from './private-key-thread.ts'
 
 export interface PrivateKeys {
-  /** The text without its passphrase. @throws Error whose message is a sentence for the user */
+  /** Returns the key as unencrypted text. @throws Error whose message is a sentence for the user */
   unlock(text: string, passphrase: string | undefined): Promise<string>
   stop(): Promise<void>
 }
 
 const MAX_KEY_BYTES = 64 * 1024
-/** `ssh-keygen` makes 16 unless it is told otherwise; each takes 12 ms. */
+/** The default of `ssh-keygen` is 16; each round takes 12 ms. */
 const MAX_ROUNDS = 512
 const MAX_WAITING = 100
 
@@ -26,7 +26,7 @@ export function createPrivateKeys(): PrivateKeys {
   return {
     async unlock(given, passphrase) {
       if (given.length > MAX_KEY_BYTES) throw new Error(`The private key is larger than ${MAX_KEY_BYTES} bytes.`)
-      // Forms and files of configuration tend to take the last line end off, or to double the others.
+      // Forms and configuration files often drop the last line end, or add carriage returns.
       const text = `${given.replaceAll('\r\n', '\n').trim()}\n`
       const rounds = roundsOf(text)
       if (passphrase === undefined || passphrase === '') {
@@ -37,11 +37,12 @@ export function createPrivateKeys(): PrivateKeys {
       }
       if (rounds > MAX_ROUNDS) {
         throw new Error(
-          `The private key takes ${rounds} rounds to read, and at most ${MAX_ROUNDS} are allowed; set its passphrase ` +
-            'anew with fewer (ssh-keygen -p -a 100).',
+          `The private key needs ${rounds} rounds, more than the limit of ${MAX_ROUNDS}; set its passphrase ` +
+            'again with fewer rounds (ssh-keygen -p -a 100).',
         )
       }
-      if (thread.waitingCount >= MAX_WAITING) throw new Error('Too many private keys with passphrase wait to be read.')
+      if (thread.waitingCount >= MAX_WAITING)
+        throw new Error('Too many private keys with passphrases are waiting to be decrypted.')
       const answer = await thread.ask({ key: text, passphrase })
       if ('problem' in answer) throw keyProblem(answer.problem)
       return answer.key
@@ -50,13 +51,13 @@ export function createPrivateKeys(): PrivateKeys {
   }
 }
 
-/** In our words: those of the parser may quote what they could not read. */
+/** Our own messages: those of the parser may quote parts of the key. */
 function keyProblem(why: string): Error {
   if (/no passphrase/i.test(why)) return new Error('The private key has a passphrase; give it as "passphrase".')
   if (/passphrase|integrity|bad decrypt|wrong final block|BAD_DECRYPT/i.test(why)) {
-    return new Error('The passphrase does not fit the private key.')
+    return new Error('The passphrase does not match the private key.')
   }
-  return new Error('The private key is in no format that is understood; OpenSSH’s own and PEM are.')
+  return new Error('The private key has an unsupported format; use OpenSSH or PEM.')
 }
 
 /** @param what for messages: `The parameter "private_key"` */
@@ -64,11 +65,11 @@ export async function readKeyFile(path: string, what: string): Promise<string> {
   const file = await readBoundedFile(expandHome(path), MAX_KEY_BYTES)
   if ('problem' in file) throw new Error(`${what} names a file that ${file.problem} on the server.`)
   const text = file.bytes.toString('latin1')
-  if (!isKeyText(text)) throw new Error(`${what} names a file that holds no private key.`)
+  if (!isKeyText(text)) throw new Error(`${what} names a file without a private key.`)
   return text
 }
 
-/** `system_user.ssh_key_file`, or the first of its defaults that exists; undefined when there is none. */
+/** Reads `system_user.ssh_key_file`, or the first default that exists; undefined without one. */
 export async function readSystemKey(configured: string, systemUser: string): Promise<string | undefined> {
   if (configured !== '') return await readKeyFile(configured, 'system_user.ssh_key_file')
   for (const name of [`${systemUser}_rsa`, 'id_ed25519', 'id_rsa']) {

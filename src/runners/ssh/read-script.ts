@@ -1,11 +1,11 @@
-/** Reads what goes to other machines for a script: the script, and `actions/lib` of its pack. */
+/** Reads the files that a remote script needs: the script, and `actions/lib` of its pack. */
 import { readdir, realpath } from 'node:fs/promises'
 import { basename, join, sep } from 'node:path'
 import { readBoundedFile } from '../../lib/files/index.ts'
 import { hasCode } from '../../lib/process/index.ts'
 import type { LocalFile } from './copy.ts'
 
-/** Kept in memory while they are copied. */
+/** Held in memory during the copy. */
 const MAX_BYTES = 32 * 1024 * 1024
 const MAX_FILES = 1000
 const SCRIPT_MODE = 0o744
@@ -24,9 +24,9 @@ export async function readScript(entryPoint: string, packFolder: string): Promis
     const shown = ['actions', 'lib', ...path].join('/')
     if (files.length > MAX_FILES) throw new Error(`actions/lib of the pack holds more than ${MAX_FILES} files.`)
     const file = join(lib, ...path)
-    // A link may lead anywhere on the server; only what belongs to the pack leaves it.
+    // A link may point anywhere on the server; only files of the pack are copied.
     if (!(await realpath(file).catch(() => '')).startsWith(root + sep)) {
-      throw new Error(`"${shown}" of the pack is a link that leads out of it.`)
+      throw new Error(`"${shown}" of the pack is a link to a target outside the pack.`)
     }
     const found = await readBoundedFile(file, left)
     if ('problem' in found) throw new Error(`"${shown}" of the pack ${found.problem}.`)
@@ -36,7 +36,7 @@ export async function readScript(entryPoint: string, packFolder: string): Promis
   return files
 }
 
-/** Paths of what is no folder, relative to it. */
+/** Relative paths of everything in the folder except folders. */
 async function listFiles(folder: string, path: string[]): Promise<string[][]> {
   let entries
   try {
@@ -49,7 +49,7 @@ async function listFiles(folder: string, path: string[]): Promise<string[][]> {
   for (const entry of entries.toSorted((a, b) => (a.name < b.name ? -1 : 1))) {
     const here = [...path, entry.name]
     if (entry.isDirectory()) {
-      if (here.length > 20) throw new Error('actions/lib of the pack holds folders in more than 20 levels.')
+      if (here.length > 20) throw new Error('actions/lib of the pack nests folders more than 20 levels deep.')
       found.push(...(await listFiles(join(folder, entry.name), here)))
     } else {
       found.push(here)

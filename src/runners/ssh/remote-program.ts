@@ -1,18 +1,18 @@
 /**
- * What is run on the other side, as programs for its `/bin/sh`.
+ * The programs that svc runs on other hosts, written for `/bin/sh`.
  *
- * A program is not an argument but goes to the standard input of a shell, because other accounts of that machine can see
- * the arguments of a process: environment and passwords must not be among them. The command itself has nothing on its
- * standard input, and is to be seen there as it is on the machine of the server.
+ * The program is not an argument but standard input of a shell: other accounts of that machine can read the arguments
+ * of a process, and environment and passwords must not be among them. The command itself has an empty standard input.
+ * Its arguments are visible there as they are for a local command.
  */
 import { randomUUID } from 'node:crypto'
 import { quote } from '../../lib/process/index.ts'
 
-/** What every login shell understands; the program comes on standard input. */
+/** Every login shell understands it; the program follows on standard input. */
 export const READ_PROGRAM = 'exec /bin/sh'
 
 export interface RemoteCommand {
-  /** Program and arguments, or a text for the shell that nobody may see among the arguments of a process. */
+  /** Program and arguments, or shell text that must not appear among the arguments of a process. */
   run: { argv: readonly string[] } | { text: string }
   cwd: string
   env: Readonly<Record<string, string>>
@@ -22,18 +22,18 @@ export interface RemoteCommand {
 
 export interface RemoteProgram {
   text: string
-  /** Stands at the beginning of the one line on stderr by which the program tells which process it is. */
+  /** Prefix of the one line on stderr in which the program reports its pid. */
   startMark: string
-  /** What sudo asks with, when it was given a password. */
+  /** The prompt that sudo prints, when it was given a password. */
   sudoPrompt: string | undefined
 }
 
-/** One line, `<mark> <pid> <start time>`. The time is field 22 of `/proc/<pid>/stat`, or 0 where there is no such thing. */
+/** Prints `<mark> <pid> <start time>`. The time is field 22 of `/proc/<pid>/stat`, or 0 where that file is missing. */
 function tellProcess(mark: string): string {
   return [
     's=',
     '[ -r "/proc/$$/stat" ] && read -r s <"/proc/$$/stat"',
-    // shellcheck would ask for quotes; the words are wanted.
+    // shellcheck would ask for quotes; word splitting is intended.
     'set -f; set -- ${s##*) }; set +f',
     `printf '%s %s %s\\n' ${quote(mark)} "$$" "\${20:-0}" >&2`,
     'set --; unset s',
@@ -49,14 +49,14 @@ export function remoteProgram(command: RemoteCommand): RemoteProgram {
   return { text, startMark, sudoPrompt }
 }
 
-/** In braces: a program that arrives in part, because the connection broke, is not carried out in part. */
+/** In braces, so that the shell runs nothing of a program cut short by a broken connection. */
 function bodyOf({ run, cwd, env }: RemoteCommand): string {
   const lines = [
     '{',
     'exec </dev/null',
     `cd -- ${quote(cwd)} || exit 1`,
     ...Object.entries(env).map(([name, value]) => `export ${name}=${quote(value)}`),
-    // The blank, because a text that begins with a dash is no option.
+    // The leading space keeps a text that begins with a dash from being an option.
     'text' in run ? `eval ${quote(` ${run.text}`)}` : `exec ${run.argv.map(quote).join(' ')}`,
     'exit',
     '}',
@@ -64,11 +64,11 @@ function bodyOf({ run, cwd, env }: RemoteCommand): string {
   return `${lines.join('\n')}\n`
 }
 
-/** The program goes to a shell of root in the same way, behind the password where sudo asks for one. */
+/** Passes the program to a root shell the same way, after the password where sudo asks for one. */
 function asRoot(body: string, password: string | undefined, prompt: string): string {
-  // printf is a part of the shell, so that its arguments are nowhere to be seen.
+  // printf is a shell builtin, so its arguments appear in no process list.
   const plain = `printf '%s' "$b" | sudo -E -- bash`
-  // Where sudo does not ask, the shell would read the password as a command; -k: nor may an earlier answer count.
+  // Without a prompt the shell would read the password as a command; -k also ignores cached credentials.
   const asked = (given: string): string[] => [
     'elif sudo -n -k -E -- bash -c : </dev/null >/dev/null 2>&1; then',
     plain,
@@ -90,7 +90,7 @@ function asRoot(body: string, password: string | undefined, prompt: string): str
 
 export interface RemoteProcess {
   pid: number
-  /** `0`: unknown. */
+  /** `0` means unknown. */
   startTime: string
 }
 
@@ -98,15 +98,15 @@ export interface KillRequest {
   executionId: string
   process: RemoteProcess | undefined
   graceSeconds: number
-  /** The command may have become root's. */
+  /** The command may run as root. */
   sudo: boolean
   sudoPassword: string | undefined
 }
 
 /**
- * Ends a tree: TERM, then KILL when the grace is over, and again until nothing is left. To it belong the process that was
- * started, its group and session, all that descends from these, and on Linux whatever carries the execution's mark in its
- * environment, which nobody loses by leaving a session. Prints the pids of what could not be ended.
+ * Stops a process tree: TERM, then KILL when the grace period is over, repeated until no process is left. The tree
+ * consists of the started process, its group and session, and all their descendants. On Linux it also includes every
+ * process with the execution's marker in its environment, whatever its session. Prints the pids of survivors.
  */
 export function killProgram({ executionId, process, graceSeconds, sudo, sudoPassword }: KillRequest): string {
   const kill = KILL_TREE.replace('@MARK@', `SVC_ACTION_EXECUTION_ID=${executionId}`)
@@ -124,7 +124,7 @@ const KILL_TREE = String.raw`m='@MARK@'; p='@PID@'; s='@START@'; g=@GRACE@
 if [ -n "$p" ] && [ "$s" != 0 ] && [ -r "/proc/$p/stat" ]; then
   l=; read -r l <"/proc/$p/stat"
   set -f; set -- \${l##*) }; set +f
-  # Its number may belong to somebody else by now.
+  # The pid may belong to another process by now.
   [ "\${20}" = "$s" ] || p=
 fi
 find_tree() {
@@ -163,19 +163,19 @@ end=$(( $(date +%s) + g ))
 in_time() { [ "$(date +%s)" -le "$end" ]; }
 told=
 while l=$(find_tree); [ -n "$l" ]; do
-  # Each is told once: many take a second TERM for an order to drop everything.
+  # Each process gets TERM once: many treat a second TERM as an order to exit at once.
   new=$(echo "$l" | awk -v told="$told" '
     BEGIN { for (i = split(told, one); i > 0; i--) known[one[i]] = 1 }
     !($1 in known)')
   [ -z "$new" ] || kill -TERM $new 2>/dev/null
-  # While that one lives it may start more all the time, and looking at all of them takes the time that is left.
+  # While the root lives it may keep starting processes, and listing them all would use up the grace period.
   while [ -n "$p" ] && in_time && kill -0 "$p" 2>/dev/null; do pause; done
   in_time || break
-  # One that starts others without end is not told of by name any more, but by their end.
+  # The list is bounded; processes beyond it are signalled again until they exit.
   [ "\${#told}" -gt 60000 ] || told="$told "$(echo $new)
   pause
 done
-# First what may start more: these take longer to list the more there are.
+# First the root, which may start more: listing takes longer the more processes there are.
 case " "$(echo $l)" " in *" $p "*) kill -KILL "$p" "-$p" 2>/dev/null ;; esac
 n=0
 while l=$(find_tree); [ -n "$l" ]; do
@@ -185,7 +185,7 @@ while l=$(find_tree); [ -n "$l" ]; do
   pause
 done`.replaceAll('\\${', '${')
 
-/** Removes a folder of our own making, also what the script made in it as root. */
+/** Removes a folder that svc made, including files that the script created in it as root. */
 export function removeProgram(folder: string, sudo: boolean): string {
   const remove = `rm -rf -- ${quote(folder)}`
   return `{ cd /\n${remove}${sudo ? ` 2>/dev/null || sudo -n ${remove}` : ''}\n}\n`

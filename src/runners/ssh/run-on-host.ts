@@ -1,4 +1,4 @@
-/** Runs one program on one host to its end: output, time limit, cancel, and what becomes of it when the connection breaks. */
+/** Runs one program on one host: output, time limit, cancellation, and cleanup after a lost connection. */
 import { constants } from 'node:os'
 import { setTimeout as delay } from 'node:timers/promises'
 import type { ClientChannel } from 'ssh2'
@@ -17,11 +17,11 @@ export interface HostRunDeps {
   pool: ConnectionPool
   /** Bytes of each of stdout and stderr that the result holds (decision 6). */
   maxResultBytes: number
-  /** Told about processes that could not be ended. */
+  /** Reports processes that could not be stopped. */
   warn(message: string, fields: Record<string, unknown>): void
 }
 
-/** A host that is connected to. The lease is replaced when its connection turns out to be dead. */
+/** A connected host. The lease is replaced when its connection turns out to be dead. */
 export interface ConnectedHost {
   /** Key of its result. */
   label: string
@@ -29,7 +29,7 @@ export interface ConnectedHost {
   lease: Lease
 }
 
-/** Contract 03, 3.9: what `result` holds of one host. */
+/** Contract 03, 3.9: one host's entry in `result`. */
 export interface HostResult extends Record<string, unknown> {
   failed: boolean
   succeeded: boolean
@@ -40,20 +40,20 @@ export interface HostResult extends Record<string, unknown> {
 
 /** Decision 17. */
 const SHUTDOWN_GRACE_MS = 5000
-/** How long a server may take to start a program. */
+/** Time a server has to start a program. */
 const OPEN_LIMIT_MS = 30_000
-/** The same on a connection that was idle, and may be dead without anybody having noticed. */
+/** The same on a reused connection, which may have died unnoticed while it was idle. */
 const REUSED_OPEN_LIMIT_MS = 5000
-/** How long a login shell may take until our program runs. */
+/** Time the login shell has to start our program. */
 const START_LIMIT_MS = 10_000
-/** What was written before the end may still be on its way; after so long without anything nobody waits for more. */
+/** After the exit, the run waits for late output until nothing arrives for this long. */
 const LINGER_MS = 500
-/** No more than this can be under way when a program has ended: its pipe, the server's buffers, and the window of the channel. */
+/** Upper bound of output in transit after a program's exit: its pipe, the server's buffers, the channel window. */
 const MAX_UNDER_WAY_BYTES = 8 * 1024 * 1024
-/** A host whose connection broke is tried again for this long, so that nothing goes on there unseen. */
+/** How long svc tries to reconnect to a host whose connection broke, so that no process keeps running there unseen. */
 const RECONNECT_MS = 8000
 const RECONNECT_PAUSE_MS = 500
-/** Beyond the grace: a table of processes takes a moment to read, and a busy machine takes several. */
+/** Beyond the grace period: reading a process table takes a moment, and several seconds on a busy machine. */
 const KILL_LIMIT_MS = 30_000
 
 export async function runOnHost(
@@ -75,8 +75,8 @@ export async function runOnHost(
 }
 
 /**
- * Opens something on the connection to a host. One that was made for somebody else may have died since, or have no room for
- * another session: then it is replaced, once. Nothing has been run by then.
+ * Opens a channel on the connection to a host. A reused connection may have died, or allow no further session: then it
+ * is replaced, once. No program has run by then.
  */
 export async function openOn<T>(
   { pool }: Pick<HostRunDeps, 'pool'>,
@@ -95,7 +95,7 @@ export async function openOn<T>(
   }
 }
 
-/** Runs a short program of our own; answers what it printed. @throws SshError */
+/** Runs a short program of our own and returns its output. @throws SshError */
 export async function runHelper(
   lease: Lease,
   program: string,
@@ -107,7 +107,7 @@ export async function runHelper(
     let code: number | undefined
     const timer = setTimeout(() => {
       channel.close()
-      reject(new SshError(`There was no end within ${Math.round(limitMs / 1000)} seconds.`))
+      reject(new SshError(`The helper program did not finish within ${Math.round(limitMs / 1000)} seconds.`))
     }, limitMs)
     const keep = (bytes: Buffer): void => {
       if (text.length < 10_000) text += bytes.toString('utf8')
@@ -125,7 +125,7 @@ export async function runHelper(
   })
 }
 
-/** Runs one on this connection, or on new ones while they can be had. @throws SshError */
+/** Runs a helper on this connection, or on new ones as long as the host accepts them. @throws SshError */
 export async function runHelperSomehow(
   deps: HostRunDeps,
   host: ConnectedHost,
@@ -232,19 +232,19 @@ class HostRun {
       this.#timeoutSeconds > 0 ? onDeadline(this.#timeoutSeconds * 1000, this.#onTimeout) : undefined
     signal.addEventListener('abort', this.#onAbort)
     try {
-      // It may have been aborted while the channel was being opened; nothing has been run then.
+      // The run may have been aborted while the channel was opening; no program has started then.
       if (signal.aborted) this.#channel.close()
       else this.#channel.end(this.#program.text)
       await this.#closed.promise
       clearDeadline?.()
-      // The connection broke, or the server was told to end the session.
+      // The connection broke, or the server ended the session.
       if (this.#exit === undefined && !signal.aborted) void this.#kill(0)
       await this.#killing
       await Promise.all([this.#stdout.drain(), this.#stderr.drain()])
       await this.#killing
       return this.#result()
     } catch (error) {
-      // Neither a listener that throws nor a disk that fails may leave a process behind.
+      // A listener that throws or a failing disk must not leave a process behind.
       await this.#kill(0)
       throw error
     } finally {
@@ -259,7 +259,7 @@ class HostRun {
     if (this.#exit !== undefined) this.#bytesSinceExit += bytes.length
   }
 
-  /** What the program left behind may hold its output open for ever. */
+  /** Processes left behind by the program may hold its output open forever. */
   async #closeLate(): Promise<void> {
     this.#lastData = performance.now()
     while (!this.#isClosed && this.#bytesSinceExit < MAX_UNDER_WAY_BYTES) {
@@ -272,14 +272,14 @@ class HostRun {
     }
     if (this.#isClosed) return
     this.#channel.close()
-    // A server that does not even answer to that.
+    // The server may not answer the close request either.
     const late = new AbortController()
     await Promise.race([delay(OPEN_LIMIT_MS, undefined, late).catch(() => undefined), this.#closed.promise])
     late.abort()
     this.#giveUp()
   }
 
-  /** Nothing more is to be expected of this channel. */
+  /** Ends the channel's streams without waiting for the server. */
   #giveUp(): void {
     if (this.#isClosed) return
     this.#channel.push(null)
@@ -293,7 +293,7 @@ class HostRun {
   }
 
   readonly #onAbort = (): void => {
-    // Aborters of this contract give a `StopReason`; anything else is treated as a cancel.
+    // Callers abort with a `StopReason`; any other reason counts as a cancel.
     const reason = this.#context.signal.reason as StopReason
     void this.#kill(reason === 'shutdown' ? SHUTDOWN_GRACE_MS : DEFAULT_GRACE_MS)
   }
@@ -303,9 +303,9 @@ class HostRun {
     return this.#killing
   }
 
-  /** Ends all that was started, over the same connection or a new one, then the channel. */
+  /** Stops every process of the run, over the same connection or a new one, then closes the channel. */
   async #killTree(graceMs: number): Promise<void> {
-    // Before it says which process it is, it could start after everything else was looked through.
+    // Before it reports its pid, the program could start processes after the search for them has finished.
     const late = new AbortController()
     await Promise.race([
       this.#started.promise,
@@ -321,15 +321,15 @@ class HostRun {
     try {
       const { code, text } = await runHelperSomehow(this.#deps, this.#host, program, graceMs + KILL_LIMIT_MS)
       if (code !== 0)
-        this.#deps.warn('Processes of an execution on another host could not be ended.', { ...fields, pids: text })
+        this.#deps.warn('Could not stop processes of an execution on another host.', { ...fields, pids: text })
     } catch (error) {
-      this.#deps.warn('What an execution runs on another host could not be ended: the host cannot be reached.', {
+      this.#deps.warn('Could not stop processes of an execution on another host: svc cannot reach it.', {
         ...fields,
         error: textOf(error),
       })
     }
     if (this.#isClosed) return
-    // What it wrote last is on its way.
+    // The last output is still in transit.
     if (this.#exit === undefined) await this.#closeLate()
     else await this.#closed.promise
   }
@@ -344,7 +344,7 @@ class HostRun {
     }
     if (this.#context.signal.aborted) return { ...stoppedResult(stdout, stderr), ...truncated }
     if (this.#exit === undefined) {
-      const error = 'The connection to the host broke before the command had ended.'
+      const error = 'The connection to the host broke before the command finished.'
       return { ...connectionFailure(error), stdout, stderr, ...truncated }
     }
     const { code, signal } = this.#exit
@@ -357,7 +357,7 @@ class HostRun {
 
   #textOf(output: ChildOutput): string {
     const { text } = output
-    // The end of a cut text is not the end of what was written.
+    // The end of a truncated text is not the end of the output.
     if (output.isTruncated || !text.endsWith('\n')) return text
     return text.endsWith('\r\n') ? text.slice(0, -2) : text.slice(0, -1)
   }
@@ -377,7 +377,7 @@ function stoppedResult(stdout: string, stderr: string): HostResult {
   return outcome(-constants.signals.SIGTERM, stdout, stderr)
 }
 
-/** Names come from another machine, and may be of signals that this one does not have. */
+/** Signal names come from another machine; this one may not have them. */
 function codeOfSignal(name: string | undefined): number {
   const number = Object.entries(constants.signals).find(
     ([known]) => known === name || known === `SIG${name ?? ''}`,

@@ -1,4 +1,4 @@
-/** Runs one program on several hosts: one after the other or some at once, and what becomes of the whole (contract 03, 3.9). */
+/** Runs one program on several hosts, in sequence or in parallel, and combines the results (contract 03, 3.9). */
 import type { ParameterSchema } from '../../lib/schema/index.ts'
 import { environmentText } from '../environment.ts'
 import { startFailure } from '../process/run-command.ts'
@@ -11,7 +11,7 @@ import type { RemoteCommand } from './remote-program.ts'
 import { connectionFailure, runOnHost, type ConnectedHost, type HostResult, type HostRunDeps } from './run-on-host.ts'
 import { createLocate, type Login, type TargetSettings } from './targets.ts'
 
-/** `ssh_runner.*` and `system_user.*`, as far as runs need them. */
+/** The options of `ssh_runner.*` and `system_user.*` that runs need. */
 export interface RemoteSettings extends TargetSettings {
   remoteDir: string
   allowPartialFailure: boolean
@@ -26,11 +26,11 @@ export interface RemoteDeps extends HostRunDeps {
 const DEFAULT_TIMEOUT_SECONDS = 60
 const DEFAULT_CWD = '/tmp'
 const USUAL_PORT = 22
-/** What Linux takes as one argument of a program, its end included. */
+/** Largest argument of a program on Linux, without the terminating NUL. */
 export const MAX_ARGUMENT_BYTES = 131_071
 const VARIABLE = /^[A-Za-z_][A-Za-z0-9_]*$/
 
-/** Those that both runners have. */
+/** The parameters of both SSH runners. */
 export function remoteParameters(remoteDir: string, mayNameKeyFile = false): Record<string, ParameterSchema> {
   return {
     hosts: {
@@ -38,26 +38,26 @@ export function remoteParameters(remoteDir: string, mayNameKeyFile = false): Rec
       required: true,
       description: 'Hosts, separated by commas: host, host:port or [IPv6 address]:port.',
     },
-    username: { type: 'string', description: 'User to log in as; without it the system user.' },
+    username: { type: 'string', description: 'User to log in as. Default: the system user.' },
     password: { type: 'string', secret: true, description: 'Password to log in with.' },
     private_key: {
       type: 'string',
       secret: true,
-      description: `Private key to log in with, ${mayNameKeyFile ? 'its text or the path of its file on the server' : 'its text'}; without key and password that of the system user.`,
+      description: `Private key to log in with: ${mayNameKeyFile ? 'its text or the path of its file on the server' : 'its text'}. Without key and password: the system user's key.`,
     },
     passphrase: { type: 'string', secret: true, description: 'Passphrase of the private key.' },
-    port: { type: 'integer', default: USUAL_PORT, description: 'Port of hosts that name none.' },
+    port: { type: 'integer', default: USUAL_PORT, description: 'Port of hosts without a port in "hosts".' },
     bastion_host: {
       type: 'string',
-      description: 'Jump host, as host or host:port; it gets the same user and credentials.',
+      description: 'Jump host: host or host:port. It gets the same user and credentials.',
     },
-    cwd: { type: 'string', default: DEFAULT_CWD, description: 'Working directory on the hosts; it must exist there.' },
+    cwd: { type: 'string', default: DEFAULT_CWD, description: 'Working directory on the hosts. It must exist.' },
     dir: {
       type: 'string',
       default: remoteDir,
       description: 'Folder on the hosts that holds scripts while they run.',
     },
-    env: { type: 'object', description: 'Environment variables for the command; values become text.' },
+    env: { type: 'object', description: 'Environment variables for the command. Values become text.' },
     kwarg_op: {
       type: 'string',
       default: '--',
@@ -67,33 +67,33 @@ export function remoteParameters(remoteDir: string, mayNameKeyFile = false): Rec
       type: 'boolean',
       default: false,
       immutable: true,
-      description: 'Run on about a third of the hosts at once instead of one after the other.',
+      description: 'Run on about a third of the hosts in parallel instead of one host at a time.',
     },
     sudo: { type: 'boolean', default: false, description: 'Run the command as root.' },
     sudo_password: {
       type: 'string',
       default: null,
       secret: true,
-      description: 'Password for sudo, where it asks for one.',
+      description: 'Password for sudo, if sudo asks for one.',
     },
     timeout: {
       type: 'integer',
       default: DEFAULT_TIMEOUT_SECONDS,
-      description: 'Seconds after which the command is stopped on a host; 0 means no limit.',
+      description: 'Seconds the command may run on a host. 0 disables the limit.',
     },
   }
 }
 
-/** What runs on the hosts, and what has to be there for it. */
+/** The command for the hosts, and its setup and cleanup. */
 export interface RemoteWork {
   command(sudo: boolean): RemoteCommand['run']
-  /** More variables; they win over parameter `env`. */
+  /** Additional variables; they override parameter `env`. */
   env?: Readonly<Record<string, string>>
   /** Whether `private_key` may be the path of a file on the server. */
   mayNameKeyFile: boolean
-  /** Puts there what the command needs. @throws Error when it could not */
+  /** Copies what the command needs to the host. @throws Error on failure */
   prepare?(host: ConnectedHost): Promise<void>
-  /** Takes away what was put there, on whatever way this ends. */
+  /** Removes the copied files, however the run ends. */
   cleanUp?(host: ConnectedHost, sudo: boolean): Promise<void>
 }
 
@@ -103,7 +103,7 @@ export async function runOnHosts(deps: RemoteDeps, context: RunContext, work: Re
   const { addresses, command, timeoutSeconds, atOnce, login } = parameters
   const { signal } = context
 
-  // All at once: each that does not answer takes a minute.
+  // In parallel: each host that does not answer takes a minute.
   const connected: ConnectedHost[] = []
   const results = new Map<string, HostResult>()
   try {
@@ -120,13 +120,13 @@ export async function runOnHosts(deps: RemoteDeps, context: RunContext, work: Re
     const failed = await prepare(deps, work, connected)
     if (failed.length > 0) return startFailure(`Failed copying content to remote boxes. ${failed.join(' ')}`)
     connected.sort((a, b) => order(addresses, a.label) - order(addresses, b.label))
-    // A share for each host: all results together are one.
+    // All hosts share the size limit of one result.
     const share = { ...deps, maxResultBytes: Math.max(1, Math.floor(deps.maxResultBytes / connected.length)) }
     await forEachAtOnce(connected, atOnce, async (host) => {
       results.set(host.label, await runOnHost(share, context, host, command, timeoutSeconds))
     })
   } catch (error) {
-    // Of keys and configuration; others are results of their hosts.
+    // A problem with keys or configuration; other failures are results of their hosts.
     if (connected.length === 0 && error instanceof Error) return startFailure(error.message)
     throw error
   } finally {
@@ -158,7 +158,7 @@ function readParameters(deps: RemoteDeps, context: RunContext, work: RemoteWork)
   const listed = parseHosts(text('hosts') ?? '')
   if ('problem' in listed) return startFailure(listed.problem)
   if (listed.hosts.length === 0) {
-    return startFailure(`No hosts specified to run action "${context.actionRef}" on; give them as "hosts".`)
+    return startFailure(`No hosts specified to run action "${context.actionRef}" on; set "hosts".`)
   }
   const common = readRunParameters(given, DEFAULT_TIMEOUT_SECONDS)
   if ('problem' in common) return startFailure(common.problem)
@@ -175,7 +175,7 @@ function readParameters(deps: RemoteDeps, context: RunContext, work: RemoteWork)
   for (const [name, value] of Object.entries(common.env ?? {})) {
     if (!VARIABLE.test(name)) {
       const shown = JSON.stringify(name.slice(0, 200))
-      return startFailure(`The parameter "env" has the name ${shown}; shells take letters, digits and _ alone.`)
+      return startFailure(`The parameter "env" has the invalid name ${shown}; use only letters, digits and _.`)
     }
     env[name] = environmentText(value)
   }
@@ -186,11 +186,13 @@ function readParameters(deps: RemoteDeps, context: RunContext, work: RemoteWork)
   const words = 'argv' in run ? run.argv : []
   const parts = [...words, ...Object.values(env), command.cwd, ...('text' in run ? [run.text] : [])]
   if (parts.some((part) => part.includes('\0'))) {
-    return startFailure('The command, or what belongs to it, holds a character (NUL) that no program can be given.')
+    return startFailure(
+      'The command, its directory or its environment contains a NUL character, which programs cannot receive.',
+    )
   }
   if ([...words, ...Object.values(env)].some((part) => Buffer.byteLength(part) > MAX_ARGUMENT_BYTES)) {
     return startFailure(
-      `The command, or a variable of "env", is too large: a program takes at most ${MAX_ARGUMENT_BYTES} bytes in one piece.`,
+      `The command, or a variable of "env", is too large: the limit is ${MAX_ARGUMENT_BYTES} bytes each.`,
     )
   }
   const third = Math.ceil(listed.hosts.length / 3)
@@ -204,14 +206,14 @@ function readParameters(deps: RemoteDeps, context: RunContext, work: RemoteWork)
       password: text('password'),
       privateKey: text('private_key'),
       passphrase: text('passphrase'),
-      // The default is filled in for whoever gives none; the configuration of OpenSSH is asked then.
+      // Port 22 may be the filled-in default; then the OpenSSH configuration decides.
       port: port === USUAL_PORT ? undefined : port,
       bastionHost: text('bastion_host'),
     },
   }
 }
 
-/** @returns what went wrong, a sentence for each host */
+/** @returns one sentence per failed host */
 async function prepare(deps: RemoteDeps, work: RemoteWork, hosts: readonly ConnectedHost[]): Promise<string[]> {
   const problems: string[] = []
   await forEachAtOnce(hosts, deps.settings.maxParallel, async (host) => {
@@ -255,7 +257,7 @@ async function forEachAtOnce<T>(items: readonly T[], atOnce: number, work: (item
   const workers = Array.from({ length: Math.min(atOnce, items.length) }, async () => {
     for (const item of left) await work(item)
   })
-  // All of them end before anybody goes on, also when one has thrown.
+  // Wait for all workers, even when one has thrown.
   const ended = await Promise.allSettled(workers)
   for (const one of ended) if (one.status === 'rejected') throw one.reason
 }

@@ -1,4 +1,4 @@
-/** What the configuration of the OpenSSH client says about a host (`ssh_runner.use_ssh_config`). */
+/** Reads the OpenSSH client configuration of a host (`ssh_runner.use_ssh_config`). */
 import { homedir } from 'node:os'
 import { readBoundedFile } from '../../lib/files/index.ts'
 import { expandHome } from './private-key.ts'
@@ -8,12 +8,12 @@ export interface HostSettings {
   user?: string
   port?: number
   identityFile?: string
-  /** `[user@]host[:port]`, those to go through, the first one first. */
+  /** `[user@]host[:port]` of each jump host, in the order of the connection. */
   proxyJump?: string[]
 }
 
 const MAX_FILE_BYTES = 1024 * 1024
-/** Others would run a program, or ask the network, each time. */
+/** Other directives would run a program or query the network on each lookup. */
 const MATCH_CRITERIA = new Set(['all', 'host', 'originalhost', 'user', 'localuser'])
 
 /** @throws Error whose message is a sentence for the user */
@@ -28,7 +28,7 @@ export async function readHostSettings(path: string, host: string, user: string 
   try {
     config = SSHConfig.parse(file.bytes.toString('utf8'))
   } catch {
-    throw new Error('The file of ssh_runner.ssh_config_file_path is no configuration of OpenSSH.')
+    throw new Error('The file of ssh_runner.ssh_config_file_path is not an OpenSSH client configuration.')
   }
   const kept = new SSHConfig()
   for (const line of config) {

@@ -1,4 +1,4 @@
-/** Takes the line out of stderr by which a program on another machine tells which process it is. */
+/** Removes the line from stderr in which a remote program reports its pid. */
 import type { RemoteProcess } from './remote-program.ts'
 
 /** Longer than any line of that kind. */
@@ -15,7 +15,7 @@ export class StartFilter {
     this.#onStart = onStart
   }
 
-  /** The text without the line; what may be its start waits for the next piece. */
+  /** The text without the line; a possible beginning of it waits for the next piece. */
   filter(text: string): string {
     if (this.#isDone) return text
     const all = this.#held + text
@@ -38,7 +38,7 @@ export class StartFilter {
     return all.slice(0, at) + (end === -1 ? '' : all.slice(end + 1))
   }
 
-  /** What was held back at the end of the input. */
+  /** The text still held back at the end of the input. */
   end(): string {
     const rest = this.#held
     this.#held = ''

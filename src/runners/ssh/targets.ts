@@ -1,4 +1,4 @@
-/** From the parameters of an action to where it connects to. */
+/** Derives SSH targets from the parameters of an action. */
 import type { SshTarget } from './connection.ts'
 import { isKeyText } from './private-key-text.ts'
 import { parseHost, type HostAddress } from './hosts.ts'
@@ -9,17 +9,17 @@ export interface TargetSettings {
   systemUser: string
   /** `system_user.ssh_key_file` */
   keyFile: string
-  /** `ssh_runner.ssh_config_file_path`; undefined when it is not to be used. */
+  /** `ssh_runner.ssh_config_file_path`; undefined disables it. */
   sshConfigPath: string | undefined
 }
 
 export interface Login {
   username: string | undefined
   password: string | undefined
-  /** Text, or path where that is allowed. */
+  /** Key text, or a path where paths are allowed. */
   privateKey: string | undefined
   passphrase: string | undefined
-  /** Of hosts that name none; undefined: the usual one, or what the configuration of OpenSSH says. */
+  /** For hosts without a port; undefined: port 22, or the port from the OpenSSH configuration. */
   port: number | undefined
   bastionHost: string | undefined
 }
@@ -27,13 +27,13 @@ export interface Login {
 export type Locate = (address: HostAddress) => Promise<SshTarget>
 
 const USUAL_PORT = 22
-/** Of hosts to go through. */
+/** Jump hosts per connection. */
 const MAX_JUMPS = 5
 
 /**
- * Reads what all hosts of an execution have in common, once.
+ * Reads the settings that all hosts of an execution share, once.
  *
- * @throws Error whose message is a sentence for the user; so does what it answers with
+ * @throws Error whose message is a sentence for the user; the returned function throws the same way
  */
 export async function createLocate(
   settings: TargetSettings,
@@ -48,7 +48,7 @@ export async function createLocate(
   }
   const givenKey =
     login.privateKey === undefined ? undefined : await keys.unlock(await keyText(login.privateKey), login.passphrase)
-  /** Read once each, whatever the number of hosts. */
+  /** Each key is read once, whatever the number of hosts. */
   const unlocked = new Map<string, Promise<string | undefined>>()
 
   async function keyText(given: string): Promise<string> {
@@ -58,7 +58,7 @@ export async function createLocate(
     throw new Error(`The parameter "private_key" must be ${what}.`)
   }
 
-  /** The key of whoever gives neither key nor password. */
+  /** The key for logins without key and password parameters. */
   function ownKey(identityFile: string | undefined): Promise<string | undefined> {
     const name = identityFile ?? ''
     let key = unlocked.get(name)
@@ -67,7 +67,7 @@ export async function createLocate(
         const text =
           identityFile === undefined
             ? await readSystemKey(settings.keyFile, settings.systemUser)
-            : await readKeyFile(identityFile, 'IdentityFile of the configuration of OpenSSH')
+            : await readKeyFile(identityFile, 'IdentityFile in the OpenSSH configuration')
         return text === undefined ? undefined : await keys.unlock(text, login.passphrase)
       })()
       unlocked.set(name, key)
@@ -86,15 +86,13 @@ export async function createLocate(
     const username = wantedUser ?? found.user ?? settings.systemUser
     const hasOwn = givenKey !== undefined || login.password !== undefined
     const jumps = more.via === undefined ? (found.proxyJump ?? []) : []
-    if (depth + jumps.length > MAX_JUMPS)
-      throw new Error(`More than ${MAX_JUMPS} hosts to go through for one connection.`)
+    if (depth + jumps.length > MAX_JUMPS) throw new Error(`A connection uses more than ${MAX_JUMPS} jump hosts.`)
     let last: SshTarget | undefined
     if (more.via !== undefined) last = await locate(more.via, {}, depth + 1)
     for (const jump of jumps) {
       const at = jump.lastIndexOf('@')
       const hop = parseHost(jump.slice(at + 1))
-      if (hop === undefined)
-        throw new Error('ProxyJump of the configuration of OpenSSH names no host that is understood.')
+      if (hop === undefined) throw new Error('ProxyJump in the OpenSSH configuration does not name a valid host.')
       const next = await locate(hop, at > 0 ? { user: jump.slice(0, at) } : {}, depth + 1)
       last = last === undefined ? next : { ...next, bastion: last }
     }

@@ -37,11 +37,11 @@ export interface PathFilter {
   column: PathColumn
   path: string
   value: string
-  /** Of a parameter. Executions do not match if anything in it is secret: whoever asks could try out values. */
+  /** Name of a parameter. Executions with a secret in it do not match: a caller could guess values. */
   unlessSecret?: string
 }
 
-/** Which executions somebody may see; what is absent does not limit. */
+/** The executions that a caller can see; an absent attribute does not limit them. */
 export interface Visibility {
   /** Executions of these actions. */
   actionRefs?: readonly string[]

@@ -49,7 +49,7 @@ export interface ListQuery {
   place?: Place
 }
 
-/** @param hidesSecrets secret parameters cannot be looked for @throws QUERY_INVALID */
+/** @param hidesSecrets excludes secret parameters from the search @throws QUERY_INVALID */
 export function parseListQuery(query: Record<string, QueryValue>, hidesSecrets: boolean): ListQuery {
   const filter: ExecutionFilter = {}
   const ids = parseItems(query['id'])

@@ -9,7 +9,7 @@ import type { ExecutionListStore } from './store.ts'
 
 /** Executions of a list that are read at once. */
 const RECORDS_TOGETHER = 25
-/** Their results are read at once up to this size; beyond it one after the other, because each may be 20 MB. */
+/** Results up to this total size are read together; larger ones one by one, because each may have 20 MB. */
 const MAX_RESULT_BYTES_TOGETHER = 1024 * 1024
 
 export interface RecordReader {

@@ -131,7 +131,7 @@ function actionRefsQuery({ build }: Database) {
 function createPlanner(database: Database): (filter: ExecutionFilter) => Promise<Way | undefined> {
   const { build } = database
 
-  /** Executions that may be seen; `max` or more if there are so many. */
+  /** Number of visible executions; stops counting at `max` or above. */
   function countUpTo(max: number, within: Visibility): number {
     const some = withinCounts(build.selectFrom('execution_counts').select('count'), within).limit(max)
     return database.first(build.selectFrom(some.as('some')).select((on) => on.fn.sum<number>('count').as('n')))?.n ?? 0
@@ -187,7 +187,7 @@ function createPlanner(database: Database): (filter: ExecutionFilter) => Promise
   }
 }
 
-/** There may be many combinations to add up, so a search for words adds them up on the scan thread. */
+/** A search for words may have to add up many combinations, so it runs on the scan thread. */
 async function sumOf(database: Database, counts: Compilable<Counted>, { words }: ExecutionFilter): Promise<number> {
   const row = words === undefined ? database.first(counts) : (await database.scan(counts))[0]
   return row?.n ?? 0
@@ -202,8 +202,8 @@ function isCounted({ parent, within: _w, statuses: _s, words: _t, ...filter }: E
 const startedByRule = ['rule', 'trigger', 'trigger_type', 'trigger_instance'] as const
 
 /**
- * Whether one index serves the whole query: at most one equality, in the order of ids. Everything else may have to look at
- * every execution there is and goes to the scan thread.
+ * Whether one index serves the whole query: at most one equality, in the order of ids. All other queries may have to read
+ * every execution, and run on the scan thread.
  */
 function isQuick(filter: ExecutionFilter, sort: readonly Sort[], offset: number, limit: number | undefined): boolean {
   if (filter.ids !== undefined || filter.liveaction !== undefined) return true

@@ -1,8 +1,8 @@
 /**
- * Output by line: any line of a gigabyte is found in a few milliseconds.
+ * Reads output by line: any line of a gigabyte takes a few milliseconds.
  *
- * Each record tells how many line ends and bytes there are before it. So the record with a line end, or with a byte, is found
- * by halving, whatever is between; and then a few records are read.
+ * Each record stores the number of line ends and bytes before it. A binary search finds the record with a given line
+ * end or byte, whatever lies in between; then a few records are read.
  */
 import type { OutputType } from '../../../runners/index.ts'
 import { placeBehind } from './place.ts'
@@ -10,54 +10,54 @@ import type { NumberedPlace, OutputStore, PlacedRecord } from './store.ts'
 import type { OutputLine, OutputLines, OutputPart, OutputPlace } from '../types.ts'
 
 export const MAX_LINES = 1000
-/** Shown of one line, in UTF-16 units. */
+/** Longest part of a line in one answer, in UTF-16 units. */
 export const MAX_LINE_LENGTH = 16_384
-/** Shown of one line: somebody may write each character in turn to stdout and stderr. */
+/** Per line: a program may alternate between stdout and stderr with each character. */
 const MAX_PARTS = 256
-/** Of an answer, in UTF-16 units; each part counts as some more. */
+/** Size of an answer in UTF-16 units; each part adds `PART_COST`. */
 const MAX_ANSWER_LENGTH = 262_144
 const PART_COST = 64
-/** Records read for one answer. */
+/** Records per answer. */
 const MAX_RECORDS = 1024
-/** Records read at a time: few at first, for whoever needs a line. */
+/** Records per read: few at first, for readers of a single line. */
 const FIRST_BATCH = 2
 const MAX_BATCH = 32
 
 export type OutputReadStore = Pick<OutputStore, 'outputPlace' | 'outputBetween' | 'lastOutput'>
 
-/** Where something is in the output of one type, or of all. */
+/** A position in the output of one type, or of all. */
 export interface Spot {
   seq: number
-  /** In the text of that record. */
+  /** Index in the text of that record. */
   index: number
-  /** Before it, also of what is not stored any more. */
+  /** Bytes before it, including removed output. */
   bytes: number
 }
 
-/** The output of an execution as it was when this was made; of one type, or of all. */
+/** A snapshot of the output of an execution, of one type or of all. */
 export interface OutputView {
   readonly first: NumberedPlace
   readonly last: NumberedPlace
-  /** Behind everything. */
+  /** The place after the last record. */
   readonly end: OutputPlace
-  /** Lines, a last one without a line end included. */
+  /** Number of lines, including a last one without a line end. */
   readonly total: number
   /** Whether the last line has no line end. */
   readonly isLastLineOpen: boolean
-  /** Undefined when there is no such line. */
+  /** Undefined when the line does not exist. */
   lineStart(number: number): Spot | undefined
   /** Undefined when the line has no line end. */
   behindLineEnd(number: number): Spot | undefined
-  /** Of the character that this byte is a part of; the bytes of what is not stored any more count. */
+  /** Position of the character that contains this byte; removed output counts. */
   spotOfByte(byte: number): Spot | undefined
-  /** The number of the line that a record begins in, or goes on with. */
+  /** Number of the line in which a record begins. */
   lineAt(place: OutputPlace): number
-  /** Of the type, from one on to the last one. */
+  /** Records of the type, from `seq` to the last one. */
   records(seq: number): Generator<PlacedRecord, undefined>
   bytesBefore(place: OutputPlace): number
 }
 
-/** Undefined when nothing is stored. */
+/** Undefined without stored output. */
 export function viewOutput(
   store: OutputReadStore,
   executionId: string,
@@ -71,13 +71,13 @@ export function viewOutput(
   const { linesBefore, bytesBefore } = measures(type)
   const linesRemoved = linesBefore(first)
 
-  /** The last record with at most so much before it; `measure` grows with `seq`. */
+  /** The last record whose `measure` is at most `most`; `measure` grows with `seq`. */
   function lastWith(measure: (place: OutputPlace) => number, most: number): number {
     let low = first.seq
     let high = last.seq
     while (low < high) {
       const middle = Math.ceil((low + high) / 2)
-      // A record may be missing that could not be stored: then it is the next one.
+      // A record that could not be stored is missing: then this is the next one.
       const place = store.outputPlace(executionId, middle)
       if (place !== undefined && measure(place) <= most) low = place.seq
       else high = middle - 1
@@ -94,7 +94,7 @@ export function viewOutput(
       from = to + 1
       batch = Math.min(batch * 2, MAX_BATCH)
       const place = found.length === 0 ? store.outputPlace(executionId, from) : undefined
-      // Others may have written a million records before the next one of this type.
+      // A million records of other types may precede the next one of this type.
       if (place !== undefined) from = lastWith(bytesBefore, bytesBefore(place))
     }
     return undefined
@@ -150,16 +150,16 @@ export function viewOutput(
 }
 
 export interface LinesRequest {
-  /** Undefined: all. `none`: a type that no output has. */
+  /** Undefined: all. `none`: a type without any output. */
   type: OutputType | undefined | 'none'
-  /** Number of the first line; negative: counted from the end, -1 is the last one. */
+  /** Number of the first line; negative numbers count from the end, -1 is the last line. */
   from: number
   limit: number
-  /** Bytes of the first line that are passed over. */
+  /** Bytes of the first line to skip. */
   offset: number
 }
 
-/** As much as is there of what is asked for, within the bounds of an answer. */
+/** Reads the requested lines, within the size limits of an answer. */
 export function readLines(
   store: OutputReadStore,
   executionId: string,
@@ -219,24 +219,24 @@ function linesOf(view: OutputView, from: number, limit: number, offset: number):
   return lines
 }
 
-/** The bytes before its line end, or before the end of everything. */
+/** Bytes before its line end, or before the end of the output. */
 function endOfLine(view: OutputView, number: number): number {
   const behind = view.behindLineEnd(number)
   return behind === undefined ? view.bytesBefore(view.end) : behind.bytes - 1
 }
 
 interface ReadLine {
-  /** Undefined when there is no further line. */
+  /** Undefined without a further line. */
   timestamp: string | undefined
   parts: OutputPart[]
-  /** Where the line goes on, of which there is too much. */
+  /** Where a line that is too long continues. */
   cut: Spot | undefined
 }
 
 interface LineReader {
   next(): ReadLine
   goTo(spot: Spot): void
-  /** Has read so many records that what was read has to do for an answer. */
+  /** Whether the limit of records per answer is reached. */
   isExhausted(): boolean
 }
 
@@ -294,7 +294,7 @@ function createReader(view: OutputView, begin: Spot): LineReader {
   }
 }
 
-/** At most so much of a piece of a text, never half of a surrogate pair. */
+/** At most `room` units of a text, never half of a surrogate pair. */
 function beginningOf(text: string, start: number, stop: number, room: number): string {
   if (stop - start <= room) return text.slice(start, stop)
   const end = start + room
@@ -318,11 +318,11 @@ function measures(type: OutputType | undefined): Record<'linesBefore' | 'bytesBe
   return { linesBefore: (place) => place[`${type}_lines`], bytesBefore: (place) => place[`${type}_bytes`] }
 }
 
-/** Of the character that the byte is in. */
+/** Index of the character that contains the byte. */
 function indexOfByte(text: string, byte: number): number {
   const bytes = Buffer.from(text)
   let start = byte
-  // Bytes 10xxxxxx go on with a character.
+  // Bytes 10xxxxxx continue a character.
   while (start > 0 && ((bytes[start] ?? 0) & 0xc0) === 0x80) start -= 1
   return bytes.toString('utf8', 0, start).length
 }

@@ -1,4 +1,4 @@
-/** What there is of an output before a place. Every byte of output is counted here once, at a gigabyte a second or more. */
+/** Counts the lines and bytes before a place in an output. Counts every byte of output once, at 1 GB/s or more. */
 import type { OutputPlace, OutputRecord } from '../types.ts'
 
 export const noPlace: Readonly<OutputPlace> = {
@@ -24,18 +24,18 @@ export function placeBehind({ output_type: type, data }: OutputRecord, before: O
   return place
 }
 
-/** Lines shorter than this on average are counted by looking at each byte. */
+/** Lines that are shorter on average are counted byte by byte. */
 const SHORT_LINE_LENGTH = 16
 const FEW_LINES = 32
 const scratch = Buffer.allocUnsafe(65_536)
-/** So many UTF-16 units fit into `scratch`, whatever they are. */
+/** UTF-16 units that always fit into `scratch`. */
 const PIECE_LENGTH = scratch.length / 4
 
 export function countLineEnds(text: string): number {
   let count = 0
   for (let at = text.indexOf('\n'); at !== -1; at = text.indexOf('\n', at + 1)) {
     count += 1
-    // A search costs as much as looking at some twenty bytes.
+    // A search costs as much as comparing some twenty bytes.
     if (count === FEW_LINES && at < FEW_LINES * SHORT_LINE_LENGTH) return countByBytes(text)
   }
   return count
@@ -44,7 +44,7 @@ export function countLineEnds(text: string): number {
 function countByBytes(text: string): number {
   let count = 0
   for (let start = 0; start < text.length; start += PIECE_LENGTH) {
-    // A pair of surrogates that is torn becomes replacement characters, none of which looks like a line end.
+    // A split surrogate pair becomes replacement characters, never a line end.
     const length = scratch.write(text.slice(start, start + PIECE_LENGTH), 'utf8')
     for (let i = 0; i < length; i++) if (scratch[i] === 10) count += 1
   }

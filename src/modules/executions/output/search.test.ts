@@ -240,8 +240,8 @@ describe('a search is refused', () => {
     ['for nothing', { query: '' }, /is empty/],
     ['for two lines', { query: 'a\nb' }, /line end/],
     ['for a text without end', { query: 'a'.repeat(1001) }, /longer than 1000/],
-    ['for what is no pattern', { query: '(', isPattern: true }, /not usable: missing closing/],
-    ['for what cannot be matched in linear time', { query: '(a)\\1', isPattern: true }, /not usable/],
+    ['for what is no pattern', { query: '(', isPattern: true }, /is invalid: missing closing/],
+    ['for what cannot be matched in linear time', { query: '(a)\\1', isPattern: true }, /is invalid/],
     ['for a huge pattern', { query: '(a{100}){100}', isPattern: true }, /too large/],
   ])('%s', async ([, wanted, message]) => {
     await expect(search(await put([['stdout', 'a']]), wanted)).rejects.toThrow(message)

@@ -1,6 +1,6 @@
 /**
- * Finds lines in output, a part of it for each request: whoever searches a gigabyte asks again and again, and everybody else
- * has the event loop between two small pieces.
+ * Searches output for lines. Each request searches a bounded part, so a client searches a gigabyte with many requests.
+ * Between two short slices the event loop serves everybody else.
  */
 import { setImmediate } from 'node:timers/promises'
 import { RE2JS, RE2JSException } from 're2js'
@@ -13,63 +13,65 @@ import { countLineEnds } from './place.ts'
 import type { OutputMatch, OutputMatches } from '../types.ts'
 import { shown } from '../../../lib/text/index.ts'
 
-/** Bytes that one request looks through. */
+/** Bytes that one request searches. */
 const MAX_BYTES = 16 * 1024 * 1024
 const MAX_MS = 200
-/** After which everybody else has a turn. */
+/** After which other work gets a turn. */
 const SLICE_MS = 5
 const MAX_QUERY_LENGTH = 1000
 const MAX_PATTERN_INSTRUCTIONS = 400
-/** Characters times instructions of one piece for a pattern: some milliseconds. */
+/** Characters times pattern instructions per piece: some milliseconds. */
 const PATTERN_STEPS = 200_000
 const MAX_WAITED_LENGTH = 65_536
-/** So often a text is looked through in one piece; after that line by line. */
+/** This often a pattern searches the whole text; after that, line by line. */
 const MAX_WHOLE_LOOKS = 4
-/** Of a line that has not ended: what is found may begin there and end in the next piece; for a pattern, half of what it waits for. */
+/**
+ * Kept from the end of an unfinished line, because a match may begin there; for a pattern, half of what it waits for.
+ */
 const KEPT_LENGTH = 4096
-/** An excerpt, in UTF-16 units. */
+/** Parts of an excerpt, in UTF-16 units. */
 const BEFORE_LENGTH = 80
 const MATCH_LENGTH = 200
 const AFTER_LENGTH = 120
 
 export interface SearchRequest {
-  /** Undefined: all. `none`: a type that no output has. */
+  /** Undefined: all. `none`: a type without any output. */
   type: OutputType | undefined | 'none'
   query: string
   ignoreCase: boolean
   isPattern: boolean
-  /** Number of the line to begin with, and bytes of it that are passed over. */
+  /** Number of the first line, and bytes of it to skip. */
   from: number
   offset: number
-  /** Lines that are found. */
+  /** Maximum number of matching lines. */
   limit: number
 }
 
-/** A place in a text. */
+/** A match in a text. */
 interface Hit {
   start: number
   end: number
 }
 
 /**
- * For one text: finds the first place at or behind another, which is the beginning of a line; undefined when there is none.
+ * For one text: finds the first match at or after an index that begins a line; undefined without one.
  *
- * @param isCut the text begins within a line: its first character has been looked at before
+ * @param isCut the text begins within a line: its first character has been searched before
  */
 type Find = (text: string, isCut: boolean) => (from: number) => Hit | undefined
 
 interface Finder {
   find: Find
-  /** UTF-16 units that may be looked through without a pause. */
+  /** UTF-16 units to search without a pause. */
   pieceLength: number
-  /** UTF-16 units of a line that are waited for before it is looked through without its end. */
+  /** UTF-16 units of a line to wait for before searching it without its end. */
   waitsFor: number
 }
 
 /** Waits for a turn of the event loop. */
 export type FairQueue = () => Promise<void>
 
-/** Turns for all searches together, one after the other: many of them at once take no more of each turn than one does. */
+/** One queue for all searches: together they take no more of each turn than a single one. */
 export function createFairQueue(): FairQueue {
   let last: Promise<unknown> = Promise.resolve()
   return async () => {
@@ -78,7 +80,7 @@ export function createFairQueue(): FairQueue {
   }
 }
 
-/** @throws QUERY_INVALID when there is nothing to search for, or the pattern cannot be used */
+/** @throws QUERY_INVALID when the query is empty or the pattern is invalid */
 export async function searchOutput(
   store: OutputReadStore,
   executionId: string,
@@ -105,14 +107,14 @@ async function scan(
   const { total } = view
   const begin = beginOf(view, from, offset)
   const matches: OutputMatch[] = []
-  /** Of the line that `rest` is the end of, as far as it has been read. */
+  /** Number of the line whose last part is `rest`, as far as it has been read. */
   let number = from
   let isFound = false
   let rest = ''
-  /** `rest` is not the beginning of it. */
+  /** Whether `rest` lacks the beginning of the line. */
   let isCut = begin.bytes !== view.lineStart(from)?.bytes
 
-  /** @returns whether that is enough */
+  /** @returns whether the limit is reached */
   function look(piece: string, isLast = false): boolean {
     let raw = rest + piece
     if (isFound) {
@@ -130,7 +132,7 @@ async function scan(
     const findFrom = find(text, isCut)
     let counted = 0
     for (let hit = findFrom(0); hit !== undefined;) {
-      // With more of the line it may be none, or a longer one.
+      // More of the line may remove the match or extend it.
       if (isPartial && hit.end === text.length) break
       number += countLineEnds(text.slice(counted, hit.start))
       counted = hit.start
@@ -151,7 +153,7 @@ async function scan(
 
   const began = performance.now()
   let sliceBegan = began
-  /** Where the text ends that has been looked through. */
+  /** End of the searched text, in bytes. */
   let seen = begin.bytes
   let length = 0
   for (const record of view.records(begin.seq)) {
@@ -167,7 +169,7 @@ async function scan(
         sliceBegan = performance.now()
       }
       const isMuch = now - began > MAX_MS || seen - begin.bytes > MAX_BYTES
-      // Else the next request would begin where this one has begun.
+      // Otherwise the next request would start where this one did.
       if (isMuch && length > rest.length) {
         seen = view.bytesBefore(record) + Buffer.byteLength(record.data.slice(0, index))
         return { total, matches, next: placeToGoOn(), is_at_end: false }
@@ -180,7 +182,7 @@ async function scan(
 
   function placeToGoOn(): OutputMatches['next'] {
     if (isFound) return { from: number + 1, offset: 0 }
-    // A line that has been read in part: what was kept of it is read again.
+    // A partly read line: the next request reads its kept part again.
     const lineBegan = rest === '' ? undefined : view.lineStart(number)
     const read = lineBegan === undefined ? 0 : seen - lineBegan.bytes - Buffer.byteLength(rest)
     return { from: number, offset: Math.max(0, read) }
@@ -194,11 +196,11 @@ function beginOf(view: OutputView, from: number, offset: number): { seq: number;
   return (isWithin ? view.spotOfByte(start.bytes + offset) : undefined) ?? start
 }
 
-/** Of the end of a line that goes on. */
+/** The end of an unfinished line, for the next piece. */
 function keptOf(text: string, length: number): string {
   if (text.length <= length) return text
   const cut = text.length - length
-  // Not from the middle of a command to the terminal, which would become text.
+  // Not from the middle of a terminal control sequence, which would become text.
   const command = text.lastIndexOf('\u001b', cut)
   return text.slice(command !== -1 && cut - command < 64 ? command : cut)
 }
@@ -207,7 +209,7 @@ function excerpt(text: string, { start, end }: { start: number; end: number }): 
   const lineBegan = text.lastIndexOf('\n', start - 1) + 1
   const lineEnd = text.indexOf('\n', end)
   const stop = lineEnd === -1 ? text.length : lineEnd
-  // Halves of surrogate pairs are no text.
+  // Excerpts may cut surrogate pairs.
   return {
     before: text.slice(Math.max(start === 0 ? 0 : lineBegan, start - BEFORE_LENGTH), start).toWellFormed(),
     match: text.slice(start, Math.min(end, start + MATCH_LENGTH)).toWellFormed(),
@@ -217,11 +219,11 @@ function excerpt(text: string, { start, end }: { start: number; end: number }): 
 
 /** @throws QUERY_INVALID */
 function createFinder({ query, ignoreCase, isPattern }: SearchRequest): Finder {
-  if (query === '') throw queryInvalid('Parameter "query" is empty: there is nothing to search for')
+  if (query === '') throw queryInvalid('Parameter "query" is empty')
   if (query.length > MAX_QUERY_LENGTH) {
     throw queryInvalid(`Parameter "query" is longer than ${MAX_QUERY_LENGTH} characters`)
   }
-  if (query.includes('\n')) throw queryInvalid('Parameter "query" has a line end: lines are searched one by one')
+  if (query.includes('\n')) throw queryInvalid('Parameter "query" contains a line end: the search runs line by line')
   if (isPattern) return patternFinder(query, ignoreCase)
   const whole = { pieceLength: Infinity, waitsFor: -1 }
   if (!ignoreCase) {
@@ -233,7 +235,7 @@ function createFinder({ query, ignoreCase, isPattern }: SearchRequest): Finder {
       ...whole,
     }
   }
-  // A text without operators: the time grows with the text, whatever it is.
+  // A text without operators: time is linear in the length of the text.
   const expression = new RegExp(query.replace(/[\\^$.*+?()[\]{}|/]/g, '\\$&'), 'giu')
   return {
     find: (text) => (from) => {
@@ -250,20 +252,21 @@ function patternFinder(pattern: string, ignoreCase: boolean): Finder {
   const expression = compile(pattern, ignoreCase)
   const find: Find = (text, isCut) => {
     const matcher = expression.matcher(text)
-    // Where a line goes on is no beginning of it.
+    // A cut text does not start at the beginning of a line.
     const first = isCut ? 1 : 0
     let looks = 0
     return (from) => {
       for (let at = from; text.length > first && at <= text.length;) {
         let lineStart = at
-        // In the whole text, which is fast; then in the line where it begins, because a match may not go beyond it. But each
-        // look may go on to the end of the text: one for each line would be the square of it.
+        // First in the whole text, which is fast; then in the line of the match, because a match must not span lines.
+        // Each
+        // search of the whole text may run to its end: one per line would take quadratic time.
         if (looks < MAX_WHOLE_LOOKS) {
           looks += 1
           if (!matcher.find(Math.max(at, first))) return undefined
           lineStart = matcher.start() === 0 ? 0 : text.lastIndexOf('\n', matcher.start() - 1) + 1
         }
-        // Behind the last line end there is no line.
+        // No line follows the last line end.
         if (lineStart > 0 && lineStart === text.length) return undefined
         const lineEnd = text.indexOf('\n', lineStart)
         const line = text.slice(lineStart, lineEnd === -1 ? undefined : lineEnd)
@@ -278,7 +281,7 @@ function patternFinder(pattern: string, ignoreCase: boolean): Finder {
     }
   }
   const pieceLength = Math.max(1, Math.floor(PATTERN_STEPS / expression.programSize()))
-  // An expression may say what stands at the end of a line.
+  // A pattern may refer to the end of a line.
   return { find, pieceLength, waitsFor: Math.min(pieceLength * 4, MAX_WAITED_LENGTH) }
 }
 
@@ -291,6 +294,6 @@ function compile(pattern: string, ignoreCase: boolean): RE2JS {
   } catch (error) {
     if (!(error instanceof RE2JSException)) throw error
     const why = error.message.replace('error parsing regexp: ', '')
-    throw queryInvalid(`The regular expression is not usable: ${shown(why)}`)
+    throw queryInvalid(`The regular expression is invalid: ${shown(why)}`)
   }
 }

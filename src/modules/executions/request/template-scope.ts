@@ -27,7 +27,7 @@ export function templateScope(
   return parameterScope(
     templates(readerOf(execution, author)),
     execution.context,
-    // Whoever writes a configuration is no caller whose rights could be looked at.
+    // The author of a configuration is not a caller, so no permissions are checked.
     () => packConfigs.resolve(execution.action.pack, readerOf(execution)),
     read,
   )

@@ -51,7 +51,7 @@ export function createCancelQueue(deps: {
       const run = runs.get(execution.id)
       if (run !== undefined) {
         run.controller.abort('cancel' satisfies StopReason)
-        // Its run ends it. That run may not have started, and its end may not be stored.
+        // The run ends the execution. It may not have started yet, and storing its end may fail.
         void run.ended.then(() => {
           queue.done(execution)
           queue.wake()

@@ -31,7 +31,7 @@ export type Prepared = Pick<
 export type Prepare = (execution: Execution, secrets: unknown[]) => Prepared
 
 export interface Dispatcher {
-  /** How many more may be started now. */
+  /** Free slots now. */
   readonly freeSlots: number
   /**
    * Gives a requested execution a slot at once, and starts it. Resolves when its end is stored.

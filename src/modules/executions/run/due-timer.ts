@@ -46,7 +46,7 @@ export function createDueTimer(deps: {
       .flatMap((status) => store.withDue(status))
       .flatMap(({ id, due_timestamp }) => {
         const [created, due] = [microsOfId(id), microsOf(due_timestamp)]
-        // Its times come from the clock as it is now.
+        // Its times are in line with the current clock.
         if (created <= at || due <= created) return []
         return [store.putDue({ id, due_timestamp: formatMicros(at + due - created) })]
       })

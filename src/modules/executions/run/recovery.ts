@@ -42,7 +42,7 @@ export async function recover(deps: {
       const killed = await deps.killOrphans(leftovers)
       for (const execution of page) {
         processes.delete(execution.id)
-        // Authentication may have been on when it started, and be off now.
+        // Authentication may have been enabled at its start and disabled since.
         const ended = merge(deps.planEnd(execution), { steps: [processStore.deleteProcess(execution.id)], facts: [] })
         await change.settle(execution, [{ kind: 'lost' }], ended)
       }

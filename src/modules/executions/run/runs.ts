@@ -1,4 +1,4 @@
-/** Wires what runs executions: who may have a slot, who gets the next one, and the run itself. */
+/** Wires admission, scheduler and dispatcher of executions. */
 import type { Change } from '../change.ts'
 import type { Output } from '../output/output.ts'
 import type { ExecutionsDeps } from '../public.ts'
@@ -14,7 +14,7 @@ import { createScheduler } from './scheduler.ts'
 import { createProcessStore } from './store.ts'
 
 export interface Runs {
-  /** How many more may be started now. */
+  /** Free slots now. */
   freeSlots(): number
   /** The policies of an action have changed. */
   policiesChanged(actionRef: string): void

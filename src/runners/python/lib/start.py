@@ -1,17 +1,17 @@
-"""Runs one action: `python start.py <folder for bytecode>`. The job comes on stdin, `svc/worker.py` says what it is."""
+"""Runs one action: `python start.py <folder for bytecode>`. The job arrives on stdin; `svc/worker.py` describes it."""
 
 import gc
 import os
 import sys
 from importlib.machinery import SourceFileLoader
 
-#: What nearly every action needs, directly or through the library it is written with.
+#: Modules that nearly every action needs, directly or through a library.
 USUAL = ("datetime", "random", "uuid", "tempfile", "subprocess", "urllib.request")
 
 
 def path_stats(_loader, path):
-    """What bytecode is kept under instead of the second in which its source was written: that is the same for what is saved
-    twice within it, and for all files of many an archive. 32 bits of it are kept."""
+    """Replaces the modification time that identifies bytecode. A whole second is the same for a file saved twice within
+    it, and for all files of many archives. Python stores 32 bits."""
     stat = os.stat(path)
     return {"mtime": hash((stat.st_mtime_ns, stat.st_ctime_ns, stat.st_ino)) & 0xFFFFFFFF, "size": stat.st_size}
 
@@ -19,7 +19,7 @@ def path_stats(_loader, path):
 def main():
     import select
 
-    # No longer than until the job is there: an interpreter that waits has the time, one that is waited for has not.
+    # Only until the job arrives: an idle interpreter has the time, a requested one does not.
     for name in ("json", "logging", "traceback", "threading", "importlib.util", "resource") + USUAL:
         if name in USUAL and select.select([0], [], [], 0)[0]:
             break
@@ -27,20 +27,20 @@ def main():
             __import__(name)
         except ImportError:
             pass
-    # From here on: those of Python itself have theirs where they were installed.
+    # Only from here on: Python's own modules keep their bytecode where they are installed.
     sys.pycache_prefix = sys.argv[1]
     SourceFileLoader.path_stats = path_stats
-    # Python leaves it out where PYTHONSAFEPATH is set.
+    # Python omits it when PYTHONSAFEPATH is set.
     folder = os.path.dirname(os.path.abspath(__file__))
     if folder not in sys.path:
         sys.path.insert(0, folder)
     from svc import worker
 
-    # What is here now stays to the end: looking for garbage in it took most of the time of a short action, at its end.
+    # These objects live to the end: collecting garbage among them took most of the time of a short action.
     gc.freeze()
     worker.main()
 
 
-# Whatever starts processes by importing this file again must not start over.
+# Libraries that start processes import this file again; that must not run another action.
 if __name__ == "__main__":
     main()

@@ -1,1 +1,1 @@
-"""What Python actions of packs import; it comes with the server, and needs nothing but Python itself."""
+"""The library for Python actions; it ships with the server and needs only Python itself."""

@@ -8,9 +8,9 @@ __all__ = ["Action"]
 
 
 class Action(abc.ABC):
-    """An action of a pack: the class in the file of its entry point that derives from this one.
+    """Base class of an action: the entry point of an action defines a class derived from it.
 
-    It is made once for one execution. What it prints is the output of the execution, what `run` returns is its result.
+    Each execution creates one instance. Printed text is the output of the execution; `run` returns its result.
     """
 
     def __init__(self, config=None, action_service=None):
@@ -20,13 +20,13 @@ class Action(abc.ABC):
         """
         self.config = config or {}
         self.action_service = action_service
-        #: Writes to stderr; `log_level` of the execution says from which level on.
+        #: Writes to stderr, from the level in parameter `log_level` of the execution.
         self.logger = log.get_logger(self.__class__.__name__)
 
     @abc.abstractmethod
     def run(self, **kwargs):
-        """Carries the action out, with the parameters of the execution as keyword arguments.
+        """Runs the action, with the parameters of the execution as keyword arguments.
 
-        Whatever is returned is the result: as it is when JSON can hold it, else its text. A tuple of two, the first of them
-        a boolean, tells by that whether the action has succeeded. An exception fails the execution.
+        The returned value is the result: unchanged if JSON can represent it, otherwise as text. A tuple of two with a
+        boolean first means (succeeded, result). An exception fails the execution.
         """

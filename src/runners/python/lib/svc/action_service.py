@@ -1,20 +1,20 @@
-"""What an action can ask the server for, through its API, in the name of the user of the execution."""
+"""Access to the server's API for actions, with the permissions of the execution's user."""
 
 import json
 import os
 
 from svc import log
 
-#: Seconds for one answer.
+#: Seconds per request.
 TIMEOUT = 60
-#: Bytes of one answer; the values of a whole page of keys may be long.
+#: Bytes per response; a whole page of keys may have long values.
 MAX_ANSWER_BYTES = 256 * 1024 * 1024
 
 
 class ServiceError(Exception):
-    """The server refused, or could not be asked.
+    """The server refused the request, or was not reachable.
 
-    `status` is the HTTP status of its answer, None without one.
+    `status` is the HTTP status of the response, None without one.
     """
 
     def __init__(self, message, status=None):
@@ -23,26 +23,26 @@ class ServiceError(Exception):
 
 
 class ActionService:
-    """Keys are those of the pack's action: `local` puts `<pack>.<Class>:` before the name."""
+    """Datastore keys and user information. `local` prefixes names with the action's namespace `<pack>.<Class>:`."""
 
     def __init__(self, pack, class_name, page_size=100):
         self._namespace = "{}.{}:".format(pack, class_name)
         self._page_size = page_size
 
     def get_logger(self, name):
-        """A logger like the one of the action, by another name."""
+        """Returns a logger like that of the action, with another name."""
         return log.get_logger(name)
 
     def get_user_info(self):
-        """Who the execution acts for, as GET /user tells: `username`, `authentication`, `rbac`."""
+        """Returns the user of the execution, as GET /user does: `username`, `authentication`, `rbac`."""
         return request("GET", "/user")
 
     def list_values(self, local=True, prefix=None, limit=None, offset=0):
-        """The key-value pairs of the system whose names begin with `prefix`.
+        """Returns the key-value pairs of scope `system` whose names begin with `prefix`.
 
-        :param local: only those of this action; their names are without its namespace then
-        :param limit: how many at most; None: `api.max_page_size` of the server
-        :param offset: how many to pass over
+        :param local: only keys of this action; their names come without its namespace
+        :param limit: maximum number of pairs; None: `api.max_page_size` of the server
+        :param offset: number of pairs to skip
         :rtype: list of `KeyValuePair`
         """
         start = (self._namespace if local else "") + (prefix or "")
@@ -53,10 +53,10 @@ class ActionService:
         return [KeyValuePair(row, row["name"][cut:]) for row in request("GET", "/keys", query)]
 
     def get_value(self, name, local=True, scope="system", decrypt=False):
-        """The value of a key, None when there is no such key.
+        """Returns the value of a key, None when the key does not exist.
 
         :param scope: `system`, or `user` for the keys of the user
-        :param decrypt: a secret in plain text
+        :param decrypt: return a secret in plain text
         """
         query = {"scope": scope}
         if decrypt:
@@ -69,11 +69,11 @@ class ActionService:
             raise
 
     def set_value(self, name, value, ttl=None, local=True, scope="system", encrypt=False):
-        """Sets a key, whether it exists or not. Answers True.
+        """Creates or replaces a key. Returns True.
 
         :param value: stored as its text
         :param ttl: seconds until the key disappears; None: never
-        :param encrypt: keep it as a secret
+        :param encrypt: store the value encrypted
         """
         body = {"name": self._full_name(name, local), "value": str(value), "scope": scope}
         if ttl is not None:
@@ -84,7 +84,7 @@ class ActionService:
         return True
 
     def delete_value(self, name, local=True, scope="system"):
-        """Deletes a key. Answers whether there was one."""
+        """Deletes a key. Returns whether it existed."""
         try:
             request("DELETE", self._path(name, local), {"scope": scope})
         except ServiceError as error:
@@ -95,7 +95,7 @@ class ActionService:
 
     def _full_name(self, name, local):
         if not isinstance(name, str) or name == "":
-            raise ValueError("The name of a key is a text, and not an empty one.")
+            raise ValueError("The name of a key must be a string that is not empty.")
         return self._namespace + name if local else name
 
     def _path(self, name, local):
@@ -105,7 +105,7 @@ class ActionService:
 
 
 class KeyValuePair:
-    """One key with its value; `name` is the one to ask for it by."""
+    """One key with its value; `name` is the name for `get_value`."""
 
     def __init__(self, row, name):
         self.id = row.get("id")
@@ -124,11 +124,11 @@ class KeyValuePair:
 
 
 def request(method, path, query=None, body=None, headers=None):
-    """Asks the API of the server as the execution may; answers what it said, decoded.
+    """Sends an API request with the permissions of the execution; returns the decoded response.
 
-    :param path: below the version: `/keys`
+    :param path: after the API version, such as `/keys`
     :param query: a dictionary
-    :param body: what JSON can hold
+    :param body: a value that JSON can represent
     :raises ServiceError: with the reason
     """
     from http.client import HTTPException
@@ -141,7 +141,7 @@ def request(method, path, query=None, body=None, headers=None):
 
     base = os.environ.get("SVC_ACTION_API_URL")
     if not base:
-        raise ServiceError("The server cannot be asked: SVC_ACTION_API_URL is not set.")
+        raise ServiceError("Cannot reach the server: SVC_ACTION_API_URL is not set.")
     url = base + path + ("?" + parse.urlencode(query) if query else "")
     sent = dict(headers or {})
     token = os.environ.get("SVC_ACTION_AUTH_TOKEN")
@@ -152,24 +152,24 @@ def request(method, path, query=None, body=None, headers=None):
         data = json.dumps(body).encode("ascii")
         sent["Content-Type"] = "application/json"
     what = "{} {}".format(method, path)
-    # The server is not behind the proxy that an action may need for others, and nobody else is to see the token.
+    # Without proxies and redirects: an action's proxy is for other hosts, and none may see the token.
     opener = http.build_opener(http.ProxyHandler({}), NoRedirects())
     try:
         with opener.open(http.Request(url, data=data, headers=sent, method=method), timeout=TIMEOUT) as answer:
             text = answer.read(MAX_ANSWER_BYTES + 1)
     except error.HTTPError as refusal:
         raise ServiceError(
-            "{} was answered with {}: {}".format(what, refusal.code, _reason(refusal)), refusal.code
+            "{}: the server answered {}: {}".format(what, refusal.code, _reason(refusal)), refusal.code
         ) from None
     except (error.URLError, OSError, HTTPException) as problem:
         reason = getattr(problem, "reason", None) or problem
-        raise ServiceError("{}: the server could not be asked: {}".format(what, reason)) from None
+        raise ServiceError("{}: could not reach the server: {}".format(what, reason)) from None
     if len(text) > MAX_ANSWER_BYTES:
-        raise ServiceError("{}: the answer is larger than {} bytes.".format(what, MAX_ANSWER_BYTES))
+        raise ServiceError("{}: the response is larger than {} bytes.".format(what, MAX_ANSWER_BYTES))
     try:
         return json.loads(text) if text else None
     except ValueError:
-        raise ServiceError("{}: the answer is no JSON.".format(what)) from None
+        raise ServiceError("{}: the response is not JSON.".format(what)) from None
 
 
 def _reason(refusal):

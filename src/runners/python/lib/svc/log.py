@@ -4,14 +4,14 @@ import logging
 import sys
 
 ROOT = "svc.actions.python"
-#: Between INFO (20) and WARNING (30): what people did, whatever else is of interest.
+#: Between INFO (20) and WARNING (30): user activity, always of interest.
 AUDIT = 25
 
 logging.addLevelName(AUDIT, "AUDIT")
 
 
 class _Handler(logging.StreamHandler):
-    """Writes to what stderr is at the time, which an action may change."""
+    """Writes to the current stderr, which an action may replace."""
 
     def __init__(self):
         logging.Handler.__init__(self)
@@ -22,18 +22,18 @@ class _Handler(logging.StreamHandler):
 
 
 def get_logger(name):
-    """The logger of that name below the one of all actions."""
+    """Returns the logger of that name, a child of the logger of all actions."""
     return logging.getLogger(ROOT + "." + name)
 
 
 def set_up(level):
     """
-    :param level: name of the least severe level that is written
+    :param level: name of the lowest level that is written
     """
     logger = logging.getLogger(ROOT)
     handler = _Handler()
     handler.setFormatter(logging.Formatter("%(name)s: %(levelname)-8s %(message)s"))
     logger.addHandler(handler)
     logger.setLevel(level)
-    # What an action logs by other names goes its own ways, and never here twice.
+    # Handlers of the root logger, set up by an action, must not write these messages again.
     logger.propagate = False

@@ -1,14 +1,14 @@
-"""Carries out one action in this process, which ends with it.
+"""Runs one action in this process, then exits.
 
 The job is one JSON object on stdin, up to its end:
 
-    pack, file   whose action, and its entry point; `path` has further folders to import from
+    pack, file   pack and entry point of the action; `path` lists further folders to import from
     parameters, config
-    env          variables to set; `cwd` the folder to be in; `mark` see `_set_mark`
-    log_level    name of the least severe one; `page_size`, `max_bytes` of the returned value
+    env          variables to set; `cwd` the working directory; `mark` see `_set_mark`
+    log_level    name of the lowest level; `page_size`; `max_bytes` of the returned value
 
-What becomes of it is told on descriptor 3, and never among the output: a line `job` once the action is known, then one JSON
-object with `result` and, where `run` told it, `succeeded`; or with `error`, why there is no result.
+The reply goes to descriptor 3, separate from the output: a line `job` once the action is known, then one JSON object. It
+has `result` and, if `run` returned it, `succeeded`; or `error`, the reason why there is no result.
 """
 
 import io
@@ -20,13 +20,13 @@ from svc import action_service, log
 from svc.action import Action
 
 REPLY_FD = 3
-#: RLIMIT_RTTIME, which the module does not name. As a limit it limits nobody: it marks what belongs to the execution.
+#: RLIMIT_RTTIME, which the module does not name. It limits no process, but marks those of the execution.
 MARK_LIMIT = 15
 INVALID_STATUS = 220
 
 
 class Refused(Exception):
-    """There is no result, and the text says why."""
+    """The action has no result; the text says why."""
 
     def __init__(self, message, code=1):
         super().__init__(message)
@@ -39,7 +39,7 @@ def main():
     try:
         job = json.loads(text)
     except ValueError:
-        # Whoever was to write it is gone.
+        # The server closed stdin without a job.
         os._exit(0)
     text = None
     _prepare(job)
@@ -61,10 +61,10 @@ def _read_job():
 
 
 def _prepare(job):
-    """Before any code of the pack runs: this process, and all it starts, belongs to the execution."""
+    """Attaches this process and its descendants to the execution, before any code of the pack runs."""
     os.environ.update(job["env"])
     _set_mark(job["mark"])
-    # Unbuffered only where the execution itself asks for it, and not because the whole server runs with that variable.
+    # Unbuffered only if the execution asks for it, not because the server runs with that variable.
     is_buffered = not job["env"].get("PYTHONUNBUFFERED")
     sys.stdout = sys.__stdout__ = _line_by_line(sys.stdout, is_buffered)
     sys.stderr = sys.__stderr__ = _line_by_line(sys.stderr, is_buffered)
@@ -72,13 +72,13 @@ def _prepare(job):
 
 
 def _line_by_line(stream, is_buffered):
-    """So that it can be followed; and what is printed must not fail for the sake of a character."""
+    """Flushes per line, for live output, and escapes characters that cannot be encoded."""
     options = {"encoding": "utf-8", "errors": "backslashreplace", "line_buffering": True}
     if not is_buffered or not isinstance(stream.buffer, io.RawIOBase):
         stream.reconfigure(**options)
         return stream
-    # Without a buffer a line and its end are two writes, between which another process or thread may write, and a write
-    # that a signal cuts short loses the rest.
+    # Without a buffer a line and its end are two writes, between which another process or thread may write. A signal that
+    # interrupts such a write loses the rest.
     made = io.TextIOWrapper(io.BufferedWriter(stream.detach()), **options)
     made.mode = "w"
     return made
@@ -92,12 +92,12 @@ def _set_mark(mark):
 
         resource.setrlimit(MARK_LIMIT, (int(mark), resource.getrlimit(MARK_LIMIT)[1]))
     except (ImportError, ValueError, OSError):
-        # Where the system does not let us, the session and the variable have to do.
+        # Without the mark, session and environment variable identify the process.
         pass
 
 
 def _carry_out(job):
-    """Answers the exit code."""
+    """Returns the exit code."""
     own_pid = os.getpid()
     reply, code = None, 0
     try:
@@ -111,7 +111,7 @@ def _carry_out(job):
 
         traceback.print_exception(type(problem), problem, _frames_of_the_action(problem))
         code = 1
-    # A process that the action has forked, and that came back to here, has no result to tell.
+    # A forked process that returns to this point has no result to report.
     if reply is not None and os.getpid() == own_pid:
         _reply(_encode(reply, job["max_bytes"]))
     return code
@@ -128,8 +128,8 @@ def _outcome(job):
     succeeded, value = value
     if not isinstance(succeeded, bool):
         raise Refused(
-            "The status that the action returned has to be a boolean, and is of type {}: it returned a tuple of two, "
-            "which is (status, result).".format(type(succeeded).__name__),
+            "The status that the action returned must be a boolean, not {}: a returned tuple of two "
+            "means (status, result).".format(type(succeeded).__name__),
             INVALID_STATUS,
         )
     return {"result": value, "succeeded": succeeded}
@@ -143,19 +143,19 @@ def _load(file, path):
     sys.argv = [file]
     name = os.path.splitext(os.path.basename(file))[0]
     if name in getattr(sys, "stdlib_module_names", ()):
-        # While the folder of the action does not come first: whether it was loaded in advance must not matter.
+        # Before the action's folder comes first, so that preloading makes no difference.
         try:
             __import__(name)
         except ImportError:
             pass
-    # Instead of the folder of this program.
+    # Replaces the folder of this program.
     sys.path[:] = [os.path.dirname(file)] + path + [folder for folder in sys.path if folder not in path]
     if name in sys.modules or not name.isidentifier():
-        # An action called uuid.py must not take the place of what others import by that name.
+        # An action called uuid.py must not shadow the module of that name.
         name = "svc_action_" + name
     spec = util.spec_from_file_location(name, file)
     if spec is None:
-        raise Refused('The entry point "{}" of the action is no Python file.'.format(os.path.basename(file)))
+        raise Refused('The entry point "{}" of the action is not a Python file.'.format(os.path.basename(file)))
     module = util.module_from_spec(spec)
     sys.modules[name] = module
     spec.loader.exec_module(module)
@@ -168,7 +168,7 @@ def _find_class(module, file):
         for name, value in sorted(vars(module).items())
         if isinstance(value, type) and issubclass(value, Action) and value.__module__ == module.__name__
     ]
-    # Bases of others are not meant, nor are those that cannot be made where another one can.
+    # Excludes base classes of others; concrete classes come before abstract ones.
     last = [one for one in own if not any(other is not one and issubclass(other, one) for other in own)]
     last.sort(key=lambda one: bool(one.__abstractmethods__))
     if not last:
@@ -183,7 +183,7 @@ def _make(found, config, service):
     try:
         action = found(config=config, action_service=service)
     except TypeError as problem:
-        # Those made before there was the second, or with another name for the first.
+        # Older classes lack the second parameter or use another name for the first.
         if not str(problem).endswith(("argument 'config'", "argument 'action_service'")):
             raise
     if action is None:
@@ -194,7 +194,7 @@ def _make(found, config, service):
 
 
 def _frames_of_the_action(problem):
-    """Without those that led to it, which are of the server and of what imports; None when there are no others."""
+    """Drops the leading frames of the server and of the import system; None when no others are left."""
     frames = problem.__traceback__
     while frames is not None and frames.tb_frame.f_code.co_filename.startswith((__file__, "<frozen importlib")):
         frames = frames.tb_next
@@ -226,7 +226,7 @@ def _text_of(value):
     try:
         return str(value)
     except Exception as problem:
-        return "<{} without a text: {}>".format(type(value).__name__, type(problem).__name__)
+        return "<{} without text: {}>".format(type(value).__name__, type(problem).__name__)
 
 
 def _reply(data):

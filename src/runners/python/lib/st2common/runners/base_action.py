@@ -1,4 +1,4 @@
-"""A name that existing packs import `Action` by."""
+"""Existing packs import `Action` from this module."""
 
 from svc.action import Action
 
