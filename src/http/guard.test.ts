@@ -162,7 +162,7 @@ describe('what is read of a stranger', () => {
       )
       const waiting = opened.filter(({ answer }) => answer() === '')
       expect(waiting).toHaveLength(2)
-      // Whoever has a credential does not share that room.
+      // Requests with a credential do not share that memory.
       expect((await post('/v1/hooks/signed', { ...signature, ...good }, 'x'.repeat(MAX_BYTES))).status).toBe(200)
       waiting[0]?.socket.destroy()
       await waitFor('the room of who has gone to be free', async () => {

@@ -84,7 +84,7 @@ describe('a stream', () => {
     sink?.write('data: x\n\n')
     const writtenAt = performance.now()
     await waitFor('the next heartbeat', () => /^\n{2,}data: x\n{3,}$/.test(client.raw()))
-    // The silence begins anew with what was written.
+    // Each write restarts the silence.
     expect(performance.now() - writtenAt).toBeGreaterThan(heartbeatMs - 100)
     client.close()
   })
