@@ -27,7 +27,7 @@ const MAX_REPEATED_PAGES = 20
 /** How many records a list has that is asked for without `-n`. */
 const DEFAULT_COUNT = 50
 
-export interface Page {
+export interface RecordPage {
   records: Json[]
   /** The list has more records, and the caller did not set a limit. */
   isTruncated: boolean
@@ -39,7 +39,7 @@ export async function listRecords(
   path: string,
   query: Query,
   last: number | undefined,
-): Promise<Page> {
+): Promise<RecordPage> {
   const count = last ?? DEFAULT_COUNT
   const records = new Map<string, Json>()
   const progress = session.progress('Reading')
@@ -159,7 +159,7 @@ export async function printRecord(
 }
 
 /** A kind of things that the server has. */
-export interface RecordKind {
+export interface CliRecordKind {
   /** Display name, such as `Action`. */
   name: string
   /** Of their list, below the address of the API, such as `/actions`. */
@@ -179,7 +179,7 @@ export interface Subject {
   isSecret?: boolean
 }
 
-export function subjectOf({ name, path }: RecordKind, id: string): Subject {
+export function subjectOf({ name, path }: CliRecordKind, id: string): Subject {
   return { kind: name, path, id }
 }
 
@@ -187,7 +187,7 @@ export function subjectOf({ name, path }: RecordKind, id: string): Subject {
 export const otherAbsences: ReadonlySet<string> = new Set(['AUTHENTICATION_OFF', 'ROUTE_UNKNOWN'])
 
 /** @throws NotFound */
-export async function getRecord(session: Session, kind: RecordKind, id: string): Promise<Json> {
+export async function getRecord(session: Session, kind: CliRecordKind, id: string): Promise<Json> {
   return recordIn(await callOn(session, 'GET', subjectOf(kind, id)))
 }
 

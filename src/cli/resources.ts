@@ -15,11 +15,11 @@ import {
   printList,
   printRecord,
   subjectOf,
-  type RecordKind,
+  type CliRecordKind,
 } from './records.ts'
 import { withSession, type CommandContext, type Session } from './session.ts'
 
-export interface Resource extends RecordKind {
+export interface CliResource extends CliRecordKind {
   pluralName: string
   /** Of a list. */
   columns: readonly string[]
@@ -58,7 +58,7 @@ export interface ListCommandOptions<F> {
 /** `list`, without a description and an example. @param query what the further options of the command ask for */
 export function createListCommand<F extends ListFlags>(
   context: CommandContext,
-  resource: Resource,
+  resource: CliResource,
   query: (flags: F) => Query = () => ({}),
   { columns = () => undefined }: ListCommandOptions<F> = {},
 ): CliCommand {
@@ -71,12 +71,17 @@ export function createListCommand<F extends ListFlags>(
 }
 
 /** The attributes that completion offers for `-a`. */
-function attributesOf({ columns, order }: Resource): string[] {
+function attributesOf({ columns, order }: CliResource): string[] {
   return [...new Set([...columns, ...order, 'all'])]
 }
 
 /** Prints a list, and a note when it is only the beginning of one. @returns the exit code */
-export async function showList(session: Session, resource: Resource, query: Query, flags: ListFlags): Promise<number> {
+export async function showList(
+  session: Session,
+  resource: CliResource,
+  query: Query,
+  flags: ListFlags,
+): Promise<number> {
   const { name, pluralName, path, columns, isNewestFirst = false, isSelective = false } = resource
   const attributes = splitAttributes(flags.attr)
   const printed = attributes ?? (session.form === 'human' ? columns : ['all'])
@@ -93,7 +98,7 @@ function isWhole(session: Session, attributes: readonly string[] | undefined): b
   return session.form !== 'human' && (attributes === undefined || attributes.includes('all'))
 }
 
-function extend({ extend: withMore }: Pick<Resource, 'extend'>, record: Json): Json {
+function extend({ extend: withMore }: Pick<CliResource, 'extend'>, record: Json): Json {
   return withMore === undefined ? record : withMore(record)
 }
 
@@ -112,7 +117,7 @@ export function createEachCommand<F extends CommonFlags>(
 }
 
 /** `get`, without a description and an example. */
-export function createGetCommand(context: CommandContext, resource: Resource, ...operand: Operand): CliCommand {
+export function createGetCommand(context: CommandContext, resource: CliResource, ...operand: Operand): CliCommand {
   const work = async (session: Session, id: string, flags: AttributeFlags): Promise<number> =>
     showRecord(session, resource, await getRecord(session, resource, id), flags)
   return addAttributeOption(createEachCommand(context, 'get', operand, work)).completions({
@@ -131,7 +136,7 @@ export function addAttributeOption(command: CliCommand): CliCommand {
  */
 export function createCreateCommand(
   context: CommandContext,
-  resource: Resource,
+  resource: CliResource,
   afterwards: (session: Session, created: Json) => void = () => undefined,
 ): CliCommand {
   return addAttributeOption(addCommonOptions(new CliCommand('create')))
@@ -149,7 +154,7 @@ export function createCreateCommand(
 /** `update <ref> <file>`, without a description and an example. */
 export function createUpdateCommand(
   context: CommandContext,
-  resource: Resource,
+  resource: CliResource,
   operand: Operand,
   afterwards: (session: Session, updated: Json) => void = () => undefined,
 ): CliCommand {
@@ -176,7 +181,7 @@ export async function readDefinition(path: string): Promise<Json> {
   return readRecordFile(path)
 }
 
-async function readBody(session: Session, { beforeSending }: Resource, file: string): Promise<Json> {
+async function readBody(session: Session, { beforeSending }: CliResource, file: string): Promise<Json> {
   const body = await readDefinition(file)
   await beforeSending?.(session, body)
   return body
@@ -185,7 +190,7 @@ async function readBody(session: Session, { beforeSending }: Resource, file: str
 /** `enable` or `disable` of a resource with the attribute `enabled`, without a description and an example. */
 export function createSwitchCommand(
   context: CommandContext,
-  resource: Resource,
+  resource: CliResource,
   name: 'enable' | 'disable',
   ...operand: Operand
 ): CliCommand {
@@ -199,7 +204,7 @@ export function createSwitchCommand(
 }
 
 /** `delete`, without a description and an example. */
-export function createDeleteCommand(context: CommandContext, resource: Resource, ...operand: Operand): CliCommand {
+export function createDeleteCommand(context: CommandContext, resource: CliResource, ...operand: Operand): CliCommand {
   return createEachCommand(context, 'delete', operand, async (session, id) => {
     await callOn(session, 'DELETE', subjectOf(resource, id))
     await printDone(session, `${resource.name} "${id}" is deleted.`)
@@ -210,7 +215,7 @@ export function createDeleteCommand(context: CommandContext, resource: Resource,
 /** Prints one record. @returns the exit code */
 export async function showRecord(
   session: Session,
-  resource: Pick<Resource, 'order' | 'shown' | 'extend'>,
+  resource: Pick<CliResource, 'order' | 'shown' | 'extend'>,
   record: Json,
   { attr }: AttributeFlags,
 ): Promise<number> {

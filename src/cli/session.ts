@@ -2,7 +2,7 @@
 import { once } from 'node:events'
 import { cliProcess, widthOf } from './cli-process.ts'
 import { checkArgumentBytes } from './argument-bytes.ts'
-import { createClient, type Client, type ClientOptions, type Login } from './connection/client.ts'
+import { createClient, type Client, type ClientOptions, type ClientLogin } from './connection/client.ts'
 import { exitCodes } from './exit-codes.ts'
 import type { CommonFlags } from './options.ts'
 import { isColored, printable, toJson, toJsonLine } from './output/print.ts'
@@ -75,7 +75,7 @@ export async function openClient(
   { withoutLogin = false, ...options }: SessionOptions & Pick<ClientOptions, 'interrupted' | 'warn' | 'debug'>,
 ): Promise<Client> {
   const { account, credential } = settings
-  let login: Login | undefined
+  let login: ClientLogin | undefined
   if (!withoutLogin && credential === undefined && account !== undefined) {
     const { createLogin } = await import('./connection/login.ts')
     const createToken: Client['createToken'] = (...args) => client.createToken(...args)

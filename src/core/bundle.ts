@@ -40,13 +40,13 @@ interface Unpacked {
  * @param built relative to `dist/`
  * @param from `import.meta.url` of the importing file
  */
-export function locate(source: string, built: string, from: string): URL {
+export function locatePart(source: string, built: string, from: string): URL {
   return new URL(from.endsWith('.ts') ? source : built, from)
 }
 
 /** A thread or helper program, for which `build.mjs` has an entry. @param name without an ending: `./crypt-thread` */
 export function locateCode(name: string, from: string): URL {
-  return locate(`${name}.ts`, `${name}.js`, from)
+  return locatePart(`${name}.ts`, `${name}.js`, from)
 }
 
 export function startWorker(code: URL, options: WorkerOptions): Worker {

@@ -9,7 +9,7 @@ import { basename, dirname, join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
 import { problemOfPassword, problemOfUserName } from './account-rules.ts'
 import { isAppError } from './errors.ts'
-import { createSecretFile, replaceFile, targetOf, type FileOwnership } from '../lib/files/index.ts'
+import { createSecretFile, replaceFile, linkTargetOf, type FileOwnership } from '../lib/files/index.ts'
 import { hasCode } from '../lib/process/index.ts'
 import { shown } from '../lib/text/index.ts'
 
@@ -149,7 +149,7 @@ async function read(path: string): Promise<State> {
  */
 async function change(path: string, edit: (lines: string[]) => string[] | undefined): Promise<boolean> {
   try {
-    const target = await targetOf(path)
+    const target = await linkTargetOf(path)
     const lock = await takeLock(join(dirname(target), `.${basename(target)}.lock`))
     try {
       for (let tries = 0; tries < MAX_TRIES; tries++) {

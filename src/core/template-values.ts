@@ -107,7 +107,7 @@ export function createRenderer(
       const left = startedAt + maxMilliseconds - performance.now()
       const rendered = render(text, variables, { limits: { ...limits, maxMilliseconds: left }, filters })
       // One text can be in it a thousand times and costs nothing until it is written down.
-      room -= lengthOf(rendered, room)
+      room -= textLengthOf(rendered, room)
       if (room < 0) throw fail(parameter, `the templates give more than ${TOTAL_LENGTH} characters together`)
       return rendered
     }
@@ -146,7 +146,7 @@ export function createRenderer(
 }
 
 /** UTF-16 units of all texts in a value, and one for each value in it; beyond `max` it is not counted to the end. */
-export function lengthOf(value: unknown, max: number): number {
+export function textLengthOf(value: unknown, max: number): number {
   let length = 0
   const walk = (inner: unknown): void => {
     length += typeof inner === 'string' ? inner.length + 1 : 1

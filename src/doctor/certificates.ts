@@ -1,11 +1,11 @@
 /** Certificates of the listeners. */
 import { readTlsIdentity } from '../http/index.ts'
-import { listenerNames, ok, problem, skipped, warning, type Check } from './check.ts'
+import { listenerNames, ok, failedCheck, skipped, warning, type HealthCheck } from './check.ts'
 
 const SOON_DAYS = 30
 const DAY_MS = 86_400_000
 
-export const certificates: Check = {
+export const certificates: HealthCheck = {
   name: 'certificates',
   async run({ loaded: { config }, now }) {
     const secure = listenerNames.filter((name) => config[name].use_ssl)
@@ -16,13 +16,13 @@ export const certificates: Check = {
         const reading = await readTlsIdentity(name, config[name], today)
         if ('problems' in reading) {
           return reading.problems.map((text) =>
-            problem(`${text}.`, 'Correct the file or the option, then run "svc reload".'),
+            failedCheck(`${text}.`, 'Correct the file or the option, then run "svc reload".'),
           )
         }
         const { validTo, warnings } = reading.identity
         if (warnings.length > 0) {
           const remedy = 'Replace the files or correct their permissions, then run "svc reload".'
-          return warnings.map((text) => (validTo <= today ? problem : warning)(`${text}.`, remedy))
+          return warnings.map((text) => (validTo <= today ? failedCheck : warning)(`${text}.`, remedy))
         }
         const left = Math.floor((validTo.getTime() - today.getTime()) / DAY_MS)
         const until = `The certificate of the ${name} listener expires on ${validTo.toISOString()}`

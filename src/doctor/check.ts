@@ -37,14 +37,14 @@ export function programOptions({ env, account }: CheckContext, timeout: number):
   return { env, timeout, cwd: '/', ...account }
 }
 
-export interface Check {
+export interface HealthCheck {
   name: string
   readonly run: (context: CheckContext) => Promise<Result[]> | Result[]
 }
 
 export const ok = (message: string): Result => ({ state: 'ok', message })
 export const warning = (message: string, remedy: string): Result => ({ state: 'warning', message, remedy })
-export const problem = (message: string, remedy: string): Result => ({ state: 'problem', message, remedy })
+export const failedCheck = (message: string, remedy: string): Result => ({ state: 'problem', message, remedy })
 export const skipped = (reason: string): Result => ({ state: 'skipped', message: reason })
 
 export const listenerNames = ['auth', 'api', 'stream'] as const

@@ -3,7 +3,7 @@ import { execFile } from 'node:child_process'
 import { existsSync } from 'node:fs'
 import { promisify } from 'node:util'
 import { newestExecution } from '../db/index.ts'
-import { ok, problem, programOptions, warning, type Check, type CheckContext } from './check.ts'
+import { ok, failedCheck, programOptions, warning, type HealthCheck, type CheckContext } from './check.ts'
 
 const run = promisify(execFile)
 const MIN_YEAR = 2025
@@ -12,18 +12,18 @@ const MAX_YEAR = 2099
 const TOLERANCE_MS = 60_000
 const TIMEOUT_MS = 2000
 
-export const clock: Check = {
+export const clock: HealthCheck = {
   name: 'clock',
   async run(context) {
     const now = context.now()
     const year = now.getUTCFullYear()
     const remedy =
       'Set the clock ("timedatectl set-ntp true" synchronizes it over the network), then restart the server.'
-    if (year < MIN_YEAR || year > MAX_YEAR) return [problem(`The clock is wrong: ${now.toISOString()}.`, remedy)]
+    if (year < MIN_YEAR || year > MAX_YEAR) return [failedCheck(`The clock is wrong: ${now.toISOString()}.`, remedy)]
     const { path } = context.loaded.config.database
     const newest = existsSync(path) ? newestExecution(path) : undefined
     if (newest !== undefined && Date.parse(newest) > now.getTime() + TOLERANCE_MS) {
-      return [problem(`The clock (${now.toISOString()}) is behind the newest execution (${newest}).`, remedy)]
+      return [failedCheck(`The clock (${now.toISOString()}) is behind the newest execution (${newest}).`, remedy)]
     }
     if (await isUnsynchronized(context)) {
       return [

@@ -1,9 +1,9 @@
 /** The database file. */
 import { existsSync } from 'node:fs'
 import { missingMigrations, SchemaTooNew, checkDatabase } from '../db/index.ts'
-import { ok, problem, skipped, warning, type Check } from './check.ts'
+import { ok, failedCheck, skipped, warning, type HealthCheck } from './check.ts'
 
-export const database: Check = {
+export const database: HealthCheck = {
   name: 'database',
   async run({ loaded: { config }, running }) {
     const { path } = config.database
@@ -20,14 +20,16 @@ export const database: Check = {
     if (first !== undefined) {
       const more = damage.length === 1 ? '' : `, and ${damage.length - 1} more`
       return [
-        problem(
+        failedCheck(
           `${path} is damaged: ${first}${more}.`,
           'Keep a copy of the file and restore a backup with "svc restore" (docs/backup.md).',
         ),
       ]
     }
     if (migrations === undefined) {
-      return [problem(`${path} is not an svc database.`, 'Set database.path to the database, or move the file away.')]
+      return [
+        failedCheck(`${path} is not an svc database.`, 'Set database.path to the database, or move the file away.'),
+      ]
     }
     try {
       const missing = missingMigrations(migrations)
@@ -43,7 +45,9 @@ export const database: Check = {
       ]
     } catch (error) {
       if (!(error instanceof SchemaTooNew)) throw error
-      return [problem(`${path}: ${error.message}`, 'Install the newer release, or restore a backup made before it.')]
+      return [
+        failedCheck(`${path}: ${error.message}`, 'Install the newer release, or restore a backup made before it.'),
+      ]
     }
   },
 }

@@ -4,13 +4,13 @@ import { statfs } from 'node:fs/promises'
 import { dirname } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
 import { size } from '../lib/text/index.ts'
-import { ok, problem, warning, type Check, type Result } from './check.ts'
+import { ok, failedCheck, warning, type HealthCheck, type Result } from './check.ts'
 
 const MIN_FREE_PERCENT = 5
 /** How long to wait for a file system. */
 const TIMEOUT_MS = 5000
 
-export const disk: Check = {
+export const disk: HealthCheck = {
   name: 'disk',
   async run({ loaded: { config } }) {
     const { log } = config
@@ -45,7 +45,7 @@ async function checkFileSystem(name: string, folder: string, reserve: number): P
   const found = await Promise.race([statfs(folder), delay(TIMEOUT_MS, undefined, { ref: false })])
   if (found === undefined) {
     return [
-      problem(
+      failedCheck(
         `The file system of ${name} (${folder}) does not answer.`,
         'Check that its disk or network share is available.',
       ),
@@ -58,7 +58,7 @@ async function checkFileSystem(name: string, folder: string, reserve: number): P
   const isShort = (left: number, total: number): boolean => total > 0 && (left * 100) / total < MIN_FREE_PERCENT
   if (free < reserve) {
     return [
-      problem(
+      failedCheck(
         `The file system of ${name} (${folder}) has ${room} free, less than database.reserve_bytes: the server refuses new work.`,
         makeRoom,
       ),

@@ -1,18 +1,18 @@
 /** The checks of `svc doctor`, in display order. */
 import { certificates } from './certificates.ts'
-import { skipped, type Check, type Finding, type CheckContext } from './check.ts'
+import { skipped, type HealthCheck, type Finding, type CheckContext } from './check.ts'
 import { clock } from './clock.ts'
 import { database } from './database.ts'
 import { disk } from './disk.ts'
 import { listeners } from './listeners.ts'
-import { locale, openFiles, programs, timeZone } from './machine.ts'
+import { locale, openFiles, checkedPrograms, timeZone } from './machine.ts'
 import { permissions } from './permissions.ts'
 import { configuration, settings } from './settings.ts'
 import { execution, server } from './server.ts'
 
 export type { Finding, CheckContext, State } from './check.ts'
 
-export const checks: readonly Check[] = [
+export const checks: readonly HealthCheck[] = [
   configuration,
   settings,
   server,
@@ -23,7 +23,7 @@ export const checks: readonly Check[] = [
   listeners,
   certificates,
   openFiles,
-  programs,
+  checkedPrograms,
   locale,
   timeZone,
   execution,

@@ -3,11 +3,11 @@ import { readdirSync, readFileSync, readlinkSync } from 'node:fs'
 import { createServer } from 'node:net'
 import { basename } from 'node:path'
 import { codeOf } from '../lib/process/index.ts'
-import { listenerNames, ok, problem, type Check, type Result } from './check.ts'
+import { listenerNames, ok, failedCheck, type HealthCheck, type Result } from './check.ts'
 
 const TIMEOUT_MS = 5000
 
-export const listeners: Check = {
+export const listeners: HealthCheck = {
   name: 'listeners',
   async run({ loaded: { config }, running }) {
     const results = await Promise.all(
@@ -36,7 +36,7 @@ async function askListener(name: string, url: string): Promise<Result> {
     asked.end()
   })
   if (status === 200) return ok(`The ${name} listener answers at ${url}.`)
-  return problem(
+  return failedCheck(
     `The ${name} listener does not answer at ${url}: ${typeof status === 'number' ? `HTTP status ${status}` : status}.`,
     'Check the firewall of this machine and the log of the server, or restart it with "svc restart".',
   )
@@ -53,22 +53,22 @@ async function tryPort(name: string, host: string, port: number): Promise<Result
   }
   switch (codeOf(error)) {
     case 'EADDRINUSE':
-      return problem(
+      return failedCheck(
         `${name}.port: ${port} is in use${describe(holderOf(port))}.`,
         `Stop that program, or set another ${name}.port.`,
       )
     case 'EACCES':
-      return problem(
+      return failedCheck(
         `${name}.port: no permission to listen on ${port}.`,
         `Set a port of 1024 or above, or grant the capability in the systemd unit: AmbientCapabilities=CAP_NET_BIND_SERVICE.`,
       )
     case 'EADDRNOTAVAIL':
-      return problem(
+      return failedCheck(
         `${name}.host: ${host} is not an address of this machine.`,
         `Set ${name}.host to an address that "ip addr" shows, or to 0.0.0.0.`,
       )
     default:
-      return problem(`${name}.host: cannot listen on ${host}: ${error.message}.`, `Correct ${name}.host.`)
+      return failedCheck(`${name}.host: cannot listen on ${host}: ${error.message}.`, `Correct ${name}.host.`)
   }
 }
 

@@ -5,7 +5,7 @@ import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { isUtf8Locale, localeOf } from '../lib/process/index.ts'
 import { isTimeZone } from '../lib/calendar/index.ts'
-import { ok, problem, programOptions, warning, type Check, type CheckContext, type Result } from './check.ts'
+import { ok, failedCheck, programOptions, warning, type HealthCheck, type CheckContext, type Result } from './check.ts'
 
 const run = promisify(execFile)
 
@@ -14,7 +14,7 @@ const BASE_FILES = 512
 /** Pipes and other descriptors of a running action. */
 const FILES_PER_ACTION = 8
 
-export const openFiles: Check = {
+export const openFiles: HealthCheck = {
   name: 'open_files',
   run({ loaded: { config }, running }) {
     const limits = readFileSync(`/proc/${running?.pid ?? 'self'}/limits`, 'utf8')
@@ -35,7 +35,7 @@ const TIMEOUT_MS = 10_000
 /** As in `find-python.ts`. */
 const MIN_PYTHON = [3, 8] as const
 
-export const programs: Check = {
+export const checkedPrograms: HealthCheck = {
   name: 'programs',
   async run(context) {
     const {
@@ -44,7 +44,7 @@ export const programs: Check = {
     } = context
     const found: Result[] = []
     if (!isExecutable('/bin/sh')) {
-      found.push(problem('/bin/sh is missing, which runs commands.', 'Install a shell as /bin/sh.'))
+      found.push(failedCheck('/bin/sh is missing, which runs commands.', 'Install a shell as /bin/sh.'))
     }
     found.push(...(await checkPython(config.actionrunner.python_binary || 'python3', context)))
     if (!isInPath('git', env)) {
@@ -64,7 +64,7 @@ async function checkPython(program: string, context: CheckContext): Promise<Resu
     const version = String(stdout).trim()
     const [major = 0, minor = 0] = version.split('.').map(Number)
     if (major === MIN_PYTHON[0] && minor >= MIN_PYTHON[1]) return []
-    return [problem(`${program} is Python ${version}; actions need ${MIN_PYTHON.join('.')} or newer.`, remedy)]
+    return [failedCheck(`${program} is Python ${version}; actions need ${MIN_PYTHON.join('.')} or newer.`, remedy)]
   } catch (error) {
     const hasAnswered = error instanceof Error && 'stdout' in error && /^3\.\d/.test(String(error.stdout))
     if (hasAnswered) {
@@ -73,7 +73,7 @@ async function checkPython(program: string, context: CheckContext): Promise<Resu
       ]
     }
     return [
-      problem(`Python actions cannot run: ${program} is not in the PATH of the server, or does not work.`, remedy),
+      failedCheck(`Python actions cannot run: ${program} is not in the PATH of the server, or does not work.`, remedy),
     ]
   }
 }
@@ -91,7 +91,7 @@ function isExecutable(path: string): boolean {
   }
 }
 
-export const locale: Check = {
+export const locale: HealthCheck = {
   name: 'locale',
   run({ env }) {
     if (isUtf8Locale(env)) return [ok(`The locale is ${localeOf(env)}.`)]
@@ -104,7 +104,7 @@ export const locale: Check = {
   },
 }
 
-export const timeZone: Check = {
+export const timeZone: HealthCheck = {
   name: 'time_zone',
   run({ loaded: { config }, env }) {
     const { TZ: given = '' } = env

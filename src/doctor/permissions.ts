@@ -3,13 +3,13 @@ import { existsSync, readdirSync, statSync, type Stats } from 'node:fs'
 import { join } from 'node:path'
 import { optionEntries } from '../config/index.ts'
 import { quote } from '../lib/process/index.ts'
-import { ok, problem, skipped, warning, type Check, type CheckContext, type Result } from './check.ts'
+import { ok, failedCheck, skipped, warning, type HealthCheck, type CheckContext, type Result } from './check.ts'
 import { shown } from '../lib/text/index.ts'
 
 const OTHERS = 0o007
 const OTHERS_WRITE = 0o002
 
-export const permissions: Check = {
+export const permissions: HealthCheck = {
   name: 'permissions',
   run(context) {
     const { config } = context.loaded
@@ -39,7 +39,7 @@ function checkFolder(path: string, stats: Stats, owner: number): Result[] {
       : [
           (stats.mode & OTHERS_WRITE) === 0
             ? warning(`Other accounts can list or read ${path}.`, `chmod o-rwx ${quote(path)}`)
-            : problem(`Other accounts can write to ${path}.`, `chmod o-rwx ${quote(path)}`),
+            : failedCheck(`Other accounts can write to ${path}.`, `chmod o-rwx ${quote(path)}`),
         ]),
   ]
 }
@@ -50,14 +50,14 @@ function checkSecretFile(path: string, owner: number): Result[] {
     ...checkOwner(path, stats, owner),
     ...((stats.mode & OTHERS) === 0
       ? []
-      : [problem(`Other accounts can read ${path} or write to it.`, `chmod o-rwx ${quote(path)}`)]),
+      : [failedCheck(`Other accounts can read ${path} or write to it.`, `chmod o-rwx ${quote(path)}`)]),
   ]
 }
 
 function checkOwner(path: string, stats: Stats, owner: number): Result[] {
   if (stats.uid === owner) return []
   return [
-    problem(
+    failedCheck(
       `${path} belongs to the account ${stats.uid}, but the server runs as the account ${owner}.`,
       `chown ${owner} ${quote(path)}`,
     ),
@@ -86,14 +86,14 @@ function checkConfigurationFiles({ loaded: { files, sources } }: CheckContext): 
   return files.flatMap((file) => {
     const { mode } = statSync(file)
     if ((mode & OTHERS_WRITE) !== 0) {
-      return [problem(`Other accounts can write to ${file}.`, `chmod o-w ${quote(file)}`)]
+      return [failedCheck(`Other accounts can write to ${file}.`, `chmod o-w ${quote(file)}`)]
     }
     const secret = optionEntries.find(
       ({ key, option }) => option.secret && sources[key]?.startsWith(`${shown(file)}:`) === true,
     )
     if (secret === undefined || (mode & OTHERS) === 0) return []
     return [
-      problem(
+      failedCheck(
         `Other accounts can read ${file}, which contains ${secret.key}.`,
         `chmod o-rwx ${quote(file)}; give the file the group of the server.`,
       ),

@@ -5,9 +5,9 @@ import { join } from 'node:path'
 import type { Config } from '../config/index.ts'
 import { isLoopback } from '../lib/network/index.ts'
 import { openPasswordFile, parsePasswordLine, readPasswordFile, type PasswordLine } from '../core/password-file.ts'
-import { listenerNames, ok, problem, warning, type Check, type Result } from './check.ts'
+import { listenerNames, ok, failedCheck, warning, type HealthCheck, type Result } from './check.ts'
 
-export const configuration: Check = {
+export const configuration: HealthCheck = {
   name: 'configuration',
   run({ loaded: { files, warnings, risks } }) {
     const unknown = warnings.filter((text) => !risks.includes(text))
@@ -24,7 +24,7 @@ export const configuration: Check = {
   },
 }
 
-export const settings: Check = {
+export const settings: HealthCheck = {
   name: 'settings',
   async run({ loaded: { config, risks } }) {
     const found = [
@@ -111,7 +111,7 @@ async function checkPasswords({ auth, system }: Config): Promise<Result[]> {
     ...(existsSync(initial)
       ? [warning(`The user "admin" still has its initial password, which is in ${initial}.`, remedy('admin'))]
       : []),
-    ...known.map((user) => problem(`The password of the user "${user}" is easy to guess.`, remedy(user))),
+    ...known.map((user) => failedCheck(`The password of the user "${user}" is easy to guess.`, remedy(user))),
   ]
 }
 

@@ -1,5 +1,5 @@
 /** The version endpoint, the OpenAPI document and the documentation page. */
-import { locate, readPart } from '../core/bundle.ts'
+import { locatePart, readPart } from '../core/bundle.ts'
 import { routeUnknown } from '../core/errors.ts'
 import type { JsonSchema } from '../lib/schema/index.ts'
 import { version } from '../core/version.ts'
@@ -137,5 +137,5 @@ async function pageFile(name: string, base: string, libraryFile: Library): Promi
 
 /** In the source tree npm has put the files into `node_modules`. */
 function locateFile(name: string): URL {
-  return locate(`../../node_modules/swagger-ui-dist/${name}`, `./api-docs/${name}`, import.meta.url)
+  return locatePart(`../../node_modules/swagger-ui-dist/${name}`, `./api-docs/${name}`, import.meta.url)
 }

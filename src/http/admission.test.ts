@@ -7,7 +7,7 @@ import { makeAuthority } from '../../tests/helpers/certificates.ts'
 import { makeFolder } from '../../tests/helpers/folders.ts'
 import { startHttp, type TestHttp, type TestTls } from '../../tests/helpers/http.ts'
 import { waitFor } from '../../tests/helpers/wait.ts'
-import { createAdmission, surplusOf, type AdmissionLimits } from './admission.ts'
+import { createRequestAdmission, surplusOf, type AdmissionLimits } from './admission.ts'
 import type { JsonRoute, Route } from './route.ts'
 import { readTlsIdentity } from './tls.ts'
 
@@ -61,7 +61,7 @@ let http: TestHttp
 const sockets: Socket[] = []
 
 async function start(limits: AdmissionLimits, tls?: TestTls): Promise<void> {
-  http = await startHttp(routes, { maxBodyBytes: MAX_BYTES }, tls, createAdmission(limits))
+  http = await startHttp(routes, { maxBodyBytes: MAX_BYTES }, tls, createRequestAdmission(limits))
 }
 afterEach(async () => {
   for (const open of waiting.splice(0)) open()

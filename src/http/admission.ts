@@ -14,9 +14,9 @@ export interface AdmissionLimits {
   requests?: number
 }
 
-export type Admitted = 'request' | 'stream'
+export type AdmittedRequest = 'request' | 'stream'
 
-export interface Admission {
+export interface RequestAdmission {
   /**
    * Counts a connection until it closes. A connection above the limit may send one request. The server answers that
    * request if it asks for the health of the server or stops an execution, else with 503. Above `surplusOf` such
@@ -27,9 +27,9 @@ export interface Admission {
   connected(socket: Socket, speaksHttp?: boolean): void
   isTooMany(socket: Socket): boolean
   /** Checks the limits before the request takes memory. @throws QUEUE_FULL */
-  check(socket: Socket, surface: Surface, kind: Admitted): void
+  check(socket: Socket, surface: Surface, kind: AdmittedRequest): void
   /** Counts a request as under way. @returns a function that ends the count; idempotent. @throws QUEUE_FULL */
-  begin(surface: Surface, kind: Admitted): () => void
+  begin(surface: Surface, kind: AdmittedRequest): () => void
 }
 
 /** The share of the connections that streams may use. Streams stay open for days and must leave some for requests. */
@@ -50,7 +50,7 @@ export function surplusOf(connections: number): number {
 const nameOf = ({ remoteAddress, remotePort, localPort }: Socket): string =>
   `${remoteAddress} ${remotePort} ${localPort}`
 
-export function createAdmission(limits: AdmissionLimits = {}): Admission {
+export function createRequestAdmission(limits: AdmissionLimits = {}): RequestAdmission {
   const { connections: maxConnections = Infinity, requests: maxRequests = Infinity } = limits
   const maxSurplus = surplusOf(maxConnections)
   const maxStreams = Math.floor(maxConnections * STREAMS_SHARE)
@@ -61,7 +61,7 @@ export function createAdmission(limits: AdmissionLimits = {}): Admission {
 
   const isTooMany = (socket: Socket): boolean => surplus.size > 0 && surplus.has(nameOf(socket))
 
-  const check = (surface: Surface, kind: Admitted): string => {
+  const check = (surface: Surface, kind: AdmittedRequest): string => {
     const key = kind === 'stream' ? kind : `requests of ${surface}`
     const maximum = kind === 'stream' ? maxStreams : maxRequests
     if ((underWay.get(key) ?? 0) >= maximum) throw queueFull(kind === 'stream' ? 'streams' : 'requests', maximum)
@@ -107,5 +107,5 @@ export function createAdmission(limits: AdmissionLimits = {}): Admission {
 export interface SurfaceTag {
   surface: Surface
   /** Absent: unlimited. */
-  admission?: Admission
+  admission?: RequestAdmission
 }

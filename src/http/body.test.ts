@@ -3,7 +3,7 @@ import { brotliCompressSync, deflateSync, gzipSync } from 'node:zlib'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { startHttp, type TestHttp } from '../../tests/helpers/http.ts'
 import { computedMs } from '../../tests/helpers/work.ts'
-import { parseJson } from './json.ts'
+import { parseJsonBody } from './json.ts'
 import type { ErrorBody } from './errors.ts'
 import type { Route } from './route.ts'
 
@@ -360,12 +360,12 @@ describe('malformed bodies', () => {
 
   test('there are at most a million values, however short', () => {
     const list = (length: number): string => `[${Array.from({ length }, () => '{}').join(',')}]`
-    expect(parseJson(list(499_999))).toHaveLength(499_999)
-    expect(() => parseJson(list(500_001))).toThrow('more than 1000000 items')
-    expect(() => parseJson(`[${Array.from({ length: 250_001 }, () => '{"\\n":1}').join(',')}]`)).toThrow(
+    expect(parseJsonBody(list(499_999))).toHaveLength(499_999)
+    expect(() => parseJsonBody(list(500_001))).toThrow('more than 1000000 items')
+    expect(() => parseJsonBody(`[${Array.from({ length: 250_001 }, () => '{"\\n":1}').join(',')}]`)).toThrow(
       'more than 1000000 items',
     )
-    expect(parseJson(JSON.stringify(',{['.repeat(1_000_001)))).toHaveLength(3_000_003)
+    expect(parseJsonBody(JSON.stringify(',{['.repeat(1_000_001)))).toHaveLength(3_000_003)
   })
 
   test.each([

@@ -5,7 +5,7 @@ import { brotliDecompress, gunzip, inflate } from 'node:zlib'
 import { bodyMalformed, bodyTooLarge, contentTypeUnsupported } from '../core/errors.ts'
 import { hasCode } from '../lib/process/index.ts'
 import type { Share } from './allowance.ts'
-import { parseJson } from './json.ts'
+import { parseJsonBody } from './json.ts'
 import { multipartFields } from './multipart.ts'
 import { shown } from '../lib/text/index.ts'
 
@@ -60,7 +60,7 @@ export function createBodyReader(maxBytes: number): BodyReader {
       case 'multipart/form-data':
         return formOf(await multipartFields(header, plain, MAX_FORM_FIELDS), options)
       default:
-        return parseJson(decodeUtf8(plain))
+        return parseJsonBody(decodeUtf8(plain))
     }
   }
 

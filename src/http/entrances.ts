@@ -4,7 +4,7 @@ import type { Express } from 'express'
 import type { Config } from '../config/index.ts'
 import { controlSocketName } from '../core/run-file.ts'
 import type { Log } from '../lib/log/index.ts'
-import { createAdmission } from './admission.ts'
+import { createRequestAdmission } from './admission.ts'
 import { listenOnControlSocket, type ControlSocket } from './control-socket.ts'
 import { renewIdentity } from './identities.ts'
 import { listen, type Listener } from './listeners.ts'
@@ -42,7 +42,7 @@ export async function openEntrances(app: Express, options: EntrancesOptions): Pr
   const close = (graceMs: number): Promise<void> =>
     // In parallel: each waits for its own connections.
     Promise.all(opened.map((entrance) => entrance.close(graceMs))).then(() => undefined)
-  const admission = createAdmission({ connections, requests: config.system.max_requests })
+  const admission = createRequestAdmission({ connections, requests: config.system.max_requests })
   const headers = identities.size === surfaces.length ? strictTransport : {}
   try {
     for (const surface of surfaces) {

@@ -8,7 +8,7 @@ const MAX_DEPTH = 100
 const MAX_VALUES = 1_000_000
 
 /** @throws BODY_MALFORMED */
-export function parseJson(text: string): unknown {
+export function parseJsonBody(text: string): unknown {
   checkSize(text)
   let value: unknown
   try {

@@ -5,7 +5,7 @@ import type { Server as TlsServer } from 'node:https'
 import type { AddressInfo, Socket } from 'node:net'
 import type { Duplex } from 'node:stream'
 import type { Express } from 'express'
-import { createAdmission, type Admission } from './admission.ts'
+import { createRequestAdmission, type RequestAdmission } from './admission.ts'
 import { answerToUnreadable } from './errors.ts'
 import type { Surface } from './route.ts'
 import { secureContext, type TlsIdentity } from './tls.ts'
@@ -20,7 +20,7 @@ export interface ListenerOptions {
   port: number
   tls?: ListenerTls | undefined
   /** Default: one without limits. */
-  admission?: Admission
+  admission?: RequestAdmission
 }
 
 export interface ListenerTls {
@@ -74,7 +74,7 @@ const CHECK_MS = 5000
 export async function listen(app: Express, options: ListenerOptions): Promise<Listener> {
   const handler = app as unknown as (request: IncomingMessage, response: unknown) => void // an Express app is one
   const connections = new WeakMap<Duplex, Connection>()
-  const { tls, admission = createAdmission() } = options
+  const { tls, admission = createRequestAdmission() } = options
   const answer = (request: IncomingMessage, response: ServerResponse): void => {
     const tagged: IncomingMessage & Partial<SurfaceTag> = request
     tagged.surface = options.surface

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { locate } from './locate.ts'
+import { locateRoute } from './locate.ts'
 
 describe('shapes of contract 00, 0.2', () => {
   test.each([
@@ -39,7 +39,7 @@ describe('shapes of contract 00, 0.2', () => {
     ['stream', '/executions/last/output', 'stream', '/executions/last/output'],
     ['stream', '/stream/v1/executions/last/output', 'stream', '/executions/last/output'],
   ] as const)('%s listener: %s', (listener, path, surface, inner) => {
-    expect(locate(listener, path)).toEqual({ surface, path: inner })
+    expect(locateRoute(listener, path)).toEqual({ surface, path: inner })
   })
 })
 
@@ -73,7 +73,7 @@ describe('paths that only look like one of them stay what they are', () => {
     ['api', 'http://other.example/v1/executions', 'api', 'http://other.example/v1/executions'],
     ['api', '*', 'api', '*'],
   ] as const)('%s listener: %s', (listener, path, surface, inner) => {
-    expect(locate(listener, path)).toEqual({ surface, path: inner })
+    expect(locateRoute(listener, path)).toEqual({ surface, path: inner })
   })
 })
 
@@ -88,13 +88,13 @@ describe('encoding', () => {
     ['/v1/actions/a%20b', '/actions/a%20b'],
     ['/v1/actions/a%2520b', '/actions/a%2520b'],
   ])('%s', (path, inner) => {
-    expect(locate('api', path).path).toBe(inner)
+    expect(locateRoute('api', path).path).toBe(inner)
   })
 
   test.each(['/v1/%', '/v1/%zz', '/v1/%c3', '/v1/%ff', '/v1/%c0%af', '/v1/%ed%a0%80', '/%e4/executions'])(
     '%s is refused',
     (path) => {
-      expect(() => locate('api', path)).toThrow(
+      expect(() => locateRoute('api', path)).toThrow(
         expect.objectContaining({ code: 'PATH_UNDECODABLE', message: expect.stringContaining(path) as unknown }),
       )
     },

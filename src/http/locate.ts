@@ -27,7 +27,7 @@ export interface Location {
  *
  * @throws PATH_UNDECODABLE
  */
-export function locate(listener: Surface, rawPath: string): Location {
+export function locateRoute(listener: Surface, rawPath: string): Location {
   if (listener === 'api' && rawPath === '/') return webClient
   const encoded = rawPath.includes('%') ? reencode(rawPath) : rawPath
   const path = encoded.length > 1 && encoded.endsWith('/') ? encoded.slice(0, -1) : encoded

@@ -1,5 +1,5 @@
 import { compileSecrets, maskSecrets } from '../lib/secrets/index.ts'
-import { startFailure } from './process/run-command.ts'
+import { programStartFailure } from './process/run-command.ts'
 import type { Runner } from './runner.ts'
 
 /** Publishes a message on the event stream (contract 03, 3.6 and 3.9; 04, 4.2). */
@@ -33,7 +33,9 @@ export function createAnnouncement(): Runner {
       // The route becomes part of a line of the stream.
       if (typeof route !== 'string' || !/^[^\s\p{C}]{1,255}$/u.test(route)) {
         return Promise.resolve(
-          startFailure('The parameter "route" must be 1 to 255 characters without white space and control characters.'),
+          programStartFailure(
+            'The parameter "route" must be 1 to 255 characters without white space and control characters.',
+          ),
         )
       }
       const message = maskSecrets(actionParameters, compileSecrets({ properties: parameterSchemas }))

@@ -1,6 +1,6 @@
 /** Runs a command line on the host of the server (contract 03, 3.6 to 3.9). */
 import { localShellParameters, type LocalShell } from './local-shell.ts'
-import { startFailure } from './process/run-command.ts'
+import { programStartFailure } from './process/run-command.ts'
 import type { RunContext, Runner, RunResult } from './runner.ts'
 
 /**
@@ -26,12 +26,12 @@ export function createLocalShellCmd(shell: LocalShell): Runner {
 
 async function runLocalShellCmd(shell: LocalShell, context: RunContext): Promise<RunResult> {
   if (context.entryPoint !== '') {
-    return startFailure(
+    return programStartFailure(
       'The local-shell-cmd runner does not support an entry point; remove "entry_point" from the action.',
     )
   }
   const cmd = context.runnerParameters['cmd']
-  if (typeof cmd !== 'string') return startFailure('The parameter "cmd" is missing: there is no command to run.')
+  if (typeof cmd !== 'string') return programStartFailure('The parameter "cmd" is missing: there is no command to run.')
   const isHidden = context.hides(cmd)
   const args = shellArguments(isHidden ? runHiddenCommand : cmd)
   const env = isHidden ? { [HIDDEN_COMMAND]: cmd } : {}

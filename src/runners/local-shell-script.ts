@@ -4,7 +4,7 @@ import { access, chmod } from 'node:fs/promises'
 import { passArgumentsByEnvironment } from './arguments-by-environment.ts'
 import { localShellParameters, type LocalProgram, type LocalShell } from './local-shell.ts'
 import type { SpawnError } from './process/launcher.ts'
-import { startFailure } from './process/run-command.ts'
+import { programStartFailure } from './process/run-command.ts'
 import type { RunContext, Runner, RunResult } from './runner.ts'
 import { scriptArguments, secretArgumentsParameter } from './script-arguments.ts'
 import { findScript, type ScriptFile } from './script-file.ts'
@@ -42,13 +42,13 @@ async function runLocalShellScript(
   env: Record<string, string>,
 ): Promise<RunResult> {
   if ((context.runnerParameters['content_version'] ?? '') !== '') {
-    return startFailure('The parameter "content_version" is unsupported: omit it to run the installed version.')
+    return programStartFailure('The parameter "content_version" is unsupported: omit it to run the installed version.')
   }
   const script = await findScript(context, shell.directoryCheck)
-  if ('problem' in script) return startFailure(script.problem)
+  if ('problem' in script) return programStartFailure(script.problem)
   const isOtherAccount = shell.isOtherAccount(context)
   const isExecutable = await makeExecutable(script)
-  if (!isExecutable && !isOtherAccount) return startFailure(notExecutable(script))
+  if (!isExecutable && !isOtherAccount) return programStartFailure(notExecutable(script))
 
   const given = scriptArguments(context)
   const startup = given.isSecret ? passArgumentsByEnvironment(script.head, script.path, given.arguments) : undefined

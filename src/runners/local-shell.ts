@@ -6,7 +6,7 @@ import { childEnvironment } from './environment.ts'
 import type { DirectoryCheck } from './process/directory-check.ts'
 import type { ProcessTrees } from './process/kill-tree.ts'
 import type { Launcher, SpawnError } from './process/launcher.ts'
-import { type Command, runCommand, startFailure } from './process/run-command.ts'
+import { type Command, runCommand, programStartFailure } from './process/run-command.ts'
 import type { SudoAccess } from './process/sudo-kill.ts'
 import { isSudoPasswordless, type SystemUserDecision } from './process/system-user.ts'
 import { readRunParameters } from './run-parameters.ts'
@@ -73,7 +73,7 @@ export function createLocalShell(deps: LocalShellDeps): LocalShell {
   async function run(context: RunContext, program: LocalProgram): Promise<RunResult> {
     const parameters = context.runnerParameters
     const read = readRunParameters(parameters, DEFAULT_TIMEOUT_SECONDS)
-    if ('problem' in read) return startFailure(read.problem)
+    if ('problem' in read) return programStartFailure(read.problem)
     const { timeoutSeconds, env: given } = read
     const env = childEnvironment(deps.inheritedEnv, given, { ...context.env, ...program.env })
     const cwd = parameters['cwd']
@@ -112,11 +112,11 @@ export function createLocalShell(deps: LocalShellDeps): LocalShell {
     const isElevated = parameters['sudo'] === true
     const password = passwordOf(parameters)
     if (password !== undefined && /[\r\n\0]/.test(password)) {
-      return startFailure('The parameter "sudo_password" must be a single line of text.')
+      return programStartFailure('The parameter "sudo_password" must be a single line of text.')
     }
     if (isDirect(isElevated, password)) return { spawn: { file, args, env } }
     if (sudoProgram === undefined) {
-      return startFailure(
+      return programStartFailure(
         'sudo is not installed on the host of the server, and the server does not run as root. Install sudo.',
       )
     }

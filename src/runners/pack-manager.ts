@@ -5,7 +5,7 @@ import { constants } from 'node:fs'
 import { isAppError } from '../core/errors.ts'
 import { childEnvironment } from './environment.ts'
 import { onDeadline } from './process/deadline.ts'
-import { runCommand, startFailure, type CommandDeps } from './process/run-command.ts'
+import { runCommand, programStartFailure, type CommandDeps } from './process/run-command.ts'
 import type { RunContext, Runner, RunResult, StopReason } from './runner.ts'
 
 export const packOperations = ['install', 'uninstall', 'register', 'setup_virtualenv'] as const
@@ -103,11 +103,11 @@ async function runOperation(deps: PackManagerDeps, context: RunContext): Promise
   const { runnerParameters, actionParameters } = context
   const operation = packOperations.find((name) => name === runnerParameters['operation'])
   if (operation === undefined) {
-    return startFailure(`The parameter "operation" must be one of ${packOperations.join(', ')}.`)
+    return programStartFailure(`The parameter "operation" must be one of ${packOperations.join(', ')}.`)
   }
   const given = runnerParameters['timeout'] ?? DEFAULT_TIMEOUT_SECONDS
   if (typeof given !== 'number' || !(given >= 0)) {
-    return startFailure('The parameter "timeout" must be 0 (no limit) or a positive number of seconds.')
+    return programStartFailure('The parameter "timeout" must be 0 (no limit) or a positive number of seconds.')
   }
   const late = new AbortController()
   const clearDeadline =

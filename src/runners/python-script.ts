@@ -11,8 +11,8 @@ import {
   type ChildEnd,
   type CommandDeps,
   returnCodeOf,
-  startFailure,
-  statusOf,
+  programStartFailure,
+  runStatusOf,
   timeoutText,
   truncatedFlags,
   watchChild,
@@ -86,12 +86,12 @@ export function createPythonScript(deps: PythonScriptDeps): Runner {
 async function runPythonScript(deps: PythonScriptDeps, context: RunContext): Promise<RunResult> {
   const { runnerParameters: parameters, signal } = context
   if ((parameters['content_version'] ?? '') !== '') {
-    return startFailure('The parameter "content_version" is unsupported: omit it to run the installed version.')
+    return programStartFailure('The parameter "content_version" is unsupported: omit it to run the installed version.')
   }
   const read = readRunParameters(parameters, DEFAULT_TIMEOUT_SECONDS)
-  if ('problem' in read) return startFailure(read.problem)
+  if ('problem' in read) return programStartFailure(read.problem)
   const script = await findScript(context, deps.directoryCheck)
-  if ('problem' in script) return startFailure(script.problem)
+  if ('problem' in script) return programStartFailure(script.problem)
 
   const given = Object.entries(read.env ?? {}).filter(([name]) => name.toUpperCase() !== 'PYTHONPATH')
   const env = childEnvironment({}, Object.fromEntries(given), ownVariables(context))
@@ -99,7 +99,7 @@ async function runPythonScript(deps: PythonScriptDeps, context: RunContext): Pro
   try {
     config = context.config()
   } catch (error) {
-    return startFailure(error instanceof Error ? error.message : String(error))
+    return programStartFailure(error instanceof Error ? error.message : String(error))
   }
   const job = JSON.stringify({
     pack: context.pack,
@@ -116,7 +116,7 @@ async function runPythonScript(deps: PythonScriptDeps, context: RunContext): Pro
   })
 
   const interpreter = await deps.virtualenvs.interpreterFor(context)
-  if ('problem' in interpreter) return signal.aborted ? notStarted() : startFailure(interpreter.problem)
+  if ('problem' in interpreter) return signal.aborted ? notStarted() : programStartFailure(interpreter.problem)
   if (signal.aborted) return notStarted()
   // The interpreter and the C library read some variables at start.
   const pooled = given.length === 0 ? deps.interpreters.take(interpreter.program) : undefined
@@ -131,7 +131,7 @@ async function runPythonScript(deps: PythonScriptDeps, context: RunContext): Pro
     fresh = await deps.interpreters.start(interpreter.program, freshEnvironment(deps, context, env, given.length > 0))
   } catch (error) {
     if (!(error instanceof SpawnError)) throw error
-    return startFailure(error.message, `${error.name} [${error.errno}]: ${error.message}`)
+    return programStartFailure(error.message, `${error.name} [${error.errno}]: ${error.message}`)
   }
   const outcome = await carryOut(deps, context, fresh, job, read.timeoutSeconds)
   if ('status' in outcome) return outcome
@@ -249,7 +249,7 @@ function resultOf(end: ChildEnd, reply: Reply, timeoutSeconds: number): RunResul
   if (end.wasKilled) return make('abandoned', exitCode, NO_VALUE)
   if (reply.isTooLarge) return make('failed', exitCode, NO_VALUE, reply.error ?? 'The returned value is too large.')
   if (reply.error !== undefined) return failureOf(end, reply.error)
-  const status = statusOf(end.exit)
+  const status = runStatusOf(end.exit)
   if (!reply.isGiven) {
     const why = status === 'succeeded' ? 'The process of the action exited before run() returned a value.' : undefined
     return make(status === 'succeeded' ? 'failed' : status, exitCode, NO_VALUE, why)
@@ -260,7 +260,7 @@ function resultOf(end: ChildEnd, reply: Reply, timeoutSeconds: number): RunResul
 /** For a run that did not reach the action; its output says why. */
 function failureOf(end: ChildEnd, message: string): RunResult {
   const written = { stdout: end.stdout.text, stderr: end.stderr.text, exit_code: returnCodeOf(end.exit) }
-  return { status: 'failed', result: { ...startFailure(message).result, ...written, ...truncatedFlags(end) } }
+  return { status: 'failed', result: { ...programStartFailure(message).result, ...written, ...truncatedFlags(end) } }
 }
 
 /** For a run that was aborted before anything started. */

@@ -1,5 +1,5 @@
 /** Runs a command line on other hosts (contract 03, 3.6 to 3.9). */
-import { startFailure } from './process/run-command.ts'
+import { programStartFailure } from './process/run-command.ts'
 import type { Runner } from './runner.ts'
 import { MAX_ARGUMENT_BYTES, remoteParameters, runOnHosts, type RemoteDeps } from './ssh/run-on-hosts.ts'
 
@@ -21,12 +21,13 @@ export function createRemoteShellCmd(deps: RemoteDeps): Runner {
     },
     run: async (context) => {
       if (context.entryPoint !== '') {
-        return startFailure(
+        return programStartFailure(
           'The remote-shell-cmd runner does not support an entry point; remove "entry_point" from the action.',
         )
       }
       const cmd = context.runnerParameters['cmd']
-      if (typeof cmd !== 'string') return startFailure('The parameter "cmd" is missing: there is no command to run.')
+      if (typeof cmd !== 'string')
+        return programStartFailure('The parameter "cmd" is missing: there is no command to run.')
       const isHidden = context.hides(cmd) || Buffer.byteLength(cmd) > MAX_ARGUMENT_BYTES
       // The leading space keeps a command that begins with a dash from being an option.
       const words = cmd.startsWith('-') ? ['-c', '--', cmd] : ['-c', cmd]

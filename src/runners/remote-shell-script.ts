@@ -1,7 +1,7 @@
 /** Copies a script to other hosts and runs it there (contract 03, 3.6 to 3.9). */
 import { basename, join } from 'node:path'
 import { passArgumentsByEnvironment } from './arguments-by-environment.ts'
-import { startFailure } from './process/run-command.ts'
+import { programStartFailure } from './process/run-command.ts'
 import type { Runner } from './runner.ts'
 import { HEAD_BYTES } from './script-file.ts'
 import { scriptArguments, secretArgumentsParameter } from './script-arguments.ts'
@@ -21,18 +21,20 @@ export function createRemoteShellScript(deps: RemoteDeps): Runner {
     },
     run: async (context) => {
       if (context.entryPoint === '') {
-        return startFailure('Missing entry_point action metadata attribute: there is no script to run.')
+        return programStartFailure('Missing entry_point action metadata attribute: there is no script to run.')
       }
       const given = context.runnerParameters['dir']
       const dir = typeof given === 'string' && given !== '' ? given : deps.settings.remoteDir
       if (!dir.startsWith('/') || dir.includes('\0')) {
-        return startFailure('The parameter "dir" must be an absolute path on the hosts.')
+        return programStartFailure('The parameter "dir" must be an absolute path on the hosts.')
       }
       let files: LocalFile[]
       try {
         files = await readScript(context.entryPoint, context.packFolder)
       } catch (error) {
-        return startFailure(`Failed copying content to remote boxes. ${error instanceof Error ? error.message : ''}`)
+        return programStartFailure(
+          `Failed copying content to remote boxes. ${error instanceof Error ? error.message : ''}`,
+        )
       }
       const folder = join(dir, context.liveactionId)
       const { arguments: words, environment, isSecret } = scriptArguments(context)

@@ -1,7 +1,7 @@
 /** What comes with the program is registered without being checked: here is where it is. */
 import { join } from 'node:path'
 import { afterAll, beforeAll, expect, it } from 'vitest'
-import { checkDefinition } from '../../src/modules/actions/definition.ts'
+import { checkActionDefinition } from '../../src/modules/actions/definition.ts'
 import { readPack } from '../../src/modules/packs/read.ts'
 import { createRunners, type Runners } from '../../src/runners/index.ts'
 import { createLauncher } from '../../src/runners/process/create-launcher.ts'
@@ -42,6 +42,9 @@ it.each(['core', 'examples', 'packs'])('the actions of the pack %s are right', a
   const types = new Map(runners.list.map(({ definition }) => [definition.name, definition.runner_parameters]))
   for (const { path, document } of pack.actions.files) {
     const given = { pack: pack.ref, ...(document.value as object) } // a mapping, or it is refused
-    expect([path, checkDefinition(given, (name) => types.get(name))]).toEqual([path, { definition: expect.anything() }])
+    expect([path, checkActionDefinition(given, (name) => types.get(name))]).toEqual([
+      path,
+      { definition: expect.anything() },
+    ])
   }
 })

@@ -2,7 +2,7 @@
 import { once } from 'node:events'
 import { connect, type Socket } from 'node:net'
 import { connect as connectTls } from 'node:tls'
-import type { Admission } from '../../src/http/admission.ts'
+import type { RequestAdmission } from '../../src/http/admission.ts'
 import { createHttpApp, type HttpAppOptions } from '../../src/http/app.ts'
 import { openAccess } from '../../src/http/authenticate.ts'
 import { listen, type Listener, type ListenerTls } from '../../src/http/listeners.ts'
@@ -33,7 +33,7 @@ export async function startHttp(
   routes: Route[],
   more: Partial<HttpAppOptions> = {},
   tls?: TestTls,
-  admission?: Admission,
+  admission?: RequestAdmission,
 ): Promise<TestHttp> {
   const logged = new TextSink()
   const log = createLog({ level: 'DEBUG', format: 'text', stream: logged })

@@ -3,7 +3,7 @@ import { expect, it } from 'vitest'
 import { compilePath } from '../../src/modules/rules/criteria/path.ts'
 import { findTemplates } from '../../src/core/template-values.ts'
 import { Budget, defaultLimits } from '../../src/lib/template/limits.ts'
-import { renderParameters } from '../../src/modules/rules/enforcement/render.ts'
+import { renderRuleParameters } from '../../src/modules/rules/enforcement/render.ts'
 import { pathsOfPayload, templateOf } from '../../web/src/components/rules/paths.ts'
 
 const names = [
@@ -46,5 +46,5 @@ it.each(names)('lead to the value of %j', (name) => {
   expect(compilePath(path).read(roots, new Budget(defaultLimits, 'the path'))).toBe(4711)
   const parameters = { value: templateOf(path) }
   const scope = { variables: { trigger: payload } }
-  expect(renderParameters(parameters, findTemplates(parameters), scope)).toEqual({ value: 4711 })
+  expect(renderRuleParameters(parameters, findTemplates(parameters), scope)).toEqual({ value: 4711 })
 })

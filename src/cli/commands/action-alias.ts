@@ -1,9 +1,9 @@
 /** `svc action-alias`: chat commands that run actions (contract 09, 9.3; contract 02, 2.13). */
 import { CliCommand } from '../command.ts'
-import { createGetCommand, createListCommand, type ListFlags, type Resource } from '../resources.ts'
+import { createGetCommand, createListCommand, type ListFlags, type CliResource } from '../resources.ts'
 import type { CommandContext } from '../session.ts'
 
-const alias: Resource = {
+const alias: CliResource = {
   name: 'Action Alias',
   pluralName: 'Action Aliases',
   path: '/actionalias',

@@ -15,7 +15,7 @@ import {
   createUpdateCommand,
   type ListFlags,
   type Operand,
-  type Resource,
+  type CliResource,
 } from '../resources.ts'
 import { withSession, type CommandContext, type Session } from '../session.ts'
 import { actionName, createExecuteCommand } from './run.ts'
@@ -24,7 +24,7 @@ interface DeleteFlags extends CommonFlags {
   removeFiles?: boolean
 }
 
-const action: Resource = {
+const action: CliResource = {
   name: actionName,
   pluralName: 'Actions',
   path: '/actions',

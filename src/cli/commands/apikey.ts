@@ -1,18 +1,18 @@
 /** `svc apikey`: keys for programs (contract 01, 1.9; contract 09, 9.3). */
 import { CliCommand } from '../command.ts'
 import { isId } from '../../core/ids.ts'
-import { parseExpiry, parseMetadata, parseScope, type Scope } from '../input/api-key-options.ts'
+import { parseExpiry, parseMetadata, parseScope, type ApiKeyScopeInput } from '../input/api-key-options.ts'
 import { recordIn, textOf, type ApiResponse } from '../connection/responses.ts'
 import { exitCodes } from '../exit-codes.ts'
 import { NotFound } from '../failures.ts'
 import { addCommonOptions, addListOptions, addWidthOption, type CommonFlags, type WidthFlags } from '../options.ts'
 import { printable, type Json } from '../output/print.ts'
 import { callOn, createRecord, printDone, type Subject } from '../records.ts'
-import { showList, showRecord, type AttributeFlags, type ListFlags, type Resource } from '../resources.ts'
+import { showList, showRecord, type AttributeFlags, type ListFlags, type CliResource } from '../resources.ts'
 import { forEachSecret, subjectOfSecret } from '../input/secret-ids.ts'
 import { withSession, type CommandContext, type Session } from '../session.ts'
 
-const apiKey: Resource = {
+const apiKey: CliResource = {
   name: 'API Key',
   pluralName: 'API Keys',
   path: '/apikeys',
@@ -46,7 +46,7 @@ interface CreateFlags extends AttributeFlags {
   metadata?: Record<string, unknown>
   onlyKey?: boolean
   expires?: string
-  scope?: Scope[]
+  scope?: ApiKeyScopeInput[]
 }
 
 export function createApiKeyCommand(context: CommandContext): CliCommand {
@@ -92,7 +92,7 @@ export function createApiKeyCommand(context: CommandContext): CliCommand {
       '--scope <permissions>',
       'limit the key to these permissions: permission types separated by commas, then optionally @ and the uid of a ' +
         'resource; repeatable',
-      (text: string, before: Scope[] | undefined) => parseScope(text, before),
+      (text: string, before: ApiKeyScopeInput[] | undefined) => parseScope(text, before),
     )
     .option('-a, --attr <name...>', 'attributes to print')
     .notes(
@@ -212,9 +212,9 @@ async function setEnabled(session: Session, key: string, isEnabled: boolean, fla
 }
 
 async function loadKeys(session: Session, file: string, widths: number[] | undefined): Promise<number> {
-  const { readKeyFile } = await import('../input/api-key-file.ts')
+  const { readApiKeyFile } = await import('../input/api-key-file.ts')
   const { loadEntries } = await import('../input/entry-file.ts')
-  const entries = await readKeyFile(file)
+  const entries = await readApiKeyFile(file)
   await loadEntries(session, file, entries, { ...apiKey, widths }, async ({ id, body }) =>
     recordIn(await putOrPost(session, id, body)),
   )

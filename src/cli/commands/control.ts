@@ -22,7 +22,7 @@ const foundBy =
   'The command finds the server through its configuration, as `svc serve` does. Run it as root or as the account of the server.'
 
 export function createStartCommand(context: CommandContext): CliCommand {
-  return createControl(context, 'start', startServer)
+  return createControl(context, 'start', startServerCommand)
     .description('Start the server in the background.')
     .notes(
       'The command waits until the server accepts requests. If `svc service install` has installed the service, systemd starts it. Otherwise the server starts as `svc serve` would from the current directory, and keeps running when the terminal is closed. It logs to log.file (default here: `logs/svc.log` in the base path).',
@@ -110,7 +110,7 @@ async function find({ configFile }: ControlFlags): Promise<Found> {
 }
 
 /** @throws CliFailure with its last words when it cannot start */
-export async function startServer(flags: ControlFlags): Promise<void> {
+export async function startServerCommand(flags: ControlFlags): Promise<void> {
   const found = await find(flags)
   const { basePath, graceSeconds, running, isOfSystemd } = found
   if (running !== undefined && !(await isStopping(running))) {
@@ -159,7 +159,7 @@ export async function restartServer(
   const launch = isOfSystemd ? undefined : launchAgain()
   if (running !== undefined) await endServer(flags)
   await whileStopped()
-  if (launch === undefined) await startServer(flags)
+  if (launch === undefined) await startServerCommand(flags)
   else await start(found, launch)
 }
 

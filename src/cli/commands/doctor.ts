@@ -8,7 +8,14 @@ import type { Finding, CheckContext } from '../../doctor/index.ts'
 import type { RunFile } from '../../core/run-file.ts'
 import { CliCommand } from '../command.ts'
 import { recordIn, textOf, toObject } from '../connection/responses.ts'
-import { FIRST_POLL_MS, getExecution, isFinal, POLL_GROWTH, MAX_POLL_MS, statusOf } from '../executions/calls.ts'
+import {
+  FIRST_POLL_MS,
+  getExecution,
+  isFinalRecord,
+  POLL_GROWTH,
+  MAX_POLL_MS,
+  recordStatusOf,
+} from '../executions/calls.ts'
 import { findServer } from '../control/server.ts'
 import { exitCodes } from '../exit-codes.ts'
 import { addServerConfigOption, loadServerSettings, withSocketSession } from '../operator-session.ts'
@@ -118,13 +125,15 @@ async function runProbe(
       const body = { action: 'core.local', parameters: { cmd: 'date -R' } }
       const { id } = recordIn(await session.client.call('POST', '/executions', { body }))
       let execution = await getExecution(session, textOf(id))
-      for (let pause = FIRST_POLL_MS; !isFinal(statusOf(execution)) && elapsed() < PROBE_MS;) {
+      for (let pause = FIRST_POLL_MS; !isFinalRecord(recordStatusOf(execution)) && elapsed() < PROBE_MS;) {
         await delay(pause)
         pause = Math.min(MAX_POLL_MS, pause * POLL_GROWTH)
         execution = await getExecution(session, textOf(id))
       }
       const isGood = toObject(execution['result'])['failed'] === false
-      found = isGood ? { milliseconds: elapsed() } : { failure: `execution ${textOf(id)} is ${statusOf(execution)}.` }
+      found = isGood
+        ? { milliseconds: elapsed() }
+        : { failure: `execution ${textOf(id)} is ${recordStatusOf(execution)}.` }
       return exitCodes.ok
     })
   } catch (error) {

@@ -8,10 +8,10 @@ import { addCommonOptions, type CommonFlags } from '../options.ts'
 import { printable, type Json } from '../output/print.ts'
 import { withSecretInput } from '../input/prompt.ts'
 import { callOn, getRecord, subjectOf } from '../records.ts'
-import { createGetCommand, createListCommand, type Resource } from '../resources.ts'
+import { createGetCommand, createListCommand, type CliResource } from '../resources.ts'
 import { withSession, type CommandContext, type Session } from '../session.ts'
 
-const inquiry: Resource = {
+const inquiry: CliResource = {
   name: 'Inquiry',
   pluralName: 'Inquiries',
   path: '/inquiries',

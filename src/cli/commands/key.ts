@@ -26,11 +26,11 @@ import {
   type AttributeFlags,
   type ListFlags,
   type Operand,
-  type Resource,
+  type CliResource,
 } from '../resources.ts'
 import { withSession, type CommandContext, type Session } from '../session.ts'
 
-const pair: Resource = {
+const pair: CliResource = {
   name: 'Key Value Pair',
   pluralName: 'Key Value Pairs',
   path: '/keys',

@@ -9,8 +9,8 @@ import { addCommonOptions, splitAttributes } from '../options.ts'
 import { cellText, printable, type Json } from '../output/print.ts'
 import { toYaml } from '../output/yaml.ts'
 import { withSecretInput } from '../input/prompt.ts'
-import { callOn, getRecord, listRecords, printList, printRecord, subjectOf, type RecordKind } from '../records.ts'
-import { addAttributeOption, readDefinition, type AttributeFlags, type Resource } from '../resources.ts'
+import { callOn, getRecord, listRecords, printList, printRecord, subjectOf, type CliRecordKind } from '../records.ts'
+import { addAttributeOption, readDefinition, type AttributeFlags, type CliResource } from '../resources.ts'
 import { withSession, type CommandContext, type Session } from '../session.ts'
 
 interface ConfigFlags extends AttributeFlags {
@@ -19,10 +19,10 @@ interface ConfigFlags extends AttributeFlags {
   schema?: boolean
 }
 
-const config: RecordKind = { name: 'Configuration', path: '/configs' }
-const configSchema: RecordKind = { name: 'Configuration schema', path: '/config_schemas' }
+const config: CliRecordKind = { name: 'Configuration', path: '/configs' }
+const configSchema: CliRecordKind = { name: 'Configuration schema', path: '/config_schemas' }
 
-export function createConfigCommand(context: CommandContext, pack: Resource): CliCommand {
+export function createConfigCommand(context: CommandContext, pack: CliResource): CliCommand {
   return addAttributeOption(addCommonOptions(new CliCommand('config')))
     .description(
       'Set the configuration of a pack. svc prompts for each attribute, or reads one line of standard input per attribute. Without a pack, list the packs that can be configured.',
@@ -52,7 +52,7 @@ export function createConfigCommand(context: CommandContext, pack: Resource): Cl
     )
 }
 
-async function configure(session: Session, pack: Resource, ref: string, flags: ConfigFlags): Promise<number> {
+async function configure(session: Session, pack: CliResource, ref: string, flags: ConfigFlags): Promise<number> {
   if (flags.schema === true) return showSchema(session, ref, flags)
   if (flags.show === true) {
     await showConfig(session, await getRecord(session, config, ref), flags)
@@ -77,7 +77,7 @@ async function configure(session: Session, pack: Resource, ref: string, flags: C
 }
 
 /** @returns the saved configuration; undefined when the user chose not to save */
-async function askConfig(session: Session, pack: Resource, ref: string, schema: Json): Promise<Json | undefined> {
+async function askConfig(session: Session, pack: CliResource, ref: string, schema: Json): Promise<Json | undefined> {
   const present = await findRecord(session, config, ref)
   if (Object.keys(toObject(schema['properties'])).length === 0) {
     await getRecord(session, pack, ref)
@@ -116,7 +116,7 @@ async function preview(schema: Json, values: Json): Promise<string> {
 }
 
 /** @param known attributes that the schema of the pack has; any other attribute may be a secret */
-async function saveFile(session: Session, pack: Resource, ref: string, known: Json, file: string): Promise<Json> {
+async function saveFile(session: Session, pack: CliResource, ref: string, known: Json, file: string): Promise<Json> {
   const values = await readDefinition(file)
   session.client.maskNames(Object.keys(values).filter((name) => !Object.hasOwn(known, name)))
   return save(session, pack, ref, values)
@@ -127,7 +127,7 @@ async function saveFile(session: Session, pack: Resource, ref: string, known: Js
  *
  * @returns the configuration, its secrets masked
  */
-async function save(session: Session, pack: Resource, ref: string, values: Json): Promise<Json> {
+async function save(session: Session, pack: CliResource, ref: string, values: Json): Promise<Json> {
   return recordIn(await callOn(session, 'PUT', subjectOf({ ...config, name: pack.name }, ref), { body: values }))
 }
 
@@ -201,7 +201,7 @@ async function showRows(
 }
 
 /** The record of a pack; undefined when there is none. */
-async function findRecord(session: Session, kind: RecordKind, ref: string): Promise<Json | undefined> {
+async function findRecord(session: Session, kind: CliRecordKind, ref: string): Promise<Json | undefined> {
   try {
     return await getRecord(session, kind, ref)
   } catch (error) {

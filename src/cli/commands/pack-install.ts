@@ -3,7 +3,7 @@ import { existsSync } from 'node:fs'
 import { absolutePath, pathToOpen } from '../cli-process.ts'
 import { CliCommand } from '../command.ts'
 import { recordIn, textOf, toList, toObject } from '../connection/responses.ts'
-import { getExecution, getWithRetry, isForbidden, shownId, statusOf } from '../executions/calls.ts'
+import { getExecution, getWithRetry, isForbidden, shownId, recordStatusOf } from '../executions/calls.ts'
 import { askAtInterrupt } from '../executions/interruption.ts'
 import { noteStillRunning } from '../executions/follow-up.ts'
 import { waitForEnd } from '../executions/wait.ts'
@@ -12,7 +12,7 @@ import { CliFailure, HttpFailure } from '../failures.ts'
 import { addCommonOptions, splitAttributes, type CommonFlags } from '../options.ts'
 import { attributeOf, printable, type Json } from '../output/print.ts'
 import { getRecord, printList, printRecord } from '../records.ts'
-import { addAttributeOption, type AttributeFlags, type Resource } from '../resources.ts'
+import { addAttributeOption, type AttributeFlags, type CliResource } from '../resources.ts'
 import { withSession, type CommandContext, type Session } from '../session.ts'
 import { createPieceOutput } from '../executions/tail-output.ts'
 import { executionMessages, followExecution } from '../executions/tail.ts'
@@ -30,7 +30,7 @@ interface Registering {
   failOnFailure: boolean
 }
 
-export function createInstallCommand(context: CommandContext, pack: Resource): CliCommand {
+export function createInstallCommand(context: CommandContext, pack: CliResource): CliCommand {
   return addAttributeOption(addCommonOptions(new CliCommand('install')))
     .description('Install packs, or change their versions. svc prints the progress, then the installed packs.')
     .completions({ source: 'file' })
@@ -52,7 +52,7 @@ export function createInstallCommand(context: CommandContext, pack: Resource): C
     )
 }
 
-export function createUninstallCommand(context: CommandContext, pack: Resource): CliCommand {
+export function createUninstallCommand(context: CommandContext, pack: CliResource): CliCommand {
   return addCommonOptions(new CliCommand('uninstall'))
     .alias('remove')
     .description('Remove packs with all their content. Their configurations stay.')
@@ -81,7 +81,12 @@ export function createRegisterCommand(context: CommandContext): CliCommand {
     )
 }
 
-async function installPacks(session: Session, pack: Resource, sources: string[], flags: InstallFlags): Promise<number> {
+async function installPacks(
+  session: Session,
+  pack: CliResource,
+  sources: string[],
+  flags: InstallFlags,
+): Promise<number> {
   const body = {
     packs: sources.map(absolute),
     ...(flags.force === true ? { force: true } : {}),
@@ -112,7 +117,7 @@ function absolute(source: string): string {
   return isPath ? `${absolutePath(path)}${version}` : source
 }
 
-async function uninstallPacks(session: Session, pack: Resource, refs: string[]): Promise<number> {
+async function uninstallPacks(session: Session, pack: CliResource, refs: string[]): Promise<number> {
   const packs = await readPacks(session, pack, refs)
   const answer = recordIn(await session.client.call('POST', '/packs/uninstall', { body: { packs: refs } }))
   return follow(session, answer, `Removing ${refs.join(', ')}`, async () => {
@@ -124,7 +129,7 @@ async function uninstallPacks(session: Session, pack: Resource, refs: string[]):
 }
 
 /** @returns undefined without permission to view packs, which installing does not need @throws NotFound */
-async function readPacks(session: Session, pack: Resource, refs: string[]): Promise<Json[] | undefined> {
+async function readPacks(session: Session, pack: CliResource, refs: string[]): Promise<Json[] | undefined> {
   try {
     return await Promise.all(refs.map((ref) => getRecord(session, pack, ref)))
   } catch (error) {
@@ -134,7 +139,7 @@ async function readPacks(session: Session, pack: Resource, refs: string[]): Prom
 }
 
 /** One pack as a record, several as a list. */
-async function showPacks(session: Session, pack: Resource, packs: Json[], { attr }: AttributeFlags): Promise<void> {
+async function showPacks(session: Session, pack: CliResource, packs: Json[], { attr }: AttributeFlags): Promise<void> {
   const { name, pluralName, columns, order } = pack
   const attributes = splitAttributes(attr)
   const [first] = packs
@@ -163,7 +168,7 @@ export async function follow(
   try {
     const { value: execution, isCanceled } = await askAtInterrupt(session, id, () => readToEnd(session, id))
     progress.stop()
-    const isSuccess = statusOf(execution) === 'succeeded'
+    const isSuccess = recordStatusOf(execution) === 'succeeded'
     const isShown = isSuccess && (await showResult(execution))
     if (!isShown && session.form !== 'human') await session.printMachine(execution)
     if (isCanceled) return exitCodes.interrupted

@@ -7,13 +7,13 @@ import { NotFound } from '../failures.ts'
 import { addCommonOptions, addWidthOption, type CommonFlags, type WidthFlags } from '../options.ts'
 import { openFile, printFile } from '../output/raw-output.ts'
 import { callOn, printList } from '../records.ts'
-import { createGetCommand, createListCommand, type Resource } from '../resources.ts'
+import { createGetCommand, createListCommand, type CliResource } from '../resources.ts'
 import { withSession, type CommandContext, type Session } from '../session.ts'
 import { createConfigCommand } from './pack-config.ts'
 import { createInstallCommand, createRegisterCommand, createUninstallCommand } from './pack-install.ts'
 import { createValidateCommand, createValidateConfigCommand } from './pack-validate.ts'
 
-const pack: Resource = {
+const pack: CliResource = {
   name: 'Pack',
   pluralName: 'Packs',
   path: '/packs',

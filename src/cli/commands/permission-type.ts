@@ -5,11 +5,11 @@ import { exitCodes } from '../exit-codes.ts'
 import { addCommonOptions, addWidthOption, splitAttributes, type WidthFlags } from '../options.ts'
 import type { Json } from '../output/print.ts'
 import { printList } from '../records.ts'
-import { createGetCommand, type AttributeFlags, type Resource } from '../resources.ts'
+import { createGetCommand, type AttributeFlags, type CliResource } from '../resources.ts'
 import { withSession, type CommandContext, type Session } from '../session.ts'
 
 /** The server groups permission types by resource type; `get` takes a resource type. */
-const resourceType: Resource = {
+const resourceType: CliResource = {
   name: 'Resource Type',
   pluralName: 'Resource Types',
   path: '/rbac/permission_types',

@@ -1,9 +1,9 @@
 /** `svc policy-type`: the policy types (contract 09, 9.3). */
 import { CliCommand } from '../command.ts'
-import { createGetCommand, createListCommand, type ListFlags, type Resource } from '../resources.ts'
+import { createGetCommand, createListCommand, type ListFlags, type CliResource } from '../resources.ts'
 import type { CommandContext } from '../session.ts'
 
-const policyType: Resource = {
+const policyType: CliResource = {
   name: 'Policy type',
   pluralName: 'Policy types',
   path: '/policytypes',

@@ -10,11 +10,11 @@ import {
   createUpdateCommand,
   type ListFlags,
   type Operand,
-  type Resource,
+  type CliResource,
 } from '../resources.ts'
 import type { CommandContext } from '../session.ts'
 
-const policy: Resource = {
+const policy: CliResource = {
   name: 'Policy',
   pluralName: 'Policies',
   path: '/policies',

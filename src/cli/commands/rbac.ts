@@ -4,7 +4,7 @@ import { recordIn, toObject } from '../connection/responses.ts'
 import { exitCodes } from '../exit-codes.ts'
 import { addCommonOptions, type CommonFlags } from '../options.ts'
 import { cellText, renderTable } from '../output/print.ts'
-import { showList, type Resource } from '../resources.ts'
+import { showList, type CliResource } from '../resources.ts'
 import { withSession, type CommandContext, type Session } from '../session.ts'
 import { role, roleAssignment } from './role.ts'
 
@@ -46,7 +46,7 @@ async function applyDefinitions(session: Session, isVerbose: boolean): Promise<n
   return exitCodes.ok
 }
 
-async function listAll(session: Session, resource: Resource): Promise<void> {
+async function listAll(session: Session, resource: CliResource): Promise<void> {
   await session.print(`\n${resource.pluralName}:\n`)
   await showList(session, resource, {}, { last: -1 })
 }

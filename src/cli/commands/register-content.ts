@@ -40,7 +40,7 @@ export function createRegisterContent(context: CommandContext): CliCommand {
     .notes('`svc pack register` does the same with a login.')
     .examples('svc-register-content --register-all', 'svc-register-content --register-actions --register-pack ./web')
     .action((flags: RegisterContentFlags) =>
-      withOperatorSession(context, flags, (session) => registerContent(session, flags, [])),
+      withOperatorSession(context, flags, (session) => registerContentCommand(session, flags, [])),
     )
 }
 
@@ -62,7 +62,7 @@ export function addRegisterOptions(command: CliCommand): CliCommand {
 }
 
 /** @param usual kinds to register when no flag names any @returns the exit code @throws CliFailure when there are none */
-export async function registerContent(
+export async function registerContentCommand(
   session: Session,
   flags: RegisterContentFlags,
   usual: readonly Kind[],

@@ -1,9 +1,9 @@
 /** `svc role`, `svc role-assignment`: roles and their assignments (contract 11, 11.7). */
 import { CliCommand } from '../command.ts'
-import { createGetCommand, createListCommand, type ListFlags, type Resource } from '../resources.ts'
+import { createGetCommand, createListCommand, type ListFlags, type CliResource } from '../resources.ts'
 import type { CommandContext } from '../session.ts'
 
-export const role: Resource = {
+export const role: CliResource = {
   name: 'Role',
   pluralName: 'Roles',
   path: '/rbac/roles',
@@ -11,7 +11,7 @@ export const role: Resource = {
   order: ['id', 'name', 'description', 'system', 'permission_grant_objects', 'permission_grant_ids'],
 }
 
-export const roleAssignment: Resource = {
+export const roleAssignment: CliResource = {
   name: 'Role Assignment',
   pluralName: 'Role Assignments',
   path: '/rbac/role_assignments',

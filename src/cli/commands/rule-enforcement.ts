@@ -2,10 +2,10 @@
 import { CliCommand } from '../command.ts'
 import { isId } from '../../core/ids.ts'
 import { addTimeOptions, type TimeFlags } from '../options.ts'
-import { createGetCommand, createListCommand, type ListFlags, type Resource } from '../resources.ts'
+import { createGetCommand, createListCommand, type ListFlags, type CliResource } from '../resources.ts'
 import type { CommandContext } from '../session.ts'
 
-const ruleEnforcement: Resource = {
+const ruleEnforcement: CliResource = {
   name: 'Rule Enforcement',
   pluralName: 'Rule Enforcements',
   path: '/ruleenforcements',

@@ -1,9 +1,9 @@
 /** `svc rule-type`: the rule types (contract 05, 5.5). */
 import { CliCommand } from '../command.ts'
-import { createGetCommand, createListCommand, type Resource } from '../resources.ts'
+import { createGetCommand, createListCommand, type CliResource } from '../resources.ts'
 import type { CommandContext } from '../session.ts'
 
-const ruleType: Resource = {
+const ruleType: CliResource = {
   name: 'Rule type',
   pluralName: 'Rule types',
   path: '/ruletypes',

@@ -13,14 +13,14 @@ import {
   createUpdateCommand,
   type ListFlags,
   type Operand,
-  type Resource,
+  type CliResource,
 } from '../resources.ts'
 import { maskSecretsOf } from '../rule-secrets.ts'
 import { onOrder } from '../reference/samples.ts'
 import type { CommandContext, Session } from '../session.ts'
 import { createRuleTestCommand } from './rule-test.ts'
 
-const rule: Resource = {
+const rule: CliResource = {
   name: 'Rule',
   pluralName: 'Rules',
   path: '/rules',

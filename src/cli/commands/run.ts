@@ -6,7 +6,7 @@ import { mustBeGiven, parametersOf, type ActionParameter } from '../action-param
 import { CliCommand } from '../command.ts'
 import { segment } from '../connection/client.ts'
 import { recordIn, textOf, toObject } from '../connection/responses.ts'
-import { exitCodeOf, getWithRetry, shownId, statusOf } from '../executions/calls.ts'
+import { exitCodeOf, getWithRetry, shownId, recordStatusOf } from '../executions/calls.ts'
 import { waitForEnd } from '../executions/wait.ts'
 import { exitCodes } from '../exit-codes.ts'
 import { noteStillRunning, followUpCommands } from '../executions/follow-up.ts'
@@ -14,7 +14,7 @@ import { printExecution, type DisplayOptions } from '../executions/details.ts'
 import { CliFailure, HttpFailure, Interrupted, NotFound } from '../failures.ts'
 import { askAtInterrupt, type Outcome } from '../executions/interruption.ts'
 import { addCommonOptions, addWidthOption, splitAttributes, type CommonFlags } from '../options.ts'
-import { isAssignment, parseParameters, type ParameterSchemas } from '../input/parameters.ts'
+import { isAssignment, parseParameters, type InputSchemas } from '../input/parameters.ts'
 import { attributeOf, cellText, printable, wrapText, type Json } from '../output/print.ts'
 import { withSession, type CommandContext, type Session } from '../session.ts'
 import { tailExecution } from '../executions/tail.ts'
@@ -177,7 +177,7 @@ export async function readParameters(
 ): Promise<Json> {
   const view = await viewOf(session, 'parameters', ref)
   // The client reads of each schema only what it checks for itself.
-  const schemas = toObject(view['parameters']) as ParameterSchemas
+  const schemas = toObject(view['parameters']) as InputSchemas
   if (session.settings.debug) {
     const { secretNames } = await import('../input/questions.ts')
     session.client.maskNames(secretNames({ properties: schemas }))
@@ -216,7 +216,7 @@ export async function showProgress(session: Session, created: Json, flags: RunFl
   if (flags.async === true && flags.tail !== true) {
     if (session.form === 'human') await session.print(followUpCommands(id))
     else await printExecution(session, created, display)
-    return exitCodeOf(statusOf(created))
+    return exitCodeOf(recordStatusOf(created))
   }
   const isTailed = flags.tail === true
   const wait = (): Promise<string> =>
@@ -232,7 +232,7 @@ export async function showProgress(session: Session, created: Json, flags: RunFl
   }
   if (!isTailed && flags.key !== undefined) await printKey(session, record, flags.key)
   else if (!isTailed) await printExecution(session, record, display)
-  return outcome.isCanceled ? exitCodes.interrupted : exitCodeOf(statusOf(record))
+  return outcome.isCanceled ? exitCodes.interrupted : exitCodeOf(recordStatusOf(record))
 }
 
 /** Prints one key of the result: text as it is, anything else in the form asked for. */
@@ -244,7 +244,7 @@ export async function printKey(session: Session, record: Json, key: string): Pro
     const instead = keys.length === 0 ? 'the result is empty.' : `its keys: ${keys.join(', ')}.`
     const error = textOf(attributeOf(result, 'error'))
     // A failed execution has no output: the error says why.
-    const why = error === '' ? '' : `\nThe execution is ${statusOf(record)}: ${error}`
+    const why = error === '' ? '' : `\nThe execution is ${recordStatusOf(record)}: ${error}`
     throw new CliFailure(`The result of execution ${textOf(record['id'])} has no key "${key}"; ${instead}${why}`)
   }
   if (session.form !== 'human') await session.printMachine(value)

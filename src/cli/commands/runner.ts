@@ -1,9 +1,15 @@
 /** `svc runner`: the runners of actions (contract 09, 9.3; contract 02, 2.3). */
 import { CliCommand } from '../command.ts'
-import { createGetCommand, createListCommand, createSwitchCommand, type Operand, type Resource } from '../resources.ts'
+import {
+  createGetCommand,
+  createListCommand,
+  createSwitchCommand,
+  type Operand,
+  type CliResource,
+} from '../resources.ts'
 import type { CommandContext } from '../session.ts'
 
-const runner: Resource = {
+const runner: CliResource = {
   name: 'Runner',
   pluralName: 'Runners',
   path: '/runnertypes',

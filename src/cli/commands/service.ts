@@ -2,7 +2,7 @@
 import { existsSync } from 'node:fs'
 import { join } from 'node:path'
 import { absolutePath, cliProcess } from '../cli-process.ts'
-import { isSingleExecutable, locate, readPart } from '../../core/bundle.ts'
+import { isSingleExecutable, locatePart, readPart } from '../../core/bundle.ts'
 import { CliCommand } from '../command.ts'
 import { exitCodes } from '../exit-codes.ts'
 import { CliFailure } from '../failures.ts'
@@ -57,7 +57,7 @@ export function createServiceCommand(context: CommandContext): CliCommand {
   return new CliCommand('service').addCommand(installCommand).addCommand(uninstallCommand)
 }
 
-const example = locate('../../../svc.conf.example', './svc.conf.example', import.meta.url)
+const example = locatePart('../../../svc.conf.example', './svc.conf.example', import.meta.url)
 
 function installOn(root: string, configuration: string): void {
   if (!isSingleExecutable()) {

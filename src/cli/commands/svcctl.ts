@@ -22,8 +22,8 @@ import {
 } from '../operator-session.ts'
 import { printable, renderTable } from '../output/print.ts'
 import type { CommandContext } from '../session.ts'
-import { endServer, restartServer, startServer, type ControlFlags } from './control.ts'
-import { addRegisterOptions, registerContent, type RegisterContentFlags } from './register-content.ts'
+import { endServer, restartServer, startServerCommand, type ControlFlags } from './control.ts'
+import { addRegisterOptions, registerContentCommand, type RegisterContentFlags } from './register-content.ts'
 
 /** The kinds that `reload` registers by default: all except policies. */
 const usualKinds = ['runners', 'actions', 'aliases', 'sensors', 'triggers', 'configs', 'rules'] as const
@@ -40,7 +40,7 @@ export function createSvcctl(context: CommandContext): CliCommand {
   const status = add('status', 'Show for each component whether it runs, with its process id.').action(
     (flags: ControlFlags) => printStatus(flags),
   )
-  const start = add('start', 'Start all components.').action((flags: ControlFlags) => startServer(flags))
+  const start = add('start', 'Start all components.').action((flags: ControlFlags) => startServerCommand(flags))
   const stop = add('stop', 'Stop all components.').action((flags: ControlFlags) => endServer(flags))
   const restart = add('restart', 'Stop all components and start them again.').action((flags: ControlFlags) =>
     restartServer(flags),
@@ -66,7 +66,7 @@ export function createSvcctl(context: CommandContext): CliCommand {
   const reload = addRegisterOptions(new CliCommand('reload'))
     .description('Register the content of packs. Default: all kinds except policies.')
     .action(async (flags: RegisterContentFlags) => {
-      await withOperatorSession(context, flags, (session) => registerContent(session, flags, usualKinds))
+      await withOperatorSession(context, flags, (session) => registerContentCommand(session, flags, usualKinds))
       await printStatus(flags)
     })
   const clean = add('clean', 'Delete all data and logs, and restart all components.')

@@ -1,9 +1,9 @@
 /** `svc timer`: the timers of rules (contract 09, 9.3; contract 05, 5.8). */
 import { CliCommand } from '../command.ts'
-import { createGetCommand, createListCommand, type ListFlags, type Resource } from '../resources.ts'
+import { createGetCommand, createListCommand, type ListFlags, type CliResource } from '../resources.ts'
 import type { CommandContext } from '../session.ts'
 
-const timer: Resource = {
+const timer: CliResource = {
   name: 'Timer',
   pluralName: 'Timers',
   path: '/timers',

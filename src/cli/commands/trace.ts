@@ -15,12 +15,12 @@ import {
   showRecord,
   type AttributeFlags,
   type ListFlags,
-  type Resource,
+  type CliResource,
 } from '../resources.ts'
 import { withSession, type CommandContext, type Session } from '../session.ts'
 import { toYaml } from '../output/yaml.ts'
 
-const trace: Resource = {
+const trace: CliResource = {
   name: 'Trace',
   pluralName: 'Traces',
   path: '/traces',

@@ -12,12 +12,12 @@ import {
   createListCommand,
   type ListFlags,
   type Operand,
-  type Resource,
+  type CliResource,
 } from '../resources.ts'
 import { withSession, type CommandContext, type Session } from '../session.ts'
 import { describeRuleOutcome } from '../rule-outcome.ts'
 
-const triggerInstance: Resource = {
+const triggerInstance: CliResource = {
   name: 'Trigger Instance',
   pluralName: 'Trigger Instances',
   path: '/triggerinstances',

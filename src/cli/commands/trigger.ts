@@ -12,11 +12,11 @@ import {
   showList,
   type ListFlags,
   type Operand,
-  type Resource,
+  type CliResource,
 } from '../resources.ts'
 import { withSession, type CommandContext, type Session } from '../session.ts'
 
-const triggerType: Resource = {
+const triggerType: CliResource = {
   name: 'Trigger',
   pluralName: 'Triggers',
   path: '/triggertypes',
@@ -24,7 +24,7 @@ const triggerType: Resource = {
   order: ['id', 'uid', 'ref', 'pack', 'name', 'description', 'parameters_schema', 'payload_schema', 'tags'],
 }
 /** A trigger type with parameters. */
-const trigger: Resource = {
+const trigger: CliResource = {
   name: 'Trigger',
   pluralName: 'Triggers',
   path: '/triggers',

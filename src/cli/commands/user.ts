@@ -16,11 +16,11 @@ import {
   createListCommand,
   showRecord,
   type ListFlags,
-  type Resource,
+  type CliResource,
 } from '../resources.ts'
 import { withSession, type CommandContext, type Session } from '../session.ts'
 
-const user: Resource = {
+const user: CliResource = {
   name: 'User',
   pluralName: 'Users',
   path: '/users',

@@ -4,7 +4,7 @@ import { InvalidArgumentError, Option } from 'commander'
 import { cliProcess } from '../cli-process.ts'
 import { CliCommand } from '../command.ts'
 import { recordIn, textOf, toList, type ApiResponse } from '../connection/responses.ts'
-import { exitCodeOf, statusOf } from '../executions/calls.ts'
+import { exitCodeOf, recordStatusOf } from '../executions/calls.ts'
 import { exitCodes } from '../exit-codes.ts'
 import { CliFailure, Interrupted } from '../failures.ts'
 import { addCommonOptions, type CommonFlags } from '../options.ts'
@@ -114,7 +114,7 @@ async function show(session: Session, answer: ApiResponse, waitedSeconds: number
       session.note(`Note: Not finished within ${time}. To see the outcome: ${why}`)
     }
   }
-  return Math.max(exitCodes.ok, ...executions.map((execution) => exitCodeOf(statusOf(execution))))
+  return Math.max(exitCodes.ok, ...executions.map((execution) => exitCodeOf(recordStatusOf(execution))))
 }
 
 /** The ids from the headers, together with the outcome when it is known. */

@@ -1,13 +1,13 @@
 /** `svc webhook`: lists, shows and calls webhooks (contract 09, 9.3; contract 06). */
 import { CliCommand } from '../command.ts'
 import { attributeOf } from '../output/print.ts'
-import { createGetCommand, createListCommand, type Resource } from '../resources.ts'
+import { createGetCommand, createListCommand, type CliResource } from '../resources.ts'
 import type { CommandContext } from '../session.ts'
 import { createWebhookSendCommand } from './webhook-send.ts'
 
 const columns = ['url', 'type', 'description']
 
-const webhook: Resource = {
+const webhook: CliResource = {
   name: 'Webhook',
   pluralName: 'Webhooks',
   path: '/webhooks',

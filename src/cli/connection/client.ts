@@ -11,7 +11,7 @@ import { createAgents, secureHttp } from './agents.ts'
 import { isDeeper, MAX_DEPTH, parseJson, recordIn, textOf, type ApiResponse } from './responses.ts'
 import { createDebugLines } from './debug-lines.ts'
 import { adviceAbout, describeConnection, describeSocket, toHttpFailure } from './failure-texts.ts'
-import { isCredentialText, type Credential, type Settings } from './settings.ts'
+import { isCredentialText, type ClientCredential, type Settings } from './settings.ts'
 
 /** Default time to wait for the response. */
 const SILENCE_MS = 60_000
@@ -60,18 +60,18 @@ export interface Client {
 }
 
 /** Provides the credential when the settings have none. */
-export interface Login {
+export interface ClientLogin {
   /** Asked before each request. Undefined: the request goes without. */
-  find(): Promise<Credential | undefined>
+  find(): Promise<ClientCredential | undefined>
   /** Another credential when the server has refused the first one; undefined when there is none. */
-  renew(): Promise<Credential | undefined>
+  renew(): Promise<ClientCredential | undefined>
   /** What to do when the server refuses the credential. */
   readonly advice: string
 }
 
 export interface ClientOptions {
   settings: Settings
-  login?: Login | undefined
+  login?: ClientLogin | undefined
   /** Aborted by Ctrl-C. */
   interrupted: AbortSignal
   /** A line for standard error. */
@@ -89,7 +89,7 @@ interface Outgoing extends JsonRequest {
   base: string
   path: string
   headers: Record<string, string>
-  credential?: Credential | undefined
+  credential?: ClientCredential | undefined
   basicAuth?: string | undefined
   /** This request is the login itself: a refusal must not advise to log in. */
   isLogin?: boolean

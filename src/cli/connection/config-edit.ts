@@ -2,7 +2,7 @@
 import { chmod, readFile, realpath, stat } from 'node:fs/promises'
 import { dirname } from 'node:path'
 import { parseIni, parseIniBytes, type IniFile } from '../../lib/text/index.ts'
-import { makeFolder, replaceFile, replaceSecretFile, targetOf, type FileOwnership } from '../../lib/files/index.ts'
+import { makeFolder, replaceFile, replaceSecretFile, linkTargetOf, type FileOwnership } from '../../lib/files/index.ts'
 import { hasCode } from '../../lib/process/index.ts'
 import { CliFailure } from '../failures.ts'
 import { findUnknown, type ConfigFile } from './settings.ts'
@@ -24,7 +24,7 @@ export async function changeConfigFile(
 ): Promise<void> {
   try {
     // A symbolic link stays; the file it leads to is changed.
-    const target = await targetOf(path)
+    const target = await linkTargetOf(path)
     const { bytes, ownership } = await read(target)
     const { sections } = parseIniBytes(bytes)
     const foreign = isOurs ? [] : findUnknown(path, sections)

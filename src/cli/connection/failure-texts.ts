@@ -5,7 +5,7 @@ import { codeOf } from '../../lib/process/index.ts'
 import { HttpFailure } from '../failures.ts'
 import { parseJson, textOf, toObject } from './responses.ts'
 import type { Proxy } from './proxy.ts'
-import type { Credential } from './settings.ts'
+import type { ClientCredential } from './settings.ts'
 
 /** Why there is no response. @param proxy the proxy that was used */
 export function describeConnection(error: Error, origin: string, proxy: Proxy | undefined): string {
@@ -126,7 +126,7 @@ export function toHttpFailure({ status, statusMessage, text, method, url, advice
 const anyLogin = 'Log in with "svc login <user>", set SVC_AUTH_TOKEN or SVC_API_KEY, or use -t/--token or --api-key.'
 
 /** What to do when the server refuses a credential, or needs one. @param ofLogin advice of the login */
-export function adviceAbout(credential: Credential | undefined, ofLogin: string = anyLogin): string {
+export function adviceAbout(credential: ClientCredential | undefined, ofLogin: string = anyLogin): string {
   if (credential?.origin === undefined) return ofLogin
   return credential.header === 'X-Auth-Token'
     ? `svc sent the token ${credential.origin}. To create a new one: svc auth <user>`

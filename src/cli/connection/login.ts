@@ -1,32 +1,32 @@
 /** Automatic login: with the token of an earlier login, else with the password of the configuration file. */
-import type { Client, Login } from './client.ts'
+import type { Client, ClientLogin } from './client.ts'
 import { recordIn, textOf, type ApiResponse } from './responses.ts'
 import { ConnectionFailure, HttpFailure, NotLoggedIn } from '../failures.ts'
-import type { Account, Credential, Settings } from './settings.ts'
+import type { AccountSettings, ClientCredential, Settings } from './settings.ts'
 import { readCachedToken, readStoredToken, writeCachedToken, type TokenPlace } from './token-cache.ts'
 
 const SAME_TIME_MS = 5000
 
 export interface LoginOptions {
   settings: Pick<Settings, 'authUrl' | 'cachesToken' | 'folder' | 'configFile'>
-  account: Account
+  account: AccountSettings
   createToken: Client['createToken']
   /** For standard error. */
   readonly warn: (text: string) => void
 }
 
-export function createLogin({ settings, account, createToken, warn }: LoginOptions): Login {
+export function createLogin({ settings, account, createToken, warn }: LoginOptions): ClientLogin {
   const { authUrl, cachesToken, folder, configFile } = settings
   const { username, password } = account
   const place = { folder, user: username, authUrl }
-  let found: Promise<Credential | undefined> | undefined
+  let found: Promise<ClientCredential | undefined> | undefined
 
-  async function first(): Promise<Credential | undefined> {
+  async function first(): Promise<ClientCredential | undefined> {
     const token = cachesToken ? readCachedToken(place, warn) : undefined
     return token === undefined ? logIn() : toCredential(token)
   }
 
-  async function logIn(): Promise<Credential | undefined> {
+  async function logIn(): Promise<ClientCredential | undefined> {
     if (password === undefined) return undefined
     let answer: ApiResponse
     try {
@@ -95,7 +95,7 @@ function clockDifferenceMs({ headers }: ApiResponse): number {
   return Math.abs(difference) < SAME_TIME_MS || Number.isNaN(difference) ? 0 : difference
 }
 
-function toCredential(token: string): Credential {
+function toCredential(token: string): ClientCredential {
   return { header: 'X-Auth-Token', value: token }
 }
 

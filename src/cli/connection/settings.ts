@@ -15,7 +15,7 @@ import { settingRows, type ConnectionFlags, type SettingRow } from './setting-ro
 const MAX_FILE_BYTES = 1024 * 1024
 
 /** Header and value that tell the server who is asking. */
-export interface Credential {
+export interface ClientCredential {
   header: 'X-Auth-Token' | 'Svc-Api-Key'
   value: string
   /** Its source, such as `in SVC_AUTH_TOKEN`; undefined for a login. */
@@ -38,11 +38,11 @@ export interface Settings {
   silenceSchemaOutput: boolean
   debug: boolean
   timezone: string
-  credential: Credential | undefined
+  credential: ClientCredential | undefined
   /** `user:password` for a proxy in front of the server. */
   basicAuth: string | undefined
   /** Who logs in where no credential is given. */
-  account: Account | undefined
+  account: AccountSettings | undefined
   /** Whether to store the token of a login for the next command. */
   cachesToken: boolean
   /** The client's own: its configuration file, unless that is named, and the tokens of logins. Empty without a home. */
@@ -52,7 +52,7 @@ export interface Settings {
 }
 
 /** Of the configuration file. */
-export interface Account {
+export interface AccountSettings {
   username: string
   password: string | undefined
 }
@@ -251,7 +251,7 @@ function checkUrl(what: string, text: string): string {
 }
 
 /** Only one is sent, since the server refuses two; flags go before the environment, a token before a key. */
-function findCredential(values: Map<string, Value>): Credential | undefined {
+function findCredential(values: Map<string, Value>): ClientCredential | undefined {
   const token = values.get('credentials.token')
   const key = values.get('credentials.api_key')
   if (token !== undefined && (token.source === 'flag' || key?.source !== 'flag')) {

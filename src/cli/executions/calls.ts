@@ -21,12 +21,12 @@ export const POLL_GROWTH = 1.25
 /** How long to wait for a server that restarts. */
 export const MAX_OUTAGE_MS = 60_000
 
-export function statusOf(record: unknown): string {
+export function recordStatusOf(record: unknown): string {
   const status = attributeOf(record, 'status')
   return typeof status === 'string' ? status : ''
 }
 
-export function isFinal(status: string): boolean {
+export function isFinalRecord(status: string): boolean {
   return finalStatuses.has(status)
 }
 

@@ -1,7 +1,7 @@
 /** How executions look: their details, and lists of them (contract 09, 9.4 and 9.5). */
 import { listIn, textOf, toObject } from '../connection/responses.ts'
 import { segment } from '../connection/client.ts'
-import { isFinal, statusOf } from './calls.ts'
+import { isFinalRecord, recordStatusOf } from './calls.ts'
 import {
   attributeOf,
   cellText,
@@ -56,10 +56,10 @@ function isWorkflow(record: Json): boolean {
 
 /** The status with its elapsed time, such as `running (3s elapsed)`; without it when the execution has not started. */
 function statusText(record: Json, nowMs: number): string {
-  const status = printable(statusOf(record))
+  const status = printable(recordStatusOf(record))
   const start = Date.parse(textOf(record['start_timestamp']))
   const end = Date.parse(textOf(record['end_timestamp']))
-  const until = Number.isNaN(end) && !isFinal(status) ? nowMs : end
+  const until = Number.isNaN(end) && !isFinalRecord(status) ? nowMs : end
   if (status === '' || Number.isNaN(start) || Number.isNaN(until)) return status
   return `${status} (${Math.max(0, Math.floor((until - start) / 1000))}s elapsed)`
 }

@@ -2,7 +2,7 @@
 import type { IncomingMessage } from 'node:http'
 import { setTimeout as delay } from 'node:timers/promises'
 import { readEvents } from '../connection/server-events.ts'
-import { mayPass, statusOf } from './calls.ts'
+import { mayPass, recordStatusOf } from './calls.ts'
 import { Interrupted } from '../failures.ts'
 import { attributeOf } from '../output/print.ts'
 import type { Session } from '../session.ts'
@@ -53,7 +53,7 @@ export function watchStatus(session: Session, id: string): StatusStream {
     for await (const { name, data } of readEvents(response)) {
       const record: unknown = JSON.parse(data)
       if (name !== EVENT || attributeOf(record, 'id') !== id) continue
-      status = statusOf(record)
+      status = recordStatusOf(record)
       tell()
     }
   }

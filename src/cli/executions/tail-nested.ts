@@ -5,7 +5,7 @@ import { finished } from 'node:stream/promises'
 import { segment } from '../connection/client.ts'
 import { readEvents } from '../connection/server-events.ts'
 import { listIn, textOf } from '../connection/responses.ts'
-import { isForbidden, isMissing, isFinal, mayPass, MAX_OUTAGE_MS, pause, statusOf } from './calls.ts'
+import { isForbidden, isMissing, isFinalRecord, mayPass, MAX_OUTAGE_MS, pause, recordStatusOf } from './calls.ts'
 import { CliFailure, ConnectionFailure, HttpFailure, Interrupted, NotFound } from '../failures.ts'
 import { attributeOf, printable, type Json } from '../output/print.ts'
 import type { Session } from '../session.ts'
@@ -86,7 +86,7 @@ class ExecutionTree {
   }
 
   async #followAll(): Promise<string> {
-    const isEnded = isFinal(statusOf(this.#root))
+    const isEnded = isFinalRecord(recordStatusOf(this.#root))
     if (!isEnded) this.#beginWatch()
     const output = this.#printer.outputOf(this.#rootId, '')
     const { sayStarted, sayEnded } = executionMessages(this.#rootId)
@@ -111,7 +111,7 @@ class ExecutionTree {
       const output = this.#printer.outputOf(id, id)
       const words = childMessages(child)
       // It may have ended already without a message about its start.
-      if (isFinal(statusOf(child))) await words.sayStarted(output)
+      if (isFinalRecord(recordStatusOf(child))) await words.sayStarted(output)
       await followExecution(this.#quiet, child, { ...this.#options, isReachable: true }, output, words)
     } catch (error) {
       // Deleted since, or not visible to this user.
@@ -135,7 +135,7 @@ class ExecutionTree {
       return false
     }
     this.#known.add(id)
-    const queue = isFinal(statusOf(child)) ? this.#ended : this.#running
+    const queue = isFinalRecord(recordStatusOf(child)) ? this.#ended : this.#running
     queue.add(child).catch((error: unknown) => this.#failed.reject(error))
     return true
   }

@@ -10,7 +10,7 @@ import {
   FIRST_POLL_MS,
   getExecution,
   getWithRetry,
-  isFinal,
+  isFinalRecord,
   isForbidden,
   isMissing,
   mayPass,
@@ -18,7 +18,7 @@ import {
   pause,
   POLL_GROWTH,
   MAX_POLL_MS,
-  statusOf,
+  recordStatusOf,
   waitingStatuses,
 } from './calls.ts'
 import { waitForEnd } from './wait.ts'
@@ -57,7 +57,7 @@ export async function tailExecution(session: Session, record: Json, options: Tai
   return followExecution(session, record, options, createPieceOutput(session, id, options), executionMessages(id))
 }
 
-export interface FollowOptions extends TailOptions {
+export interface TailStreamOptions extends TailOptions {
   /** The server has answered before, so that it is waited for when it cannot be reached now. Default false. */
   isReachable?: boolean
 }
@@ -86,12 +86,12 @@ export function executionMessages(id: string): TailMessages {
 export async function followExecution(
   session: Session,
   record: Json,
-  options: FollowOptions,
+  options: TailStreamOptions,
   output: TailOutput,
   words: TailMessages,
 ): Promise<string> {
   const tail = new Tail(session, textOf(record['id']), options, output, words)
-  return isFinal(statusOf(record)) ? tail.stored() : tail.live()
+  return isFinalRecord(recordStatusOf(record)) ? tail.stored() : tail.live()
 }
 
 class SilentStream extends ConnectionFailure {}
@@ -99,13 +99,13 @@ class SilentStream extends ConnectionFailure {}
 class Tail {
   readonly #session: Session
   readonly #id: string
-  readonly #options: FollowOptions
+  readonly #options: TailStreamOptions
   readonly #output: TailOutput
   readonly #words: TailMessages
   #lastEventId = ''
   #saidStarted = false
 
-  constructor(session: Session, id: string, options: FollowOptions, output: TailOutput, words: TailMessages) {
+  constructor(session: Session, id: string, options: TailStreamOptions, output: TailOutput, words: TailMessages) {
     this.#session = session
     this.#id = id
     this.#options = options
@@ -138,7 +138,7 @@ class Tail {
       const status = await this.#askStatus()
       if (ended.aborted) return
       if (status !== '' && !waitingStatuses.has(status)) {
-        if (!isFinal(status)) await this.#sayStarted()
+        if (!isFinalRecord(status)) await this.#sayStarted()
         return
       }
       await delay(Math.min(MAX_POLL_MS, interval), undefined, {
@@ -151,7 +151,7 @@ class Tail {
   /** @returns empty when the server does not answer now */
   async #askStatus(): Promise<string> {
     try {
-      return statusOf(await getExecution(this.#session, this.#id, { include_attributes: 'status' }))
+      return recordStatusOf(await getExecution(this.#session, this.#id, { include_attributes: 'status' }))
     } catch (error) {
       if (mayPass(error)) return ''
       throw error
@@ -168,8 +168,8 @@ class Tail {
   async #sayEnded(wasLive = false): Promise<string> {
     for (;;) {
       const record = await getWithRetry(this.#session, this.#id, { include_attributes: 'status,log' })
-      const status = statusOf(record)
-      if (isFinal(status)) {
+      const status = recordStatusOf(record)
+      if (isFinalRecord(status)) {
         if (wasLive && toList(record['log']).some((entry) => entry['status'] === 'running')) await this.#sayStarted()
         await this.#output.flush()
         await this.#words.sayEnded(this.#output, status)
@@ -221,7 +221,7 @@ class Tail {
           session.warn('Connection lost; reconnecting.')
         }
       }
-      if (hasEnded && isFinal(await this.#askStatus())) {
+      if (hasEnded && isFinalRecord(await this.#askStatus())) {
         if (isOverdue && lastNews !== undefined && performance.now() - lastNews > EMPTINESS_MS) {
           session.warn(`The stream of execution ${this.#id} did not end; its last output may be missing.`)
           return
@@ -237,7 +237,7 @@ class Tail {
   async *#readWatched(stream: Readable, isOverdue: boolean): ReturnType<typeof readEvents> {
     let isWaiting = true
     const look = async (): Promise<void> => {
-      const isOver = isWaiting && isFinal(await this.#askStatus().catch(() => ''))
+      const isOver = isWaiting && isFinalRecord(await this.#askStatus().catch(() => ''))
       if (isOver && isWaiting) stream.destroy(new SilentStream('The stream did not end.'))
       else timer.refresh()
     }
@@ -263,7 +263,7 @@ class Tail {
     if (beforeFirst !== undefined) {
       session.note('Note: No permission to follow streams; svc prints the output at the end.\n')
     }
-    while (!isFinal(await waitForEnd(session, this.#id))) await pause(session, MAX_POLL_MS)
+    while (!isFinalRecord(await waitForEnd(session, this.#id))) await pause(session, MAX_POLL_MS)
     const path = `/executions/${segment(this.#id)}/output`
     for await (const text of readText(await session.client.openText(path, { output_type: this.#options.type }))) {
       await beforeFirst?.()

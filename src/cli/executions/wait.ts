@@ -3,12 +3,12 @@ import { cliProcess } from '../cli-process.ts'
 import {
   FIRST_POLL_MS,
   getExecution,
-  isFinal,
+  isFinalRecord,
   mayPass,
   MAX_OUTAGE_MS,
   POLL_GROWTH,
   MAX_POLL_MS,
-  statusOf,
+  recordStatusOf,
 } from './calls.ts'
 import { canShowProgress } from '../output/progress.ts'
 import type { Session } from '../session.ts'
@@ -39,14 +39,14 @@ export async function waitForEnd(session: Session, id: string): Promise<string> 
   let failingSince: number | undefined
   const isOver = (status: string): boolean => {
     if (status !== '') progress.update(`Execution ${id} is ${status}`)
-    return isFinal(status) || standingStatuses.has(status)
+    return isFinalRecord(status) || standingStatuses.has(status)
   }
   try {
     for (;;) {
       // The stream does not tell what happened before it was opened, so the status is asked for after that.
       const { opening } = stream
       try {
-        const status = statusOf(await getExecution(session, id, { include_attributes: 'status' }))
+        const status = recordStatusOf(await getExecution(session, id, { include_attributes: 'status' }))
         if (isOver(status)) return status
         failingSince = undefined
       } catch (error) {

@@ -1,7 +1,7 @@
 import { join } from 'node:path'
 import { afterAll, describe, expect, test } from 'vitest'
 import { makeFolder } from '../../../tests/helpers/folders.ts'
-import { readKeyFile } from './api-key-file.ts'
+import { readApiKeyFile } from './api-key-file.ts'
 import { CliFailure } from '../failures.ts'
 import { toYaml } from '../output/yaml.ts'
 
@@ -16,11 +16,11 @@ describe('files of API keys', () => {
   test('one object or a list, JSON or YAML', async () => {
     const one = { user: 'alice', key_hash: hash }
     const entry = { id: undefined, body: { user: 'alice', key_hash: hash, enabled: false } }
-    expect(await readKeyFile(write('a.json', JSON.stringify(one)))).toEqual([entry])
-    expect(await readKeyFile(write('a.JSON', JSON.stringify([one, one])))).toEqual([entry, entry])
-    expect(await readKeyFile(write('a.yaml', toYaml(one)))).toEqual([entry])
-    expect(await readKeyFile(write('a.yml', `---\n${toYaml([one, one])}`))).toEqual([entry, entry])
-    expect(await readKeyFile(write('b.yml', `---\n${toYaml(one)}---\n${toYaml(one)}`))).toEqual([entry, entry])
+    expect(await readApiKeyFile(write('a.json', JSON.stringify(one)))).toEqual([entry])
+    expect(await readApiKeyFile(write('a.JSON', JSON.stringify([one, one])))).toEqual([entry, entry])
+    expect(await readApiKeyFile(write('a.yaml', toYaml(one)))).toEqual([entry])
+    expect(await readApiKeyFile(write('a.yml', `---\n${toYaml([one, one])}`))).toEqual([entry, entry])
+    expect(await readApiKeyFile(write('b.yml', `---\n${toYaml(one)}---\n${toYaml(one)}`))).toEqual([entry, entry])
   })
 
   test('what a list with secrets prints is taken back, times as the text they are', async () => {
@@ -38,9 +38,9 @@ describe('files of API keys', () => {
     }
     const { user, key_hash, metadata, enabled, expires_at, scopes } = record
     const expected = [{ id, body: { user, key_hash, metadata, enabled, expires_at, scopes } }]
-    expect(await readKeyFile(write('c.yaml', `---\n${toYaml([record], { sortKeys: true })}`))).toEqual(expected)
+    expect(await readApiKeyFile(write('c.yaml', `---\n${toYaml([record], { sortKeys: true })}`))).toEqual(expected)
     const bare = `user: alice\nkey_hash: ${hash}\nmetadata:\n  at: 2030-01-01\ncreated_at: 2030-01-01T00:00:00Z\n`
-    expect((await readKeyFile(write('d.yaml', bare)))[0]?.body['metadata']).toEqual({ at: '2030-01-01' })
+    expect((await readApiKeyFile(write('d.yaml', bare)))[0]?.body['metadata']).toEqual({ at: '2030-01-01' })
   })
 
   test.each<[string, string, string | Uint8Array, RegExp]>([
@@ -95,14 +95,14 @@ describe('files of API keys', () => {
     ],
     ['many', 'x.json', JSON.stringify(Array.from({ length: 30 }, () => ({ a: 1 }))), /entry 1: user[^]*and 40 more/],
   ])('refused: %s', async (_what, name, content, message) => {
-    const refusal: unknown = await readKeyFile(write(name, content)).catch((error: unknown) => error)
+    const refusal: unknown = await readApiKeyFile(write(name, content)).catch((error: unknown) => error)
     expect(refusal).toBeInstanceOf(CliFailure)
     expect(refusal).toMatchObject({ exitCode: 2, message: expect.stringMatching(message) })
     expect(String(refusal)).not.toContain(hash)
   })
 
   test('a missing file and a folder are named', async () => {
-    await expect(readKeyFile(join(folder.path, 'none.json'))).rejects.toThrow(/none\.json does not exist/)
-    await expect(readKeyFile(folder.path)).rejects.toThrow(/is not a file/)
+    await expect(readApiKeyFile(join(folder.path, 'none.json'))).rejects.toThrow(/none\.json does not exist/)
+    await expect(readApiKeyFile(folder.path)).rejects.toThrow(/is not a file/)
   })
 })

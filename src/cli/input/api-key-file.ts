@@ -16,7 +16,7 @@ export interface KeyEntry {
 }
 
 /** Reads and checks all entries. @throws CliFailure (2) */
-export function readKeyFile(path: string): Promise<KeyEntry[]> {
+export function readApiKeyFile(path: string): Promise<KeyEntry[]> {
   return readEntryFile(path, { kind: 'API key', required: ['user', 'key_hash'], toEntry })
 }
 

@@ -4,13 +4,13 @@ import { readJson } from '../../lib/text/index.ts'
 import { formatMicros, parseTimestamp } from '../../core/time.ts'
 
 /** As the server takes it (`scopes` of an API key). */
-export interface Scope {
+export interface ApiKeyScopeInput {
   permission_types: string[]
   resource_uid?: string
 }
 
 /** `permission[,permission][@resource_uid]`. @returns the scopes before, and this one @throws InvalidArgumentError */
-export function parseScope(text: string, before: readonly Scope[] = []): Scope[] {
+export function parseScope(text: string, before: readonly ApiKeyScopeInput[] = []): ApiKeyScopeInput[] {
   const at = text.indexOf('@')
   const names = (at === -1 ? text : text.slice(0, at)).split(',').map((name) => name.trim())
   const wrong = names.find((name) => !/^[a-z][a-z_]*$/.test(name))

@@ -4,12 +4,12 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, describe, expect, test } from 'vitest'
 import { CliFailure } from '../failures.ts'
-import { parseParameters, type ParameterSchemas } from './parameters.ts'
+import { parseParameters, type InputSchemas } from './parameters.ts'
 
 const folder = mkdtempSync(join(tmpdir(), 'svc-parameters-'))
 afterAll(() => rmSync(folder, { recursive: true }))
 
-const schemas: ParameterSchemas = {
+const schemas: InputSchemas = {
   cmd: { type: 'string' },
   count: { type: 'integer' },
   ratio: { type: 'number' },

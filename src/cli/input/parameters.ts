@@ -14,7 +14,7 @@ const PIPE_TIMEOUT_MS = 10_000
 const PIPE_PAUSE_MS = 5
 
 /** What the client reads of a parameter's schema; anything may be absent. */
-export interface ParameterSchema {
+export interface InputSchema {
   type?: unknown
   items?: unknown
   properties?: unknown
@@ -22,7 +22,7 @@ export interface ParameterSchema {
   secret?: unknown
 }
 
-export type ParameterSchemas = Readonly<Record<string, ParameterSchema>>
+export type InputSchemas = Readonly<Record<string, InputSchema>>
 
 export interface ParameterOptions {
   /** The items `k:v` of a word for a list become one object. */
@@ -41,7 +41,7 @@ interface Assignment {
  */
 export function parseParameters(
   words: readonly string[],
-  schemas: ParameterSchemas,
+  schemas: InputSchemas,
   options: ParameterOptions,
 ): Record<string, unknown> {
   const { assignments, command } = splitWords(words)
@@ -96,7 +96,7 @@ function splitWords(words: readonly string[]): { assignments: Assignment[]; comm
   return { assignments, command: undefined }
 }
 
-function schemaOf(schemas: ParameterSchemas, name: string): ParameterSchema | undefined {
+function schemaOf(schemas: InputSchemas, name: string): InputSchema | undefined {
   return Object.hasOwn(schemas, name) ? schemas[name] : undefined
 }
 
@@ -167,12 +167,7 @@ function isObject(value: unknown): value is object {
 }
 
 /** `castValue` with a message that does not repeat a secret, which may come from a file. */
-function castGiven(
-  name: string,
-  text: string,
-  schema: ParameterSchema | undefined,
-  options: ParameterOptions,
-): unknown {
+function castGiven(name: string, text: string, schema: InputSchema | undefined, options: ParameterOptions): unknown {
   try {
     return castValue(name, text, schema, options)
   } catch (error) {
@@ -192,7 +187,7 @@ export function hasSecret(schema: unknown): boolean {
 export function castValue(
   name: string,
   text: string,
-  schema: ParameterSchema | undefined,
+  schema: InputSchema | undefined,
   options: ParameterOptions,
 ): unknown {
   switch (schema?.type) {
@@ -240,7 +235,7 @@ function castBoolean(name: string, text: string): boolean {
   throw invalid(name, 'boolean', text, 'is neither. Valid values are: true, false')
 }
 
-function castArray(name: string, text: string, schema: ParameterSchema, options: ParameterOptions): unknown[] {
+function castArray(name: string, text: string, schema: InputSchema, options: ParameterOptions): unknown[] {
   const trimmed = text.trim()
   if (trimmed === '') return []
   if (trimmed.startsWith('[')) {
@@ -249,7 +244,7 @@ function castArray(name: string, text: string, schema: ParameterSchema, options:
     return value as unknown[]
   }
   const items = trimmed.split(',').map((item) => item.trim())
-  const itemSchema: ParameterSchema = isObject(schema.items) ? schema.items : {}
+  const itemSchema: InputSchema = isObject(schema.items) ? schema.items : {}
   if (options.autoDict && items.every((item) => item.includes(':'))) {
     const members = items.map((item): [string, unknown] => {
       const [key, value] = [item.slice(0, item.indexOf(':')), item.slice(item.indexOf(':') + 1)]
@@ -269,7 +264,7 @@ function castArray(name: string, text: string, schema: ParameterSchema, options:
   return items.map((item) => castValue(name, item, itemSchema, options))
 }
 
-function castObject(name: string, text: string, schema: ParameterSchema): object {
+function castObject(name: string, text: string, schema: InputSchema): object {
   const trimmed = text.trim()
   if (trimmed === '') return {}
   if (trimmed.startsWith('{')) {
@@ -287,7 +282,7 @@ function castObject(name: string, text: string, schema: ParameterSchema): object
 }
 
 /** A member is text unless the schema says what it is. */
-function castMember(name: string, key: string, text: string, schema: ParameterSchema): unknown {
+function castMember(name: string, key: string, text: string, schema: InputSchema): unknown {
   const properties: object = isObject(schema.properties) ? schema.properties : {}
   const member: unknown = Object.hasOwn(properties, key) ? Reflect.get(properties, key) : undefined
   if (!isObject(member)) return text

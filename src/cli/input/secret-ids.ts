@@ -1,11 +1,11 @@
 /** Objects identified by a secret or an id, such as API keys and tokens. */
 import { isId } from '../../core/ids.ts'
 import { withSecretInput } from './prompt.ts'
-import { forEachId, subjectOf, type RecordKind, type Subject } from '../records.ts'
+import { forEachId, subjectOf, type CliRecordKind, type Subject } from '../records.ts'
 import type { Session } from '../session.ts'
 
 /** The subject of a request. A word that is not an id is the secret itself, and is never printed. */
-export function subjectOfSecret(kind: RecordKind, word: string): Subject {
+export function subjectOfSecret(kind: CliRecordKind, word: string): Subject {
   return { ...subjectOf(kind, word), isSecret: !isId(word) }
 }
 

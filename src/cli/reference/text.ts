@@ -35,7 +35,7 @@ export function detailsOf({ header }: Table, row: readonly string[]): string {
     .join('; ')
 }
 
-export interface Span {
+export interface TextSpan {
   text: string
   isCode: boolean
 }
@@ -43,8 +43,8 @@ export interface Span {
 const code = /`([^`]+)`|(?<![\w-])(?:--?[a-z][\w-]*(?:\/--[\w-]+)?|-1)(?![\w-])|<[a-z][\w .|-]*>/gi
 
 /** Splits running text into plain text and code. */
-export function spansOf(text: string): Span[] {
-  const spans: Span[] = []
+export function spansOf(text: string): TextSpan[] {
+  const spans: TextSpan[] = []
   let end = 0
   const add = (part: string, isCode: boolean): void => {
     if (part !== '') spans.push({ text: part, isCode })

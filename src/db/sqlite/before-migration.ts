@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { nameBackup, readBackupName } from '../../core/backup-name.ts'
 import type { DatabaseCopy } from '../database.ts'
 import { copyDatabase, removePartialBackups } from './copy.ts'
-import { makeFolder } from './make-folder.ts'
+import { makeDatabaseFolder } from './make-folder.ts'
 
 /** The database is unchanged. */
 export class NotMigrated extends Error {
@@ -36,7 +36,7 @@ export async function copyBeforeMigration(before: BeforeMigration): Promise<Data
   const { path, directory, missing, changedAt } = before
   const mark = `before-${missing[0] ?? ''}`
   try {
-    makeFolder(directory)
+    makeDatabaseFolder(directory)
     await removePartialBackups(directory)
     const isMade = readdirSync(directory).some(
       (name) => name.endsWith(`-${mark}.db`) && Date.parse(readBackupName(name)?.madeAt ?? '') > changedAt,

@@ -3,7 +3,7 @@ import { access, constants } from 'node:fs/promises'
 import { setTimeout as delay } from 'node:timers/promises'
 import { locateCode } from '../../core/bundle.ts'
 import { createThread, type Thread } from '../../core/thread.ts'
-import type { CopyTask, Found } from './copy-thread.ts'
+import type { CopyTask, CopyOutcome } from './copy-thread.ts'
 
 /** A check of a large file cannot be interrupted, but it only reads; the caller waits no longer than this. */
 const MAX_ENDING_MS = 2000
@@ -21,15 +21,18 @@ export interface CheckOptions {
  *
  * @throws errors of the file system, and of SQLite for a file that cannot be opened; damage is returned, not thrown
  */
-export async function checkDatabase(path: string, { thorough = false, signal }: CheckOptions = {}): Promise<Found> {
+export async function checkDatabase(
+  path: string,
+  { thorough = false, signal }: CheckOptions = {},
+): Promise<CopyOutcome> {
   await access(path, constants.R_OK)
   return readWhole({ kind: 'check', path, thorough }, signal)
 }
 
 /** Runs one task on its own thread. @throws errors of the thread; the reason of the signal */
-export async function readWhole(task: CopyTask, signal: AbortSignal | undefined): Promise<Found> {
+export async function readWhole(task: CopyTask, signal: AbortSignal | undefined): Promise<CopyOutcome> {
   signal?.throwIfAborted()
-  const thread: Thread<CopyTask, Found> = createThread({
+  const thread: Thread<CopyTask, CopyOutcome> = createThread({
     name: 'the thread that reads a database',
     file: locateCode('./copy-thread', import.meta.url),
   })

@@ -10,7 +10,7 @@ export interface ConnectionOptions {
   cacheKib?: number
 }
 
-export function openConnection(options: ConnectionOptions): Sqlite.Database {
+export function openDatabaseConnection(options: ConnectionOptions): Sqlite.Database {
   const connection = new Sqlite(options.path, { readonly: options.readonly, timeout: 5000 })
   try {
     configure(connection, options)

@@ -5,7 +5,7 @@ import { isMainThread } from 'node:worker_threads'
 import Sqlite from 'better-sqlite3'
 import { answerQuestions } from '../../core/thread.ts'
 import { appliedMigrations } from '../applied-migrations.ts'
-import { openConnection } from './connection.ts'
+import { openDatabaseConnection } from './connection.ts'
 import { isDamage } from './damage.ts'
 
 /** 4 MiB; the thread can be stopped between two steps. */
@@ -19,7 +19,7 @@ export type CopyTask =
   | { kind: 'check'; path: string; thorough: boolean }
 
 /** What a full read of a file has found. */
-export interface Found {
+export interface CopyOutcome {
   /** Problems of the file, at most 100 sentences; empty: none. */
   damage: string[]
   /** Applied migrations; undefined: not a database of this product. */
@@ -29,7 +29,7 @@ export interface Found {
 }
 
 if (!isMainThread) {
-  answerQuestions(async (task: CopyTask): Promise<Found> => {
+  answerQuestions(async (task: CopyTask): Promise<CopyOutcome> => {
     try {
       if (task.kind === 'check') return look(task.path, task.thorough)
       if (task.kind === 'copy') await copy(task.from, task.to)
@@ -46,7 +46,7 @@ if (!isMainThread) {
 async function copy(from: string, to: string): Promise<void> {
   // Created here with mode 0600, so that other accounts can never read it.
   closeSync(openSync(to, 'wx', 0o600))
-  const source = openConnection({ path: from, readonly: true, synchronous: 'normal' })
+  const source = openDatabaseConnection({ path: from, readonly: true, synchronous: 'normal' })
   try {
     // One snapshot for the whole copy: otherwise each commit by the server would restart it.
     source.exec('begin')
@@ -58,7 +58,7 @@ async function copy(from: string, to: string): Promise<void> {
 }
 
 /** Merges the log into an otherwise unused file, so that one file holds the whole database. */
-function unite(path: string): Found {
+function unite(path: string): CopyOutcome {
   const connection = new Sqlite(path, { fileMustExist: true })
   try {
     connection.pragma('journal_mode = delete')
@@ -68,8 +68,8 @@ function unite(path: string): Found {
   }
 }
 
-function look(path: string, thorough: boolean): Found {
-  const connection = openConnection({ path, readonly: true, synchronous: 'normal' })
+function look(path: string, thorough: boolean): CopyOutcome {
+  const connection = openDatabaseConnection({ path, readonly: true, synchronous: 'normal' })
   try {
     return findIn(connection, thorough)
   } finally {
@@ -77,7 +77,7 @@ function look(path: string, thorough: boolean): Found {
   }
 }
 
-function findIn(connection: Sqlite.Database, thorough: boolean): Found {
+function findIn(connection: Sqlite.Database, thorough: boolean): CopyOutcome {
   const migrations = appliedMigrations(connection)
   const check = thorough ? 'integrity_check' : 'quick_check'
   const rows = connection.pragma(`${check}(${MAX_DAMAGE})`) as Record<string, string>[] // a text column

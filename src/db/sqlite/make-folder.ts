@@ -5,10 +5,10 @@ import { dirname } from 'node:path'
  * Creates a folder and its parents. Node's recursive mode never ends where a folder refuses new ones with ENOENT, as
  * `/proc` does.
  */
-export function makeFolder(path: string): void {
+export function makeDatabaseFolder(path: string): void {
   if (isFolder(path)) return
   const parent = dirname(path)
-  if (parent !== path) makeFolder(parent)
+  if (parent !== path) makeDatabaseFolder(parent)
   try {
     mkdirSync(path, { mode: 0o700 })
   } catch (error) {

@@ -11,7 +11,7 @@ import type { Database } from '../database.ts'
 import { appliedMigrations } from '../applied-migrations.ts'
 import { migrate, missingMigrations, SchemaTooNew } from '../migrate.ts'
 import type { Tables } from '../tables.ts'
-import { openConnection } from './connection.ts'
+import { openDatabaseConnection } from './connection.ts'
 import { DatabaseInUse, lockDatabase } from './lock.ts'
 import { changedAt, copyBeforeMigration, NotMigrated } from './before-migration.ts'
 import { createBackground } from './background.ts'
@@ -20,7 +20,7 @@ import { isDamage } from './damage.ts'
 import { createSpace } from './space.ts'
 import { createStatementCache } from './statements.ts'
 import { watchWriteAheadLog } from './write-ahead-log.ts'
-import { makeFolder } from './make-folder.ts'
+import { makeDatabaseFolder } from './make-folder.ts'
 import { watchRoom } from './room.ts'
 import { createWriter } from './writer.ts'
 
@@ -66,7 +66,7 @@ export async function openSqlite(options: SqliteOptions): Promise<Database> {
 }
 
 async function open(options: SqliteOptions): Promise<Database> {
-  makeFolder(dirname(options.path))
+  makeDatabaseFolder(dirname(options.path))
   // Parameters and output may hold secrets; SQLite gives the files beside it the same mode. An existing file is not
   // opened: closing it would drop the locks of this process's other connections.
   if (!existsSync(options.path)) closeSync(openSync(options.path, 'a', 0o600))
@@ -86,12 +86,12 @@ async function open(options: SqliteOptions): Promise<Database> {
       )
     }
     const lastChange = changedAt(path)
-    const writing = openConnection({ path, readonly: false, synchronous: options.synchronous, cacheKib: 4096 })
+    const writing = openDatabaseConnection({ path, readonly: false, synchronous: options.synchronous, cacheKib: 4096 })
     undo.push(() => writing.close())
     if (isNew) warnIfLost(options)
     await copyIfMigrating(writing, lastChange, { ...options, path })
     await migrate(writing)
-    const reading = openConnection({ path, readonly: true, synchronous: options.synchronous, cacheKib: 8192 })
+    const reading = openDatabaseConnection({ path, readonly: true, synchronous: options.synchronous, cacheKib: 8192 })
     undo.push(() => reading.close())
     return assemble({ ...options, path, writing, reading, release: () => runAll(undo.toReversed()) })
   } catch (error) {

@@ -19,7 +19,7 @@ import { missingMigrations } from '../migrate.ts'
 import { readWhole } from './check.ts'
 import { syncFolder } from './copy.ts'
 import { lockDatabase } from './lock.ts'
-import { makeFolder } from './make-folder.ts'
+import { makeDatabaseFolder } from './make-folder.ts'
 
 export { SchemaTooNew } from '../migrate.ts'
 export { DatabaseInUse } from './lock.ts'
@@ -64,7 +64,7 @@ export async function restoreDatabase({ from, to, dryRun }: RestoreOptions): Pro
     const source = statOf(from)
     if (source === undefined) throw new RestoreRefused(`${from} does not exist.`)
     if (!source.isFile()) throw new RestoreRefused(`${from} is not a file.`)
-    makeFolder(dirname(to))
+    makeDatabaseFolder(dirname(to))
     const path = existsSync(to) ? realpathSync(to) : to
     const present = statOf(path)
     if (present !== undefined && !present.isFile()) throw new RestoreRefused(`${path} exists and is not a file.`)

@@ -8,7 +8,7 @@ const LOOK_WHILE_WRITING_EVERY_MS = 100
 /** Multiple of the reserve that ends the shortage, so that it does not return at once. */
 const ENOUGH = 1.1
 
-export interface Room {
+export interface DiskReserve {
   /** Less than the reserve is free. */
   isShort(): boolean
   /** No space is free; checks now. */
@@ -29,7 +29,7 @@ export interface RoomOptions {
   changed: (isShort: boolean, freeBytes: number) => void
 }
 
-export function watchRoom({ path, reserveBytes, changed }: RoomOptions): Room {
+export function watchRoom({ path, reserveBytes, changed }: RoomOptions): DiskReserve {
   let freeBytes = Number.POSITIVE_INFINITY
   let isShort = false
   let isLooking = false

@@ -4,13 +4,13 @@ import { Lru } from '../../lib/cache/index.ts'
 
 const MAX_STATEMENTS = 500
 
-export type Statement = Sqlite.Statement<unknown[], Record<string, unknown>>
+export type PreparedStatement = Sqlite.Statement<unknown[], Record<string, unknown>>
 
-export type StatementCache = (sql: string) => Statement
+export type StatementCache = (sql: string) => PreparedStatement
 
 /** Keeps the 500 most recently used statements: filters combine freely, so the number of texts is unlimited. */
 export function createStatementCache(connection: Pick<Sqlite.Database, 'prepare'>): StatementCache {
-  const statements = new Lru<string, Statement>(MAX_STATEMENTS)
+  const statements = new Lru<string, PreparedStatement>(MAX_STATEMENTS)
   return (sql) => {
     let statement = statements.get(sql)
     if (statement === undefined) {

@@ -3,7 +3,7 @@ import { Readable } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
 import type { NextFunction, Request, RequestHandler, Response } from 'express'
 import { hasCode } from '../../lib/process/index.ts'
-import type { Admitted, SurfaceTag } from '../admission.ts'
+import type { AdmittedRequest, SurfaceTag } from '../admission.ts'
 import { mayBeRepeated, repeatKeyOf, type ReadyAnswer } from '../repeats.ts'
 import { Reply, type JsonRoute, type StreamRoute } from '../route.ts'
 import { respondWithEvents } from '../sse.ts'
@@ -112,7 +112,7 @@ export function streamHandler(options: HttpAppOptions, route: StreamRoute, { roo
 }
 
 /** Checks the limits before the server reads a body for a request that it would refuse. @throws QUEUE_FULL */
-function checkAdmission(request: Request, response: Response, kind: Admitted): void {
+function checkAdmission(request: Request, response: Response, kind: AdmittedRequest): void {
   const { admission, surface, socket } = request as Request & SurfaceTag // the listener set it
   try {
     admission?.check(socket, surface, kind)
@@ -128,7 +128,7 @@ function checkAdmission(request: Request, response: Response, kind: Admitted): v
  *
  * @returns a function to call after the handler and the answer have finished. @throws QUEUE_FULL
  */
-function admit(request: Request, kind: Admitted): () => void {
+function admit(request: Request, kind: AdmittedRequest): () => void {
   const { admission, surface } = request as Request & SurfaceTag // the listener set it
   return admission?.begin(surface, kind) ?? (() => undefined)
 }

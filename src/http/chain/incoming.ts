@@ -5,7 +5,7 @@ import { headerInvalid, shuttingDown, starting, tlsRequired } from '../../core/e
 import { noMetrics } from '../../core/metrics.ts'
 import type { SurfaceTag } from '../admission.ts'
 import { answerHealth, isHealthPath } from '../health.ts'
-import { locate } from '../locate.ts'
+import { locateRoute } from '../locate.ts'
 import { notObserved, observe } from '../observe.ts'
 import { hasBody, states, type HttpAppOptions } from './state.ts'
 
@@ -51,7 +51,7 @@ export function identify(options: HttpAppOptions): RequestHandler {
     checkHeaders(request)
     const { host, origin } = request.headers
     options.origins.check(request.method, origin, { host, isSecure: options.peers.isSecure(request) })
-    const location = locate(surface, rawPath)
+    const location = locateRoute(surface, rawPath)
     if (location.surface === 'auth' && options.authNeedsTls === true && !options.peers.isSecure(request)) {
       throw tlsRequired()
     }

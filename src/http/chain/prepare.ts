@@ -3,7 +3,7 @@
  */
 import type { Request, Response } from 'express'
 import { bodyInvalid, routeUnknown } from '../../core/errors.ts'
-import { compileSchema, type Check } from '../../lib/schema/index.ts'
+import { compileSchema, type SchemaCheck } from '../../lib/schema/index.ts'
 import { noRights, type AccessControl } from '../authenticate.ts'
 import { createBodyReader, type RawBody } from '../body.ts'
 import { jsonTypeOf } from '../json.ts'
@@ -24,7 +24,7 @@ type Prepare = (request: Request, response: Response) => Promise<ApiRequest>
 export function prepareFor(options: HttpAppOptions, route: Route, room: BodyRoom): Prepare {
   const { access, maxBodyBytes, peers } = options
   const reader = createBodyReader(maxBodyBytes)
-  let check: Check | undefined
+  let check: SchemaCheck | undefined
   const declared = route.query ?? {}
   const readsBody = route.body !== undefined || route.rawBody !== undefined
   return async (request, response) => {
@@ -90,7 +90,7 @@ function rawRequest(body: RawBody, request: Request, response: Response): RawReq
 }
 
 /** @throws BODY_INVALID */
-function checkBody(body: unknown, check: Check): unknown {
+function checkBody(body: unknown, check: SchemaCheck): unknown {
   const problem =
     typeof body === 'object' && body !== null && !Array.isArray(body)
       ? check(body)

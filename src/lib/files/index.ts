@@ -13,6 +13,6 @@ export {
   makeFolder,
   replaceFile,
   replaceSecretFile,
-  targetOf,
+  linkTargetOf,
   type FileOwnership,
 } from './secret-file.ts'

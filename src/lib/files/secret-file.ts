@@ -100,7 +100,7 @@ export async function replaceFile(
 }
 
 /** The target of a chain of symbolic links, which need not exist. */
-export async function targetOf(path: string): Promise<string> {
+export async function linkTargetOf(path: string): Promise<string> {
   let target = resolve(path)
   for (let links = 0; links < MAX_LINKS; links++) {
     const folder = await realpath(dirname(target)).catch((error: unknown) => {

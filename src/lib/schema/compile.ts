@@ -7,9 +7,9 @@ import { explain, type Root } from './messages.ts'
 import { toPlainDraft4 } from './draft4.ts'
 import { compilePattern } from './pattern.ts'
 import type { Schema } from './record.ts'
-import type { Check, JsonSchema, ParameterSchema } from './types.ts'
+import type { SchemaCheck, JsonSchema, ParameterSchema } from './types.ts'
 
-const compiled = new Lru<string, Check>(500)
+const compiled = new Lru<string, SchemaCheck>(500)
 
 /**
  * Compiles a draft 7 schema; the same schema object is compiled once.
@@ -18,7 +18,7 @@ const compiled = new Lru<string, Check>(500)
  *
  * @throws Error when the schema itself is wrong: an unknown keyword, or a pattern that does not compile
  */
-export function compileSchema(schema: Schema): Check {
+export function compileSchema(schema: Schema): SchemaCheck {
   return compileOnce(`7${JSON.stringify(schema)}`, schema, () => new Ajv({ ...options, strictSchema: true }))
 }
 
@@ -27,7 +27,7 @@ export function compileSchema(schema: Schema): Check {
  *
  * @throws Error for problems that `checkParameterSchema` reports
  */
-export function compileParameters(parameters: Readonly<Record<string, ParameterSchema>>): Check {
+export function compileParameters(parameters: Readonly<Record<string, ParameterSchema>>): SchemaCheck {
   return compileDraft4({ type: 'object', properties: parameters, additionalProperties: false })
 }
 
@@ -36,7 +36,7 @@ export function compileParameters(parameters: Readonly<Record<string, ParameterS
  *
  * @throws Error for problems that `checkDraft4` reports
  */
-export function compileDraft4(schema: JsonSchema): Check {
+export function compileDraft4(schema: JsonSchema): SchemaCheck {
   return compileOnce(`4${JSON.stringify(schema)}`, toPlainDraft4(schema), () => new Draft4(options))
 }
 
@@ -58,7 +58,7 @@ const options: Options = {
   },
 }
 
-function compileOnce(key: string, schema: Schema, createAjv: () => Ajv): Check {
+function compileOnce(key: string, schema: Schema, createAjv: () => Ajv): SchemaCheck {
   const known = compiled.get(key)
   if (known !== undefined) return known
 
@@ -69,8 +69,8 @@ function compileOnce(key: string, schema: Schema, createAjv: () => Ajv): Check {
   if (!ajv.getKeyword('secret')) ajv.addKeyword('secret')
   const validate = ajv.compile(schema)
   const root: Root = { schema, hasSecrets: JSON.stringify(schema).includes('"secret":true') }
-  const find: Check['find'] = (value) => (validate(value) ? undefined : explain(validate.errors ?? [], root))
-  const check: Check = Object.assign((value: unknown) => find(value)?.message, { find })
+  const find: SchemaCheck['find'] = (value) => (validate(value) ? undefined : explain(validate.errors ?? [], root))
+  const check: SchemaCheck = Object.assign((value: unknown) => find(value)?.message, { find })
   compiled.set(key, check)
   return check
 }

@@ -29,7 +29,7 @@ export interface SchemaProblem {
 }
 
 /** Undefined when the value fits, else the problem. */
-export interface Check {
+export interface SchemaCheck {
   (value: unknown): string | undefined
   find(value: unknown): SchemaProblem | undefined
 }

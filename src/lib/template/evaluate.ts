@@ -23,7 +23,7 @@ import { Budget, MAX_NESTING, type Limits } from './limits.ts'
 import { isMapping, mappingEntries, ownValue } from './mapping.ts'
 import { loopMember, type LoopState } from './loop.ts'
 import { methodOf } from './methods.ts'
-import { Scope } from './scope.ts'
+import { LoopScope } from './scope.ts'
 import { tests } from './tests.ts'
 import { textOf } from './text.ts'
 import {
@@ -90,7 +90,7 @@ class Evaluation implements Runtime {
   }
 
   run(template: Template): unknown {
-    const scope = new Scope()
+    const scope = new LoopScope()
     if (template.single !== undefined) return plainValue(this.#evaluate(template.single, scope), this.budget)
     const output: Output = { text: '' }
     this.#execute(template.body, scope, output)
@@ -135,7 +135,7 @@ class Evaluation implements Runtime {
     }
   }
 
-  #lookUp(name: string, scope: Scope): Value {
+  #lookUp(name: string, scope: LoopScope): Value {
     let value = scope.get(name)
     if (value === undefined) value = this.#variable(name)
     if (value === undefined) value = globals.get(name)
@@ -153,12 +153,12 @@ class Evaluation implements Runtime {
     return value === undefined ? undefined : adopt(value)
   }
 
-  #evaluate(node: Expression, scope: Scope): Value {
+  #evaluate(node: Expression, scope: LoopScope): Value {
     return settled(this.#find(node, scope))
   }
 
   /** A namespace that stands for a value is found as it is: what comes after it may be one of its names. */
-  #find(node: Expression, scope: Scope): Value {
+  #find(node: Expression, scope: LoopScope): Value {
     this.budget.step()
     switch (node.kind) {
       case 'literal':
@@ -226,14 +226,14 @@ class Evaluation implements Runtime {
     return isItem ? getSubscript(object, name, this.budget) : getAttribute(object, name)
   }
 
-  #concatenate(parts: readonly Expression[], scope: Scope): string {
+  #concatenate(parts: readonly Expression[], scope: LoopScope): string {
     const texts = parts.map((part) => textOf(this.#evaluate(part, scope), this.budget))
     this.budget.text(texts.reduce((length, text) => length + text.length, 0))
     return texts.join('')
   }
 
   /** The first operand that decides, else the last one. */
-  #logic(parts: readonly Expression[], decisive: boolean, scope: Scope): Value {
+  #logic(parts: readonly Expression[], decisive: boolean, scope: LoopScope): Value {
     let value: Value = null
     for (const [index, part] of parts.entries()) {
       value = this.#evaluate(part, scope)
@@ -245,7 +245,7 @@ class Evaluation implements Runtime {
   #compare(
     first: Expression,
     rest: readonly { operator: ComparisonOperator; value: Expression }[],
-    scope: Scope,
+    scope: LoopScope,
   ): boolean {
     let left = this.#evaluate(first, scope)
     for (const { operator, value } of rest) {
@@ -256,7 +256,7 @@ class Evaluation implements Runtime {
     return true
   }
 
-  #arguments(call: Arguments, scope: Scope): Call {
+  #arguments(call: Arguments, scope: LoopScope): Call {
     if (call.positional.length === 0 && call.named.length === 0 && !call.spread && !call.spreadNamed) return noCall
     const positional = call.positional.map((value) => this.#evaluate(value, scope))
     if (call.spread !== undefined) positional.push(...iterate(this.#evaluate(call.spread, scope), this.budget))
@@ -277,7 +277,7 @@ class Evaluation implements Runtime {
     return { positional, named }
   }
 
-  #call(callee: Expression, call: Call, scope: Scope): Value {
+  #call(callee: Expression, call: Call, scope: LoopScope): Value {
     if (callee.kind === 'attribute') {
       const object = this.#evaluate(callee.object, scope)
       // A dictionary may hold a key such as `items`; what is called is the method.
@@ -294,7 +294,7 @@ class Evaluation implements Runtime {
     throw typeError(`'${typeNameOf(callee)}' object is not callable`)
   }
 
-  #execute(body: readonly Statement[], scope: Scope, output: Output): void {
+  #execute(body: readonly Statement[], scope: LoopScope, output: Output): void {
     for (const statement of body) this.#statement(statement, scope, output)
   }
 
@@ -304,13 +304,13 @@ class Evaluation implements Runtime {
     if (output.text.length > this.budget.limits.maxTextLength) this.budget.text(output.text.length)
   }
 
-  #capture(body: readonly Statement[], scope: Scope): string {
+  #capture(body: readonly Statement[], scope: LoopScope): string {
     const output: Output = { text: '' }
     this.#execute(body, scope, output)
     return output.text
   }
 
-  #statement(statement: Statement, scope: Scope, output: Output): void {
+  #statement(statement: Statement, scope: LoopScope, output: Output): void {
     this.budget.step()
     switch (statement.kind) {
       case 'text':
@@ -331,18 +331,18 @@ class Evaluation implements Runtime {
         this.#assign(statement.target, this.#find(statement.value, scope), scope)
         return
       case 'set-block': {
-        const text = this.#capture(statement.body, new Scope(scope))
+        const text = this.#capture(statement.body, new LoopScope(scope))
         this.#assign(statement.target, this.#applySteps(statement.filters, text, scope), scope)
         return
       }
       case 'with': {
-        const inner = new Scope(scope)
+        const inner = new LoopScope(scope)
         for (const { target, value } of statement.bindings) this.#assign(target, this.#find(value, scope), inner)
         this.#execute(statement.body, inner, output)
         return
       }
       case 'filter-block': {
-        const text = this.#capture(statement.body, new Scope(scope))
+        const text = this.#capture(statement.body, new LoopScope(scope))
         this.#write(textOf(this.#applySteps(statement.filters, text, scope), this.budget), output)
         return
       }
@@ -361,11 +361,11 @@ class Evaluation implements Runtime {
     }
   }
 
-  #applySteps(steps: readonly FilterStep[], text: string, scope: Scope): Value {
+  #applySteps(steps: readonly FilterStep[], text: string, scope: LoopScope): Value {
     return steps.reduce<Value>((value, step) => this.filter(step.name, value, this.#arguments(step.call, scope)), text)
   }
 
-  #assign(target: Target, value: Value, scope: Scope): void {
+  #assign(target: Target, value: Value, scope: LoopScope): void {
     switch (target.kind) {
       case 'name':
         scope.set(target.name, value)
@@ -395,18 +395,18 @@ class Evaluation implements Runtime {
     return result
   }
 
-  #loop(statement: ForStatement, iterable: Value, scope: Scope, output: Output, depth: number): void {
+  #loop(statement: ForStatement, iterable: Value, scope: LoopScope, output: Output, depth: number): void {
     let items = iterate(iterable, this.budget)
     const { test, target } = statement
     if (test !== undefined) {
       items = items.filter((item) => {
-        const inner = new Scope(scope)
+        const inner = new LoopScope(scope)
         this.#assign(target, item, inner)
         return isTrue(this.#evaluate(test, inner))
       })
     }
     if (items.length === 0) {
-      this.#execute(statement.otherwise, new Scope(scope), output)
+      this.#execute(statement.otherwise, new LoopScope(scope), output)
       return
     }
     const state: LoopState = { items, index: 0, depth, changed: undefined }
@@ -414,14 +414,14 @@ class Evaluation implements Runtime {
     for (const [index, item] of items.entries()) {
       this.budget.step()
       state.index = index
-      const inner = new Scope(scope)
+      const inner = new LoopScope(scope)
       inner.set('loop', loop)
       this.#assign(target, item, inner)
       this.#execute(statement.body, inner, output)
     }
   }
 
-  #loopObject(state: LoopState, statement: ForStatement, scope: Scope): Members {
+  #loopObject(state: LoopState, statement: ForStatement, scope: LoopScope): Members {
     const recurse = (call: Call): Value => {
       const [iterable = null] = call.positional
       const output: Output = { text: '' }
@@ -435,18 +435,18 @@ class Evaluation implements Runtime {
     )
   }
 
-  #macro(macro: MacroStatement, scope: Scope): Members {
+  #macro(macro: MacroStatement, scope: LoopScope): Members {
     return new Members(
       'Macro',
       (name) => {
         if (name === 'name') return macro.name
         return name === 'arguments' ? new Sequence(macro.parameters.map((parameter) => parameter.name)) : undefined
       },
-      { run: (call) => this.#nested(() => this.#runMacro(macro, call, new Scope(scope))) },
+      { run: (call) => this.#nested(() => this.#runMacro(macro, call, new LoopScope(scope))) },
     )
   }
 
-  #runMacro(macro: MacroStatement, call: Call, scope: Scope): string {
+  #runMacro(macro: MacroStatement, call: Call, scope: LoopScope): string {
     const { name, parameters, takes } = macro
     const named = new Map(call.named)
     const extra = call.positional.slice(parameters.length)

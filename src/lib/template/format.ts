@@ -3,7 +3,7 @@ import { limitError, quoted, typeError } from './error.ts'
 import { getItem } from './access.ts'
 import type { Budget } from './limits.ts'
 import { isMapping, mappingGet, type Mapping } from './mapping.ts'
-import { asciiText, characterCount, floatText, represent, sliceCharacters, textOf } from './text.ts'
+import { asciiText, characterCount, floatText, pythonRepr, sliceCharacters, textOf } from './text.ts'
 import {
   Float,
   isFloatValue,
@@ -120,7 +120,7 @@ class PercentFormat {
       case 's':
       case 'r':
       case 'a': {
-        let text = type === 's' ? textOf(value, this.#budget) : represent(value, this.#budget)
+        let text = type === 's' ? textOf(value, this.#budget) : pythonRepr(value, this.#budget)
         if (type === 'a') text = asciiText(text)
         return padPercent('', precision === undefined ? text : sliceCharacters(text, 0, precision), flags, width, false)
       }
@@ -301,8 +301,8 @@ class BraceFormat {
     let value = this.#lookup(path)
     if (value instanceof Undefined) value.raise()
     if (conversionName === 's') value = textOf(value, this.#budget)
-    else if (conversionName === 'r') value = represent(value, this.#budget)
-    else if (conversionName === 'a') value = asciiText(represent(value, this.#budget))
+    else if (conversionName === 'r') value = pythonRepr(value, this.#budget)
+    else if (conversionName === 'a') value = asciiText(pythonRepr(value, this.#budget))
     else if (conversionName !== undefined) throw typeError('the conversion of a replacement field must be !s, !r or !a')
     return formatValue(value, rawSpec.includes('{') ? this.expand(rawSpec, depth + 1) : rawSpec, this.#budget)
   }

@@ -1,11 +1,11 @@
 export { getMember } from './access.ts'
 export { compare, contains, equals } from './compare.ts'
 export { filterError, limitError, typeError } from './error.ts'
-export { parseJsonPath, select, type Step } from './filters/jsonpath.ts'
+export { parseJsonPath, select, type JsonPathStep } from './filters/jsonpath.ts'
 export { versionMatches } from './filters/version.ts'
 export { Budget, defaultLimits } from './limits.ts'
 export { isMapping, mappingGet, ownValue } from './mapping.ts'
-export { compilePattern, type PatternOptions } from './pattern.ts'
+export { compileTemplatePattern, type PatternOptions } from './pattern.ts'
 export {
   TemplateError,
   isTemplate,

@@ -161,7 +161,7 @@ const MAX_JSON_LENGTH = 4 * 1024 * 1024
 const floatSource = /[.eE]/
 
 /** Parses JSON; `1.0` stays a float and long whole numbers stay exact. */
-export function readJson(text: string, budget: Budget): Value {
+export function readTemplateJson(text: string, budget: Budget): Value {
   if (text.length > MAX_JSON_LENGTH) throw limitError(`the JSON text is longer than ${MAX_JSON_LENGTH} characters`)
   budget.work(text.length)
   let keys: ReadonlyMap<string, string>

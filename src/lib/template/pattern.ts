@@ -28,7 +28,7 @@ export interface PatternOptions {
  *
  * @throws TemplateError FILTER when it is invalid or has what cannot run in linear time, LIMIT when it is too large
  */
-export function compilePattern(
+export function compileTemplatePattern(
   pattern: string,
   { ignoreCase = false, dotAll = false, fromStart = false, exactEnd = false }: PatternOptions,
   budget: Budget,

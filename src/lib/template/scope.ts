@@ -1,11 +1,11 @@
 import type { Value } from './values.ts'
 
 /** Names set by the template; a block sees those around it and keeps its own. */
-export class Scope {
+export class LoopScope {
   readonly #values = new Map<string, Value>()
-  readonly #outer: Scope | undefined
+  readonly #outer: LoopScope | undefined
 
-  constructor(outer?: Scope) {
+  constructor(outer?: LoopScope) {
     this.#outer = outer
   }
 

@@ -22,25 +22,29 @@ import {
 } from './values.ts'
 
 /** A test of `x is name`. */
-export type Test = (value: Value, call: Call, runtime: Runtime) => boolean
+export type TemplateTest = (value: Value, call: Call, runtime: Runtime) => boolean
 
 function test(
   name: string,
   parameters: string,
   run: (value: Value, args: readonly (Value | undefined)[], runtime: Runtime) => boolean,
-): [string, Test] {
+): [string, TemplateTest] {
   const expected = signature(parameters)
   const what = `the test '${name}'`
   return [name, (value, call, runtime) => run(value, bind(what, expected, call), runtime)]
 }
 
-function comparison(names: readonly string[], operator: string, holds: (order: number) => boolean): [string, Test][] {
+function comparison(
+  names: readonly string[],
+  operator: string,
+  holds: (order: number) => boolean,
+): [string, TemplateTest][] {
   return names.map((name) =>
     test(name, 'other', (value, [other = null], { budget }) => holds(compare(value, other, operator, budget))),
   )
 }
 
-function equality(names: readonly string[], wanted: boolean): [string, Test][] {
+function equality(names: readonly string[], wanted: boolean): [string, TemplateTest][] {
   return names.map((name) =>
     test(name, 'other', (value, [other = null], { budget }) => equals(value, other, budget) === wanted),
   )
@@ -58,7 +62,7 @@ function leavesRest(what: string, value: Value, by: Value, rest: number, { budge
 }
 
 /** Every test by name; `filter` and `test` are answered by the evaluator, which knows the names. */
-export const tests: ReadonlyMap<string, Test> = new Map([
+export const tests: ReadonlyMap<string, TemplateTest> = new Map([
   test('defined', '', (value) => !(value instanceof Undefined)),
   test('undefined', '', (value) => value instanceof Undefined),
   test('none', '', (value) => value === null),

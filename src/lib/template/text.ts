@@ -20,11 +20,11 @@ export function textOf(value: Value, budget: Budget): string {
   if (typeof value === 'string') return value
   if (typeof value === 'number') return numberText(value)
   if (value instanceof Undefined && value.lenient) return ''
-  return represent(value, budget)
+  return pythonRepr(value, budget)
 }
 
 /** `repr(value)` of Python. */
-export function represent(value: Value, budget: Budget): string {
+export function pythonRepr(value: Value, budget: Budget): string {
   const parts: string[] = []
   write(value, parts, budget, 0)
   const text = parts.join('')

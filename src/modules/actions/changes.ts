@@ -9,9 +9,9 @@ import { newId } from '../../core/ids.ts'
 import type { Log, LogFields } from '../../lib/log/index.ts'
 import { defaultPack } from '../../core/pack-content.ts'
 import type { KeyedLock } from '../../lib/concurrency/index.ts'
-import { checkDefinition } from './definition.ts'
+import { checkActionDefinition } from './definition.ts'
 import { actionsFolder, pathInPack, removeFiles, writeFiles, type FileChange } from './files.ts'
-import { recordOf, type ActionService } from './service.ts'
+import { actionRecordOf, type ActionService } from './service.ts'
 import type { ActionStore } from './store.ts'
 import type { ActionDefinition, ActionRecord, ActionRequest, DataFile } from './types.ts'
 import type { PlanEvent } from '../datastore/ports.ts'
@@ -58,7 +58,7 @@ export function createActionChanges(deps: {
   /** @throws PACK_PROTECTED, BODY_INVALID */
   function check({ data_files: _f, id: _i, uid: _u, ref: _r, ...given }: ActionRequest): ActionDefinition {
     if ((given.pack ?? defaultPack) === protectedPack) throw packProtected()
-    const checked = checkDefinition(given, (name) => service.findRunnerType(name)?.runner_parameters)
+    const checked = checkActionDefinition(given, (name) => service.findRunnerType(name)?.runner_parameters)
     if ('definition' in checked) return checked.definition
     const [problem] = checked.problems
     throw bodyInvalid(problem?.message ?? 'The action is invalid.', { problems: checked.problems.slice(0, 10) })
@@ -128,7 +128,7 @@ export function createActionChanges(deps: {
     async create(caller, given) {
       const definition = check(given)
       return withLock(definition.pack, async () => {
-        const record = recordOf(withMetadataFile(definition, undefined), newId())
+        const record = actionRecordOf(withMetadataFile(definition, undefined), newId())
         const same = store.findByRef(record.ref)
         if (same !== undefined) throw nameTaken(`Action "${record.ref}"`, same.id)
         const files = await put(caller, { record, step: store.insert(record) }, given.data_files ?? [])
@@ -144,7 +144,7 @@ export function createActionChanges(deps: {
       return withLock(definition.pack, async () => {
         const before = get(seen.id)
         caller.rights.require('action_modify', actionResource(before.ref))
-        const record = recordOf(withMetadataFile(definition, before), before.id)
+        const record = actionRecordOf(withMetadataFile(definition, before), before.id)
         if (record.ref !== before.ref) {
           caller.rights.require('action_create', actionResource(record.ref))
           const same = store.findByRef(record.ref)

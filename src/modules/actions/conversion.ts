@@ -72,7 +72,7 @@ function parseContainer(name: string, text: string, schema: ParameterSchema): un
   if (parsed === undefined) {
     throw refuse(name, schema, text, (_, quoted) => `${quoted} is not ${kind} written as JSON or as a Python literal`)
   }
-  const problem = problemOf(parsed.value)
+  const problem = conversionProblemOf(parsed.value)
   if (problem !== undefined) throw parametersInvalid(`${name}: the text holds ${problem}`)
   return parsed.value
 }
@@ -89,7 +89,7 @@ function parseJson(text: string): { value: unknown } | undefined {
  * What in a value cannot be kept, or undefined. The reader of request bodies has refused the same things, but could not
  * look into a text or a template.
  */
-export function problemOf(value: unknown, depth = 0): string | undefined {
+export function conversionProblemOf(value: unknown, depth = 0): string | undefined {
   // JSON has no word for it: it would be kept as null.
   if (Number.isNaN(value)) return 'a nan, which is no number'
   if (typeof value === 'number' && !Number.isFinite(value)) return 'a number that is too large'
@@ -97,7 +97,7 @@ export function problemOf(value: unknown, depth = 0): string | undefined {
   if (depth === MAX_DEPTH) return `values nested more than ${MAX_DEPTH} deep`
   if (Object.hasOwn(value, '__proto__')) return 'the key "__proto__", which is not allowed'
   for (const inner of Object.values(value)) {
-    const problem = problemOf(inner, depth + 1)
+    const problem = conversionProblemOf(inner, depth + 1)
     if (problem !== undefined) return problem
   }
   return undefined

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { checkDefinition } from './definition.ts'
+import { checkActionDefinition } from './definition.ts'
 import type { Parameters } from './parameters.ts'
 
 const shell: Parameters = {
@@ -11,7 +11,7 @@ const shell: Parameters = {
 const runners = new Map([['local-shell-cmd', shell]])
 
 function check(given: unknown) {
-  return checkDefinition(given, (name) => runners.get(name))
+  return checkActionDefinition(given, (name) => runners.get(name))
 }
 
 function problemsOf(parameters: unknown): unknown {

@@ -29,10 +29,13 @@ export type CheckedDefinition = { definition: ActionDefinition } | { problems: D
  *
  * @param runnerOf finds the parameters of a runner type
  */
-export function checkDefinition(given: unknown, runnerOf: (name: string) => Parameters | undefined): CheckedDefinition {
+export function checkActionDefinition(
+  given: unknown,
+  runnerOf: (name: string) => Parameters | undefined,
+): CheckedDefinition {
   const problem = compileSchema(actionDefinitionSchema).find(given)
   if (problem !== undefined) return { problems: [problem] }
-  const definition = fillDefinition(given as Partial<ActionDefinition>) // has passed its schema
+  const definition = fillActionDefinition(given as Partial<ActionDefinition>) // has passed its schema
 
   const problems: DefinitionProblem[] = []
   const entryPointProblem = checkEntryPoint(definition.entry_point)
@@ -55,14 +58,14 @@ export function checkDefinition(given: unknown, runnerOf: (name: string) => Para
  */
 export function isStored(given: unknown, record: ActionRecord): boolean {
   if (!isObject(given)) return false
-  const definition: Record<string, unknown> = { ...fillDefinition(given) }
+  const definition: Record<string, unknown> = { ...fillActionDefinition(given) }
   if (Object.keys(given).some((name) => !Object.hasOwn(definition, name))) return false
   const stored: Record<string, unknown> = { ...record }
   return Object.entries(definition).every(([name, value]) => JSON.stringify(stored[name]) === JSON.stringify(value))
 }
 
 /** What was left out, filled in. @param given has passed `checkDefinition`, now or before */
-export function fillDefinition(given: Partial<ActionDefinition>): ActionDefinition {
+export function fillActionDefinition(given: Partial<ActionDefinition>): ActionDefinition {
   const runner = given.runner_type ?? ''
   return {
     name: given.name ?? '',

@@ -5,7 +5,7 @@ import type { Module } from '../../core/module.ts'
 import { createKeyedLock } from '../../lib/concurrency/index.ts'
 import type { ActionsPorts } from './ports.ts'
 import { createActionChanges } from './changes.ts'
-import { createRoutes } from './routes.ts'
+import { createActionRoutes } from './routes.ts'
 import { createActionService, type ActionService } from './service.ts'
 import { createActionStore } from './store.ts'
 
@@ -23,7 +23,7 @@ export function createActions({ database, log, planEvent, maxPageSize }: Actions
   const withLock = createKeyedLock()
   const service = createActionService({ database, store, withLock })
   const changes = createActionChanges({ store, service, withLock, planEvent, log })
-  return { name: 'actions', routes: createRoutes({ service, changes, store, log, maxPageSize }), ...service }
+  return { name: 'actions', routes: createActionRoutes({ service, changes, store, log, maxPageSize }), ...service }
 }
 
 export type { EffectiveParameters } from './resolve.ts'

@@ -1,5 +1,5 @@
 /** The parameters an action really has: its runner's, overlaid, and its own (contract 02, 2.4, "Merge with runner"). */
-import { compileParameters, type Check, type ParameterSchema } from '../../lib/schema/index.ts'
+import { compileParameters, type SchemaCheck, type ParameterSchema } from '../../lib/schema/index.ts'
 import { findTemplates, type Templates } from '../../core/template-values.ts'
 import { compileSecrets, type ReplaceSecrets } from '../../lib/secrets/index.ts'
 
@@ -53,7 +53,7 @@ export function createParameterSet(runner: Parameters, action: Parameters): Para
     if (templates !== undefined) templatedDefaults.set(name, templates)
   }
 
-  let check: Check | undefined
+  let check: SchemaCheck | undefined
   let secrets: { value: ReplaceSecrets | undefined } | undefined
   return {
     schemas,

@@ -4,7 +4,7 @@
  */
 import { parametersInvalid, templateFailed } from '../../core/errors.ts'
 import { represent, type ParameterSchema } from '../../lib/schema/index.ts'
-import { convertParameter, problemOf } from './conversion.ts'
+import { convertParameter, conversionProblemOf } from './conversion.ts'
 import type { ParameterSet } from './parameters.ts'
 import type { TemplateScope } from '../../lib/template/index.ts'
 import { createRenderer, findTemplates, type Templates } from '../../core/template-values.ts'
@@ -194,7 +194,7 @@ function resolveSources(
     const rendered = renderer.render(name, source.value, variables)
     const isPrinted = set.schemas.get(name)?.type === 'string' && rendered !== null && typeof rendered !== 'string'
     const given = isPrinted ? renderer.print(name, rendered) : rendered
-    const problem = problemOf(given)
+    const problem = conversionProblemOf(given)
     if (problem !== undefined) throw templateFailed(name, `the value holds ${problem}`)
     const value = converted(set, name, given)
     values.set(name, value)

@@ -59,7 +59,7 @@ interface ActionRoutesDeps {
   maxPageSize: number
 }
 
-export function createRoutes(deps: ActionRoutesDeps): Route[] {
+export function createActionRoutes(deps: ActionRoutesDeps): Route[] {
   return [...actionRoutes(deps), ...viewRoutes(deps), ...runnerTypeRoutes(deps)]
 }
 

@@ -15,7 +15,7 @@ import {
 } from '../../core/pack-content.ts'
 import { isObject, MASK } from '../../lib/schema/index.ts'
 import type { TemplateScope } from '../../lib/template/index.ts'
-import { checkDefinition, fillDefinition, isStored } from './definition.ts'
+import { checkActionDefinition, fillActionDefinition, isStored } from './definition.ts'
 import { createParameterSet, mergeParameters, type Parameters, type ParameterSet } from './parameters.ts'
 import { checkParameters, effectiveParameters, renderParameters, type EffectiveParameters } from './resolve.ts'
 import { compileSecrets, maskSecrets, secretsIn, type ReplaceSecrets } from '../../lib/secrets/index.ts'
@@ -169,7 +169,7 @@ export function createActionService(deps: {
     for (const definition of checked.definitions) {
       const ref = `${definition.pack}.${definition.name}`
       const before = existing.get(ref)
-      const record = recordOf(definition, before?.id ?? newId())
+      const record = actionRecordOf(definition, before?.id ?? newId())
       if (before === undefined) steps.push(store.insert(record))
       else if (!isEqual(before, record)) steps.push(store.update(record))
     }
@@ -267,12 +267,12 @@ function checkPackActions(
   return checkPackDefinitions(content, 'Action', (given, metadataFile) => {
     const named = isObject(given) ? { ...given, pack: given['pack'] ?? content.pack } : given
     return isKnown(metadataFile, named)
-      ? { definition: fillDefinition(named as Partial<ActionDefinition>) } // checked by tests, or equal to a record that was checked
-      : checkDefinition(named, runnerOf)
+      ? { definition: fillActionDefinition(named as Partial<ActionDefinition>) } // checked by tests, or equal to a record that was checked
+      : checkActionDefinition(named, runnerOf)
   })
 }
 
-export function recordOf(definition: ActionDefinition, id: string): ActionRecord {
+export function actionRecordOf(definition: ActionDefinition, id: string): ActionRecord {
   const { pack, name } = definition
   return { id, uid: `action:${pack}:${name}`, ref: `${pack}.${name}`, ...definition }
 }

@@ -17,7 +17,7 @@ import type { AccessControl, OriginPolicy, Peers, Principal } from '../../http/i
 import { type Log, type LogFields, createRepeatLimit } from '../../lib/log/index.ts'
 import { isLoopback } from '../../lib/network/index.ts'
 import { microsOf } from '../../core/time.ts'
-import type { Admit } from './admission.ts'
+import type { AdmitLogin } from './admission.ts'
 import type { ApiKeyObstacle, ApiKeys } from './api-keys/index.ts'
 import type { UserPassword } from './basic.ts'
 import { authCookie, readCredential, type CookieSettings, type Credential } from './credentials.ts'
@@ -46,7 +46,7 @@ export interface AccessOptions {
   /** Undefined in proxy mode: there a trusted web server in front says who logs in. */
   checkPassword: PasswordCheck | undefined
   throttle: Throttle<Source>
-  admit: Admit
+  admit: AdmitLogin
   logins: Logins
   peers: Peers
   origins: Pick<OriginPolicy, 'isKnown'>

@@ -5,7 +5,7 @@ import { TextSink } from '../../../tests/helpers/text-sink.ts'
 import type { Database } from '../../db/database.ts'
 import { openSqlite } from '../../db/sqlite/open.ts'
 import { createLog, type RootLog } from '../../lib/log/log.ts'
-import { createAdmission, type Admit } from './admission.ts'
+import { createLoginAdmission, type AdmitLogin } from './admission.ts'
 import { createAuthStore, type AuthStore } from './store.ts'
 
 const folder = makeFolder()
@@ -45,12 +45,12 @@ beforeEach(() => {
   logged.text = ''
 })
 
-function createAdmit(groupsOf: ((user: string) => Promise<string[]>) | undefined): Admit {
+function createAdmit(groupsOf: ((user: string) => Promise<string[]>) | undefined): AdmitLogin {
   const syncGroups = (user: string, groups: readonly string[]): Promise<void> => {
     synced.push([user, groups])
     return Promise.resolve()
   }
-  return createAdmission({ store, log, rbac: { syncGroups }, groupsOf })
+  return createLoginAdmission({ store, log, rbac: { syncGroups }, groupsOf })
 }
 
 const about = { remote_address: '192.0.2.1' }

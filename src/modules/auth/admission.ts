@@ -11,7 +11,7 @@ import type { AuthStore } from './store.ts'
  * @param about where the request came from, for the audit log
  * @throws LOGIN_REFUSED for a disabled user
  */
-export type Admit = (user: string, about: LogFields) => Promise<void>
+export type AdmitLogin = (user: string, about: LogFields) => Promise<void>
 
 export interface AdmissionOptions {
   store: Pick<AuthStore, 'findUser'>
@@ -21,7 +21,7 @@ export interface AdmissionOptions {
   groupsOf: AuthBackend['groupsOf'] | undefined
 }
 
-export function createAdmission({ store, log, rbac, groupsOf }: AdmissionOptions): Admit {
+export function createLoginAdmission({ store, log, rbac, groupsOf }: AdmissionOptions): AdmitLogin {
   return async (user, about) => {
     if (store.findUser(user)?.is_disabled === 1) {
       log.audit('login.refused', 'The user is disabled', { user, ...about })

@@ -10,7 +10,7 @@ import type { Rbac } from '../rbac/index.ts'
 import { nowMicros } from '../../core/time.ts'
 import type { AuthPorts } from './ports.ts'
 import { createAccess } from './access.ts'
-import { createAdmission } from './admission.ts'
+import { createLoginAdmission } from './admission.ts'
 import { createApiKeys } from './api-keys/index.ts'
 import { BackendProblem, type AuthBackend } from './backends/backend.ts'
 import { findFirstAdministrator } from './backends/first-administrator.ts'
@@ -18,11 +18,11 @@ import { createBackend } from './backends/index.ts'
 import { createPasswordCheck, type Source } from './password-check.ts'
 import { createImpersonation } from './impersonation.ts'
 import { createLogins } from './logins.ts'
-import { createRoutes } from './routes.ts'
+import { createAuthRoutes } from './routes.ts'
 import type { AuthSettings } from './settings.ts'
 import { createServiceTokens } from './service-tokens.ts'
 import { createTokenService, type TokenService } from './service.ts'
-import { createRetention } from './retention.ts'
+import { createTokenRetention } from './retention.ts'
 import { createAuthStore } from './store.ts'
 import { createThrottle, type Throttle, type Trier } from './throttle.ts'
 import { loadTokenKey } from './token-key.ts'
@@ -173,7 +173,7 @@ export function createAuth(deps: AuthDependencies): Auth {
         checkPassword,
         throttle,
         logins,
-        admit: createAdmission({ store, log, rbac: deps.rbac, groupsOf }),
+        admit: createLoginAdmission({ store, log, rbac: deps.rbac, groupsOf }),
         peers: deps.peers,
         origins: deps.origins,
         cookie: deps.cookie,
@@ -201,7 +201,7 @@ export function createAuth(deps: AuthDependencies): Auth {
   return {
     name: 'auth',
     routes: [
-      ...createRoutes({
+      ...createAuthRoutes({
         service: () => requireRunning().service,
         apiUrl: deps.apiUrl,
         cookie: deps.cookie,
@@ -210,7 +210,7 @@ export function createAuth(deps: AuthDependencies): Auth {
       ...createUsersRoutes({ users: () => requireRunning().users, maxPageSize }),
       ...apiKeys.routes,
     ],
-    retention: [createRetention({ store, database })],
+    retention: [createTokenRetention({ store, database })],
     serviceTokens: createServiceTokens({
       store,
       tokens: () => running?.tokens,

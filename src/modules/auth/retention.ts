@@ -5,7 +5,7 @@ import type { AuthStore } from './store.ts'
 
 const AT_ONCE = 200
 
-export function createRetention(deps: { store: AuthStore; database: Pick<Database, 'write'> }): Retention {
+export function createTokenRetention(deps: { store: AuthStore; database: Pick<Database, 'write'> }): Retention {
   const { store, database } = deps
 
   function look({ before, after, limit }: OldRecords): { ids: string[]; next: string | undefined } {

@@ -21,7 +21,7 @@ export interface AuthRoutesOptions {
   rbac: Pick<Rbac, 'enabled' | 'rolesOf'>
 }
 
-export function createRoutes({ service, apiUrl, cookie, rbac }: AuthRoutesOptions): Route[] {
+export function createAuthRoutes({ service, apiUrl, cookie, rbac }: AuthRoutesOptions): Route[] {
   return [
     route({
       surface: 'auth',

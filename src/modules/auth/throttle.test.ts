@@ -1,10 +1,17 @@
 import { beforeEach, describe, expect, test } from 'vitest'
 import { isAppError } from '../../core/errors.ts'
-import { createThrottle, networkOf, type Throttle, type ThrottleSettings, type Trier, type Wait } from './throttle.ts'
+import {
+  createThrottle,
+  networkOf,
+  type Throttle,
+  type ThrottleSettings,
+  type Trier,
+  type ThrottleWait,
+} from './throttle.ts'
 
 /** Milliseconds. */
 let now: number
-let waits: { by: Trier; wait: Wait }[]
+let waits: { by: Trier; wait: ThrottleWait }[]
 let throttle: Throttle
 
 function use(settings: Partial<ThrottleSettings> = {}): void {

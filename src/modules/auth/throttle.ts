@@ -32,7 +32,7 @@ export interface Trier {
 }
 
 /** A wait that refused a login. */
-export interface Wait {
+export interface ThrottleWait {
   of: 'user' | 'address'
   failures: number
   /** Seconds until it ends. */
@@ -62,7 +62,7 @@ export interface ThrottleOptions<T extends Trier> extends ThrottleSettings {
   /** Milliseconds of a clock that only goes forward. */
   readonly now: () => number
   /** Called once for each wait, with the first who has to. */
-  readonly onWait: (by: T, wait: Wait) => void
+  readonly onWait: (by: T, wait: ThrottleWait) => void
 }
 
 export function createThrottle<T extends Trier>(options: ThrottleOptions<T>): Throttle<T> {
@@ -75,7 +75,7 @@ export function createThrottle<T extends Trier>(options: ThrottleOptions<T>): Th
   const refusedBefore = new Lru<string, true>(MAX_KEYS)
 
   /** The counts that a try belongs to. */
-  function countsOf({ user, address }: Trier): [Wait['of'], Counts, string][] {
+  function countsOf({ user, address }: Trier): [ThrottleWait['of'], Counts, string][] {
     const network = networkOf(address)
     const counts: ReturnType<typeof countsOf> = []
     if (user !== undefined && failuresPerUser > 0) {

@@ -12,7 +12,7 @@ import type { Gauge, Module } from '../../core/module.ts'
 import { codeOf } from '../../lib/process/index.ts'
 import { now } from '../../core/time.ts'
 import { createBackupFolder } from './folder.ts'
-import { createRoutes } from './routes.ts'
+import { createBackupRoutes } from './routes.ts'
 import type { KeptElsewhere, Backup } from './types.ts'
 
 export interface BackupsDeps {
@@ -136,7 +136,7 @@ export function createBackups({ database, log, config, elsewhere }: BackupsDeps)
   return {
     name: 'backups',
     gauges,
-    routes: createRoutes({ make: (caller) => make('requested', caller), list }),
+    routes: createBackupRoutes({ make: (caller) => make('requested', caller), list }),
     start() {
       looking = look()
       if (config.interval > 0) schedule = keepMaking()

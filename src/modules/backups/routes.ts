@@ -3,7 +3,10 @@ import { route, type Caller, type Route } from '../../http/index.ts'
 import { Type } from '../../lib/schema/index.ts'
 import { Backup } from './types.ts'
 
-export function createRoutes(deps: { make(caller: Caller): Promise<Backup>; list(): Promise<BackupFile[]> }): Route[] {
+export function createBackupRoutes(deps: {
+  make(caller: Caller): Promise<Backup>
+  list(): Promise<BackupFile[]>
+}): Route[] {
   return [
     route({
       surface: 'api',

@@ -5,7 +5,7 @@ import { isAppError } from '../../core/errors.ts'
 import type { Rights } from '../../http/index.ts'
 import type { Log } from '../../lib/log/index.ts'
 import type { Module } from '../../core/module.ts'
-import { createRoutes } from './routes.ts'
+import { createKeyRoutes } from './routes.ts'
 import { createDatastoreService } from './service.ts'
 import { createKeyStore } from './store.ts'
 import { createTemplates } from './templates.ts'
@@ -60,7 +60,7 @@ export function createDatastore(deps: DatastoreDeps): Datastore {
     name: 'datastore',
     templates: (reader) => templates.templates(reader),
     planUserDeleted: (user) => ({ steps: [store.deleteOfUser(user)], facts: [] }),
-    routes: createRoutes({
+    routes: createKeyRoutes({
       service,
       store,
       isAccessControlled: settings.accessControl,

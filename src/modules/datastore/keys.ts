@@ -20,7 +20,7 @@ export interface Named {
   user?: string | null | undefined
 }
 
-export interface Caller {
+export interface KeyCaller {
   principal: Pick<Principal, 'user' | 'isAdmin'>
   /** `rbac.enable` */
   isAccessControlled: boolean
@@ -31,7 +31,7 @@ export interface Caller {
  *
  * @throws KEY_SCOPE_UNKNOWN, PERMISSION_DENIED, QUERY_INVALID
  */
-export function keyToRead(name: string, named: Named, caller: Caller): ItemKey {
+export function keyToRead(name: string, named: Named, caller: KeyCaller): ItemKey {
   const owner = ownerOf(named.user, caller)
   return keyOf(name, isGiven(named.user) ? 'svckv.user' : scopeOf(named.scope), owner)
 }
@@ -41,7 +41,7 @@ export function keyToRead(name: string, named: Named, caller: Caller): ItemKey {
  *
  * @throws KEY_SCOPE_UNKNOWN, PERMISSION_DENIED, QUERY_INVALID, BODY_INVALID
  */
-export function keyToChange(name: string, named: Named, caller: Caller): ItemKey {
+export function keyToChange(name: string, named: Named, caller: KeyCaller): ItemKey {
   const owner = ownerOf(named.user, caller)
   const scope = scopeOf(named.scope)
   if (isGiven(named.user) && scope !== 'svckv.user') {
@@ -51,7 +51,7 @@ export function keyToChange(name: string, named: Named, caller: Caller): ItemKey
 }
 
 /** Of a list, in their order. @throws KEY_SCOPE_UNKNOWN, PERMISSION_DENIED */
-export function sectionsToList(named: Named, caller: Caller): Pick<ItemKey, 'scope' | 'user'>[] {
+export function sectionsToList(named: Named, caller: KeyCaller): Pick<ItemKey, 'scope' | 'user'>[] {
   const owner = ownerOf(named.user, caller)
   const system = { scope: 'svckv.system', user: '' } as const
   const own = { scope: 'svckv.user', user: owner } as const
@@ -76,7 +76,7 @@ function scopeOf(given: string | null | undefined): KeyScope {
 }
 
 /** @throws PERMISSION_DENIED */
-function ownerOf(given: string | null | undefined, { principal, isAccessControlled }: Caller): string {
+function ownerOf(given: string | null | undefined, { principal, isAccessControlled }: KeyCaller): string {
   if (!isGiven(given) || given === principal.user) return principal.user
   if (!isAccessControlled || !principal.isAdmin) throw keyUserRefused(isAccessControlled)
   return given

@@ -9,9 +9,9 @@ import {
   route,
   type Route,
 } from '../../http/index.ts'
-import { keyToChange, keyToRead, sectionsToList, type Caller, type Named } from './keys.ts'
+import { keyToChange, keyToRead, sectionsToList, type KeyCaller, type Named } from './keys.ts'
 import { listKeys, type KeyList } from './list.ts'
-import { recordOf, type DatastoreService, type PutRequest } from './service.ts'
+import { keyRecordOf, type DatastoreService, type PutRequest } from './service.ts'
 import type { KeyStore } from './store.ts'
 import { KeyValuePairRecord, KeyValuePairRequest, type ItemKey } from './types.ts'
 import { shown } from '../../lib/text/index.ts'
@@ -27,7 +27,7 @@ const userQuery = {
 
 const oneQuery = { scope: scopeQuery, user: userQuery } satisfies Record<string, QueryParameter>
 
-export function createRoutes(deps: {
+export function createKeyRoutes(deps: {
   service: DatastoreService
   store: KeyStore
   /** `rbac.enable` */
@@ -37,7 +37,7 @@ export function createRoutes(deps: {
   const { service, store, isAccessControlled, maxPageSize } = deps
 
   type Request = Omit<ApiRequest, 'body'>
-  const callerOf = ({ principal }: Request): Caller => ({ principal, isAccessControlled })
+  const callerOf = ({ principal }: Request): KeyCaller => ({ principal, isAccessControlled })
   const nameOf = ({ params }: Request): string => params['name'] ?? ''
   const namedIn = ({ query }: Request): Named => ({
     scope: textFilter(query, 'scope'),
@@ -64,7 +64,7 @@ export function createRoutes(deps: {
         for (const { name } of heads) {
           const item = service.find({ ...section, name })
           if (item === undefined) continue
-          yield recordOf(item, decryptsFor === undefined ? undefined : service.tryReveal(item))
+          yield keyRecordOf(item, decryptsFor === undefined ? undefined : service.tryReveal(item))
         }
       }
     }
@@ -122,10 +122,10 @@ export function createRoutes(deps: {
       failures: [400, 403, 404],
       handler(request) {
         const item = service.get(keyRead(request))
-        if (!item.encrypted || flagFilter(request.query, 'decrypt') !== true) return recordOf(item)
+        if (!item.encrypted || flagFilter(request.query, 'decrypt') !== true) return keyRecordOf(item)
         const plain = service.reveal(item)
         service.auditDecryption(request, item.name)
-        return recordOf(item, plain)
+        return keyRecordOf(item, plain)
       },
     }),
     route({
@@ -154,7 +154,7 @@ export function createRoutes(deps: {
           isPreEncrypted: body.encrypted === true,
           ttlSeconds: body.ttl ?? undefined,
         }
-        return recordOf(await service.put(key, put, request))
+        return keyRecordOf(await service.put(key, put, request))
       },
     }),
     route({

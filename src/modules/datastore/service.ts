@@ -221,7 +221,7 @@ function auditFields({ scope, user, secret }: KeyValuePair): Record<string, unkn
 }
 
 /** @param value in place of the stored one, which then is not encrypted */
-export function recordOf(item: KeyValuePair, value?: string): KeyValuePairRecord {
+export function keyRecordOf(item: KeyValuePair, value?: string): KeyValuePairRecord {
   return {
     id: item.id,
     uid: keyResource(item).uid,
@@ -237,5 +237,5 @@ export function recordOf(item: KeyValuePair, value?: string): KeyValuePairRecord
 }
 
 function maskedRecord(item: KeyValuePair): KeyValuePairRecord {
-  return item.secret ? { ...recordOf(item), value: MASK } : recordOf(item)
+  return item.secret ? { ...keyRecordOf(item), value: MASK } : keyRecordOf(item)
 }

@@ -9,10 +9,10 @@ import { createOutputReader } from './output/read.ts'
 import { createOutputStore } from './output/store.ts'
 import { createPending } from './pending.ts'
 import type { Executions, ExecutionsDeps } from './public.ts'
-import { createReaction } from './reaction.ts'
+import { createExecutionReaction } from './reaction.ts'
 import { createRecords } from './record.ts'
 import { createRetentions } from './retention.ts'
-import { createRoutes } from './routes.ts'
+import { createExecutionRoutes } from './routes.ts'
 import { createRuns } from './run/runs.ts'
 import { createParameterSecrets } from './secrets/parameters.ts'
 import { createResultSecrets } from './secrets/results.ts'
@@ -33,7 +33,7 @@ export function createExecutions(deps: ExecutionsDeps): Executions {
   const output = createOutput({ store: outputStore, database, bus, log, stopRetrying })
   const parameters = createParameterSecrets({ actions, encryption, log })
   const results = createResultSecrets({ store, actions, encryption, parameters, log, maskSecrets })
-  const planReaction = createReaction({ planReaction: deps.planReaction, policies, parameters, metrics })
+  const planReaction = createExecutionReaction({ planReaction: deps.planReaction, policies, parameters, metrics })
   const planEnd = (execution: Execution) => serviceTokens.planEnd(execution)
   const change = createChange({
     store,
@@ -71,7 +71,7 @@ export function createExecutions(deps: ExecutionsDeps): Executions {
     name: 'executions',
     gauges: createGauges(store, runs, slots),
     retention: createRetentions({ store, outputStore, database }),
-    routes: createRoutes({ service, store, list, records, output: outputReader, settings }),
+    routes: createExecutionRoutes({ service, store, list, records, output: outputReader, settings }),
     ...createPending({ store, list, change, results }),
     plan: (request) => service.plan(request),
     planRetry: (ended, changes, about) => service.planRetry(ended, changes, about),

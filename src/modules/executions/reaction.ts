@@ -6,7 +6,7 @@ import type { ParameterSecrets } from './secrets/parameters.ts'
 import { isFinal } from './state.ts'
 import type { Execution } from './types.ts'
 
-export function createReaction(deps: {
+export function createExecutionReaction(deps: {
   readonly planReaction: PlanReaction
   policies: Pick<ExecutionPolicies, 'planRetry'>
   parameters: Pick<ParameterSecrets, 'masked'>

@@ -1,6 +1,6 @@
 /** Re-runs an execution: with its parameters, and overrides merged into them. */
 import { executionUpdateRefused, permissionDenied } from '../../core/errors.ts'
-import { draftExecution, type Caller, type Draft, type DraftOptions } from './request/draft.ts'
+import { draftExecution, type ExecutionCaller, type Draft, type DraftOptions } from './request/draft.ts'
 import type { RerunRequest } from './request/schemas.ts'
 import type { ParameterSecrets } from './secrets/parameters.ts'
 import type { Execution } from './types.ts'
@@ -19,7 +19,7 @@ export interface Reruns {
    * @throws EXECUTION_UPDATE_REFUSED, PERMISSION_DENIED, CRYPTO_KEY_MISSING, CIPHER_TEXT_INVALID
    * @returns makes the draft, and throws what `draftExecution` throws
    */
-  prepare(caller: Caller, original: Execution, request: RerunRequest, merges: boolean): () => Draft
+  prepare(caller: ExecutionCaller, original: Execution, request: RerunRequest, merges: boolean): () => Draft
 }
 
 export function createReruns(
@@ -54,7 +54,7 @@ export function createReruns(
     original: Execution,
     kept: Kept,
     { parameters = {}, user }: RerunRequest,
-    caller: Caller,
+    caller: ExecutionCaller,
   ): string[] {
     const { isAdmin, user: callingUser, scopes } = caller.principal
     const names = secretNames(original).filter(

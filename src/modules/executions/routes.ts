@@ -24,7 +24,7 @@ const refusalOrExecution = Type.Union([ExecutionRecord, CancelRefusal])
 
 const bareAttributes = ['result', 'trigger_instance', 'status'] as const
 
-export function createRoutes(deps: {
+export function createExecutionRoutes(deps: {
   service: ExecutionService
   store: ExecutionStore
   list: ExecutionListStore

@@ -14,7 +14,7 @@ import {
   draftExecution,
   draftRetry,
   findAction,
-  type Caller,
+  type ExecutionCaller,
   type Draft,
   type RetryChanges,
   type RolesOf,
@@ -32,7 +32,7 @@ import { createUpdates, type Updates } from './update.ts'
 
 export interface ExecutionService extends Updates {
   /** @throws see `draftExecution`; TRACE_UNKNOWN, QUEUE_FULL */
-  request(caller: Caller, request: ExecutionRequest, contextHeader?: string): Promise<Execution>
+  request(caller: ExecutionCaller, request: ExecutionRequest, contextHeader?: string): Promise<Execution>
   /**
    * Plans an execution that the system starts itself; writes nothing. With a `failure` the execution failed before its
    * start; it is stored for reference.
@@ -54,7 +54,7 @@ export interface ExecutionService extends Updates {
    */
   hasRoom(): boolean
   /** @throws RESOURCE_NOT_FOUND, PERMISSION_DENIED, and what `request` throws */
-  rerun(caller: Caller, id: string, request: RerunRequest, merges: boolean): Promise<Execution>
+  rerun(caller: ExecutionCaller, id: string, request: RerunRequest, merges: boolean): Promise<Execution>
   /** The action an execution is asked of. @throws ACTION_UNKNOWN */
   actionOf(refOrId: string): ActionRecord
   /** @throws RESOURCE_NOT_FOUND */
@@ -113,7 +113,7 @@ export function createExecutionService(deps: {
   const findExecution = (id: string): Execution | undefined => (isId(id) ? store.find(id) : undefined)
   const draftDeps = { actions, rolesOf, sources, parameters: secrets, findExecution }
   const reruns = createReruns({ ...draftDeps, maskSecrets: deps.maskSecrets })
-  const system: Caller = {
+  const system: ExecutionCaller = {
     principal: { user: deps.systemUser, isAdmin: true, method: 'none' },
     rights: allRights,
     requestId: '-',
@@ -147,7 +147,7 @@ export function createExecutionService(deps: {
     )
   }
 
-  async function create(draft: Draft, caller: Caller): Promise<Execution> {
+  async function create(draft: Draft, caller: ExecutionCaller): Promise<Execution> {
     const { execution, failure } = draft
     creating += 1
     try {

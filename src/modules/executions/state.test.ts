@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import { makeExecution } from '../../../tests/helpers/execution.ts'
-import { isCancelable, isFinal, targetOf, transition, type ExecutionEvent } from './state.ts'
+import { isCancelable, isFinal, statusAfter, transition, type ExecutionEvent } from './state.ts'
 import { executionStatuses, type Execution, type ExecutionStatus } from './types.ts'
 
 const at = '2030-01-01T00:00:02.500000Z'
@@ -131,7 +131,7 @@ describe('a transition', () => {
 
   it('lets whoever drives the parent agree to the end of a child', () => {
     const child = execution('requested', { parent: '600000000000000000000009' })
-    expect(targetOf(child, events.cancel)).toBe('canceling')
+    expect(statusAfter(child, events.cancel)).toBe('canceling')
   })
 
   it('keeps what it asks while it is pending, and knows until when', () => {

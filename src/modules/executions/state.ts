@@ -85,7 +85,7 @@ export function isCancelable(status: ExecutionStatus): boolean {
 }
 
 /** The status an event leads to, or undefined when the table does not list it. */
-export function targetOf(execution: Execution, event: ExecutionEvent): ExecutionStatus | undefined {
+export function statusAfter(execution: Execution, event: ExecutionEvent): ExecutionStatus | undefined {
   const target = table[execution.status][event.kind]
   if (target === undefined) return undefined
   if (target === 'named') return 'status' in event ? event.status : undefined
@@ -101,7 +101,7 @@ export function targetOf(execution: Execution, event: ExecutionEvent): Execution
  * @returns undefined when the event does not fit the status; the caller decides what that means
  */
 export function transition(execution: Execution, event: ExecutionEvent, now: string): Execution | undefined {
-  const status = targetOf(execution, event)
+  const status = statusAfter(execution, event)
   if (status === undefined) return undefined
   // The clock may have been set back while no server ran.
   const before = execution.log.at(-1)?.timestamp ?? now

@@ -5,7 +5,7 @@ import type { Log } from '../../lib/log/index.ts'
 import { inquirerName } from '../../runners/index.ts'
 import { aboutExecution, idsOf } from './audit.ts'
 import type { Change } from './change.ts'
-import type { Caller } from './request/draft.ts'
+import type { ExecutionCaller } from './request/draft.ts'
 import type { ResultSecrets } from './secrets/results.ts'
 import { isCancelable, isFinal, type FinalStatus } from './state.ts'
 import type { ExecutionStore } from './store.ts'
@@ -14,16 +14,21 @@ import type { Execution, ExecutionStatus } from './types.ts'
 
 export interface Updates {
   /** @throws RESOURCE_NOT_FOUND; TRANSITION_REFUSED when it cannot be cancelled any more */
-  cancel(caller: Caller, id: string): Promise<Execution>
+  cancel(caller: ExecutionCaller, id: string): Promise<Execution>
   /**
    * Cancels those of the next old executions that have not ended.
    *
    * @param dryRun counts them only
    * @returns how many
    */
-  cancelOld(caller: Caller, old: OldRecords, dryRun: boolean): Promise<number>
+  cancelOld(caller: ExecutionCaller, old: OldRecords, dryRun: boolean): Promise<number>
   /** Pause, resume, cancel, or a final status set from outside. @throws RESOURCE_NOT_FOUND, EXECUTION_UPDATE_REFUSED */
-  update(caller: Caller, id: string, status: ExecutionStatus, result?: Record<string, unknown>): Promise<Execution>
+  update(
+    caller: ExecutionCaller,
+    id: string,
+    status: ExecutionStatus,
+    result?: Record<string, unknown>,
+  ): Promise<Execution>
 }
 
 export function createUpdates(deps: {
@@ -43,7 +48,7 @@ export function createUpdates(deps: {
    */
   async function cancelSeen(
     execution: Execution,
-    caller: Caller,
+    caller: ExecutionCaller,
     stays: (seen: Execution) => boolean,
   ): Promise<Execution> {
     let seen = execution
@@ -62,7 +67,7 @@ export function createUpdates(deps: {
 
   async function settleSeen(
     execution: Execution,
-    caller: Caller,
+    caller: ExecutionCaller,
     status: FinalStatus,
     result: Record<string, unknown> | undefined,
   ): Promise<Execution> {

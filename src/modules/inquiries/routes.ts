@@ -5,7 +5,13 @@ import { InquiryAnswer, InquiryRecord, InquiryResponse } from './types.ts'
 
 const INQUIRIES_LIMIT = 20
 
-export function createRoutes({ service, maxPageSize }: { service: InquiryService; maxPageSize: number }): Route[] {
+export function createInquiryRoutes({
+  service,
+  maxPageSize,
+}: {
+  service: InquiryService
+  maxPageSize: number
+}): Route[] {
   return [
     listEndpoint({
       path: '/inquiries',

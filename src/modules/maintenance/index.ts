@@ -8,7 +8,7 @@ import { nowMicros } from '../../core/time.ts'
 import type { MaintenanceSettings } from './settings.ts'
 import { createClockGuard } from './clock-guard.ts'
 import { createCollector } from './collector.ts'
-import { createRoutes, type CancelOld } from './routes.ts'
+import { createMaintenanceRoutes, type CancelOld } from './routes.ts'
 
 export interface Maintenance extends Module {
   /** A round of the garbage collector at once, and all tasks (SIGUSR2). Resolves when it is done; never rejects. */
@@ -92,7 +92,7 @@ export function createMaintenance(deps: MaintenanceDeps): Maintenance {
   return {
     name: 'maintenance',
     gauges,
-    routes: createRoutes({
+    routes: createMaintenanceRoutes({
       retentions,
       cancelOld: deps.cancelOld,
       log,

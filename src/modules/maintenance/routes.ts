@@ -19,7 +19,7 @@ type PurgeCaller = Caller & Pick<ApiRequest, 'rights'>
 /** Cancels the incomplete executions of the batch. @returns their number, also on a dry run */
 export type CancelOld = (caller: PurgeCaller, old: OldRecords, dryRun: boolean) => Promise<number>
 
-export function createRoutes(deps: {
+export function createMaintenanceRoutes(deps: {
   retentions: readonly Retention[]
   cancelOld: CancelOld
   log: Log

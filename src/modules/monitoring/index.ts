@@ -12,7 +12,7 @@ import { createHistoryRoute } from './history-route.ts'
 import { watchLoopDelay } from './loop-delay.ts'
 import { processGauges } from './process-gauges.ts'
 import { createPrometheus } from './prometheus.ts'
-import { createRoutes } from './routes.ts'
+import { createMonitoringRoutes } from './routes.ts'
 import { createStatsd } from './statsd.ts'
 import { createStatusRoute } from './status.ts'
 import type { Tracing } from './tracing/index.ts'
@@ -91,7 +91,7 @@ export function createMonitoring(deps: MonitoringDeps): Monitoring {
     routes: [
       createStatusRoute(watch, () => server),
       createHistoryRoute(history),
-      ...(prometheus === undefined ? [] : createRoutes({ prometheus, token: config.prometheus_token })),
+      ...(prometheus === undefined ? [] : createMonitoringRoutes({ prometheus, token: config.prometheus_token })),
     ],
     maintenance: history.maintenance,
     metrics,

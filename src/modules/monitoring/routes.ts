@@ -2,7 +2,7 @@ import { hash, timingSafeEqual } from 'node:crypto'
 import { Reply, route, type Route } from '../../http/index.ts'
 import type { Prometheus } from './prometheus.ts'
 
-export function createRoutes({ prometheus, token }: { prometheus: Prometheus; token: string }): Route[] {
+export function createMonitoringRoutes({ prometheus, token }: { prometheus: Prometheus; token: string }): Route[] {
   const isToken = checkToken(token)
   return [
     route({

@@ -1,5 +1,5 @@
 /** Packs: folders of content in the layout of contract 02, 2.8, their configurations, and the `core` pack that comes with the program. */
-import { locate, pathOnDisk } from '../../core/bundle.ts'
+import { locatePart, pathOnDisk } from '../../core/bundle.ts'
 import type { Database } from '../../db/index.ts'
 import type { Encryption } from '../../core/encryption.ts'
 import type { Log } from '../../lib/log/index.ts'
@@ -19,13 +19,13 @@ import { createAliasRoutes } from './alias-routes.ts'
 import { createConfigRoutes } from './config-routes.ts'
 import { createConfigs } from './configs.ts'
 import { makeDefaultPack } from './default-pack.ts'
-import { createInstaller, type Virtualenvs } from './install.ts'
+import { createInstaller, type VirtualenvBuilder } from './install.ts'
 import { createInstallRoutes, type StartExecution } from './install-routes.ts'
 import type { PackProblem } from './read.ts'
 import { createRegisterRoute } from './register-route.ts'
 import { timed, type PackRegistration } from './register.ts'
 import type { PacksSettings } from './settings.ts'
-import { createRoutes } from './routes.ts'
+import { createPackRoutes } from './routes.ts'
 import { createPackService } from './service.ts'
 import { createPackStore } from './store.ts'
 import { createWatcher } from './watcher.ts'
@@ -56,7 +56,7 @@ export interface PacksDeps {
   /** What templates of configurations may read. */
   readonly templates: (reader: TemplateReader) => TemplateScope
   startExecution: StartExecution
-  virtualenvs: Virtualenvs
+  virtualenvs: VirtualenvBuilder
   /** Of every runner the program has. */
   runnerTypes: readonly RunnerTypeDefinition[]
   settings: PacksSettings
@@ -120,7 +120,7 @@ export function createPacks(deps: PacksDeps): Packs {
   return {
     name: 'packs',
     routes: [
-      ...createRoutes({ store, maxPageSize }),
+      ...createPackRoutes({ store, maxPageSize }),
       createRegisterRoute({
         service,
         log,
@@ -177,10 +177,10 @@ const installable = ['examples']
 
 /** Beside this file in the sources, in `packs/` after the build. */
 function shippedFolder(name: string, cacheFolder: string): string {
-  return pathOnDisk(locate(`./${name}/`, `./packs/${name}/`, import.meta.url), cacheFolder)
+  return pathOnDisk(locatePart(`./${name}/`, `./packs/${name}/`, import.meta.url), cacheFolder)
 }
 
-export type { Virtualenvs } from './install.ts'
+export type { VirtualenvBuilder } from './install.ts'
 export type { PackProblem } from './read.ts'
 export type { PackRegistration } from './register.ts'
 

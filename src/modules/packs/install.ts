@@ -41,7 +41,7 @@ export interface InstallerDeps {
   /** A pack that is registered; undefined when there is none. */
   find(ref: string): { version: string; path: string } | undefined
   service: Pick<PackService, 'register' | 'registerNamed' | 'unregister'>
-  virtualenvs: Virtualenvs
+  virtualenvs: VirtualenvBuilder
   log: Log
 }
 
@@ -51,7 +51,7 @@ export type EnvironmentWork = Pick<PackWork, 'signal' | 'emit' | 'executionId'>
 export type EnvironmentOutcome = { program: string } | { problem: string }
 
 /** Port: the Python environments of packs. `app.ts` fills it. */
-export interface Virtualenvs {
+export interface VirtualenvBuilder {
   /** Makes the environment of a pack that has requirements, and brings it up to date. */
   ensure(pack: string, packFolder: string, work: EnvironmentWork): Promise<EnvironmentOutcome>
   /** The same, from nothing. */

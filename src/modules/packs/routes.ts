@@ -12,7 +12,7 @@ const DEFAULT_LIMIT = 100
 
 const binary = Type.String({ format: 'binary' })
 
-export function createRoutes({ store, maxPageSize }: { store: PackStore; maxPageSize: number }): Route[] {
+export function createPackRoutes({ store, maxPageSize }: { store: PackStore; maxPageSize: number }): Route[] {
   /** @throws CONTENT_NOT_FOUND */
   function getPack(refOrId: string): PackRecord {
     const pack = (isId(refOrId) ? store.findPack(refOrId) : undefined) ?? store.findPackByRef(refOrId)

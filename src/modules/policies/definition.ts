@@ -13,7 +13,7 @@ export type FilledPolicy = Omit<PolicyRecord, 'id' | 'uid' | 'ref'>
  * @param given has passed one of the schemas
  * @param pack of a policy that does not say
  */
-export function fillDefinition(given: PolicyDefinition, pack: string): FilledPolicy {
+export function fillPolicyDefinition(given: PolicyDefinition, pack: string): FilledPolicy {
   const parameters = { ...given.parameters }
   for (const [name, schema] of Object.entries(findPolicyType(given.policy_type)?.record.parameters ?? {})) {
     if (schema.default !== undefined && (parameters[name] ?? null) === null) parameters[name] = schema.default
@@ -32,7 +32,7 @@ export function fillDefinition(given: PolicyDefinition, pack: string): FilledPol
 }
 
 /** @param ofAction the parameters of the action it is about; undefined: there is no such action yet */
-export function problemOf(
+export function policyProblemOf(
   { policy_type: ref, parameters }: FilledPolicy,
   ofAction: Readonly<Record<string, ParameterSchema>> | undefined,
 ): SchemaProblem | undefined {

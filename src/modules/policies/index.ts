@@ -7,7 +7,7 @@ import type { PackDefinitions, Registration } from '../../core/pack-content.ts'
 import type { Actions } from '../actions/index.ts'
 import type { Executions } from '../executions/index.ts'
 import { createApplying } from './apply.ts'
-import { createRoutes } from './routes.ts'
+import { createPolicyRoutes } from './routes.ts'
 import { policyTypes } from './policy-types.ts'
 import { createPolicyService } from './service.ts'
 import { createPolicyStore } from './store.ts'
@@ -48,7 +48,7 @@ export function createPolicies(deps: PoliciesDeps): Policies {
 
   return {
     name: 'policies',
-    routes: createRoutes({ service, store, maxPageSize: settings.maxPageSize }),
+    routes: createPolicyRoutes({ service, store, maxPageSize: settings.maxPageSize }),
     registerPolicies: (content) => service.register(content),
     typeCount: policyTypes.length,
     limitsOf: (execution, open) => applying.limitsOf(execution, open),

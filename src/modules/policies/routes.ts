@@ -40,7 +40,7 @@ interface PolicyRoutesDeps {
   maxPageSize: number
 }
 
-export function createRoutes(deps: PolicyRoutesDeps): Route[] {
+export function createPolicyRoutes(deps: PolicyRoutesDeps): Route[] {
   return [...policyRoutes(deps), ...policyTypeRoutes(deps.maxPageSize)]
 }
 

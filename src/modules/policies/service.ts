@@ -13,13 +13,13 @@ import {
 } from '../../core/pack-content.ts'
 import { compileSchema } from '../../lib/schema/index.ts'
 import type { Actions } from '../actions/index.ts'
-import { fillDefinition, problemOf, type FilledPolicy } from './definition.ts'
+import { fillPolicyDefinition, policyProblemOf, type FilledPolicy } from './definition.ts'
 import type { PolicyStore } from './store.ts'
 import { policyDefinitionSchema, type Policy, type PolicyDefinition, type PolicyRecord } from './types.ts'
 import { policyResource } from '../../core/permissions.ts'
 
 /** Who asks, from where, and what they may do. */
-export type Caller = Pick<ApiRequest, 'principal' | 'rights' | 'requestId' | 'remoteAddress'>
+export type PolicyCaller = Pick<ApiRequest, 'principal' | 'rights' | 'requestId' | 'remoteAddress'>
 
 export interface PolicyService {
   /** By id when it looks like one, else by reference. @throws CONTENT_NOT_FOUND */
@@ -27,11 +27,11 @@ export interface PolicyService {
   /** For clients. */
   record(policy: Policy): PolicyRecord
   /** @throws NAME_TAKEN, SYSTEM_PACK_FIXED, POLICY_TYPE_UNKNOWN, PARAMETERS_INVALID */
-  create(caller: Caller, given: PolicyDefinition): Promise<Policy>
+  create(caller: PolicyCaller, given: PolicyDefinition): Promise<Policy>
   /** @throws CONTENT_NOT_FOUND, PERMISSION_DENIED, CONFLICT, and what `create` throws */
-  update(caller: Caller, refOrId: string, given: PolicyDefinition): Promise<Policy>
+  update(caller: PolicyCaller, refOrId: string, given: PolicyDefinition): Promise<Policy>
   /** @throws CONTENT_NOT_FOUND, SYSTEM_PACK_FIXED, CONFLICT */
-  delete(caller: Caller, refOrId: string): Promise<void>
+  delete(caller: PolicyCaller, refOrId: string): Promise<void>
   /** Ids stay. What is wrong with some definitions does not keep the others out. */
   register(content: PackDefinitions): Promise<Registration>
 }
@@ -54,9 +54,9 @@ export function createPolicyService(deps: {
     return policy
   }
 
-  function problemIn(filled: FilledPolicy): ReturnType<typeof problemOf> {
+  function problemIn(filled: FilledPolicy): ReturnType<typeof policyProblemOf> {
     const action = actions.find(filled.resource_ref)
-    return problemOf(filled, action === undefined ? undefined : actions.parametersOf(action))
+    return policyProblemOf(filled, action === undefined ? undefined : actions.parametersOf(action))
   }
 
   /** @throws SYSTEM_PACK_FIXED, POLICY_TYPE_UNKNOWN, PARAMETERS_INVALID */
@@ -107,7 +107,7 @@ export function createPolicyService(deps: {
     },
 
     async create(caller, given) {
-      const filled = fillDefinition(given, defaultPack)
+      const filled = fillPolicyDefinition(given, defaultPack)
       check(filled)
       const ref = `${filled.pack}.${filled.name}`
       const policy = await commitPlan(database, () => planWrite(undefined, filled), `Policy "${ref}"`)
@@ -120,7 +120,7 @@ export function createPolicyService(deps: {
       const plan = (): { result: Policy; unit: Unit } => {
         const before = get(id)
         caller.rights.require('policy_modify', policyResource(before.ref))
-        const filled = fillDefinition(given, before.pack)
+        const filled = fillPolicyDefinition(given, before.pack)
         refuseSystemPack(before)
         if (`${filled.pack}.${filled.name}` !== before.ref) caller.rights.require('policy_create')
         check(filled)
@@ -149,7 +149,7 @@ export function createPolicyService(deps: {
       const { definitions, problems } = checkPackDefinitions(content, 'Policy', (given) => {
         const problem = compileSchema(policyDefinitionSchema).find(given)
         if (problem !== undefined) return { problems: [problem] }
-        const definition: FilledPolicy = fillDefinition(given as PolicyDefinition, content.pack) // has passed its schema
+        const definition: FilledPolicy = fillPolicyDefinition(given as PolicyDefinition, content.pack) // has passed its schema
         const wrong = problemIn(definition)
         return wrong === undefined ? { definition } : { problems: [wrong] }
       })

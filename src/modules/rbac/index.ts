@@ -8,7 +8,7 @@ import type { Log } from '../../lib/log/index.ts'
 import type { Module } from '../../core/module.ts'
 import type { Scope } from '../../core/permissions.ts'
 import { createRights } from './rights.ts'
-import { createRoutes } from './routes.ts'
+import { createRbacRoutes } from './routes.ts'
 import { createRbacService } from './service.ts'
 import { createRbacStore } from './store.ts'
 import { createUserRightsCache } from './user-rights.ts'
@@ -62,7 +62,7 @@ export function createRbac({ database, bus, log, config, basePath, maxPageSize }
   return {
     name: 'rbac',
     enabled,
-    routes: createRoutes({ enabled, store, service, maxPageSize }),
+    routes: createRbacRoutes({ enabled, store, service, maxPageSize }),
     rightsOf: (principal) => createRights(principal, options),
     rightsOfUser: (user, scopes) =>
       createRights({ user, isAdmin: false, method: 'none', ...(scopes === undefined ? {} : { scopes }) }, options),

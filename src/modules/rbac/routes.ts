@@ -31,7 +31,7 @@ export interface RbacRoutesOptions {
   maxPageSize: number
 }
 
-export function createRoutes({ enabled, store, service, maxPageSize }: RbacRoutesOptions): Route[] {
+export function createRbacRoutes({ enabled, store, service, maxPageSize }: RbacRoutesOptions): Route[] {
   return [
     route({
       surface: 'api',

@@ -13,7 +13,7 @@ export type FilledRule = Pick<
  * @param given fits its schema; compiling checks the criteria
  * @param pack default for the pack
  */
-export function fillDefinition(given: RuleDefinition, pack: string): FilledRule {
+export function fillRuleDefinition(given: RuleDefinition, pack: string): FilledRule {
   const { trigger, action } = given
   return {
     name: given.name,

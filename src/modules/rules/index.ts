@@ -16,7 +16,7 @@ import { createEnforcer } from './enforcement/enforce.ts'
 import { createEngine } from './enforcement/engine.ts'
 import { createScopes, type EvaluationContext } from './enforcement/evaluate.ts'
 import { createExplain } from './explain/explain.ts'
-import { createRetention } from './enforcement/retention.ts'
+import { createEnforcementRetention } from './enforcement/retention.ts'
 import { createEnforcementRoutes } from './enforcement/routes.ts'
 import { createEnforcementStore } from './enforcement/store.ts'
 import { createExplainRoutes } from './explain/routes.ts'
@@ -96,7 +96,7 @@ export function createRules(deps: RulesDeps): Rules {
       ...createEnforcementRoutes({ store: enforcements, rules: store, executions, triggers, maxPageSize }),
       ...referenceRoutes,
     ],
-    retention: [createRetention({ store: enforcements, database })],
+    retention: [createEnforcementRetention({ store: enforcements, database })],
     hasRules: (triggerId) => bindings.has(triggerId),
     registerRules: createRegistration({ store, changes, triggers, log, systemUser }),
     start() {

@@ -6,7 +6,7 @@ import { checkPackDefinitions, isGone, type PackDefinitions, type Registration }
 import { compileSchema } from '../../lib/schema/index.ts'
 import type { Triggers } from '../triggers/index.ts'
 import { compileCriteria } from './criteria/criteria.ts'
-import { fillDefinition, type FilledRule } from './definition.ts'
+import { fillRuleDefinition, type FilledRule } from './definition.ts'
 import type { RuleStore } from './store.ts'
 import { RuleDefinition, type Rule } from './types.ts'
 import { isSame, logFieldsOf, type RuleChanges } from './changes.ts'
@@ -46,7 +46,7 @@ export function createRegistration(deps: {
       // Compiled for the first rule that there is: at each start it would cost time.
       const problem = compileSchema(RuleDefinition).find(given)
       if (problem !== undefined) return { problems: [problem] }
-      return { definition: fillDefinition(given as RuleDefinition, content.pack) } // has passed its schema
+      return { definition: fillRuleDefinition(given as RuleDefinition, content.pack) } // has passed its schema
     })
     const by = { user: systemUser }
     const registerOne = async ({ metadata_file: metadataFile = '', ...filled }: FilledRule): Promise<boolean> => {

@@ -18,7 +18,7 @@ import { defaultPack } from '../../core/pack-content.ts'
 import type { Actions } from '../actions/index.ts'
 import type { Executions } from '../executions/index.ts'
 import type { Triggers } from '../triggers/index.ts'
-import { findAction } from './enforcement/enforce.ts'
+import { findRuleAction } from './enforcement/enforce.ts'
 import { parseRuleFilter, ruleFilters, type RuleQuery } from './list.ts'
 import { entityTagOf, resourceOf, type RuleService } from './service.ts'
 import type { RuleStore } from './store.ts'
@@ -72,7 +72,7 @@ export function createRuleRoutes(deps: {
   /** The rule with the descriptions of its action and its trigger. */
   function toView(rule: Rule, request: Request): RuleRecord {
     const record = toRecord(rule, request)
-    const action = findAction(actions, rule.action.ref)
+    const action = findRuleAction(actions, rule.action.ref)
     const trigger = triggers.find(rule.trigger.id)
     return {
       ...record,

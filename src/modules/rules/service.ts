@@ -16,8 +16,8 @@ import { isObject, MASK } from '../../lib/schema/index.ts'
 import type { Actions } from '../actions/index.ts'
 import { hookOf, webhookTypeRef, type Triggers } from '../triggers/index.ts'
 import { compileCriteria } from './criteria/criteria.ts'
-import { fillDefinition, type FilledRule } from './definition.ts'
-import { findAction } from './enforcement/enforce.ts'
+import { fillRuleDefinition, type FilledRule } from './definition.ts'
+import { findRuleAction } from './enforcement/enforce.ts'
 import { keepSecrets } from './secrets.ts'
 import type { RuleStore } from './store.ts'
 import type { Rule, RuleContext, RuleDefinition, RuleEnforcement, RuleRecord } from './types.ts'
@@ -25,7 +25,7 @@ import { actionResource, ruleResource, webhookResource, type Resource } from '..
 import { isSame, logFieldsOf, toRule, type RuleChanges } from './changes.ts'
 
 /** Who asks, from where, and what they may do. */
-export type Caller = Pick<ApiRequest, 'principal' | 'rights' | 'requestId' | 'remoteAddress'>
+export type RuleCaller = Pick<ApiRequest, 'principal' | 'rights' | 'requestId' | 'remoteAddress'>
 
 export interface RuleService {
   /** By id when it looks like one, else by reference. @throws CONTENT_NOT_FOUND */
@@ -35,16 +35,16 @@ export interface RuleService {
   /** As replies show them. */
   maskedParameters(action: Rule['action']): Record<string, unknown>
   /** The rule as it would be stored, for trying it out: without id and trigger. @throws TRIGGER_TYPE_UNKNOWN, CRITERIA_INVALID */
-  draft(caller: Caller, given: RuleDefinition): Rule
+  draft(caller: RuleCaller, given: RuleDefinition): Rule
   /** @throws NAME_TAKEN, PERMISSION_DENIED and the 400s of contract 05, 5.5 */
-  create(caller: Caller, given: RuleDefinition): Promise<Rule>
+  create(caller: RuleCaller, given: RuleDefinition): Promise<Rule>
   /**
    * @param ifMatch only while the rule is what one of these entity tags names
    * @throws CONTENT_NOT_FOUND, CONTENT_CHANGED, NAME_TAKEN, PERMISSION_DENIED and the 400s of contract 05, 5.5
    */
-  update(caller: Caller, refOrId: string, given: RuleDefinition, ifMatch?: string): Promise<Rule>
+  update(caller: RuleCaller, refOrId: string, given: RuleDefinition, ifMatch?: string): Promise<Rule>
   /** @throws CONTENT_NOT_FOUND */
-  delete(caller: Caller, refOrId: string): Promise<void>
+  delete(caller: RuleCaller, refOrId: string): Promise<void>
 }
 
 /** Of a rule: what it is about, and whose it is. */
@@ -62,7 +62,7 @@ function matches(rule: Rule, ifMatch: string): boolean {
 export function isIsolated(
   store: Pick<RuleStore, 'find'>,
   { rule }: Pick<RuleEnforcement, 'rule'>,
-  { onlyOf }: Pick<Caller['rights'], 'onlyOf'>,
+  { onlyOf }: Pick<RuleCaller['rights'], 'onlyOf'>,
 ): boolean {
   return onlyOf !== undefined && store.find(rule.id)?.context.user !== onlyOf
 }
@@ -90,7 +90,7 @@ export function createRuleService(deps: {
 
   function maskedParameters({ ref, parameters }: Rule['action']): Record<string, unknown> {
     if (!deps.maskSecrets) return parameters
-    const action = findAction(actions, ref)
+    const action = findRuleAction(actions, ref)
     const runner = action === undefined ? undefined : actions.findRunnerType(action.runner_type)
     if (action !== undefined && runner !== undefined) return actions.mask(action, runner, parameters)
     // Without the action, only the names show which parameters are secret.
@@ -98,7 +98,7 @@ export function createRuleService(deps: {
   }
 
   /** @throws PERMISSION_DENIED */
-  function authorize({ principal, rights }: Caller, { action, trigger }: FilledRule): void {
+  function authorize({ principal, rights }: RuleCaller, { action, trigger }: FilledRule): void {
     // It may be named by its id.
     if (triggers.findType(trigger.type)?.ref === webhookTypeRef) {
       const { url } = trigger.parameters
@@ -117,7 +117,7 @@ export function createRuleService(deps: {
    * @throws PERMISSION_DENIED
    */
   function keepStoredSecrets(
-    { principal }: Caller,
+    { principal }: RuleCaller,
     before: Rule,
     filled: FilledRule,
   ): { action: Rule['action']; secretOwners: string[] | undefined } {
@@ -162,7 +162,7 @@ export function createRuleService(deps: {
     },
 
     draft(caller, given) {
-      const filled = fillDefinition(given, defaultPack)
+      const filled = fillRuleDefinition(given, defaultPack)
       const type = triggers.findType(filled.trigger.type)
       if (type === undefined) throw triggerTypeUnknown(filled.trigger.type)
       compileCriteria(filled.criteria)
@@ -170,7 +170,7 @@ export function createRuleService(deps: {
     },
 
     async create(caller, given) {
-      const filled = fillDefinition(given, defaultPack)
+      const filled = fillRuleDefinition(given, defaultPack)
       authorize(caller, filled)
       compileCriteria(filled.criteria)
       const rule = await changes.commit('The trigger of the rule', () =>
@@ -188,7 +188,7 @@ export function createRuleService(deps: {
         if (ifMatch !== undefined && !matches(before, ifMatch)) {
           throw contentChanged(`Rule "${before.ref}"`, before.context.user)
         }
-        const filled = fillDefinition(given, before.pack)
+        const filled = fillRuleDefinition(given, before.pack)
         const ref = `${filled.pack}.${filled.name}`
         const context = authorOf(caller)
         if (ref !== before.ref) caller.rights.require('rule_create', resourceOf({ ref, context }))
@@ -222,6 +222,6 @@ export function createRuleService(deps: {
   }
 }
 
-function authorOf({ principal: { user, scopes } }: Caller): RuleContext {
+function authorOf({ principal: { user, scopes } }: RuleCaller): RuleContext {
   return { user, ...(scopes === undefined ? {} : { scopes }) }
 }

@@ -25,7 +25,7 @@ const endsWhen: ReadonlySet<ExecutionStatus> = new Set<ExecutionStatus>([
 /** Frames are joined up to about this many UTF-16 units; that much waits for a client that stops reading, or a frame. */
 const LARGE_FRAME_LENGTH = 8192
 
-export interface FollowOptions {
+export interface OutputFollowOptions {
   execution: Execution
   /** Undefined: all. `none`: a type that no record has. */
   type: OutputType | undefined | 'none'
@@ -69,7 +69,7 @@ export async function followOutput(
   sink: EventSink,
   executions: Pick<Executions, 'statusOf' | 'outputCursor'>,
   wakeups: Wakeups,
-  options: FollowOptions,
+  options: OutputFollowOptions,
 ): Promise<void> {
   const { id, action_ref, runner } = options.execution
   const { type } = options

@@ -4,7 +4,7 @@ import type { Module } from '../../core/module.ts'
 import type { Executions } from '../executions/index.ts'
 import { createWakeups } from './execution-output.ts'
 import { createGeneralStream } from './general.ts'
-import { createRoutes, type Run } from './routes.ts'
+import { createStreamRoutes, type StreamRun } from './routes.ts'
 
 export interface Stream extends Module {
   /** Ends every open stream, without `EOF`, so that clients come back to the next server. */
@@ -17,7 +17,7 @@ export function createStream(deps: { bus: Bus; executions: Executions }): Stream
   const stopping = new AbortController()
   let openCount = 0
   const counted =
-    (run: Run): Run =>
+    (run: StreamRun): StreamRun =>
     async (sink) => {
       openCount += 1
       try {
@@ -33,7 +33,13 @@ export function createStream(deps: { bus: Bus; executions: Executions }): Stream
   return {
     name: 'stream',
     gauges: [{ key: 'stream.connections', about: 'Open event streams.', read: () => openCount }],
-    routes: createRoutes({ executions, general, wakeups: createWakeups(bus), stopping: stopping.signal, counted }),
+    routes: createStreamRoutes({
+      executions,
+      general,
+      wakeups: createWakeups(bus),
+      stopping: stopping.signal,
+      counted,
+    }),
     endAll,
     stop: () => {
       endAll()

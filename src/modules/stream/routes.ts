@@ -17,15 +17,15 @@ import { defaultEvents, type ExecutionParts, type GeneralStream, type StreamFilt
 import { executionResource } from '../../core/permissions.ts'
 
 /** Writes one stream, until it ends. */
-export type Run = (sink: EventSink) => Promise<void>
+export type StreamRun = (sink: EventSink) => Promise<void>
 
-export function createRoutes(deps: {
+export function createStreamRoutes(deps: {
   executions: Pick<Executions, 'find' | 'last' | 'statusOf' | 'outputCursor'>
   general: GeneralStream
   wakeups: Wakeups
   stopping: AbortSignal
   /** Counts a stream while it is open. */
-  readonly counted: (run: Run) => Run
+  readonly counted: (run: StreamRun) => StreamRun
 }): Route[] {
   const { executions, counted } = deps
   return [

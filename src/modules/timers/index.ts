@@ -8,7 +8,7 @@ import type { Triggers } from '../triggers/index.ts'
 import { createTimerEngine } from './engine.ts'
 import type { Clock } from './clock.ts'
 import type { TimersSettings } from './settings.ts'
-import { createRoutes } from './routes.ts'
+import { createTimerRoutes } from './routes.ts'
 import { createTimerStore } from './store.ts'
 
 export interface TimersDeps {
@@ -22,10 +22,10 @@ export interface TimersDeps {
 }
 
 export function createTimers({ database, bus, log, triggers, settings, clock = machineClock }: TimersDeps): Module {
-  if (!settings.enabled) return { name: 'timers', isOff: true, routes: createRoutes(triggers, undefined) }
+  if (!settings.enabled) return { name: 'timers', isOff: true, routes: createTimerRoutes(triggers, undefined) }
   const store = createTimerStore(database)
   const engine = createTimerEngine({ database, store, triggers, bus, log, clock, settings })
-  const routes = createRoutes(triggers, store)
+  const routes = createTimerRoutes(triggers, store)
   return { name: 'timers', routes, start: () => engine.start(), stop: () => engine.stop() }
 }
 

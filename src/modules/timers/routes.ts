@@ -8,7 +8,7 @@ import type { TimerStore } from './store.ts'
 import { timerResource } from '../../core/permissions.ts'
 
 /** @param store undefined while timers are off */
-export function createRoutes(
+export function createTimerRoutes(
   triggers: Pick<Triggers, 'find' | 'ofType' | 'record'>,
   store: TimerStore | undefined,
 ): Route[] {

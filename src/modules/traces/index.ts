@@ -3,8 +3,8 @@ import type { Database } from '../../db/index.ts'
 import type { Module } from '../../core/module.ts'
 import type { TracesPorts } from './ports.ts'
 import { planTrace, type TracePlan } from './plan.ts'
-import { createRetention } from './retention.ts'
-import { createRoutes } from './routes.ts'
+import { createTraceRetention } from './retention.ts'
+import { createTraceRoutes } from './routes.ts'
 import { createTraceStore } from './store.ts'
 import type { Cause, TraceMember } from './types.ts'
 
@@ -31,8 +31,8 @@ export function createTraces({ database, maxPageSize, openTraces }: TracesDeps):
   const store = createTraceStore(database)
   return {
     name: 'traces',
-    routes: createRoutes({ store, maxPageSize }),
-    retention: [createRetention({ store, database, openTraces })],
+    routes: createTraceRoutes({ store, maxPageSize }),
+    retention: [createTraceRetention({ store, database, openTraces })],
     tagOf: (id) => store.find(id)?.trace_tag,
     plan: (cause, member, at) => planTrace(store, cause, member, at),
   }

@@ -6,7 +6,7 @@ import type { TraceStore } from './store.ts'
 const TRACES_AT_ONCE = 50
 const COMPONENTS_AT_ONCE = 500
 
-export function createRetention(deps: {
+export function createTraceRetention(deps: {
   store: TraceStore
   database: Pick<Database, 'write'>
   /** Ids of traces that something belongs to which has not ended. */

@@ -44,7 +44,7 @@ const filterParameters: Record<string, QueryParameter> = {
 
 const MAX_MEMBERS = 1000
 
-export function createRoutes({ store, maxPageSize }: { store: TraceStore; maxPageSize: number }): Route[] {
+export function createTraceRoutes({ store, maxPageSize }: { store: TraceStore; maxPageSize: number }): Route[] {
   /** @throws RESOURCE_NOT_FOUND */
   function get({ params: { id = '' } }: Pick<ApiRequest, 'params'>): TraceTable {
     const trace = isId(id) ? store.find(id) : undefined

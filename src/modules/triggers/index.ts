@@ -9,8 +9,8 @@ import type { TemplateScope } from '../../lib/template/index.ts'
 import type { Traces } from '../traces/index.ts'
 import { createCatalogue } from './definitions/catalogue.ts'
 import { createPendingCount } from './instances/pending-count.ts'
-import { createReaction } from './reactions/reaction.ts'
-import { createRetention } from './instances/retention.ts'
+import { createTriggerReaction } from './reactions/reaction.ts'
+import { createInstanceRetention } from './instances/retention.ts'
 import { createTypeRoutes } from './definitions/type-routes.ts'
 import { createTriggerRoutes } from './definitions/trigger-routes.ts'
 import { createInstanceRoutes } from './instances/routes.ts'
@@ -74,7 +74,7 @@ export function createTriggers(deps: TriggersDeps): Triggers {
       ...createTriggerRoutes({ catalogue, changes: triggerChanges, service, log }),
       ...createInstanceRoutes({ store: instances, catalogue, service, log, maxPageSize, queueLimit }),
     ],
-    planReaction: createReaction({
+    planReaction: createTriggerReaction({
       log,
       catalogue,
       service,
@@ -84,7 +84,7 @@ export function createTriggers(deps: TriggersDeps): Triggers {
     registerTypes: (content) => typeChanges.registerTypes(content),
     openTraces: () => instances.pendingTraces(),
     causeOf: (instanceId) => executionIn(service.findInstance(instanceId)?.payload),
-    retention: [createRetention({ store: instances, database })],
+    retention: [createInstanceRetention({ store: instances, database })],
     async start() {
       catalogue.load()
       await typeChanges.registerBuiltin()

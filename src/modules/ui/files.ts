@@ -1,5 +1,5 @@
 /** The files that the build made of `web/`. */
-import { locate, readPart } from '../../core/bundle.ts'
+import { locatePart, readPart } from '../../core/bundle.ts'
 
 /** As `scripts/build.mjs` has compressed them, the shortest first. */
 export const encodings = [
@@ -31,7 +31,8 @@ export function createFiles(): Files {
       if (!NAME.test(name)) return undefined
       const ending = encodings.find((one) => one.name === encoding)?.ending ?? ''
       const path = `${name === 'index.html' ? '' : 'ui/'}${name}${ending}`
-      const content = known.get(path) ?? readPart(locate(`../../../dist/web/${path}`, `./web/${path}`, import.meta.url))
+      const content =
+        known.get(path) ?? readPart(locatePart(`../../../dist/web/${path}`, `./web/${path}`, import.meta.url))
       known.set(path, content)
       try {
         return await content

@@ -1,8 +1,8 @@
 /** The web client, at `/` of the API listener. It uses the public API alone, so nothing here knows what it shows. */
 import type { Module } from '../../core/module.ts'
 import { createFiles } from './files.ts'
-import { createRoutes } from './routes.ts'
+import { createUiRoutes } from './routes.ts'
 
 export function createUi(): Module {
-  return { name: 'ui', routes: createRoutes(createFiles()) }
+  return { name: 'ui', routes: createUiRoutes(createFiles()) }
 }

@@ -27,7 +27,7 @@ const mediaTypes: Record<string, string> = {
   txt: 'text/plain; charset=UTF-8',
 }
 
-export function createRoutes(files: Files): Route[] {
+export function createUiRoutes(files: Files): Route[] {
   return [
     route({
       surface: 'api',

@@ -3,19 +3,29 @@ import { isAppError, webhookNotRegistered, type AppError } from '../../core/erro
 import { type ApiRequest, type RawRequest } from '../../http/index.ts'
 import { type Log, createRepeatLimit } from '../../lib/log/index.ts'
 import { nowMicros } from '../../core/time.ts'
-import type { Admitted } from './deliveries.ts'
+import type { AdmittedDelivery } from './deliveries.ts'
 import type { SentHeaders } from './headers.ts'
 import type { Hook } from './registry.ts'
 import { webhookResource } from '../../core/permissions.ts'
 
 /** @throws SIGNATURE_…, CREDENTIALS_MISSING, PERMISSION_DENIED when the request may dispatch none */
-export type Admit = (hook: Hook, request: ApiRequest, raw: RawRequest, headers: SentHeaders) => Admitted[]
+export type AdmitDelivery = (
+  hook: Hook,
+  request: ApiRequest,
+  raw: RawRequest,
+  headers: SentHeaders,
+) => AdmittedDelivery[]
 
-export function createAdmission({ log }: { log: Log }): Admit {
+export function createDeliveryAdmission({ log }: { log: Log }): AdmitDelivery {
   const repeats = createRepeatLimit(10, () => performance.now())
 
-  function admit(hook: Hook, { rights, ...request }: ApiRequest, raw: RawRequest, headers: SentHeaders): Admitted[] {
-    const admitted: Admitted[] = []
+  function admit(
+    hook: Hook,
+    { rights, ...request }: ApiRequest,
+    raw: RawRequest,
+    headers: SentHeaders,
+  ): AdmittedDelivery[] {
+    const admitted: AdmittedDelivery[] = []
     let refusal: AppError | undefined
     let maySend: boolean | undefined
     for (const trigger of hook.triggers) {

@@ -59,7 +59,7 @@ export function createDeliveries(store: DeliveryStore): Deliveries {
 }
 
 /** A trigger that a request may set off, and what proved that. */
-export interface Admitted {
+export interface AdmittedDelivery {
   trigger: HookTrigger
   /** Undefined: the caller's permission did. */
   proof: Proof | undefined
@@ -74,7 +74,7 @@ export interface Admitted {
 export function deliveryIdOf(
   hook: string,
   user: string,
-  admitted: readonly Admitted[],
+  admitted: readonly AdmittedDelivery[],
   headers: SentHeaders,
   sent: { bytes: Buffer; mediaType: string },
   body: unknown,
@@ -83,7 +83,7 @@ export function deliveryIdOf(
     const value = name === undefined ? undefined : headers.get(name)?.join(',').trim()
     return value === '' ? undefined : value
   }
-  const first = (find: (admitted: Admitted) => string | undefined): string | undefined => {
+  const first = (find: (admitted: AdmittedDelivery) => string | undefined): string | undefined => {
     for (const each of admitted) {
       const found = find(each)
       if (found !== undefined) return found

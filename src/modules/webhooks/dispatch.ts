@@ -10,7 +10,7 @@ import type { TriggerInstance, TriggerRecord } from '../triggers/types.ts'
 import { type Deliveries, type Delivery, type DeliveryId } from './deliveries.ts'
 import { preferredWait, type SentHeaders } from './headers.ts'
 import type { WebhookOutcome } from './types.ts'
-import type { Wait, Waits } from './waits.ts'
+import type { OutcomeWait, Waits } from './waits.ts'
 import { executionResource } from '../../core/permissions.ts'
 
 /** A request that keeps losing against others with the same tag or key loses for another reason. */
@@ -35,7 +35,7 @@ interface Answer {
   body: unknown
   headers: Record<string, string>
   delivery: Delivery
-  wait: Wait | undefined
+  wait: OutcomeWait | undefined
   waitSeconds: number
 }
 

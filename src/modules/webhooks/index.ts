@@ -8,9 +8,9 @@ import type { Executions } from '../executions/index.ts'
 import type { Triggers } from '../triggers/index.ts'
 import { createDeliveries } from './deliveries.ts'
 import { createRegistry } from './registry.ts'
-import { createAdmission } from './admission.ts'
+import { createDeliveryAdmission } from './admission.ts'
 import { createDispatch } from './dispatch.ts'
-import { createRoutes } from './routes.ts'
+import { createWebhookRoutes } from './routes.ts'
 import { createSecretReader } from './secrets.ts'
 import { createWebhookService } from './service.ts'
 import { createDeliveryStore } from './store.ts'
@@ -57,10 +57,10 @@ export function createWebhooks(deps: WebhooksDeps): Webhooks {
     executions,
     queueLimit: settings.queueLimit,
   })
-  const service = createWebhookService({ registry, admit: createAdmission({ log }), dispatch, triggers, log })
+  const service = createWebhookService({ registry, admit: createDeliveryAdmission({ log }), dispatch, triggers, log })
   return {
     name: 'webhooks',
-    routes: createRoutes(service),
+    routes: createWebhookRoutes(service),
     async start() {
       registry.start()
       waits.start()

@@ -8,7 +8,7 @@ import { webhookResource } from '../../core/permissions.ts'
 
 const received: JsonSchema = { type: ['object', 'array'], description: 'The parsed body of the request.' }
 
-export function createRoutes(service: WebhookService): Route[] {
+export function createWebhookRoutes(service: WebhookService): Route[] {
   const hook = ({ params }: { params: { hook: string } }): string => hookOf(params.hook)
   return [
     route({

@@ -10,7 +10,7 @@ import { canonicalName, forwardHeaders, readHeaders } from './headers.ts'
 import type { Hook, HookTrigger, Registry } from './registry.ts'
 import { shown } from '../../lib/text/index.ts'
 import { webhookResource } from '../../core/permissions.ts'
-import type { Admit } from './admission.ts'
+import type { AdmitDelivery } from './admission.ts'
 import type { DispatchRequest } from './dispatch.ts'
 
 export interface WebhookService {
@@ -28,7 +28,7 @@ export interface WebhookService {
 
 export function createWebhookService(deps: {
   registry: Registry
-  admit: Admit
+  admit: AdmitDelivery
   dispatch: DispatchRequest
   triggers: Triggers
   log: Log

@@ -3,7 +3,7 @@ import type { Bus } from '../../bus/index.ts'
 import { isFinal, type Executions } from '../executions/index.ts'
 import type { Triggers } from '../triggers/index.ts'
 
-export interface Wait {
+export interface OutcomeWait {
   /**
    * Resolves with whether everything has finished, at the latest after that time, or when the client has gone.
    *
@@ -20,7 +20,7 @@ export interface Waits {
    *
    * @param stored whether they are
    */
-  begin(instanceIds: readonly string[], stored: boolean): Wait | undefined
+  begin(instanceIds: readonly string[], stored: boolean): OutcomeWait | undefined
   start(): void
   /** Nobody waits any longer. */
   stop(): void

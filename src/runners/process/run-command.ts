@@ -44,7 +44,7 @@ export async function runCommand(deps: CommandDeps, context: RunContext, command
   const { cwd } = command.spawn
   if (cwd !== undefined && !(await deps.directoryCheck(cwd))) {
     const seconds = DIRECTORY_LIMIT_MS / 1000
-    return startFailure(
+    return programStartFailure(
       `Cannot use the working directory "${cwd}": its file system, or one queried before it, did not answer within ` +
         `${seconds} seconds.`,
     )
@@ -59,7 +59,7 @@ export async function runCommand(deps: CommandDeps, context: RunContext, command
     if (!(error instanceof SpawnError)) throw error
     if (context.signal.aborted) return stoppedResult('', '')
     const message = (error.file === undefined ? undefined : command.explain?.(error)) ?? error.message
-    return startFailure(message, `${error.name} [${error.errno}]: ${message}`)
+    return programStartFailure(message, `${error.name} [${error.errno}]: ${message}`)
   }
   const prompts = command.sudoPrompt === undefined ? undefined : new PromptFilter(command.sudoPrompt)
   const { timeoutSeconds, sudo } = command
@@ -120,7 +120,7 @@ export function watchChild(
 }
 
 /** The result of an execution that could not start (contract 03, 3.9). Its traceback names no file of the server. */
-export function startFailure(message: string, traceback = `StartFailure: ${message}`): RunResult {
+export function programStartFailure(message: string, traceback = `StartFailure: ${message}`): RunResult {
   return { status: 'failed', result: { error: message, traceback } }
 }
 
@@ -257,7 +257,7 @@ function resultOf(end: ChildEnd, timeoutSeconds: number, prompts: PromptFilter |
     const error = 'sudo refused the password, or does not allow this user to run commands'
     return outcome('failed', -1, stdout, stderr, { ...truncated, error })
   }
-  return outcome(statusOf(exit), returnCode, stdout, stderr, truncated)
+  return outcome(runStatusOf(exit), returnCode, stdout, stderr, truncated)
 }
 
 /** Flags in a result for truncated output (decision 6). */
@@ -305,7 +305,7 @@ export function returnCodeOf(exit: Exit): number {
 }
 
 /** Status of a run that svc did not stop (contract 03, 3.8). */
-export function statusOf(exit: Exit): RunStatus {
+export function runStatusOf(exit: Exit): RunStatus {
   if (exit.code !== null) return exit.code === 0 ? 'succeeded' : 'failed'
   if (exit.signal === 'SIGKILL') return 'timeout'
   return exit.signal === 'SIGTERM' || exit.signal === null ? 'abandoned' : 'failed'

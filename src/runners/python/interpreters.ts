@@ -5,7 +5,7 @@
  * An idle interpreter has no data of an execution. It waits on its stdin, which closes when the server stops it or
  * exits.
  */
-import { locate } from '../../core/bundle.ts'
+import { locatePart } from '../../core/bundle.ts'
 import type { Child, Launcher, SpawnRequest } from '../process/launcher.ts'
 
 export interface Interpreters {
@@ -53,7 +53,7 @@ interface Pool {
 }
 
 /** The first file that an interpreter runs. */
-export const startScript = locate('./lib/start.py', './python/lib/start.py', import.meta.url)
+export const startScript = locatePart('./lib/start.py', './python/lib/start.py', import.meta.url)
 
 export function createInterpreters(options: InterpretersOptions): Interpreters {
   const { launcher, size, env, startFile, cacheFolder, idleMs = IDLE_MS } = options

@@ -25,7 +25,7 @@ export class SshError extends Error {
   override readonly name = 'SshError'
 }
 
-export interface Connection {
+export interface SshConnection {
   readonly isClosed: boolean
   /** Resolves when the connection is closed, for any reason. */
   readonly closed: Promise<void>
@@ -54,14 +54,14 @@ export async function connect(
   target: SshTarget,
   signal: AbortSignal,
   socket?: Duplex,
-): Promise<Connection> {
+): Promise<SshConnection> {
   const { default: ssh2 } = await import('ssh2')
   let check: HostKeyCheck
   try {
     check = await knownHosts.checkFor(target.host, target.port)
   } catch (error) {
     socket?.destroy()
-    throw new SshError(`Cannot check the key of ${target.host}: ${textOf(error)}.`)
+    throw new SshError(`Cannot check the key of ${target.host}: ${sshTextOf(error)}.`)
   }
   const client = new ssh2.Client()
   let hostKey: Buffer | undefined
@@ -136,13 +136,13 @@ export async function connect(
         })
       } catch (error) {
         settle()
-        fail(`Cannot connect to ${target.host}: ${textOf(error)}.`)
+        fail(`Cannot connect to ${target.host}: ${sshTextOf(error)}.`)
       }
     })
     // Only now has the host proved that it owns the key.
     if (hostKey !== undefined) {
       await check.accept(hostKey).catch((error: unknown) => {
-        throw new SshError(`Cannot store the key of ${target.host}: ${textOf(error)}.`)
+        throw new SshError(`Cannot store the key of ${target.host}: ${sshTextOf(error)}.`)
       })
     }
   } catch (error) {
@@ -165,7 +165,7 @@ export async function connect(
       }, limitMs)
       const fail = (error: unknown): void => {
         clearTimeout(timer)
-        reject(new SshError(`${target.host} refused: ${textOf(error)}.`))
+        reject(new SshError(`${target.host} refused: ${sshTextOf(error)}.`))
       }
       try {
         ask((error, value) => {
@@ -208,7 +208,7 @@ export async function connect(
   }
 }
 
-export function textOf(error: unknown): string {
+export function sshTextOf(error: unknown): string {
   const text = error instanceof Error ? error.message : String(error)
   return text.replace(/\.$/, '')
 }
@@ -236,7 +236,7 @@ function connectProblem(target: SshTarget, error: Error & Partial<Pick<ClientErr
     case 'ENETUNREACH':
       return `${host} cannot be reached on port ${port}.`
     default:
-      return `Cannot connect to ${host}: ${textOf(error)}.`
+      return `Cannot connect to ${host}: ${sshTextOf(error)}.`
   }
 }
 

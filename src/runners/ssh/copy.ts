@@ -1,7 +1,7 @@
 /** Copies files to a new folder on another machine, and removes that folder. */
 import { posix } from 'node:path'
 import type { RunContext } from '../runner.ts'
-import { SshError, textOf } from './connection.ts'
+import { SshError, sshTextOf } from './connection.ts'
 import { removeProgram } from './remote-program.ts'
 import { openOn, runHelperSomehow, type ConnectedHost, type HostRunDeps } from './run-on-host.ts'
 
@@ -40,7 +40,7 @@ export async function copyFiles(
       request((error, value) => {
         if (error === undefined || error === null)
           resolve(value as T) // requests with a result always pass one
-        else reject(new SshError(`${what}: ${textOf(error)}.`))
+        else reject(new SshError(`${what}: ${sshTextOf(error)}.`))
       })
     })
     return Promise.race([asked, lost.promise]).finally(() => clearTimeout(timer))
@@ -88,7 +88,7 @@ export async function removeFolder(
     const { code, text } = await runHelperSomehow(deps, host, removeProgram(folder, sudo), REMOVE_LIMIT_MS)
     if (code !== 0) problem = text
   } catch (error) {
-    problem = textOf(error)
+    problem = sshTextOf(error)
   }
   if (problem === undefined) return
   const fields = { execution_id: executionId, host: host.label, folder, error: problem }

@@ -1,9 +1,9 @@
 /** Keeps idle connections for reuse, because a login takes many times as long as a short command. */
 import { createHash } from 'node:crypto'
-import type { Connection, SshTarget } from './connection.ts'
+import type { SshConnection, SshTarget } from './connection.ts'
 
 export interface Lease {
-  readonly connection: Connection
+  readonly connection: SshConnection
   /** Whether the connection was opened for an earlier lease. */
   readonly isReused: boolean
   /** Returns the connection to the pool; idempotent. */
@@ -30,7 +30,7 @@ const MAX_LEASES = 3
 
 interface Entry {
   key: string
-  connection: Connection
+  connection: SshConnection
   leases: number
   isDiscarded: boolean
   idleTimer: NodeJS.Timeout | undefined
@@ -40,8 +40,8 @@ interface Entry {
 export type Connect = (
   target: SshTarget,
   signal: AbortSignal,
-  socket: Awaited<ReturnType<Connection['forward']>> | undefined,
-) => Promise<Connection>
+  socket: Awaited<ReturnType<SshConnection['forward']>> | undefined,
+) => Promise<SshConnection>
 
 export function createConnectionPool(connect: Connect): ConnectionPool {
   // Least recently used first.
@@ -91,7 +91,7 @@ export function createConnectionPool(connect: Connect): ConnectionPool {
 
   async function open(target: SshTarget, key: string, signal: AbortSignal): Promise<Entry> {
     let bastion: Lease | undefined
-    let connection: Connection
+    let connection: SshConnection
     try {
       bastion = target.bastion === undefined ? undefined : await pool.acquire(target.bastion, signal)
       const socket = await bastion?.connection.forward(target.host, target.port)

@@ -61,7 +61,7 @@ function keyProblem(why: string): Error {
 }
 
 /** @param what for messages: `The parameter "private_key"` */
-export async function readKeyFile(path: string, what: string): Promise<string> {
+export async function readPrivateKeyFile(path: string, what: string): Promise<string> {
   const file = await readBoundedFile(expandHome(path), MAX_KEY_BYTES)
   if ('problem' in file) throw new Error(`${what} names a file that ${file.problem} on the server.`)
   const text = file.bytes.toString('latin1')
@@ -71,7 +71,7 @@ export async function readKeyFile(path: string, what: string): Promise<string> {
 
 /** Reads `system_user.ssh_key_file`, or the first default that exists; undefined without one. */
 export async function readSystemKey(configured: string, systemUser: string): Promise<string | undefined> {
-  if (configured !== '') return await readKeyFile(configured, 'system_user.ssh_key_file')
+  if (configured !== '') return await readPrivateKeyFile(configured, 'system_user.ssh_key_file')
   for (const name of [`${systemUser}_rsa`, 'id_ed25519', 'id_rsa']) {
     const file = await readBoundedFile(join(homedir(), '.ssh', name), MAX_KEY_BYTES)
     if ('bytes' in file) return file.bytes.toString('latin1')

@@ -7,7 +7,7 @@ import { onDeadline } from '../process/deadline.ts'
 import { DEFAULT_GRACE_MS } from '../process/kill-tree.ts'
 import { PromptFilter } from '../process/prompt-filter.ts'
 import type { RunContext, StopReason } from '../runner.ts'
-import { SshError, textOf, type Connection, type SshTarget } from './connection.ts'
+import { SshError, sshTextOf, type SshConnection, type SshTarget } from './connection.ts'
 import type { ConnectionPool, Lease } from './pool.ts'
 import { truncatedFlags } from '../process/run-command.ts'
 import { killProgram, READ_PROGRAM, remoteProgram, type RemoteCommand, type RemoteProcess } from './remote-program.ts'
@@ -69,7 +69,7 @@ export async function runOnHost(
   try {
     channel = await openOn(deps, host, context.signal, (connection, limitMs) => connection.exec(READ_PROGRAM, limitMs))
   } catch (error) {
-    return context.signal.aborted ? stoppedResult('', '') : connectionFailure(textOf(error))
+    return context.signal.aborted ? stoppedResult('', '') : connectionFailure(sshTextOf(error))
   }
   return await new HostRun(deps, context, host, command, program, channel, timeoutSeconds).finish()
 }
@@ -82,7 +82,7 @@ export async function openOn<T>(
   { pool }: Pick<HostRunDeps, 'pool'>,
   host: ConnectedHost,
   signal: AbortSignal,
-  open: (connection: Connection, limitMs: number) => Promise<T>,
+  open: (connection: SshConnection, limitMs: number) => Promise<T>,
 ): Promise<T> {
   const { isReused, connection } = host.lease
   try {
@@ -325,7 +325,7 @@ class HostRun {
     } catch (error) {
       this.#deps.warn('Could not stop processes of an execution on another host: svc cannot reach it.', {
         ...fields,
-        error: textOf(error),
+        error: sshTextOf(error),
       })
     }
     if (this.#isClosed) return

@@ -1,15 +1,15 @@
 /** Runs one program on several hosts, in sequence or in parallel, and combines the results (contract 03, 3.9). */
 import type { ParameterSchema } from '../../lib/schema/index.ts'
 import { environmentText } from '../environment.ts'
-import { startFailure } from '../process/run-command.ts'
+import { programStartFailure } from '../process/run-command.ts'
 import { readRunParameters } from '../run-parameters.ts'
 import type { RunContext, RunResult } from '../runner.ts'
-import { textOf } from './connection.ts'
+import { sshTextOf } from './connection.ts'
 import { parseHosts, type HostAddress } from './hosts.ts'
 import type { PrivateKeys } from './private-key.ts'
 import type { RemoteCommand } from './remote-program.ts'
 import { connectionFailure, runOnHost, type ConnectedHost, type HostResult, type HostRunDeps } from './run-on-host.ts'
-import { createLocate, type Login, type TargetSettings } from './targets.ts'
+import { createLocate, type SshLogin, type TargetSettings } from './targets.ts'
 
 /** The options of `ssh_runner.*` and `system_user.*` that runs need. */
 export interface RemoteSettings extends TargetSettings {
@@ -113,12 +113,12 @@ export async function runOnHosts(deps: RemoteDeps, context: RunContext, work: Re
         const target = await locate(address)
         connected.push({ label: address.label, target, lease: await deps.pool.acquire(target, signal) })
       } catch (error) {
-        results.set(address.label, connectionFailure(textOf(error)))
+        results.set(address.label, connectionFailure(sshTextOf(error)))
       }
     })
     if (connected.length === 0) return unreachable(addresses, results)
     const failed = await prepare(deps, work, connected)
-    if (failed.length > 0) return startFailure(`Failed copying content to remote boxes. ${failed.join(' ')}`)
+    if (failed.length > 0) return programStartFailure(`Failed copying content to remote boxes. ${failed.join(' ')}`)
     connected.sort((a, b) => order(addresses, a.label) - order(addresses, b.label))
     // All hosts share the size limit of one result.
     const share = { ...deps, maxResultBytes: Math.max(1, Math.floor(deps.maxResultBytes / connected.length)) }
@@ -127,7 +127,7 @@ export async function runOnHosts(deps: RemoteDeps, context: RunContext, work: Re
     })
   } catch (error) {
     // A problem with keys or configuration; other failures are results of their hosts.
-    if (connected.length === 0 && error instanceof Error) return startFailure(error.message)
+    if (connected.length === 0 && error instanceof Error) return programStartFailure(error.message)
     throw error
   } finally {
     await forEachAtOnce(connected, deps.settings.maxParallel, async (host) => {
@@ -146,7 +146,7 @@ interface Request {
   command: RemoteCommand
   timeoutSeconds: number
   atOnce: number
-  login: Login
+  login: SshLogin
 }
 
 function readParameters(deps: RemoteDeps, context: RunContext, work: RemoteWork): Request | RunResult {
@@ -156,26 +156,26 @@ function readParameters(deps: RemoteDeps, context: RunContext, work: RemoteWork)
     return typeof value === 'string' && value !== '' ? value : undefined
   }
   const listed = parseHosts(text('hosts') ?? '')
-  if ('problem' in listed) return startFailure(listed.problem)
+  if ('problem' in listed) return programStartFailure(listed.problem)
   if (listed.hosts.length === 0) {
-    return startFailure(`No hosts specified to run action "${context.actionRef}" on; set "hosts".`)
+    return programStartFailure(`No hosts specified to run action "${context.actionRef}" on; set "hosts".`)
   }
   const common = readRunParameters(given, DEFAULT_TIMEOUT_SECONDS)
-  if ('problem' in common) return startFailure(common.problem)
+  if ('problem' in common) return programStartFailure(common.problem)
   const { timeoutSeconds } = common
   const port = given['port'] ?? USUAL_PORT
   if (typeof port !== 'number' || port < 1 || port > 65_535) {
-    return startFailure('The parameter "port" must be a number from 1 to 65535.')
+    return programStartFailure('The parameter "port" must be a number from 1 to 65535.')
   }
   const sudoPassword = text('sudo_password')
   if (sudoPassword !== undefined && /[\r\n\0]/.test(sudoPassword)) {
-    return startFailure('The parameter "sudo_password" must be a single line of text.')
+    return programStartFailure('The parameter "sudo_password" must be a single line of text.')
   }
   const env: Record<string, string> = {}
   for (const [name, value] of Object.entries(common.env ?? {})) {
     if (!VARIABLE.test(name)) {
       const shown = JSON.stringify(name.slice(0, 200))
-      return startFailure(`The parameter "env" has the invalid name ${shown}; use only letters, digits and _.`)
+      return programStartFailure(`The parameter "env" has the invalid name ${shown}; use only letters, digits and _.`)
     }
     env[name] = environmentText(value)
   }
@@ -186,12 +186,12 @@ function readParameters(deps: RemoteDeps, context: RunContext, work: RemoteWork)
   const words = 'argv' in run ? run.argv : []
   const parts = [...words, ...Object.values(env), command.cwd, ...('text' in run ? [run.text] : [])]
   if (parts.some((part) => part.includes('\0'))) {
-    return startFailure(
+    return programStartFailure(
       'The command, its directory or its environment contains a NUL character, which programs cannot receive.',
     )
   }
   if ([...words, ...Object.values(env)].some((part) => Buffer.byteLength(part) > MAX_ARGUMENT_BYTES)) {
-    return startFailure(
+    return programStartFailure(
       `The command, or a variable of "env", is too large: the limit is ${MAX_ARGUMENT_BYTES} bytes each.`,
     )
   }
@@ -220,7 +220,7 @@ async function prepare(deps: RemoteDeps, work: RemoteWork, hosts: readonly Conne
     try {
       await work.prepare?.(host)
     } catch (error) {
-      problems.push(`${host.label}: ${textOf(error)}.`)
+      problems.push(`${host.label}: ${sshTextOf(error)}.`)
     }
   })
   return problems
@@ -229,7 +229,7 @@ async function prepare(deps: RemoteDeps, work: RemoteWork, hosts: readonly Conne
 function unreachable(addresses: readonly HostAddress[], results: ReadonlyMap<string, HostResult>): RunResult {
   const names = addresses.map(({ label }) => label).join(', ')
   const reasons = [...new Set([...results.values()].map(({ error }) => String(error)))]
-  return startFailure(`Unable to connect to any one of the hosts: [${names}]. ${reasons.join(' ')}`)
+  return programStartFailure(`Unable to connect to any one of the hosts: [${names}]. ${reasons.join(' ')}`)
 }
 
 function summarize(

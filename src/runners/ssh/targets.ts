@@ -2,7 +2,7 @@
 import type { SshTarget } from './connection.ts'
 import { isKeyText } from './private-key-text.ts'
 import { parseHost, type HostAddress } from './hosts.ts'
-import { readKeyFile, readSystemKey, type PrivateKeys } from './private-key.ts'
+import { readPrivateKeyFile, readSystemKey, type PrivateKeys } from './private-key.ts'
 import { readHostSettings, type HostSettings } from './ssh-config.ts'
 
 export interface TargetSettings {
@@ -13,7 +13,7 @@ export interface TargetSettings {
   sshConfigPath: string | undefined
 }
 
-export interface Login {
+export interface SshLogin {
   username: string | undefined
   password: string | undefined
   /** Key text, or a path where paths are allowed. */
@@ -38,7 +38,7 @@ const MAX_JUMPS = 5
 export async function createLocate(
   settings: TargetSettings,
   keys: PrivateKeys,
-  login: Login,
+  login: SshLogin,
   mayNameKeyFile: boolean,
 ): Promise<Locate> {
   const { sshConfigPath } = settings
@@ -53,7 +53,7 @@ export async function createLocate(
 
   async function keyText(given: string): Promise<string> {
     if (isKeyText(given)) return given
-    if (mayNameKeyFile && !given.includes('\n')) return await readKeyFile(given, 'The parameter "private_key"')
+    if (mayNameKeyFile && !given.includes('\n')) return await readPrivateKeyFile(given, 'The parameter "private_key"')
     const what = mayNameKeyFile ? 'the text of a key or the path of its file' : 'the text of a key'
     throw new Error(`The parameter "private_key" must be ${what}.`)
   }
@@ -67,7 +67,7 @@ export async function createLocate(
         const text =
           identityFile === undefined
             ? await readSystemKey(settings.keyFile, settings.systemUser)
-            : await readKeyFile(identityFile, 'IdentityFile in the OpenSSH configuration')
+            : await readPrivateKeyFile(identityFile, 'IdentityFile in the OpenSSH configuration')
         return text === undefined ? undefined : await keys.unlock(text, login.passphrase)
       })()
       unlocked.set(name, key)

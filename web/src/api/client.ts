@@ -5,7 +5,7 @@ import { ApiError, sendRequest, errorOf, isAbort, type QueryValues, type Request
 export { addressOf, ApiError, errorOf, isAbort, messageOf, type QueryValues, type RequestOptions } from './transport.ts'
 
 /** One page of a list. */
-export interface Page<T> {
+export interface ListPage<T> {
   items: T[]
   /** Of all that match, on whatever page. */
   total: number
@@ -66,7 +66,7 @@ export async function getTagged<T>(
 }
 
 /** @throws as `request` */
-export async function list<T>(path: string, query?: QueryValues, signal?: AbortSignal): Promise<Page<T>> {
+export async function list<T>(path: string, query?: QueryValues, signal?: AbortSignal): Promise<ListPage<T>> {
   const response = await request('GET', path, { ...(query && { query }), ...(signal && { signal }) })
   const items = (await jsonOf(response)) as T[] // as above
   return { items, total: Number(response.headers.get('X-Total-Count') ?? items.length) }

@@ -14,15 +14,15 @@ export interface ServerEvent {
   id: string | undefined
 }
 
-export type Connection = 'connecting' | 'open' | 'lost' | 'ended'
+export type EventConnection = 'connecting' | 'open' | 'lost' | 'ended'
 
-export interface FollowOptions {
+export interface EventFollowOptions {
   query?: QueryValues
   /** To go on after; the stream of an execution's output. */
   lastEventId?: string | undefined
   onEvent(event: ServerEvent): void
   /** Told of each change. `lost` is followed by `connecting`; after `ended` comes nothing. */
-  onConnection?(connection: Connection, reason?: string): void
+  onConnection?(connection: EventConnection, reason?: string): void
   /** Name of the event after which the stream is not taken up again. */
   endEvent?: string
 }
@@ -35,14 +35,14 @@ const SILENCE_MS = 90_000
 const HIDDEN_MS = 10_000
 
 /** @param path such as `stream/v1/stream`. @returns ends it */
-export function follow(path: string, options: FollowOptions): () => void {
+export function follow(path: string, options: EventFollowOptions): () => void {
   const ended = new AbortController()
   void keepFollowing(path, options, ended.signal)
   return () => ended.abort()
 }
 
-async function keepFollowing(path: string, options: FollowOptions, ended: AbortSignal): Promise<void> {
-  const tell = (connection: Connection, reason?: string): void => {
+async function keepFollowing(path: string, options: EventFollowOptions, ended: AbortSignal): Promise<void> {
+  const tell = (connection: EventConnection, reason?: string): void => {
     if (!ended.aborted) options.onConnection?.(connection, reason)
   }
   let { lastEventId } = options

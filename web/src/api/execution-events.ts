@@ -1,7 +1,7 @@
 /** Changes of executions as they happen: one stream for the whole page, while anybody listens. */
 import { useEffect, useRef } from 'preact/hooks'
 import { createStore } from '../store.ts'
-import { follow, type Connection } from './events.ts'
+import { follow, type EventConnection } from './events.ts'
 import { summaryQuery, type ExecutionSummary } from './execution-summary.ts'
 
 export interface ExecutionListener {
@@ -18,7 +18,7 @@ export interface ExecutionListener {
 }
 
 /** Whether what is shown is up to date; undefined while nothing is shown that changes by itself. */
-export const liveConnection = createStore<Connection | undefined>(undefined)
+export const liveConnection = createStore<EventConnection | undefined>(undefined)
 
 const INSTEAD_MS = 5000
 

@@ -1,7 +1,7 @@
 /** A list that begins with the newest, while it is looked at: what comes is added, and what is read stays where it is. */
 import type { Ref } from 'preact'
 import { useEffect, useRef, useState } from 'preact/hooks'
-import { isAbort, type Page } from '../api/client.ts'
+import { isAbort, type ListPage } from '../api/client.ts'
 import { useExecutionEvents } from '../api/execution-events.ts'
 import type { ExecutionSummary } from '../api/execution-summary.ts'
 import { usePoll } from '../api/poll.ts'
@@ -15,13 +15,13 @@ const AFTER_EVENT_MS = 300
 
 export interface LiveListOptions<T> {
   /** Asks for a page; a signal aborts it when nobody wants it any more. */
-  load: (place: PlaceQuery, signal: AbortSignal) => Promise<Page<T>>
+  load: (place: PlaceQuery, signal: AbortSignal) => Promise<ListPage<T>>
   /** The list is another one when it changes. */
   key: string
   /** Whether an event may mean that there is something new. Default: that any execution has begun. */
   concerns?: (execution: ExecutionSummary, change: 'create' | 'update' | 'delete') => boolean
   /** Rows that change after they were added. */
-  changing?: { is: (row: T) => boolean; load: (ids: string[]) => Promise<Page<T>> }
+  changing?: { is: (row: T) => boolean; load: (ids: string[]) => Promise<ListPage<T>> }
 }
 
 export interface LiveList<T extends { id: string }> extends Omit<PagedList<T>, 'refresh' | 'update'> {

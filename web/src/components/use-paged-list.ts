@@ -1,6 +1,6 @@
 /** A list that begins with the newest, loaded where it is looked at, and kept up to date. */
 import { useCallback, useEffect, useMemo, useRef, useState } from 'preact/hooks'
-import { isAbort, type Page } from '../api/client.ts'
+import { isAbort, type ListPage } from '../api/client.ts'
 import {
   countOf,
   firstRows,
@@ -49,7 +49,7 @@ export interface PagedList<T extends { id: string }> {
  * @param key the list is another one when it changes
  */
 export function usePagedList<T extends { id: string }>(
-  load: (place: PlaceQuery, signal: AbortSignal) => Promise<Page<T>>,
+  load: (place: PlaceQuery, signal: AbortSignal) => Promise<ListPage<T>>,
   key: string,
 ): PagedList<T> {
   const [, setVersion] = useState(0)

@@ -1,10 +1,10 @@
 import { numberArgument, sizeArgument, textArgument, wholeArgument } from '../arguments.ts'
 import { typeError } from '../error.ts'
 import { iterate } from '../iteration.ts'
-import { jsonText, readJson, writeJson, type JsonStyle } from '../json.ts'
+import { jsonText, readTemplateJson, writeJson, type JsonStyle } from '../json.ts'
 import type { Budget } from '../limits.ts'
 import { isList, isTrue, Sequence, typeNameOf, type Value } from '../values.ts'
-import { filter, textFilter, type Filter } from './filter.ts'
+import { filter, stringFilter, type Filter } from './filter.ts'
 import { queryJsonPath } from './jsonpath.ts'
 import { prettyPrint } from './pprint.ts'
 import { readYaml, writeYaml } from './yaml.ts'
@@ -63,7 +63,9 @@ export const dataFilters: readonly [string, Filter][] = [
     markupJson(value, indentArgument('tojson', indent, budget), budget),
   ),
   filter('pprint', '', (value, _args, { budget }) => prettyPrint(value, budget)),
-  filter('from_json_string', '', (value, _args, { budget }) => readJson(readText('from_json_string', value), budget)),
+  filter('from_json_string', '', (value, _args, { budget }) =>
+    readTemplateJson(readText('from_json_string', value), budget),
+  ),
   filter('from_yaml_string', '', (value, _args, { budget }) => readYaml(readText('from_yaml_string', value), budget)),
   filter(
     'to_json_string',
@@ -83,7 +85,7 @@ export const dataFilters: readonly [string, Filter][] = [
     writeYaml(value, indent === undefined || indent === null ? undefined : yamlIndent(indent), budget),
   ),
   filter('to_complex', '', (value, _args, { budget }) => writeJson(value, {}, budget)),
-  textFilter('json_escape', '', (text, _args, { budget }) => {
+  stringFilter('json_escape', '', (text, _args, { budget }) => {
     budget.text(text.length)
     return jsonText(text).slice(1, -1)
   }),

@@ -34,7 +34,7 @@ export function filter(
 }
 
 /** A filter over the text of the value, whatever its type; reading it and the text that comes back are paid for. */
-export function textFilter(
+export function stringFilter(
   name: string,
   parameters: string,
   run: (text: string, args: Arguments, runtime: Runtime) => Value,

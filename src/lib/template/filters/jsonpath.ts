@@ -13,14 +13,14 @@ type Selector =
   | { kind: 'where'; any: readonly (readonly Condition[])[] }
 
 /** One step of a path. */
-export interface Step {
+export interface JsonPathStep {
   selector: Selector
   /** The step is looked for at every depth. */
   descend: boolean
 }
 
 interface Condition {
-  path: readonly Step[]
+  path: readonly JsonPathStep[]
   negated: boolean
   operator: string | undefined
   literal: Value
@@ -44,7 +44,7 @@ export function queryJsonPath(value: Value, query: string, budget: Budget): Valu
  * @param end what may follow the path, with anything behind it; both are left out
  * @throws TemplateError
  */
-export function parseJsonPath(query: string, end?: string): Step[] {
+export function parseJsonPath(query: string, end?: string): JsonPathStep[] {
   if (query.length > MAX_QUERY_LENGTH) {
     throw filterError(`the JSONPath query is longer than ${MAX_QUERY_LENGTH} characters`)
   }
@@ -52,7 +52,7 @@ export function parseJsonPath(query: string, end?: string): Step[] {
 }
 
 /** What a path selects from values, in order. */
-export function select(values: readonly Value[], path: readonly Step[], budget: Budget): Value[] {
+export function select(values: readonly Value[], path: readonly JsonPathStep[], budget: Budget): Value[] {
   let current = [...values]
   for (const { selector, descend } of path) {
     const from = descend ? current.flatMap((value) => descendants(value, budget, 0)) : current
@@ -124,7 +124,7 @@ class QueryParser {
     this.#query = query.trim()
   }
 
-  parse(end?: string): Step[] {
+  parse(end?: string): JsonPathStep[] {
     this.#take(/\$/y)
     const steps = this.#steps(true)
     const isEnd = this.#at === this.#query.length || (end !== undefined && this.#query.startsWith(end, this.#at))
@@ -144,8 +144,8 @@ class QueryParser {
     return match
   }
 
-  #steps(mayStartBare: boolean): Step[] {
-    const steps: Step[] = []
+  #steps(mayStartBare: boolean): JsonPathStep[] {
+    const steps: JsonPathStep[] = []
     for (;;) {
       const descend = this.#take(/\.\./y) !== undefined
       const dotted = descend || this.#take(/\./y) !== undefined

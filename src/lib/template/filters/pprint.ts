@@ -1,6 +1,6 @@
 import type { Budget } from '../limits.ts'
 import { isMapping, mappingEntries } from '../mapping.ts'
-import { represent } from '../text.ts'
+import { pythonRepr } from '../text.ts'
 import { sortBy } from '../sorting.ts'
 import { adopt, Dict, isList, Sequence, type Value } from '../values.ts'
 
@@ -21,7 +21,7 @@ function sortKeys(value: Value, budget: Budget, depth: number): Value {
   const entries = mappingEntries(value)
   const keys = sortBy(
     entries.map(([key]) => key),
-    (key) => (typeof key === 'string' ? key : represent(key, budget)),
+    (key) => (typeof key === 'string' ? key : pythonRepr(key, budget)),
     false,
     budget,
   )
@@ -30,7 +30,7 @@ function sortKeys(value: Value, budget: Budget, depth: number): Value {
 }
 
 function layOut(value: Value, indent: number, allowance: number, budget: Budget): string {
-  const line = represent(value, budget)
+  const line = pythonRepr(value, budget)
   if (line.length <= WIDTH - indent - allowance) return line
   const lines = (open: string, close: string, items: readonly ((allowance: number) => string)[]): string => {
     const separator = `,\n${' '.repeat(indent + 1)}`
@@ -42,7 +42,7 @@ function layOut(value: Value, indent: number, allowance: number, budget: Budget)
   }
   if (isMapping(value)) {
     const items = mappingEntries(value).map(([key, item]) => {
-      const name = represent(key, budget)
+      const name = pythonRepr(key, budget)
       return (room: number): string => `${name}: ${layOut(item, indent + name.length + 3, room, budget)}`
     })
     return items.length === 0 ? line : lines('{', '}', items)

@@ -2,9 +2,9 @@ import type { RE2JS } from 're2js'
 import { textArgument, wholeArgument } from '../arguments.ts'
 import { filterError, limitError } from '../error.ts'
 import type { Budget } from '../limits.ts'
-import { compilePattern, paySearch } from '../pattern.ts'
+import { compileTemplatePattern, paySearch } from '../pattern.ts'
 import { isTrue, Sequence, type Value } from '../values.ts'
-import { filter, textFilter, type Filter } from './filter.ts'
+import { filter, stringFilter, type Filter } from './filter.ts'
 import { textOf } from '../text.ts'
 
 /** A match that has run this long is stopped between two finds, whatever the budget of steps says. */
@@ -90,27 +90,39 @@ const flag = (value: Value | undefined): boolean => value !== undefined && isTru
 
 /** Filters that search text. */
 export const regexFilters: readonly [string, Filter][] = [
-  textFilter('regex_match', 'pattern ignorecase?', (text, [pattern, ignoreCase], { budget }) => {
-    const expression = compilePattern(textArgument('regex_match', pattern), { ignoreCase: flag(ignoreCase) }, budget)
+  stringFilter('regex_match', 'pattern ignorecase?', (text, [pattern, ignoreCase], { budget }) => {
+    const expression = compileTemplatePattern(
+      textArgument('regex_match', pattern),
+      { ignoreCase: flag(ignoreCase) },
+      budget,
+    )
     paySearch(expression, text, budget)
     return expression.matcher(text).lookingAt()
   }),
-  textFilter('regex_search', 'pattern ignorecase?', (text, [pattern, ignoreCase], { budget }) => {
-    const expression = compilePattern(textArgument('regex_search', pattern), { ignoreCase: flag(ignoreCase) }, budget)
+  stringFilter('regex_search', 'pattern ignorecase?', (text, [pattern, ignoreCase], { budget }) => {
+    const expression = compileTemplatePattern(
+      textArgument('regex_search', pattern),
+      { ignoreCase: flag(ignoreCase) },
+      budget,
+    )
     paySearch(expression, text, budget)
     return expression.test(text)
   }),
-  textFilter('regex_replace', 'pattern replacement ignorecase?', (text, [pattern, to, ignoreCase], { budget }) =>
+  stringFilter('regex_replace', 'pattern replacement ignorecase?', (text, [pattern, to, ignoreCase], { budget }) =>
     replaceAll(
       text,
-      compilePattern(textArgument('regex_replace', pattern), { ignoreCase: flag(ignoreCase), exactEnd: true }, budget),
+      compileTemplatePattern(
+        textArgument('regex_replace', pattern),
+        { ignoreCase: flag(ignoreCase), exactEnd: true },
+        budget,
+      ),
       textArgument('regex_replace', to),
       budget,
     ),
   ),
   filter('regex_substring', 'pattern result_index? ignorecase?', (value, [pattern, index, ignoreCase], { budget }) => {
     const text = textOf(value, budget)
-    const expression = compilePattern(
+    const expression = compileTemplatePattern(
       textArgument('regex_substring', pattern),
       { ignoreCase: flag(ignoreCase), exactEnd: true },
       budget,

@@ -8,7 +8,7 @@ import { capitalize, replaceText } from '../methods.ts'
 import { attributeReader } from '../sorting.ts'
 import { characterCount, sliceCharacters, splitLines, splitSpace, strip, textOf } from '../text.ts'
 import { Dict, isList, isTrue, Sequence } from '../values.ts'
-import { filter, textFilter, type Filter } from './filter.ts'
+import { filter, stringFilter, type Filter } from './filter.ts'
 import { wrap } from './wrap.ts'
 
 const wordStart = /([-\s({[<]+)/
@@ -142,20 +142,20 @@ const formatFilter: Filter = (value, call, { budget }) => {
 
 /** Filters over text. */
 export const textFilters: readonly [string, Filter][] = [
-  textFilter('upper', '', (text) => text.toUpperCase()),
-  textFilter('lower', '', (text) => text.toLowerCase()),
-  textFilter('capitalize', '', capitalize),
-  textFilter('title', '', (text, _args, { budget }) => titleWords(text, budget)),
-  textFilter('trim', 'chars?', (text, [characters]) =>
+  stringFilter('upper', '', (text) => text.toUpperCase()),
+  stringFilter('lower', '', (text) => text.toLowerCase()),
+  stringFilter('capitalize', '', capitalize),
+  stringFilter('title', '', (text, _args, { budget }) => titleWords(text, budget)),
+  stringFilter('trim', 'chars?', (text, [characters]) =>
     strip(text, characters === undefined || characters === null ? undefined : textArgument('trim', characters)),
   ),
-  textFilter('string', '', (text) => text),
-  textFilter('safe', '', (text) => text),
-  textFilter('escape', '', escapeMarkup),
-  textFilter('e', '', escapeMarkup),
-  textFilter('forceescape', '', escapeMarkup),
-  textFilter('striptags', '', stripTags),
-  textFilter('replace', 'old new count?', (text, [old = null, to = null, count], { budget }) =>
+  stringFilter('string', '', (text) => text),
+  stringFilter('safe', '', (text) => text),
+  stringFilter('escape', '', escapeMarkup),
+  stringFilter('e', '', escapeMarkup),
+  stringFilter('forceescape', '', escapeMarkup),
+  stringFilter('striptags', '', stripTags),
+  stringFilter('replace', 'old new count?', (text, [old = null, to = null, count], { budget }) =>
     replaceText(
       text,
       textOf(old, budget),
@@ -164,10 +164,10 @@ export const textFilters: readonly [string, Filter][] = [
       budget,
     ),
   ),
-  textFilter('center', 'width?', (text, [width], { budget }) =>
+  stringFilter('center', 'width?', (text, [width], { budget }) =>
     center(text, sizeArgument('center', width, 80, budget), ' '),
   ),
-  textFilter('truncate', 'length? killwords? end? leeway?', (text, [length, killWords = false, end, leeway]) =>
+  stringFilter('truncate', 'length? killwords? end? leeway?', (text, [length, killWords = false, end, leeway]) =>
     truncate(
       text,
       wholeArgument('truncate', length, 255),
@@ -176,12 +176,12 @@ export const textFilters: readonly [string, Filter][] = [
       leeway === undefined || leeway === null ? 5 : wholeArgument('truncate', leeway),
     ),
   ),
-  textFilter('indent', 'width? first? blank?', (text, [width = 4, first = false, blank = false], { budget }) => {
+  stringFilter('indent', 'width? first? blank?', (text, [width = 4, first = false, blank = false], { budget }) => {
     const by = typeof width === 'string' ? width : ' '.repeat(sizeArgument('indent', width, 4, budget))
     budget.text(text.length + by.length * (splitLines(text).length + 1))
     return indent(text, by, isTrue(first), isTrue(blank))
   }),
-  textFilter(
+  stringFilter(
     'wordwrap',
     'width? break_long_words? wrapstring? break_on_hyphens?',
     (text, [width, breakLong = true, separator, hyphens = true], { budget }) => {
@@ -194,7 +194,7 @@ export const textFilters: readonly [string, Filter][] = [
       return lines.join(between)
     },
   ),
-  textFilter('wordcount', '', (text) => text.match(wordPattern)?.length ?? 0),
+  stringFilter('wordcount', '', (text) => text.match(wordPattern)?.length ?? 0),
   ['format', formatFilter],
   filter('join', 'd? attribute?', (value, [separator, attribute], { budget }) => {
     const between = separator === undefined ? '' : textOf(separator, budget)
@@ -222,6 +222,6 @@ export const textFilters: readonly [string, Filter][] = [
     if (!Number.isFinite(bytes)) throw typeError('filesizeformat needs a number of bytes')
     return fileSize(bytes, isTrue(binary))
   }),
-  textFilter('basename', '', (text) => text.slice(text.lastIndexOf('/') + 1)),
-  textFilter('dirname', '', directoryOf),
+  stringFilter('basename', '', (text) => text.slice(text.lastIndexOf('/') + 1)),
+  stringFilter('dirname', '', directoryOf),
 ]

@@ -1,6 +1,6 @@
 import { textArgument } from '../arguments.ts'
 import { filterError } from '../error.ts'
-import { textFilter, type Filter } from './filter.ts'
+import { stringFilter, type Filter } from './filter.ts'
 
 interface Version {
   major: bigint
@@ -79,37 +79,37 @@ export function versionMatches(version: string, expression: string): boolean {
 
 /** Filters over semantic versions. */
 export const versionFilters: readonly [string, Filter][] = [
-  textFilter('version_compare', 'pattern', (text, [other]) =>
+  stringFilter('version_compare', 'pattern', (text, [other]) =>
     compareVersions(text, textArgument('version_compare', other)),
   ),
-  textFilter(
+  stringFilter(
     'version_more_than',
     'pattern',
     (text, [other]) => compareVersions(text, textArgument('version_more_than', other)) > 0,
   ),
-  textFilter(
+  stringFilter(
     'version_less_than',
     'pattern',
     (text, [other]) => compareVersions(text, textArgument('version_less_than', other)) < 0,
   ),
-  textFilter(
+  stringFilter(
     'version_equal',
     'pattern',
     (text, [other]) => compareVersions(text, textArgument('version_equal', other)) === 0,
   ),
-  textFilter('version_match', 'pattern', (text, [pattern]) =>
+  stringFilter('version_match', 'pattern', (text, [pattern]) =>
     versionMatches(text, textArgument('version_match', pattern)),
   ),
-  textFilter('version_bump_major', '', (text) => `${parseVersion(text).major + 1n}.0.0`),
-  textFilter('version_bump_minor', '', (text) => {
+  stringFilter('version_bump_major', '', (text) => `${parseVersion(text).major + 1n}.0.0`),
+  stringFilter('version_bump_minor', '', (text) => {
     const { major, minor } = parseVersion(text)
     return `${major}.${minor + 1n}.0`
   }),
-  textFilter('version_bump_patch', '', (text) => {
+  stringFilter('version_bump_patch', '', (text) => {
     const { major, minor, patch } = parseVersion(text)
     return `${major}.${minor}.${patch + 1n}`
   }),
-  textFilter('version_strip_patch', '', (text) => {
+  stringFilter('version_strip_patch', '', (text) => {
     const { major, minor } = parseVersion(text)
     return `${major}.${minor}`
   }),

@@ -23,7 +23,7 @@ export interface Draft {
 }
 
 /** The caller of a request: user, address and permissions. */
-export type Caller = Pick<ApiRequest, 'principal' | 'rights' | 'requestId' | 'remoteAddress'>
+export type ExecutionCaller = Pick<ApiRequest, 'principal' | 'rights' | 'requestId' | 'remoteAddress'>
 
 /** Role names of a user; undefined while access control is off. */
 export type RolesOf = ((user: string) => string[]) | undefined
@@ -31,7 +31,7 @@ export type RolesOf = ((user: string) => string[]) | undefined
 export interface DraftOptions {
   actions: Actions
   rolesOf: RolesOf
-  caller: Caller
+  caller: ExecutionCaller
   request: ExecutionRequest
   /** `svc-context` header. */
   contextHeader?: string | undefined

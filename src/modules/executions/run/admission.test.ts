@@ -8,7 +8,7 @@ import { TextSink } from '../../../../tests/helpers/text-sink.ts'
 import { waitFor } from '../../../../tests/helpers/wait.ts'
 import type { Database } from '../../../db/database.ts'
 import { createLog } from '../../../lib/log/log.ts'
-import { createAdmission, type Admission } from './admission.ts'
+import { createSlotAdmission, type SlotAdmission } from './admission.ts'
 import { createChange, type Change } from '../change.ts'
 import { createExecutionStore, type ExecutionStore } from '../store.ts'
 import type { Execution } from '../types.ts'
@@ -20,7 +20,7 @@ let database: Database
 let plans: QueryPlans
 let store: ExecutionStore
 let change: Change
-let admission: Admission
+let admission: SlotAdmission
 let limitsOf: (execution: Execution) => Limit[]
 const CLAIMED = 3
 
@@ -34,7 +34,7 @@ beforeEach(async () => {
   change = createChange({ metrics: noMetrics, store, database, log, stopRetrying: new AbortController().signal })
   const options = { store, change, bus, log, maxClaimed: CLAIMED }
   limitsOf = () => []
-  admission = createAdmission({ ...options, limitsOf: (execution) => limitsOf(execution) })
+  admission = createSlotAdmission({ ...options, limitsOf: (execution) => limitsOf(execution) })
 })
 
 afterEach(async () => {

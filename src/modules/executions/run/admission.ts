@@ -17,7 +17,7 @@ const RETRY_AFTER_MS = 1000
 
 export type Verdict = { kind: 'run' } | { kind: 'delay' } | { kind: 'cancel'; policy: string }
 
-export interface Admission {
+export interface SlotAdmission {
   /** Decides about an execution for which a slot is free. An admitted one counts from then on. */
   enter(execution: Execution): Verdict
   /** The execution has released its slot. */
@@ -57,7 +57,7 @@ interface Counted {
   limits: readonly Limit[]
 }
 
-export function createAdmission(deps: {
+export function createSlotAdmission(deps: {
   store: Pick<ExecutionStore, 'find' | 'waitingOf' | 'delayedActions'>
   change: Pick<Change, 'try'>
   readonly limitsOf: (execution: Execution) => readonly Limit[]
@@ -65,7 +65,7 @@ export function createAdmission(deps: {
   log: Log
   /** Most claims of one action, which is the number of slots. */
   maxClaimed: number
-}): Admission {
+}): SlotAdmission {
   const { store, change, limitsOf, bus, log, maxClaimed } = deps
   const counter = createSlotCounter()
   const { count, uncount, decide } = counter

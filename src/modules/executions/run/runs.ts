@@ -6,7 +6,7 @@ import type { ParameterSecrets } from '../secrets/parameters.ts'
 import type { ResultSecrets } from '../secrets/results.ts'
 import type { ExecutionStore } from '../store.ts'
 import type { Execution } from '../types.ts'
-import { createAdmission } from './admission.ts'
+import { createSlotAdmission } from './admission.ts'
 import { createDispatcher } from './dispatcher.ts'
 import { createPrepare } from './prepare.ts'
 import { recover } from './recovery.ts'
@@ -52,7 +52,7 @@ export function createRuns(
     maskSecrets: settings.maskSecrets,
     bootId: deps.bootId,
   })
-  const admission = createAdmission({
+  const admission = createSlotAdmission({
     ...common,
     limitsOf: (execution) => deps.policies.limitsOf(execution, () => parameters.decrypt(execution).parameters),
     maxClaimed: slots,

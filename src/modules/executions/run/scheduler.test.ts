@@ -8,7 +8,7 @@ import type { Database, Unit } from '../../../db/database.ts'
 import { storageFailed } from '../../../core/errors.ts'
 import { createLog, type Log } from '../../../lib/log/log.ts'
 import { formatMicros, now, nowMicros } from '../../../core/time.ts'
-import { createAdmission } from './admission.ts'
+import { createSlotAdmission } from './admission.ts'
 import { createChange, type Change } from '../change.ts'
 import { createDispatcher } from './dispatcher.ts'
 import { createOutput } from '../output/output.ts'
@@ -95,7 +95,7 @@ beforeEach(async () => {
     pollSeconds,
     bootId: 'boot',
   })
-  const admission = createAdmission({
+  const admission = createSlotAdmission({
     store,
     change,
     limitsOf: (execution) => limitsOf(execution),

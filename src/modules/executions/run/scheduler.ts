@@ -9,7 +9,7 @@ import type { Metrics } from '../../../core/metrics.ts'
 import { createDueTimer } from './due-timer.ts'
 import { createRowQueue } from '../../../queue/index.ts'
 import { now } from '../../../core/time.ts'
-import type { Admission } from './admission.ts'
+import type { SlotAdmission } from './admission.ts'
 import type { Change } from '../change.ts'
 import type { Dispatcher } from './dispatcher.ts'
 import type { DueStatus, ExecutionStore } from '../store.ts'
@@ -30,7 +30,7 @@ export function createScheduler(deps: {
   store: ExecutionStore
   change: Change
   dispatcher: Pick<Dispatcher, 'freeSlots' | 'run' | 'onFreeSlot'>
-  admission: Admission
+  admission: SlotAdmission
   bus: Bus
   log: Log
   metrics: Metrics

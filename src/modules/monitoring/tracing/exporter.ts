@@ -10,7 +10,7 @@ import { version } from '../../../core/version.ts'
 
 export type AttributeValue = string | number | boolean
 
-export interface Span {
+export interface TraceSpan {
   /** 32 and 16 hexadecimal digits. */
   traceId: string
   spanId: string
@@ -28,7 +28,7 @@ export interface Span {
 
 export interface Exporter {
   /** Never throws, never waits. */
-  add(span: Span): void
+  add(span: TraceSpan): void
   readonly waitingCount: number
   /** Spans dropped since the start: buffer full, or refused by the collector. */
   readonly droppedCount: number
@@ -72,7 +72,7 @@ export function createExporter({ endpoint, headers, serviceName, log }: Exporter
       'process.pid': process.pid,
     }),
   }
-  let waiting: Span[] = []
+  let waiting: TraceSpan[] = []
   let dropped = 0
   let timer: NodeJS.Timeout | undefined
   let sending: Promise<void> | undefined
@@ -119,7 +119,7 @@ export function createExporter({ endpoint, headers, serviceName, log }: Exporter
     log.warning('tracing.failed', 'The collector does not accept spans', { endpoint: url, reason: why })
   }
 
-  async function post(batch: readonly Span[], signal?: AbortSignal): Promise<Outcome> {
+  async function post(batch: readonly TraceSpan[], signal?: AbortSignal): Promise<Outcome> {
     const body = JSON.stringify({
       resourceSpans: [{ resource, scopeSpans: [{ scope: { name: 'svc', version }, spans: batch.map(otlpSpan) }] }],
     })
@@ -175,7 +175,7 @@ export function createExporter({ endpoint, headers, serviceName, log }: Exporter
   }
 }
 
-function otlpSpan(span: Span): Record<string, unknown> {
+function otlpSpan(span: TraceSpan): Record<string, unknown> {
   const { traceId, spanId, parentSpanId, name, attributes, events = [], status, statusMessage } = span
   return {
     traceId,
@@ -200,7 +200,7 @@ const nanoseconds = (micros: number): string => `${micros}000`
 
 const MAX_TEXT = 1000
 
-function attributesOf(attributes: Span['attributes']): { key: string; value: Record<string, unknown> }[] {
+function attributesOf(attributes: TraceSpan['attributes']): { key: string; value: Record<string, unknown> }[] {
   return Object.entries(attributes).flatMap(([key, value]) =>
     value === undefined || value === null ? [] : [{ key, value: otlpValue(value) }],
   )

@@ -3,7 +3,7 @@ import { criteriaInvalid } from '../../../core/errors.ts'
 import { isObject, represent } from '../../../lib/schema/index.ts'
 import { findTemplates, type Templates } from '../../../core/template-values.ts'
 import { isTemplate, references, TemplateError, adopt, isList, type Value } from '../../../lib/template/index.ts'
-import { findOperator, operatorNames, SEARCH, type Operator, type Test } from './operators.ts'
+import { findOperator, operatorNames, SEARCH, type Operator, type OperatorTest } from './operators.ts'
 import { compilePath, type CriterionPath } from './path.ts'
 import { shown } from '../../../lib/text/index.ts'
 
@@ -40,7 +40,7 @@ export interface TestOperator {
   kind: 'test'
   operator: Operator
   /** Of a fixed pattern: made when it is first needed. */
-  test: Test | TemplateError | undefined
+  test: OperatorTest | TemplateError | undefined
 }
 
 export interface SearchOperator {

@@ -7,7 +7,7 @@ import {
   limits,
   reasonOf,
   requireCondition,
-  Run,
+  CriteriaRun,
   SUBJECT,
   type Compared,
   type CriteriaContext,
@@ -52,7 +52,7 @@ export function compileCriteria(criteria: Readonly<Record<string, unknown>>): Co
     evaluate(context) {
       const refusal = refuse(context)
       if (refusal !== undefined) return refusal
-      const run = new Run(compiled.templates, context)
+      const run = new CriteriaRun(compiled.templates, context)
       for (const criterion of compiled.criteria) {
         const failure = run.check(criterion)
         if (failure !== undefined) return failure
@@ -62,7 +62,7 @@ export function compileCriteria(criteria: Readonly<Record<string, unknown>>): Co
     evaluateEach(context) {
       const refusal = refuse(context)
       if (refusal !== undefined) return { result: refusal, outcomes: [] }
-      const run = new Run(compiled.templates, context)
+      const run = new CriteriaRun(compiled.templates, context)
       let first: Failure | undefined
       const outcomes = compiled.criteria.map((criterion): SeenOutcome => {
         const compared: Compared = { pattern: undefined, value: null }

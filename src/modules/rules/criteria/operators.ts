@@ -11,7 +11,7 @@ import {
   limitError,
   typeError,
   type Budget,
-  compilePattern,
+  compileTemplatePattern,
   type PatternOptions,
   typeNameOf,
   type Value,
@@ -28,7 +28,7 @@ export interface Comparison {
 }
 
 /** Whether a value fits. Throws TemplateError where the two cannot be compared. */
-export type Test = (value: Value, comparison: Comparison) => boolean
+export type OperatorTest = (value: Value, comparison: Comparison) => boolean
 
 export interface Operator {
   /** The last one is the one to write. */
@@ -42,7 +42,7 @@ export interface Operator {
   /** Compares with null too; every other operator is false for a pattern that is null. */
   readonly acceptsNull?: true
   /** Throws TemplateError for a pattern that nothing can be compared with. */
-  readonly prepare: (pattern: Value, budget: Budget) => Test
+  readonly prepare: (pattern: Value, budget: Budget) => OperatorTest
 }
 
 type Quantifier = 'some' | 'every'
@@ -100,11 +100,11 @@ const MATCH_WORK = 2
 function matching(options: PatternOptions): Operator['prepare'] {
   return (pattern, preparing) => {
     const written = textOf(pattern, 'pattern')
-    compilePattern(written, options, preparing)
+    compileTemplatePattern(written, options, preparing)
     return (value, { budget }) => {
       const text = textOf(value, 'value')
       // Not kept here: the compiled form can be large, and what is used often is kept where it is made.
-      const expression = compilePattern(written, options, budget)
+      const expression = compileTemplatePattern(written, options, budget)
       const work = expression.programSize() * MATCH_WORK
       const maxLength = Math.floor(budget.limits.maxWork / work)
       if (text.length > maxLength) {

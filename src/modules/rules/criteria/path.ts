@@ -3,7 +3,7 @@ import {
   TemplateError,
   parseJsonPath,
   select,
-  type Step,
+  type JsonPathStep,
   type Budget,
   isMapping,
   mappingGet,
@@ -64,7 +64,7 @@ export function compilePath(key: string): CriterionPath {
 }
 
 /** The one name or index that a step selects. */
-function nameOf({ selector, descend }: Step): string | number | undefined {
+function nameOf({ selector, descend }: JsonPathStep): string | number | undefined {
   return selector.kind === 'keys' && selector.keys.length === 1 && !descend ? selector.keys[0] : undefined
 }
 

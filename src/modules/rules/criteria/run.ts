@@ -15,7 +15,7 @@ import {
   typeNameOf,
   type Value,
 } from '../../../lib/template/index.ts'
-import { searchConditions, type Test } from './operators.ts'
+import { searchConditions, type OperatorTest } from './operators.ts'
 import type { Roots } from './path.ts'
 import { compile, type Compiled, type Criterion, type SearchOperator, type TestOperator } from './compile.ts'
 import { shown } from '../../../lib/text/index.ts'
@@ -70,7 +70,7 @@ export interface Compared {
 }
 
 /** One evaluation: what its criteria share. */
-export class Run {
+export class CriteriaRun {
   readonly #budget = new Budget(limits, SUBJECT)
   readonly #context: CriteriaContext
   readonly #roots: Roots
@@ -158,7 +158,7 @@ export class Run {
     return getMember(adopt(svckv), 'system')
   }
 
-  #testOf(criterion: Criterion, operator: TestOperator, pattern: Value): Test {
+  #testOf(criterion: Criterion, operator: TestOperator, pattern: Value): OperatorTest {
     if (criterion.pattern.kind !== 'fixed') return operator.operator.prepare(pattern, this.#budget)
     if (operator.test === undefined) {
       try {

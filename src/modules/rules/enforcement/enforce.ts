@@ -2,7 +2,7 @@
 import { merge, type Unit } from '../../../db/index.ts'
 import { isAppError, type AppError } from '../../../core/errors.ts'
 import { newId } from '../../../core/ids.ts'
-import { lengthOf } from '../../../core/template-values.ts'
+import { textLengthOf } from '../../../core/template-values.ts'
 import { parameterScope, type ReadSecrets } from '../../../core/parameter-scope.ts'
 import type { TemplateScope } from '../../../lib/template/index.ts'
 import { formatMicros, nowMicros } from '../../../core/time.ts'
@@ -12,7 +12,7 @@ import type { Executions } from '../../executions/index.ts'
 import type { Traces } from '../../traces/index.ts'
 import type { TriggerInstance } from '../../triggers/types.ts'
 import type { CompiledRule } from './bindings.ts'
-import { renderParameters } from './render.ts'
+import { renderRuleParameters } from './render.ts'
 import type { EnforcementStore } from './store.ts'
 import type { Rule, RuleEnforcement } from '../types.ts'
 import type { TemplateReader } from '../../../core/template-reader.ts'
@@ -92,7 +92,7 @@ const tooLong = `The action parameters of all rules that one trigger instance se
 export const actionMissing = (ref: string): string => `Action "${ref}" doesn't exist`
 
 /** The action of a rule; ids are no references. */
-export function findAction(actions: Actions, ref: string): ActionRecord | undefined {
+export function findRuleAction(actions: Actions, ref: string): ActionRecord | undefined {
   const action = actions.find(ref)
   return action?.ref === ref ? action : undefined
 }
@@ -128,7 +128,7 @@ export function createEnforcer(deps: {
     budget: ParameterBudget,
   ): { executionId?: string; unit?: Unit; reason: string } | { executionId: string; unit: Unit } {
     const { rule, templates } = compiled
-    const action = findAction(actions, rule.action.ref)
+    const action = findRuleAction(actions, rule.action.ref)
     if (action === undefined) return { reason: actionMissing(rule.action.ref) }
     const context = contextOf(rule, instance, traces.tagOf(instance.trace_id) ?? '')
     let { parameters } = rule.action
@@ -137,12 +137,12 @@ export function createEnforcer(deps: {
     try {
       try {
         const concerns = { context, user: systemUser, pack: action.pack }
-        parameters = renderParameters(parameters, templates, scopeOfAction(scope, concerns, packConfigs, read))
+        parameters = renderRuleParameters(parameters, templates, scopeOfAction(scope, concerns, packConfigs, read))
       } catch (error) {
         failure = refusalIn(error)
         if (!fitsUnrendered(action, parameters)) return { reason: failure.message }
       }
-      const length = lengthOf(parameters, budget.left)
+      const length = textLengthOf(parameters, budget.left)
       if (length > budget.left) return { reason: tooLong }
       budget.left -= length
       const planned = executions.plan({

@@ -8,7 +8,7 @@ import type { TemplateScope } from '../../../lib/template/index.ts'
  * @param templates those in the parameters, or in some of them
  * @throws TEMPLATE_FAILED
  */
-export function renderParameters(
+export function renderRuleParameters(
   parameters: Record<string, unknown>,
   templates: Templates | undefined,
   { variables, filters }: TemplateScope,

@@ -5,7 +5,10 @@ import type { EnforcementStore } from './store.ts'
 
 const AT_ONCE = 200
 
-export function createRetention(deps: { store: EnforcementStore; database: Pick<Database, 'write'> }): Retention {
+export function createEnforcementRetention(deps: {
+  store: EnforcementStore
+  database: Pick<Database, 'write'>
+}): Retention {
   const { store, database } = deps
 
   function look({ before, after, limit }: OldRecords): { ids: string[]; next: string | undefined } {

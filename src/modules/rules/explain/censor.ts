@@ -1,19 +1,19 @@
 /** Verdicts and criteria as the caller may see them. */
 import { isObject, MASK, represent } from '../../../lib/schema/index.ts'
 import { problemOfKey, readsDatastore } from '../criteria/criteria.ts'
-import type { Caller } from '../service.ts'
+import type { RuleCaller } from '../service.ts'
 import type { Rule, RuleVerdict, SeenCriterion } from '../types.ts'
 
 /** Of a value that a criterion saw: payloads may have megabytes, and there may be many rules. */
 const MAX_VALUE_CHARS = 1000
 
 /** A verdict as the caller may see it: short, and without what only others may read in the datastore. */
-export function censored(caller: Caller, rule: Rule, verdict: RuleVerdict): RuleVerdict {
+export function censored(caller: RuleCaller, rule: Rule, verdict: RuleVerdict): RuleVerdict {
   const { criterion } = verdict
   return criterion === undefined ? verdict : { ...verdict, criterion: censoredCriterion(caller, rule, criterion) }
 }
 
-export function censoredCriterion({ principal }: Caller, rule: Rule, criterion: SeenCriterion): SeenCriterion {
+export function censoredCriterion({ principal }: RuleCaller, rule: Rule, criterion: SeenCriterion): SeenCriterion {
   const { key } = criterion
   let { pattern, value } = criterion
   if (!principal.isAdmin) {

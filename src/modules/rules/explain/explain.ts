@@ -9,7 +9,7 @@ import type { Triggers } from '../../triggers/index.ts'
 import type { TriggerInstance } from '../../triggers/types.ts'
 import { compileLater } from '../enforcement/bindings.ts'
 import { createPause, evaluateRules, type EvaluationContext } from '../enforcement/evaluate.ts'
-import { isIsolated, resourceOf, type Caller, type RuleService } from '../service.ts'
+import { isIsolated, resourceOf, type RuleCaller, type RuleService } from '../service.ts'
 import type { RuleStore } from '../store.ts'
 import type { Explanation, RuleEnforcement, RuleTestRequest, RuleTestResult } from '../types.ts'
 import type { TemplateReader } from '../../../core/template-reader.ts'
@@ -24,9 +24,9 @@ export interface Explain {
   /** @throws RESOURCE_NOT_FOUND */
   instance(id: string): TriggerInstance
   /** @throws RESOURCE_NOT_FOUND */
-  explain(caller: Caller, id: string): Promise<Explanation>
+  explain(caller: RuleCaller, id: string): Promise<Explanation>
   /** @throws BODY_INVALID, CONTENT_NOT_FOUND, RESOURCE_NOT_FOUND, PERMISSION_DENIED, TRIGGER_TYPE_UNKNOWN, CRITERIA_INVALID */
-  test(caller: Caller, request: RuleTestRequest): RuleTestResult
+  test(caller: RuleCaller, request: RuleTestRequest): RuleTestResult
 }
 
 export function createExplain(deps: {
@@ -49,7 +49,7 @@ export function createExplain(deps: {
     return instance
   }
 
-  async function explain(caller: Caller, id: string): Promise<Explanation> {
+  async function explain(caller: RuleCaller, id: string): Promise<Explanation> {
     const instance = instanceOf(id)
     const rules = store.boundTo(instance.trigger_id).map(({ record }) => compileLater(record, triggers))
     const context = {

@@ -12,10 +12,10 @@ import type { Triggers } from '../../triggers/index.ts'
 import type { TriggerInstance } from '../../triggers/types.ts'
 import { compileRule, type CompiledRule } from '../enforcement/bindings.ts'
 import { findProblems } from '../criteria/criteria.ts'
-import { actionMissing, contextOf, findAction, refusalIn, scopeOfAction } from '../enforcement/enforce.ts'
+import { actionMissing, contextOf, findRuleAction, refusalIn, scopeOfAction } from '../enforcement/enforce.ts'
 import { aboutRule, verdictOf, type EvaluationContext } from '../enforcement/evaluate.ts'
-import { renderParameters } from '../enforcement/render.ts'
-import { resourceOf, type Caller, type RuleService } from '../service.ts'
+import { renderRuleParameters } from '../enforcement/render.ts'
+import { resourceOf, type RuleCaller, type RuleService } from '../service.ts'
 import type { Rule, RuleTestRequest, RuleTestResult } from '../types.ts'
 import type { TemplateReader } from '../../../core/template-reader.ts'
 import type { PackConfigs } from '../../executions/ports.ts'
@@ -23,7 +23,7 @@ import { ruleResource, triggerResource } from '../../../core/permissions.ts'
 import { censored, censoredCriterion } from './censor.ts'
 
 /** @throws BODY_INVALID, CONTENT_NOT_FOUND, RESOURCE_NOT_FOUND, PERMISSION_DENIED, TRIGGER_TYPE_UNKNOWN, CRITERIA_INVALID */
-export type TestRule = (caller: Caller, request: RuleTestRequest) => RuleTestResult
+export type TestRule = (caller: RuleCaller, request: RuleTestRequest) => RuleTestResult
 
 export function createTrial(deps: {
   service: RuleService
@@ -39,7 +39,7 @@ export function createTrial(deps: {
   const { service, actions, triggers, traces, instanceOf, templates, scopesFor, packConfigs, systemUser } = deps
 
   /** @throws PERMISSION_DENIED, CONTENT_NOT_FOUND, BODY_INVALID, TRIGGER_TYPE_UNKNOWN */
-  function ruleOf(caller: Caller, { rule: given, rule_ref: ref }: RuleTestRequest): Rule {
+  function ruleOf(caller: RuleCaller, { rule: given, rule_ref: ref }: RuleTestRequest): Rule {
     if (given !== undefined && ref === undefined) {
       const draft = { ...service.draft(caller, given), id: '' }
       caller.rights.require('rule_create', ruleResource({ ref: draft.ref, user: caller.principal.user }))
@@ -52,7 +52,7 @@ export function createTrial(deps: {
   }
 
   /** @throws PERMISSION_DENIED, RESOURCE_NOT_FOUND, BODY_INVALID, TRIGGER_TYPE_UNKNOWN */
-  function occurrenceOf(caller: Caller, request: RuleTestRequest): TriggerInstance {
+  function occurrenceOf(caller: RuleCaller, request: RuleTestRequest): TriggerInstance {
     const { trigger_instance: given, trigger_instance_id: id } = request
     if ((given === undefined) === (id === undefined)) {
       throw bodyInvalid('Give either "trigger_instance" or "trigger_instance_id".')
@@ -77,7 +77,7 @@ export function createTrial(deps: {
     }
   }
 
-  function test(caller: Caller, request: RuleTestRequest): RuleTestResult {
+  function test(caller: RuleCaller, request: RuleTestRequest): RuleTestResult {
     const rule = ruleOf(caller, request)
     const instance = occurrenceOf(caller, request)
     if (instance.trigger_type !== rule.trigger.type) {
@@ -118,12 +118,12 @@ export function createTrial(deps: {
   }
 
   function tryParameters(
-    caller: Caller,
+    caller: RuleCaller,
     { rule, templates: found }: CompiledRule,
     instance: TriggerInstance,
     scope: TemplateScope,
   ): Pick<RuleTestResult, 'parameters' | 'problem'> {
-    const action = findAction(actions, rule.action.ref)
+    const action = findRuleAction(actions, rule.action.ref)
     const runner = action === undefined ? undefined : actions.findRunnerType(action.runner_type)
     const context = contextOf(rule, instance, traces.tagOf(instance.trace_id) ?? '')
     const concerns = { context, user: systemUser, pack: action?.pack ?? '' }
@@ -139,7 +139,7 @@ export function createTrial(deps: {
     }
     try {
       const full = within(scope)
-      const parameters = renderParameters(rule.action.parameters, found, full)
+      const parameters = renderRuleParameters(rule.action.parameters, found, full)
       const visible = visibleParameters(caller, rule, instance, parameters, within, markMasked)
       const shown = (createSecretValues(read)?.maskValue(visible) ?? visible) as typeof visible // a copy of it
       if (action === undefined || runner === undefined) {
@@ -162,7 +162,7 @@ export function createTrial(deps: {
 
   /** What is decrypted, or comes from items of the datastore that the caller may not view, is not shown. */
   function visibleParameters(
-    { principal }: Caller,
+    { principal }: RuleCaller,
     rule: Rule,
     { payload }: TriggerInstance,
     rendered: Record<string, unknown>,
@@ -184,7 +184,7 @@ export function createTrial(deps: {
           ),
         )
         try {
-          return [name, renderParameters({ [name]: written }, found, own)[name]]
+          return [name, renderRuleParameters({ [name]: written }, found, own)[name]]
         } catch (error) {
           refusalIn(error)
           markMasked()

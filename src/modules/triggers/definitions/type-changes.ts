@@ -7,7 +7,7 @@ import { isObject } from '../../../lib/schema/index.ts'
 import { builtinTypes, corePack, isBuiltin } from '../builtin/types.ts'
 import type { Catalogue } from './catalogue.ts'
 import { createCommit, refuseTaken } from './commit.ts'
-import { checkDefinition, takesNoParameters } from './type-definition.ts'
+import { checkTypeDefinition, takesNoParameters } from './type-definition.ts'
 import type { TriggersService } from '../service.ts'
 import type { DefinitionStore } from './store.ts'
 import { createTypePlans } from './type-plans.ts'
@@ -103,7 +103,7 @@ export function createTypeChanges(deps: {
 
     async registerTypes(content) {
       const { definitions, problems } = checkPackDefinitions(content, 'Trigger type', (given) => {
-        const checked = checkDefinition(isObject(given) ? { ...given, pack: given['pack'] ?? content.pack } : given)
+        const checked = checkTypeDefinition(isObject(given) ? { ...given, pack: given['pack'] ?? content.pack } : given)
         if ('problems' in checked || !isBuiltin(refOf(checked.definition))) return checked
         return { problems: [{ path: ['name'], message: triggerTypeFixed(refOf(checked.definition)).message }] }
       })
@@ -137,7 +137,7 @@ export function createTypeChanges(deps: {
 }
 
 function check(definition: TriggerTypeRequest): TriggerTypeDefinition {
-  const checked = checkDefinition(definition)
+  const checked = checkTypeDefinition(definition)
   if ('definition' in checked) return checked.definition
   const [problem] = checked.problems
   throw bodyInvalid(problem?.message ?? 'The definition of the trigger type is not usable.')

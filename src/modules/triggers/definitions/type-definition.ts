@@ -15,7 +15,9 @@ function problemOfSecrets(schema: JsonSchema): string | undefined {
 }
 
 /** Checks a definition as its author wrote it, and fills in defaults. */
-export function checkDefinition(given: unknown): { definition: TriggerTypeDefinition } | { problems: SchemaProblem[] } {
+export function checkTypeDefinition(
+  given: unknown,
+): { definition: TriggerTypeDefinition } | { problems: SchemaProblem[] } {
   const problem = compileSchema(TriggerTypeRequest).find(given)
   if (problem !== undefined) return { problems: [problem] }
   const definition = fillDefinition(given as TriggerTypeRequest) // has passed its schema

@@ -1,5 +1,5 @@
 /** The schemas of a trigger type, compiled at first use. */
-import { isObject, MASK, compileDraft4, type Check, type JsonSchema } from '../../../lib/schema/index.ts'
+import { isObject, MASK, compileDraft4, type SchemaCheck, type JsonSchema } from '../../../lib/schema/index.ts'
 import { compileSecrets, type Replace, type ReplaceSecrets } from '../../../lib/secrets/index.ts'
 import { findTemplates } from '../../../core/template-values.ts'
 import { problemOfBuiltin } from '../builtin/types.ts'
@@ -7,8 +7,8 @@ import { takesNoParameters } from './type-definition.ts'
 import type { TriggerTypeRecord } from '../types.ts'
 
 interface Compiled {
-  parameters?: Check
-  payload?: Check
+  parameters?: SchemaCheck
+  payload?: SchemaCheck
   /** Null: nothing is secret. */
   secrets?: ReplaceSecrets | null
 }

@@ -6,7 +6,7 @@ import type { InstanceStore } from './store.ts'
 /** Payloads may be long. */
 const AT_ONCE = 100
 
-export function createRetention(deps: { store: InstanceStore; database: Pick<Database, 'write'> }): Retention {
+export function createInstanceRetention(deps: { store: InstanceStore; database: Pick<Database, 'write'> }): Retention {
   const { store, database } = deps
 
   function look({ before, after, limit }: OldRecords): { ids: string[]; next: string | undefined } {

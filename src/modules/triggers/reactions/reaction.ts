@@ -14,7 +14,7 @@ import type { TriggersService } from '../service.ts'
 import type { TemplateReader } from '../../../core/template-reader.ts'
 import type { PlanReaction } from '../../executions/ports.ts'
 
-export function createReaction(deps: {
+export function createTriggerReaction(deps: {
   log: Log
   catalogue: Catalogue
   service: Pick<TriggersService, 'planStored'>

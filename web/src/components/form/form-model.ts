@@ -4,7 +4,7 @@
  *
  * What is left empty is not sent, so that the default counts. An empty text, an empty list and null are sent on request only.
  */
-import { MASK } from './mask.ts'
+import { SHOWN_MASK } from './mask.ts'
 import { problemOfNumber, readJsonText, mistakeText, type JsonMistake } from './json-text.ts'
 import { isOfType, isTextItems, numberOf, numberRangeOf, textOfValue, typeOf, type Field } from './field.ts'
 import { countText } from '../../text.ts'
@@ -67,7 +67,7 @@ export function readForm(
       masked.push(field.name)
       if (options.omitsMasks === true) {
         if (input?.as !== 'value') {
-          problems.set(field.name, `${MASK} is only a mask: enter the secret itself.`)
+          problems.set(field.name, `${SHOWN_MASK} is only a mask: enter the secret itself.`)
         }
         continue
       }
@@ -87,7 +87,7 @@ export function readField(field: Field, input: FieldInput | undefined): FieldRea
     const { value } = input
     if (field.isUnknown) return problem('Unknown parameter: remove it.')
     // Before anybody types, too, a text in the place of a number may be none.
-    const isText = typeof value === 'string' && value !== '' && value !== MASK
+    const isText = typeof value === 'string' && value !== '' && value !== SHOWN_MASK
     if (!isText || control === 'any' || control === 'json' || indexOfChoice(field, value) !== -1) return given(value)
     const reading = readText(field, value)
     return reading.kind === 'value' ? given(value) : reading
@@ -214,7 +214,7 @@ export function textOfInput(field: Field, input: FieldInput | undefined): string
   if (input.as !== 'value') return input.text
   const { value } = input
   // A mask is no secret, and nobody shall take it for one.
-  if (field.isSecret && value === MASK) return ''
+  if (field.isSecret && value === SHOWN_MASK) return ''
   if (field.control === 'any' && typeof value === 'string') return isAmbiguous(value) ? JSON.stringify(value) : value
   if (value === null && field.control !== 'json' && field.control !== 'any') return ''
   return textOfValue(value, field.control === 'json' ? 2 : undefined)
@@ -280,6 +280,6 @@ function isAmbiguous(text: string): boolean {
 
 /** Whether the server has hidden a secret somewhere in it. */
 export function holdsMask(value: unknown): boolean {
-  if (value === MASK) return true
+  if (value === SHOWN_MASK) return true
   return typeof value === 'object' && value !== null && Object.values(value).some(holdsMask)
 }

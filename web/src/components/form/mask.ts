@@ -1,2 +1,2 @@
 /** Stands for a secret that the server has and does not show, as its `MASK` does. */
-export const MASK = '********'
+export const SHOWN_MASK = '********'

@@ -4,7 +4,7 @@ import { useMemo, useState } from 'preact/hooks'
 import { choiceTitles, defaultTextOf, textOfValue, type Field } from './field.ts'
 import { chosenOf, linesOf, readField, startsAsLines, textOfInput, type FieldInput } from './form-model.ts'
 import { JsonInput } from './json-field.tsx'
-import { MASK } from './mask.ts'
+import { SHOWN_MASK } from './mask.ts'
 import { SecretInput } from './secret-input.tsx'
 import { TextArea } from './text-area.tsx'
 import type { ParameterFormModel } from './use-parameter-form.ts'
@@ -76,7 +76,7 @@ function Numeric({ field, input, id, problem, describedBy, placeholder, set, lea
 
 function Secret({ field, form, input, id, problem, describedBy, placeholder, set, leave }: ControlProps): JSX.Element {
   const before = form.initial.get(field.name)
-  const isKept = before?.as === 'value' && before.value === MASK
+  const isKept = before?.as === 'value' && before.value === SHOWN_MASK
   return (
     <>
       <SecretInput

@@ -15,7 +15,7 @@ import { useLayoutEffect, useMemo, useState } from 'preact/hooks'
 import { LongText } from '../long-text.tsx'
 import { defaultTextOf, textOfValue, type Field } from './field.ts'
 import type { FieldInput } from './form-model.ts'
-import { MASK } from './mask.ts'
+import { SHOWN_MASK } from './mask.ts'
 import {
   FieldControl,
   FixedValue,
@@ -136,7 +136,7 @@ function placeholderOf(
   before: FieldInput | undefined,
 ): string | undefined {
   if (input?.as === 'value' && input.value === '') return '(empty string)'
-  if (field.isSecret && before?.as === 'value' && before.value === MASK && input !== undefined) return 'unchanged'
+  if (field.isSecret && before?.as === 'value' && before.value === SHOWN_MASK && input !== undefined) return 'unchanged'
   const text = defaultTextOf(field)
   if (text === undefined || text === '' || text === '[]' || text === '{}') return undefined
   return field.isSecret ? 'default: a secret' : text

@@ -1,5 +1,5 @@
 import { useCallback, useEffect, useMemo, useRef, useState } from 'preact/hooks'
-import { isAbort, list, type Page } from '../../api/client.ts'
+import { isAbort, list, type ListPage } from '../../api/client.ts'
 import { useExecutionEvents } from '../../api/execution-events.ts'
 import { executionStates, type ExecutionState } from '../../api/execution-states.ts'
 import { usePoll } from '../../api/poll.ts'
@@ -156,7 +156,7 @@ interface Listed {
 }
 
 async function enforcementsOf(ids: readonly string[], signal: AbortSignal): Promise<Listed> {
-  const page = (of: readonly string[], offset: number): Promise<Page<RuleEnforcement>> =>
+  const page = (of: readonly string[], offset: number): Promise<ListPage<RuleEnforcement>> =>
     list('ruleenforcements', { trigger_instance: of, limit: ENFORCEMENTS_TOGETHER, offset, sort: 'id' }, signal)
   const { items: enforcements, total } = await page(ids, 0)
   const unlisted = new Map<string, number>()

@@ -2,7 +2,7 @@ import type { JSX } from 'preact'
 import type { OutputLine } from '../../api/records.ts'
 import { lookOf } from './colours.ts'
 import { piecesOf, shownLine, timeOfDay, type Mark, type ShownLine } from './shown-line.ts'
-import type { Span } from './terminal-text.ts'
+import type { StyledSpan } from './terminal-text.ts'
 
 /** Of a line: what is marked in it. */
 const MAX_MARKS = 100
@@ -75,7 +75,7 @@ export function OutputRow(props: OutputRowProps): JSX.Element {
 }
 
 /** @param marks in the text of all spans, in order, apart from each other */
-export function Spans({ spans, marks = [] }: { spans: readonly Span[]; marks?: readonly Mark[] }): JSX.Element {
+export function Spans({ spans, marks = [] }: { spans: readonly StyledSpan[]; marks?: readonly Mark[] }): JSX.Element {
   const drawn: JSX.Element[] = []
   let start = 0
   for (const { text, type, style } of spans) {

@@ -1,6 +1,6 @@
 /** What is drawn of a line of output. */
 import type { OutputLine, OutputType } from '../../api/records.ts'
-import { beginningOf, plainText, spansOf, widthOf, type Span } from './terminal-text.ts'
+import { beginningOf, plainText, spansOf, widthOf, type StyledSpan } from './terminal-text.ts'
 
 /** Of a row; the rest is in the panel of the line. */
 const MAX_ROW_LENGTH = 2000
@@ -12,7 +12,7 @@ export interface Mark {
 
 /** What is drawn of a line. */
 export interface ShownLine {
-  spans: readonly Span[]
+  spans: readonly StyledSpan[]
   text: string
   /** About how many columns it takes. */
   width: number

@@ -21,7 +21,7 @@ export interface TextStyle {
   isInverse?: true
 }
 
-export interface Span {
+export interface StyledSpan {
   text: string
   type: OutputType
   /** Undefined: nothing was said about it. Spans of one style share one object. */
@@ -34,7 +34,7 @@ const command =
   /(?:\u001b\[|\u009b)([0-?]*)([ -/]*)([@-~]?)|(?:\u001b[\]PX^_]|[\u0090\u0098\u009d-\u009f])[^\n\u0007\u001b\u0080-\u009f]*(?:\u0007|\u001b\\|\u009c)|\u001b[ -/]*[0-~]?|[\u0000-\u0008\u000a-\u001f\u007f-\u009f]/g
 const MAX_PARAMETERS = 64
 
-export function spansOf(parts: readonly OutputPart[]): Span[] {
+export function spansOf(parts: readonly OutputPart[]): StyledSpan[] {
   const screen = createScreen()
   let style: TextStyle | undefined
   for (const { data, output_type: type } of parts) {
@@ -53,13 +53,13 @@ export function spansOf(parts: readonly OutputPart[]): Span[] {
   return screen.spans()
 }
 
-export function plainText(spans: readonly Span[]): string {
+export function plainText(spans: readonly StyledSpan[]): string {
   return spans.map(({ text }) => text).join('')
 }
 
 /** At most so many UTF-16 units, never half of a surrogate pair. */
-export function beginningOf(spans: readonly Span[], length: number): { spans: Span[]; isCut: boolean } {
-  const shown: Span[] = []
+export function beginningOf(spans: readonly StyledSpan[], length: number): { spans: StyledSpan[]; isCut: boolean } {
+  const shown: StyledSpan[] = []
   let room = length
   for (const span of spans) {
     if (span.text.length <= room) {
@@ -79,7 +79,7 @@ const TAB_WIDTH = 8
 const firstWide = 0x1100
 
 /** About how many columns it takes. */
-export function widthOf(spans: readonly Span[]): number {
+export function widthOf(spans: readonly StyledSpan[]): number {
   let width = 0
   for (const { text } of spans) {
     for (let i = 0; i < text.length; i++) {
@@ -96,17 +96,17 @@ interface Screen {
   moveBack(): void
   /** 0: from the cursor on; 1: up to it; 2: all. */
   erase(what: number): void
-  spans(): Span[]
+  spans(): StyledSpan[]
 }
 
 /** One line of it. Only what writes over what is there already is looked at character by character. */
 function createScreen(): Screen {
-  let written: Span[] = []
+  let written: StyledSpan[] = []
   /** Once the cursor has moved back: each character with what it was written in. */
-  let cells: Span[] | undefined
+  let cells: StyledSpan[] | undefined
   let cursor = 0
 
-  function toCells(): Span[] {
+  function toCells(): StyledSpan[] {
     if (cells === undefined) {
       cells = written.flatMap((span) => Array.from(span.text, (text) => ({ ...span, text })))
       cursor = cells.length

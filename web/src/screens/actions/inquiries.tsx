@@ -1,7 +1,7 @@
 /** What executions wait for somebody to answer. */
 import type { JSX } from 'preact'
 import { useEffect, useRef, useState } from 'preact/hooks'
-import { ApiError, list, type Page } from '../../api/client.ts'
+import { ApiError, list, type ListPage } from '../../api/client.ts'
 import { userOf } from '../../api/execution.ts'
 import { useExecutionEvents } from '../../api/execution-events.ts'
 import { useLoaded, type Loaded } from '../../api/load.ts'
@@ -46,7 +46,7 @@ export function InquiriesLink({ isShown }: { isShown: boolean }): JSX.Element | 
 type Asking = Pick<ExecutionRecord, 'id' | 'action' | 'start_timestamp' | 'parent' | 'context'>
 
 interface Waiting {
-  page: Page<InquiryRecord>
+  page: ListPage<InquiryRecord>
   /** Of those that the caller may see. */
   executions: ReadonlyMap<string, Asking>
 }
@@ -105,7 +105,7 @@ async function loadWaiting(limit: number, signal: AbortSignal): Promise<Waiting>
   return { page, executions }
 }
 
-async function asking(ids: readonly string[], signal: AbortSignal): Promise<Page<Asking>> {
+async function asking(ids: readonly string[], signal: AbortSignal): Promise<ListPage<Asking>> {
   try {
     const attributes = 'id,action,start_timestamp,parent,context'
     return await list<Asking>('executions', { id: ids, limit: 100, include_attributes: attributes }, signal)

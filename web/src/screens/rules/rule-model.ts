@@ -2,7 +2,7 @@
 import { noOperators, type Operators } from '../../components/rules/criteria-text.ts'
 import { holdsMask } from '../../components/form/form-model.ts'
 import { readJsonText, mistakeText } from '../../components/form/json-text.ts'
-import { MASK } from '../../components/form/mask.ts'
+import { SHOWN_MASK } from '../../components/form/mask.ts'
 import type { RuleDefinition, RuleRecord } from '../../api/records.ts'
 import { isObject } from '../../json.ts'
 
@@ -125,7 +125,7 @@ export function maskProblemOf(given: RuleDefinition, stored: RuleRecord | undefi
     ...(stored !== undefined && stored.action.ref === action['ref'] ? [] : maskedIn(action['parameters'])),
   ]
   if (names.length === 0) return undefined
-  return `Enter or remove the secret of ${names.join(', ')}: ${MASK} only masks the old one.`
+  return `Enter or remove the secret of ${names.join(', ')}: ${SHOWN_MASK} only masks the old one.`
 }
 
 function maskedIn(parameters: unknown): string[] {

@@ -33,7 +33,7 @@ export interface Described {
 }
 
 /** The status of `describeMember` alone, cheap enough for thousands. */
-export function statusOf({ kind, id }: Pick<Member, 'kind' | 'id'>, trace: Trace): string | undefined {
+export function memberStatusOf({ kind, id }: Pick<Member, 'kind' | 'id'>, trace: Trace): string | undefined {
   switch (kind) {
     case 'execution':
       return trace.executions.get(id)?.status
@@ -50,7 +50,7 @@ export function describeMember(
 ): Described {
   const described = {
     kind: kindTitles[kind],
-    status: statusOf({ kind, id }, trace),
+    status: memberStatusOf({ kind, id }, trace),
     offset: secondsAfter(trace.head.start_timestamp, at),
     isMissing: trace.missing.has(id),
   }
@@ -131,7 +131,7 @@ export function statusCounts(trace: Trace): StatusCount[] {
 }
 
 /** Seconds from the start to the last that is known to have happened, or to now while something runs. */
-export function lengthOf(trace: Trace, nowMs: number): number {
+export function durationOf(trace: Trace, nowMs: number): number {
   const { start_timestamp: start } = trace.head
   let isRunning = false
   // As text they are in the order of time.

@@ -3,7 +3,7 @@ import type { JSX, TargetedKeyboardEvent, TargetedMouseEvent, TargetedPointerEve
 import { useEffect, useLayoutEffect, useMemo, useRef, useState } from 'preact/hooks'
 import { StatusBadge } from '../../components/status-badge.tsx'
 import { Elapsed } from '../../components/time.tsx'
-import { describeMember, kindTitles, offsetText, statusOf, type NamedTrace } from './describe.ts'
+import { describeMember, kindTitles, offsetText, memberStatusOf, type NamedTrace } from './describe.ts'
 import type { Forest, Member } from './forest.ts'
 import { groupForest, type Drawn } from './groups.ts'
 import { layOut, NODE_HEIGHT, NODE_WIDTH, type Layout } from './layout.ts'
@@ -25,7 +25,7 @@ export function Graph({ trace, forest }: { trace: NamedTrace; forest: Forest }):
   const { drawn, left } = useMemo(
     () =>
       groupForest(forest, {
-        statusOf: (member) => statusOf(member, trace) ?? '',
+        statusOf: (member) => memberStatusOf(member, trace) ?? '',
         groupFrom: isGrouped ? GROUP_FROM : undefined,
         opened,
         most: MAX_DRAWN,

@@ -4,7 +4,7 @@ import { StatusBadge } from '../../components/status-badge.tsx'
 import { useMedia } from '../../components/media.ts'
 import { Elapsed, useNow } from '../../components/time.tsx'
 import { VirtualList } from '../../components/virtual-list.tsx'
-import { describeCause, describeMember, lengthOf, offsetText, type NamedTrace } from './describe.ts'
+import { describeCause, describeMember, durationOf, offsetText, type NamedTrace } from './describe.ts'
 import { secondsAfter, type Forest, type Member } from './forest.ts'
 
 const WIDE_ROW = 38
@@ -19,7 +19,7 @@ export function MemberTable({ trace, forest }: { trace: NamedTrace; forest: Fore
   const { members } = forest
   const isRunning = [...trace.executions.values()].some(({ end_timestamp: end }) => end === undefined)
   const now = useNow(isRunning ? 1000 : 60_000)
-  const length = lengthOf(trace, now)
+  const length = durationOf(trace, now)
   return (
     <div class="member-table" role="table" aria-label="Members" aria-rowcount={members.length + 1}>
       <div role="rowgroup">

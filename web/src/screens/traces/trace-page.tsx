@@ -9,7 +9,7 @@ import { useMedia } from '../../components/media.ts'
 import { StatusBadge } from '../../components/status-badge.tsx'
 import { Time, useNow } from '../../components/time.tsx'
 import { hrefOf } from '../../router.ts'
-import { formatPrecisely, lengthOf, statusCounts } from './describe.ts'
+import { formatPrecisely, durationOf, statusCounts } from './describe.ts'
 import { buildForest } from './forest.ts'
 import { Graph } from './graph.tsx'
 import { MemberTable, NARROW_TABLE } from './member-table.tsx'
@@ -90,7 +90,7 @@ function Facts({ trace }: { trace: Trace }): JSX.Element {
   const { head, total, isLoading } = trace
   const counts = statusCounts(trace)
   const isRunning = [...trace.executions.values()].some(({ end_timestamp: end }) => end === undefined)
-  const length = lengthOf(trace, useNow(isRunning ? 1000 : 60_000))
+  const length = durationOf(trace, useNow(isRunning ? 1000 : 60_000))
   return (
     <dl class="trace-facts">
       <div>

@@ -1,14 +1,14 @@
 /** Paths of criteria and templates, such as `trigger.headers['X-Custom']`, to make an example of what they look at. */
 
-export type Step = string | number
+export type PathStep = string | number
 
 const MAX_STEPS = 20
 const MAX_INDEX = 20
 const STEP = /\.?([^.[\]'"#\s]+)|\[\s*(\d{1,4}|\*)\s*\]|\[\s*'((?:[^'\\]|\\.)*)'\s*\]|\[\s*"((?:[^"\\]|\\.)*)"\s*\]/y
 
 /** @returns undefined for what is no plain way to one value */
-export function parsePath(text: string): Step[] | undefined {
-  const steps: Step[] = []
+export function parsePath(text: string): PathStep[] | undefined {
+  const steps: PathStep[] = []
   let at = 0
   // What stands behind `#` only makes one key different from another.
   while (at < text.length && text[at] !== '#') {
@@ -28,8 +28,8 @@ export function parsePath(text: string): Step[] | undefined {
 }
 
 /** Paths below `trigger` that a template reads: of `{{ trigger.body.id | upper }}` the one of `trigger.body.id`. */
-export function pathsInTemplate(text: string): Step[][] {
-  const found: Step[][] = []
+export function pathsInTemplate(text: string): PathStep[][] {
+  const found: PathStep[][] = []
   for (const [, inside = ''] of text.slice(0, MAX_TEMPLATE).matchAll(/\{\{(.*?)\}\}/gs)) {
     for (const [path] of inside.matchAll(/\btrigger(?:\.[A-Za-z_]\w*|\[\d+\]|\['[^'\\]*'\]|\["[^"\\]*"\])+/g)) {
       const steps = parsePath(path)
@@ -46,7 +46,7 @@ const MAX_TEMPLATE = 10_000
  *
  * @returns the new whole; undefined: something else is there already, or in the way
  */
-export function placed(whole: unknown, [step, ...rest]: readonly Step[], value: unknown): unknown {
+export function placed(whole: unknown, [step, ...rest]: readonly PathStep[], value: unknown): unknown {
   if (step === undefined) return whole === undefined ? value : undefined
   if (typeof step === 'number') {
     if (whole !== undefined && !Array.isArray(whole)) return undefined

@@ -9,7 +9,7 @@ import { connect, isIP, type Socket } from 'node:net'
 import { connect as connectTls, type ConnectionOptions, type TLSSocket } from 'node:tls'
 import { Client, ResultCodeError, type Filter } from 'ldapts'
 import { secretMask } from '../../../../lib/log/index.ts'
-import type { LdapOptions, Scope, Server } from './options.ts'
+import type { LdapOptions, LdapScope, LdapServer } from './options.ts'
 
 /** A server failed, or did not answer. */
 export class DirectoryFailure extends Error {}
@@ -27,7 +27,7 @@ export class DirectoryRefusal extends Error {
 
 export interface Search {
   base: string
-  scope: Scope
+  scope: LdapScope
   filter: Filter
   /** Names; `1.1` for none. */
   attributes: readonly string[]
@@ -41,18 +41,18 @@ export interface FoundEntry {
   values: string[]
 }
 
-export interface Answer {
+export interface LdapAnswer {
   entries: FoundEntry[]
   /** URLs of referrals. */
   referrals: string[]
 }
 
-export interface Connection {
-  readonly server: Server
+export interface LdapConnection {
+  readonly server: LdapServer
   /** @throws DirectoryRefusal, DirectoryFailure */
   bind(dn: string, password: string): Promise<void>
   /** @throws DirectoryRefusal, DirectoryFailure */
-  search(search: Search): Promise<Answer>
+  search(search: Search): Promise<LdapAnswer>
   /** Idempotent. */
   close(): Promise<void>
   /** Closes the connection at once, also during a call. */
@@ -71,11 +71,11 @@ const MAX_READ_BYTES = 2048
 const START_TLS = '1.3.6.1.4.1.1466.20037'
 
 /** @param onSocket is told of every socket before anything is waited for; @throws DirectoryFailure */
-export async function openConnection(
-  server: Server,
+export async function openLdapConnection(
+  server: LdapServer,
   settings: ConnectionSettings,
   onSocket: (socket: Socket) => void,
-): Promise<Connection> {
+): Promise<LdapConnection> {
   const sockets: Socket[] = []
   const add = <S extends Socket>(socket: S): S => {
     // The last of its failures may come when nobody waits for the socket any more.
@@ -87,7 +87,7 @@ export async function openConnection(
   const abort = (): void => sockets.forEach((socket) => socket.destroy())
   try {
     const socket = await limit(open(server, settings, add), settings.connectTimeoutMs, abort)
-    return new LdapConnection(server, socket, settings, abort)
+    return new SocketConnection(server, socket, settings, abort)
   } catch (error) {
     abort()
     throw asFailure(error)
@@ -95,7 +95,7 @@ export async function openConnection(
 }
 
 async function open(
-  server: Server,
+  server: LdapServer,
   { encryption, tls }: ConnectionSettings,
   add: <S extends Socket>(socket: S) => S,
 ): Promise<Socket> {
@@ -209,15 +209,15 @@ class Exchange {
   }
 }
 
-class LdapConnection implements Connection {
-  readonly server: Server
+class SocketConnection implements LdapConnection {
+  readonly server: LdapServer
   readonly abort: () => void
   readonly #settings: ConnectionSettings
   readonly #exchange: Exchange
   #isClosed = false
   #password = ''
 
-  constructor(server: Server, socket: Socket, settings: ConnectionSettings, abort: () => void) {
+  constructor(server: LdapServer, socket: Socket, settings: ConnectionSettings, abort: () => void) {
     this.server = server
     this.abort = abort
     this.#settings = settings
@@ -229,7 +229,7 @@ class LdapConnection implements Connection {
     await this.#run((client) => client.bind(dn, password))
   }
 
-  async search({ base, scope, filter, attributes, maxEntries = 0 }: Search): Promise<Answer> {
+  async search({ base, scope, filter, attributes, maxEntries = 0 }: Search): Promise<LdapAnswer> {
     const { derefAliases, answerTimeoutMs } = this.#settings
     const { searchEntries, searchReferences } = await this.#run((client) =>
       client.search(base, {

@@ -4,17 +4,17 @@ import type { Log } from '../../../../lib/log/index.ts'
 import {
   DirectoryFailure,
   DirectoryRefusal,
-  openConnection,
-  type Connection,
+  openLdapConnection,
+  type LdapConnection,
   type FoundEntry,
   type Search,
 } from './connection.ts'
 import { normaliseDn } from './dn.ts'
-import type { LdapOptions, Server } from './options.ts'
+import type { LdapOptions, LdapServer } from './options.ts'
 
 /** An entry, and the servers that can check its password. */
 export interface LocatedEntry extends FoundEntry {
-  servers: readonly Server[]
+  servers: readonly LdapServer[]
 }
 
 export interface Directory {
@@ -29,7 +29,7 @@ export interface Directory {
    *
    * @throws DirectoryRefusal when the answer is no; DirectoryFailure
    */
-  tryBind(dn: string, password: string, servers?: readonly Server[]): Promise<void>
+  tryBind(dn: string, password: string, servers?: readonly LdapServer[]): Promise<void>
   /** Ends all connections. Idempotent. */
   stop(): void
 }
@@ -52,7 +52,7 @@ class LdapDirectory implements Directory {
   readonly #log: Log
   readonly #now: () => number
   readonly #sockets = new Set<Socket>()
-  readonly #avoidedUntil = new Map<Server, number>()
+  readonly #avoidedUntil = new Map<LdapServer, number>()
   #isStopped = false
 
   constructor(options: LdapOptions, log: Log, now: () => number) {
@@ -82,13 +82,13 @@ class LdapDirectory implements Directory {
   }
 
   /** As configured, those that lately did not answer last. */
-  #inOrder(servers: readonly Server[]): Server[] {
-    const isAvoided = (server: Server): boolean => (this.#avoidedUntil.get(server) ?? -Infinity) > this.#now()
+  #inOrder(servers: readonly LdapServer[]): LdapServer[] {
+    const isAvoided = (server: LdapServer): boolean => (this.#avoidedUntil.get(server) ?? -Infinity) > this.#now()
     return [...servers.filter((server) => !isAvoided(server)), ...servers.filter(isAvoided)]
   }
 
   /** A bound connection to the first server that answers. */
-  async #connect(servers: readonly Server[], dn: string, password: string): Promise<Connection> {
+  async #connect(servers: readonly LdapServer[], dn: string, password: string): Promise<LdapConnection> {
     let last: Error | undefined
     for (const server of servers) {
       if (this.#isStopped) throw new DirectoryFailure('the backend is stopped')
@@ -107,9 +107,9 @@ class LdapDirectory implements Directory {
     throw last ?? new DirectoryFailure('no server is available')
   }
 
-  async #bindAt(server: Server, dn: string, password: string): Promise<Connection> {
+  async #bindAt(server: LdapServer, dn: string, password: string): Promise<LdapConnection> {
     const connection = await this.#traced('connect', { server: nameOf(server) }, () =>
-      openConnection(server, this.#options, (socket) => this.#watch(socket)),
+      openLdapConnection(server, this.#options, (socket) => this.#watch(socket)),
     )
     try {
       await this.#traced('bind', { server: nameOf(server), dn }, () => connection.bind(dn, password))
@@ -128,7 +128,7 @@ class LdapDirectory implements Directory {
   }
 
   /** Entries of the server and, when referrals are chased, of the servers it names. */
-  async #search(connection: Connection, search: Search): Promise<LocatedEntry[]> {
+  async #search(connection: LdapConnection, search: Search): Promise<LocatedEntry[]> {
     const found = new Map<string, LocatedEntry>()
     const seen = new Set<string>()
     const { servers } = this.#options
@@ -138,9 +138,9 @@ class LdapDirectory implements Directory {
   }
 
   async #searchAt(
-    connection: Connection,
+    connection: LdapConnection,
     search: Search,
-    servers: readonly Server[],
+    servers: readonly LdapServer[],
     found: Map<string, LocatedEntry>,
     seen: Set<string>,
     depth: number,
@@ -187,7 +187,7 @@ class LdapDirectory implements Directory {
    * Whoever may write one referral into the directory could otherwise have the password of the service account sent to a
    * server of his own, and log in as anybody whom that server makes up.
    */
-  #readReferral(text: string, search: Search): { server: Server; search: Search } | undefined {
+  #readReferral(text: string, search: Search): { server: LdapServer; search: Search } | undefined {
     const { servers, encryption } = this.#options
     const url = URL.parse(text)
     if (url?.protocol !== (encryption === 'ssl' ? 'ldaps:' : 'ldap:')) return undefined
@@ -237,6 +237,6 @@ function isUnavailable(error: unknown): error is DirectoryRefusal {
   return error instanceof DirectoryRefusal && unavailableCodes.has(error.code)
 }
 
-function nameOf({ host, port }: Server): string {
+function nameOf({ host, port }: LdapServer): string {
   return host.includes(':') ? `[${host}]:${port}` : `${host}:${port}`
 }

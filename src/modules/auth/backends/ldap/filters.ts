@@ -26,11 +26,11 @@ export interface FilterPattern {
   /** The filter with these values in place of the placeholders. */
   fill(values: Fillings): Filter
   /** Its comparisons that must or may hold for a match: not those inside of a negation. */
-  readonly comparisons: readonly Comparison[]
+  readonly comparisons: readonly FilterComparison[]
 }
 
 /** One comparison of an attribute; a text before or after a wildcard is a part. */
-export interface Comparison {
+export interface FilterComparison {
   attribute: string
   /** Each still with its placeholders; a comparison with a whole value has `initial` alone. */
   initial: string
@@ -127,7 +127,7 @@ function textOf({ value }: EqualityFilter): string {
   return Buffer.isBuffer(value) ? value.toString('utf8') : value
 }
 
-function listComparisons(filter: Filter): Comparison[] {
+function listComparisons(filter: Filter): FilterComparison[] {
   if (filter instanceof AndFilter || filter instanceof OrFilter) return filter.filters.flatMap(listComparisons)
   const whole = { any: [], final: '', isWhole: true }
   if (filter instanceof EqualityFilter) return [{ attribute: filter.attribute, initial: textOf(filter), ...whole }]

@@ -11,9 +11,9 @@ import { PatternProblem, compileFilter, type FilterPattern, type Placeholder } f
 import { readUserNames, type UserNames } from './user-names.ts'
 import { shown } from '../../../../lib/text/index.ts'
 
-export type Scope = 'base' | 'one' | 'sub'
+export type LdapScope = 'base' | 'one' | 'sub'
 
-export interface Server {
+export interface LdapServer {
   host: string
   port: number
 }
@@ -27,7 +27,7 @@ export interface LdapOptions {
   groups: readonly string[]
   needsAllGroups: boolean
   /** In the order in which they are tried. */
-  servers: readonly Server[]
+  servers: readonly LdapServer[]
   encryption: 'none' | 'ssl' | 'starttls'
   tls: {
     /** Certificates of the authorities; undefined: the usual ones of the platform. */
@@ -40,7 +40,7 @@ export interface LdapOptions {
   /** Neither `id_attr` nor `account_pattern` was given. */
   isDefaultAccountPattern: boolean
   groupPattern: FilterPattern
-  scope: Scope
+  scope: LdapScope
   connectTimeoutMs: number
   answerTimeoutMs: number
   derefAliases: ClientSettings['derefAliases']
@@ -94,25 +94,25 @@ const MAX_CACERT_BYTES = 4 * 1024 * 1024
 export async function readLdapOptions(kwargs: JsonObject, basePath: string): Promise<LdapOptions> {
   const other = Object.keys(kwargs).find((name) => !names.some((known) => known === name))
   if (other !== undefined) {
-    throw problem(`ldap has no argument ${JSON.stringify(shown(other))}; it takes ${names.join(', ')}`)
+    throw ldapProblem(`ldap has no argument ${JSON.stringify(shown(other))}; it takes ${names.join(', ')}`)
   }
   const given = new Arguments(kwargs)
   const bindDn = given.requiredText('bind_dn')
   // The library would take these for a mechanism instead of a name.
   if (/^(?:EXTERNAL|PLAIN|DIGEST-MD5|SCRAM-SHA-1)$/.test(bindDn)) {
-    throw problem('bind_dn must be a distinguished name such as "cn=reader,dc=example,dc=org"')
+    throw ldapProblem('bind_dn must be a distinguished name such as "cn=reader,dc=example,dc=org"')
   }
   const bindPassword = given.requiredText('bind_password')
   const baseOu = readDn('base_ou', given.requiredText('base_ou'))
   const groups = readGroups(given.value('group_dns'))
   const useSsl = given.flag('use_ssl', false)
   const useTls = given.flag('use_tls', false)
-  if (useSsl && useTls) throw problem('use_ssl and use_tls exclude each other: set one of them')
+  if (useSsl && useTls) throw ldapProblem('use_ssl and use_tls exclude each other: set one of them')
   const port = given.port() ?? (useSsl ? 636 : 389)
   const settings = readClientOptions(given.value('client_options'))
   const idAttribute = given.text('id_attr') ?? 'uid'
   if (!/^[A-Za-z][A-Za-z0-9-]*$/.test(idAttribute)) {
-    throw problem('id_attr must be the name of an attribute such as "uid"')
+    throw ldapProblem('id_attr must be the name of an attribute such as "uid"')
   }
   const givenAccountPattern = given.text('account_pattern')
   const accountPattern = readPattern('account_pattern', givenAccountPattern ?? `${idAttribute}={username}`, [
@@ -146,7 +146,7 @@ export async function readLdapOptions(kwargs: JsonObject, basePath: string): Pro
   }
 }
 
-export function problem(text: string): BackendProblem {
+export function ldapProblem(text: string): BackendProblem {
   return new BackendProblem(`auth.backend_kwargs: ${text}`)
 }
 
@@ -165,19 +165,19 @@ class Arguments {
   text(name: Name): string | undefined {
     const value = this.value(name)
     if (value === undefined) return undefined
-    if (typeof value !== 'string' || value === '' || value.includes('\0')) throw problem(`${name} must be a text`)
+    if (typeof value !== 'string' || value === '' || value.includes('\0')) throw ldapProblem(`${name} must be a text`)
     return value
   }
 
   requiredText(name: Name): string {
     const value = this.value(name)
-    if (value === undefined || value === '') throw problem(`${name} is required`)
+    if (value === undefined || value === '') throw ldapProblem(`${name} is required`)
     return this.text(name) ?? ''
   }
 
   flag(name: Name, absent: boolean): boolean {
     const value = this.value(name) ?? absent
-    if (typeof value !== 'boolean') throw problem(`${name} must be true or false`)
+    if (typeof value !== 'boolean') throw ldapProblem(`${name} must be true or false`)
     return value
   }
 
@@ -188,7 +188,7 @@ class Arguments {
     const isFine = typeof value === 'number' && value > above && value >= min && value <= max
     if (isFine && (!isWhole || Number.isInteger(value))) return value
     const from = range.min === undefined ? `above ${above}` : `from ${min}`
-    throw problem(`${name} must be a ${isWhole ? 'whole ' : ''}number ${from}, at most ${max}`)
+    throw ldapProblem(`${name} must be a ${isWhole ? 'whole ' : ''}number ${from}, at most ${max}`)
   }
 
   /** An empty text stands for the port that is usual (contract 01, 1.4). */
@@ -202,7 +202,7 @@ class Arguments {
     const entry = Object.entries(choices).find(([choice]) => choice === value)
     if (entry === undefined) {
       const list = Object.keys(choices).map((choice) => JSON.stringify(choice))
-      throw problem(`${name} must be ${list.slice(0, -1).join(', ')} or ${list.at(-1) ?? ''}`)
+      throw ldapProblem(`${name} must be ${list.slice(0, -1).join(', ')} or ${list.at(-1) ?? ''}`)
     }
     return entry[1]
   }
@@ -210,15 +210,17 @@ class Arguments {
 
 function readDn(name: Name, dn: string): string {
   if (normaliseDn(dn) !== undefined) return dn
-  throw problem(`${name} ${JSON.stringify(shown(dn))} is no distinguished name such as "ou=people,dc=example,dc=org"`)
+  throw ldapProblem(
+    `${name} ${JSON.stringify(shown(dn))} is no distinguished name such as "ou=people,dc=example,dc=org"`,
+  )
 }
 
 function readGroups(value: unknown): string[] {
   const list: unknown[] = Array.isArray(value) ? value : [value ?? '']
-  if (list.length === 0 || (list.length === 1 && list[0] === '')) throw problem('group_dns is required')
-  if (list.length > MAX_GROUP_DNS) throw problem(`group_dns holds more than ${MAX_GROUP_DNS} groups`)
+  if (list.length === 0 || (list.length === 1 && list[0] === '')) throw ldapProblem('group_dns is required')
+  if (list.length > MAX_GROUP_DNS) throw ldapProblem(`group_dns holds more than ${MAX_GROUP_DNS} groups`)
   const groups = list.map((dn) => {
-    if (typeof dn !== 'string') throw problem('group_dns must be a list of distinguished names, or one of them')
+    if (typeof dn !== 'string') throw ldapProblem('group_dns must be a list of distinguished names, or one of them')
     return normaliseDn(readDn('group_dns', dn)) ?? ''
   })
   return [...new Set(groups)]
@@ -226,11 +228,11 @@ function readGroups(value: unknown): string[] {
 
 function readHosts(text: string): string[] {
   const hosts = text.split(',').map((host) => host.trim().replace(/^\[(.*)\]$/, '$1'))
-  if (hosts.length > MAX_SERVERS) throw problem(`host names more than ${MAX_SERVERS} servers`)
+  if (hosts.length > MAX_SERVERS) throw ldapProblem(`host names more than ${MAX_SERVERS} servers`)
   for (const host of hosts) {
-    if (host === '') throw problem('host has an empty entry between its commas')
+    if (host === '') throw ldapProblem('host has an empty entry between its commas')
     if (isIPv6(host) || /^[A-Za-z0-9]([A-Za-z0-9._-]*[A-Za-z0-9])?\.?$/.test(host)) continue
-    throw problem(
+    throw ldapProblem(
       `host ${JSON.stringify(shown(host))} is no name or address of a server; the port goes into port, and use_ssl stands for ldaps://`,
     )
   }
@@ -241,7 +243,7 @@ function inOption<T>(name: Name, read: () => T): T {
   try {
     return read()
   } catch (error) {
-    if (error instanceof PatternProblem) throw problem(`${name} ${shown(error.message)}`)
+    if (error instanceof PatternProblem) throw ldapProblem(`${name} ${shown(error.message)}`)
     throw error
   }
 }
@@ -257,25 +259,25 @@ async function readTls(
 ): Promise<LdapOptions['tls']> {
   const { caFile, minVersion } = settings
   if (cacert !== undefined && caFile !== undefined && cacert !== caFile) {
-    throw problem('cacert and client_options 24578 name different files: drop the second')
+    throw ldapProblem('cacert and client_options 24578 name different files: drop the second')
   }
   const [name, path] = cacert === undefined ? ['client_options 24578', caFile] : ['cacert', cacert]
   const ca = path === undefined ? undefined : await readCertificates(name, resolve(basePath, path))
   const { isVerified } = settings
   if (isVerified === false && ca !== undefined) {
-    throw problem('client_options 24582 turns off the check of certificates for which cacert is: drop one of them')
+    throw ldapProblem('client_options 24582 turns off the check of certificates for which cacert is: drop one of them')
   }
   return { ca, isVerified: isVerified ?? ca !== undefined, minVersion }
 }
 
 async function readCertificates(name: string, path: string): Promise<string> {
   const file = await readBoundedFile(path, MAX_CACERT_BYTES)
-  if ('problem' in file) throw problem(`${name} ${shown(path)} ${file.problem}`)
+  if ('problem' in file) throw ldapProblem(`${name} ${shown(path)} ${file.problem}`)
   const text = file.bytes.toString('utf8')
   try {
     void new X509Certificate(text)
   } catch {
-    throw problem(`${name} ${shown(path)} holds no certificate in PEM form`)
+    throw ldapProblem(`${name} ${shown(path)} holds no certificate in PEM form`)
   }
   return text
 }
@@ -284,7 +286,7 @@ function readChasing(given: Arguments, { referrals }: ClientSettings): boolean {
   const isChosen = given.value('chase_referrals') !== undefined
   const chase = given.flag('chase_referrals', false)
   if (isChosen && referrals !== undefined && referrals !== chase) {
-    throw problem('chase_referrals and client_options 8 contradict each other: drop the second')
+    throw ldapProblem('chase_referrals and client_options 8 contradict each other: drop the second')
   }
   return isChosen ? chase : (referrals ?? false)
 }
@@ -295,7 +297,7 @@ function readCache(given: Arguments): LdapOptions['cache'] {
   const short = given.number('cache_user_groups_ttl', range)
   const long = given.number('cache_user_groups_cache_ttl', range)
   if (short !== undefined && long !== undefined && short !== long) {
-    throw problem('cache_user_groups_ttl and cache_user_groups_cache_ttl are one option: give it once')
+    throw ldapProblem('cache_user_groups_ttl and cache_user_groups_cache_ttl are one option: give it once')
   }
   const ttlSeconds = short ?? long ?? 120
   const sizes = { min: 1, max: MAX_CACHED_USERS, isWhole: true }

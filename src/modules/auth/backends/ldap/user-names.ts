@@ -5,7 +5,7 @@
  * becomes the user of the session, and rights belong to names: each spelling would be another user with the same
  * password. So an entry stands only for the names that it holds character by character.
  */
-import { PatternProblem, fillText, type Comparison, type FilterPattern } from './filters.ts'
+import { PatternProblem, fillText, type FilterComparison, type FilterPattern } from './filters.ts'
 
 export interface UserNames {
   /** The attributes to ask for. */
@@ -43,18 +43,18 @@ function mark(text: string): string {
   return fillText(text, { username: marker })
 }
 
-function holdsName({ initial, any, final }: Comparison): boolean {
+function holdsName({ initial, any, final }: FilterComparison): boolean {
   return [initial, ...any, final].some((text) => mark(text).includes(marker))
 }
 
-function cutsName({ initial, any, final, isWhole }: Comparison): boolean {
+function cutsName({ initial, any, final, isWhole }: FilterComparison): boolean {
   if (isWhole) return false
   return (
     mark(initial).endsWith(marker) || mark(final).startsWith(marker) || any.some((text) => mark(text).includes(marker))
   )
 }
 
-function isSame({ initial, any, final, isWhole }: Comparison, user: string, value: string): boolean {
+function isSame({ initial, any, final, isWhole }: FilterComparison, user: string, value: string): boolean {
   const start = fillText(initial, { username: user })
   if (isWhole) return value === start
   const end = fillText(final, { username: user })

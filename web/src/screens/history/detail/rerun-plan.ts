@@ -3,7 +3,7 @@
  * back, because what is shown of them may have masks in the place of secrets, and what were templates once is data by now.
  */
 import type { FormReading, FormState } from '../../../components/form/form-model.ts'
-import { MASK } from '../../../components/form/mask.ts'
+import { SHOWN_MASK } from '../../../components/form/mask.ts'
 
 export interface RerunPlan {
   /** Body of `POST /executions/<id>/re_run?no_merge=true`. */
@@ -30,7 +30,7 @@ export function planRerun(before: FormState, now: FormState, { value }: Pick<For
 
 /** Also within a text: a command that a template has put a secret into is shown with the mask. */
 export function containsMask(value: unknown): boolean {
-  if (typeof value === 'string') return value.includes(MASK)
+  if (typeof value === 'string') return value.includes(SHOWN_MASK)
   if (typeof value !== 'object' || value === null) return false
-  return Object.entries(value).some(([name, part]) => name.includes(MASK) || containsMask(part))
+  return Object.entries(value).some(([name, part]) => name.includes(SHOWN_MASK) || containsMask(part))
 }
