@@ -7,7 +7,7 @@ export function createAnnouncement(): Runner {
   return {
     definition: {
       name: 'announcement',
-      description: 'Announces a message to those who follow the event stream.',
+      description: 'Publishes a message on the event stream.',
       enabled: true,
       runner_package: 'announcement_runner',
       runner_module: 'announcement_runner',

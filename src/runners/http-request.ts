@@ -50,7 +50,7 @@ export function createHttpRequest(settings: HttpRequestSettings): Runner {
   return {
     definition: {
       name: 'http-request',
-      description: 'Sends a request over HTTP from the machine of the server.',
+      description: 'Sends an HTTP request from the host of the server.',
       enabled: true,
       runner_package: 'http_runner',
       runner_module: 'http_runner',

@@ -19,7 +19,7 @@ export function createInquirer(): Runner {
   return {
     definition: {
       name: inquirerName,
-      description: 'Asks a question; the execution is pending until somebody responds, or its time is over.',
+      description: 'Asks a question. The execution stays pending until a user responds or it times out.',
       enabled: true,
       runner_package: 'inquirer_runner',
       runner_module: 'inquirer_runner',

@@ -14,7 +14,7 @@ export function createLocalShellCmd(shell: LocalShell): Runner {
   return {
     definition: {
       name: 'local-shell-cmd',
-      description: 'Runs a command line on the machine of the server.',
+      description: 'Runs a command line on the host of the server.',
       enabled: true,
       runner_package: 'local_runner',
       runner_module: 'local_shell_command_runner',

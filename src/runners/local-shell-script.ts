@@ -18,7 +18,7 @@ export function createLocalShellScript(
   return {
     definition: {
       name: 'local-shell-script',
-      description: 'Runs a script of a pack on the machine of the server.',
+      description: 'Runs a script of a pack on the host of the server.',
       enabled: true,
       runner_package: 'local_runner',
       runner_module: 'local_shell_script_runner',

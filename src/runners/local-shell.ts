@@ -45,8 +45,8 @@ export interface LocalShell {
 
 const DEFAULT_TIMEOUT_SECONDS = 60
 export const localShellParameters = {
-  cwd: { type: 'string', description: 'Working directory of the command; it must exist.' },
-  env: { type: 'object', description: 'Environment variables for the command; values become text.' },
+  cwd: { type: 'string', description: 'Working directory of the command. It must exist.' },
+  env: { type: 'object', description: 'Environment variables for the command. Values become text.' },
   kwarg_op: {
     type: 'string',
     default: '--',
@@ -57,12 +57,12 @@ export const localShellParameters = {
     type: 'string',
     default: null,
     secret: true,
-    description: 'Password for sudo, where it asks for one.',
+    description: 'Password for sudo, if sudo asks for one.',
   },
   timeout: {
     type: 'integer',
     default: DEFAULT_TIMEOUT_SECONDS,
-    description: 'Seconds after which the command is stopped; 0 means no limit.',
+    description: 'Seconds the command may run. 0 disables the limit.',
   },
 } as const satisfies Record<string, ParameterSchema>
 

@@ -76,7 +76,7 @@ export function createPackManagerRunner(deps: PackManagerDeps): Runner {
   return {
     definition: {
       name: 'pack-manager',
-      description: 'Installs, removes and registers packs, inside of the server.',
+      description: 'Installs, removes and registers packs inside the server.',
       enabled: true,
       runner_package: 'pack_runner',
       runner_module: 'pack_runner',

@@ -72,7 +72,7 @@ export function createPythonScript(deps: PythonScriptDeps): Runner {
   return {
     definition: {
       name: 'python-script',
-      description: 'Runs a Python class of a pack on the machine of the server.',
+      description: 'Runs a Python class of a pack on the host of the server.',
       enabled: true,
       runner_package: 'python_runner',
       runner_module: 'python_runner',

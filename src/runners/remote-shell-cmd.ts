@@ -8,7 +8,7 @@ export function createRemoteShellCmd(deps: RemoteDeps): Runner {
   return {
     definition: {
       name: 'remote-shell-cmd',
-      description: 'Runs a command line on other machines, by SSH.',
+      description: 'Runs a command line on other hosts over SSH.',
       enabled: true,
       runner_package: 'remote_runner',
       runner_module: 'remote_command_runner',

@@ -13,7 +13,7 @@ export function createRemoteShellScript(deps: RemoteDeps): Runner {
   return {
     definition: {
       name: 'remote-shell-script',
-      description: 'Copies a script to other machines by SSH and runs it there.',
+      description: 'Copies a script to other hosts over SSH and runs it there.',
       enabled: true,
       runner_package: 'remote_runner',
       runner_module: 'remote_script_runner',

@@ -27,7 +27,7 @@ export const concurrencyAttr: PolicyType = {
         minItems: 1,
         maxItems: MAX_ATTRIBUTES,
         uniqueItems: true,
-        description: 'Names of parameters of the action; executions with equal values of all of them count together.',
+        description: 'Names of parameters of the action. Executions with equal values of all of them count together.',
       },
     },
   },

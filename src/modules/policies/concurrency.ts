@@ -8,13 +8,13 @@ export const concurrencyParameters: Record<string, ParameterSchema> = {
   threshold: {
     type: 'integer',
     required: true,
-    description: 'Most executions that run at once; with 0 none does.',
+    description: 'Executions that can run at once. 0 runs none.',
   },
   action: {
     type: 'string',
     enum: ['delay', 'cancel'],
     default: 'delay',
-    description: 'What happens to one that would be more: it waits until another has ended, or is cancelled.',
+    description: 'What happens to an execution above the threshold: it waits until another ends, or svc cancels it.',
   },
 }
 

@@ -10,7 +10,7 @@ export const retry: PolicyType = {
     ref: 'action.retry',
     name: 'retry',
     resource_type: 'action',
-    description: 'Runs an action again when an execution of it has failed or has timed out.',
+    description: 'Runs an action again after an execution failed or timed out.',
     enabled: true,
     module: 'retry',
     parameters: {
