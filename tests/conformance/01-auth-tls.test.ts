@@ -196,7 +196,7 @@ describe('01.3 files that cannot be used stop the start, naming the option', () 
     const open = join(folder.path, 'open.key')
     writeFileSync(open, readFileSync(first.keyFile), { mode: 0o644 })
     await withServer({ ca, settings: { ...tlsOn(['api']), 'api.key': open } }, async (server) => {
-      await waitForLog(server, /WARNING api\.key: .*other accounts/)
+      await waitForLog(server, /WARNING api\.key: .*accessible to all accounts/)
       expect((await server.call('GET', '/v1/executions')).status).toBe(200)
     })
   })
