@@ -1,6 +1,7 @@
 /** The screen of webhooks: lines that work in a shell, requests as they come, and what each of them causes. */
-import { execFileSync } from 'node:child_process'
+import { execFile } from 'node:child_process'
 import { join } from 'node:path'
+import { promisify } from 'node:util'
 import type { Locator, Page } from 'playwright-core'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { ensureDebianPackage } from '../helpers/apt.ts'
@@ -65,13 +66,12 @@ const linesIn = (page: Page): Locator => page.getByLabel('Shell commands')
 const requestsIn = (page: Page): Locator => page.getByRole('list', { name: 'Recent requests' }).getByRole('listitem')
 const requestIn = (page: Page): Locator => page.getByRole('region', { name: 'Request', exact: true })
 
-/** What a shell prints that is given these lines, and nothing else. */
-function runInShell(lines: string, variables: Record<string, string> = {}): string {
-  return execFileSync('sh', ['-c', lines], {
-    env: { PATH: process.env['PATH'], ...variables },
-    stdio: ['ignore', 'pipe', 'ignore'],
-    timeout: 30_000,
-  }).toString()
+/** What a shell prints that is given these lines, and nothing else. The server is in this process, so it must not wait. */
+async function runInShell(lines: string, variables: Record<string, string> = {}): Promise<string> {
+  const env = { PATH: process.env['PATH'], ...variables }
+  const shell = promisify(execFile)('sh', ['-c', lines], { env, timeout: 30_000 })
+  shell.child.stdin?.end()
+  return (await shell).stdout
 }
 
 describe('the list of webhooks', () => {
@@ -158,7 +158,7 @@ describe('lines for a shell', () => {
     const lines = await page.evaluate(() => navigator.clipboard.readText())
     expect(lines).toBe(await linesIn(page).textContent())
     expect(lines).not.toContain('\u202e')
-    const printed = runInShell(lines)
+    const printed = await runInShell(lines)
     expect(printed).toContain('202 Accepted')
     const id = /Svc-Trigger-Instance-Id: (\w+)/i.exec(printed)?.[1] ?? ''
     const row = requestsIn(page).first()
@@ -197,9 +197,9 @@ describe('lines for a shell', () => {
     const { page, close } = await open(`/${encodeURIComponent(url)}`)
     await page.getByRole('heading', { level: 1, name: url }).waitFor()
     const lines = (await linesIn(page).textContent()) ?? ''
-    expect(runInShell(lines, { SECRET: secret })).toContain('202 Accepted')
+    expect(await runInShell(lines, { SECRET: secret })).toContain('202 Accepted')
     // One that is refused leaves nothing.
-    const refused = isSigned ? runInShell(lines, { SECRET: 'another' }) : 'SIGNATURE_INVALID'
+    const refused = isSigned ? await runInShell(lines, { SECRET: 'another' }) : 'SIGNATURE_INVALID'
     expect(refused).toContain('SIGNATURE_INVALID')
     await requestsIn(page)
       .getByRole('link', { name: /core\.noop/ })
@@ -235,8 +235,8 @@ describe('with authentication on', () => {
     await page.getByText('Senders need an API key').waitFor()
     const lines = (await linesIn(page).textContent()) ?? ''
     expect(lines).not.toContain(body.key)
-    expect(runInShell(lines)).toContain('401 Unauthorized')
-    expect(runInShell(lines, { SVC_API_KEY: body.key })).toContain('202 Accepted')
+    expect(await runInShell(lines)).toContain('401 Unauthorized')
+    expect(await runInShell(lines, { SVC_API_KEY: body.key })).toContain('202 Accepted')
     await requestsIn(page).getByRole('link', { name: 'succeeded core.noop' }).waitFor()
     await close()
   })
@@ -248,7 +248,7 @@ describe('with authentication on', () => {
     await linesIn(page).waitFor()
     const lines = (await linesIn(page).textContent()) ?? ''
     expect(lines).not.toContain('Svc-Api-Key')
-    expect(runInShell(lines, { SECRET: signature.secret })).toContain('202 Accepted')
+    expect(await runInShell(lines, { SECRET: signature.secret })).toContain('202 Accepted')
     await requestsIn(page).getByRole('link', { name: 'succeeded core.noop' }).waitFor()
 
     const form = page.locator('form')
@@ -381,7 +381,7 @@ describe('the form that sends', () => {
     expect(page.url()).toContain('trigger=shop.deployed')
     const lines = (await linesIn(page).textContent()) ?? ''
     expect(lines).toContain('{"trigger":"shop.deployed","payload":{"version":"example","n":1}}')
-    expect(runInShell(lines)).toContain('202 Accepted')
+    expect(await runInShell(lines)).toContain('202 Accepted')
     await page.getByRole('button', { name: 'Send' }).click()
     await page.getByRole('link', { name: 'succeeded core.noop' }).waitFor()
     await close()
