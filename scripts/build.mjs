@@ -106,6 +106,8 @@ export function findPackages(inputPaths) {
   /** @type {Set<string>} */
   const folders = new Set()
   for (const path of inputPaths) {
+    // Its suffix names the importer, which is no input by that.
+    if (path.startsWith('built-in:')) continue
     const found = /^(?:.*\/)?node_modules\/(?:@[^/]+\/)?[^/]+/.exec(path)
     if (found !== null) folders.add(found[0])
   }
