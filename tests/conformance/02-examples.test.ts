@@ -1,6 +1,7 @@
 /** The pack `examples` as a newcomer uses it: everything in it works. */
-import { execFileSync } from 'node:child_process'
+import { execFile } from 'node:child_process'
 import { createServer, type Server } from 'node:http'
+import { promisify } from 'node:util'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { ensureDebianPackage } from '../helpers/apt.ts'
 import { createTestApp } from '../helpers/app.ts'
@@ -86,15 +87,13 @@ describe('its actions', () => {
 it('its webhook starts an action, its timer waits to be enabled', async () => {
   const { body: rule } = await server.call<{ description: string }>('GET', '/v1/rules/examples.on_webhook')
   const [, command = ''] = /(curl .*)/.exec(rule.description) ?? []
-  const answer = execFileSync(
-    'sh',
-    [
-      '-c',
-      command.replace('curl', 'curl -s').replace('http://127.0.0.1:9101', server.urls.api).replace('it works', 'sent'),
-    ],
-    { encoding: 'utf8' },
-  )
-  expect(JSON.parse(answer)).toEqual({ subject: 'sent' })
+  // Not synchronously: the server is in this process.
+  const line = command
+    .replace('curl', 'curl -s')
+    .replace('http://127.0.0.1:9101', server.urls.api)
+    .replace('it works', 'sent')
+  const { stdout } = await promisify(execFile)('sh', ['-c', line])
+  expect(JSON.parse(stdout)).toEqual({ subject: 'sent' })
   const started = await waitFor('the rule to start the action', async () => {
     const list = await server.call<ExecutionAnswer[]>('GET', '/v1/executions?action=examples.notify&status=succeeded')
     return list.body.find(({ result }) => result['stdout'] === 'info: sent')
