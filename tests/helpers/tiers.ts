@@ -10,6 +10,7 @@ export type Tier = 'daily' | 'full'
 export const tier: Tier = process.env['SVC_TEST_TIER'] === 'daily' ? 'daily' : 'full'
 
 export const FULL_ONLY = [
+  'tests/conformance/01-slow-down.test.ts',
   'tests/packaging/binary.test.ts',
   'tests/recovery/hangup.test.ts',
   'tests/recovery/policies.test.ts',
