@@ -924,7 +924,7 @@ describe('07.5 access control', () => {
   })
 })
 
-describe('07.5 very long traces', () => {
+fullOnly(describe)('07.5 very long traces', () => {
   /** Of each of two kinds. */
   const COUNT = 50_000
   const folder = makeFolder()

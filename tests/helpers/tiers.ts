@@ -10,14 +10,18 @@ export type Tier = 'daily' | 'full'
 export const tier: Tier = process.env['SVC_TEST_TIER'] === 'daily' ? 'daily' : 'full'
 
 export const FULL_ONLY = [
-  'tests/conformance/01-slow-down.test.ts',
+  'src/runners/arguments-by-environment.test.ts',
+  'src/runners/local-shell.sudo.test.ts',
+  ...['01-slow-down', 'security-events'].map((name) => `tests/conformance/${name}.test.ts`),
   'tests/packaging/binary.test.ts',
   'tests/recovery/hangup.test.ts',
   'tests/recovery/policies.test.ts',
   ...['clock', 'database-unusable', 'flood', 'idle-streams'].map((name) => `tests/faults/${name}.test.ts`),
   ...['ldap-gone', 'open-files', 'statsd-gone'].map((name) => `tests/faults/${name}.test.ts`),
   ...['memory', 'resume', 'stubborn'].map((name) => `tests/stress/${name}.test.ts`),
-  ...['history-many', 'hostile', 'output-large', 'output-lost'].map((name) => `tests/web/${name}.test.ts`),
+  ...['accessibility', 'history-many', 'history-rerun', 'hostile', 'output-large', 'output-lost'].map(
+    (name) => `tests/web/${name}.test.ts`,
+  ),
   'tests/web/without-stream.test.ts',
 ]
 
