@@ -163,43 +163,40 @@ describe('04.1 common wire rules', () => {
 })
 
 fullOnly(describe)('04.1 authentication', () => {
-  fullOnly(it)(
-    '04.1 authentication: by header or query, at connect only; an expired token does not close a stream',
-    async () => {
-      const own = await startServer({ settings: { 'auth.enable': 'True' } })
-      try {
-        const password = firstPassword(own.basePath)
-        const Authorization = basicAuth('admin', password)
-        const tokenFor = async (ttl: number): Promise<string> =>
-          (await call<{ token: string }>(`${own.urls.auth}/tokens`, 'POST', { ttl }, { Authorization })).body.token
-        const lasting = { 'X-Auth-Token': await tokenFor(600) }
-        const parameters = { cmd: 'echo early; while [ ! -e go ]; do sleep 0.02; done; echo late', cwd: own.basePath }
-        const created = await create(own, { action: 'core.local', parameters }, lasting)
-        const path = `/v1/executions/${created.body.id}/output`
-        for (const refused of ['/v1/stream', path]) {
-          const answer = await send(own.urls.stream, { path: refused })
-          expect([answer.status, answer.headers['content-type']]).toEqual([401, 'application/json; charset=UTF-8'])
-        }
-
-        // Time enough to open both streams on a busy machine.
-        const short = await tokenFor(5)
-        const byQuery = await open(`${path}?x-auth-token=${short}`, {}, own)
-        const byHeader = await open('/v1/stream', { 'X-Auth-Token': short }, own)
-        expect([byQuery.status, byHeader.status]).toEqual([200, 200])
-        await waitFor('the token to expire', async () => {
-          const { status } = await own.call('GET', '/v1/user', undefined, { 'X-Auth-Token': short })
-          return status === 401
-        })
-        writeFileSync(join(own.basePath, 'go'), '')
-        expect(await byQuery.ended).toBe('end')
-        expect(outputOf(byQuery.frames)).toBe('early\nlate\n')
-        await byHeader.frame(isFinalOf(created.body.id))
-        byHeader.close()
-      } finally {
-        await own.stop()
+  it('04.1 authentication: by header or query, at connect only; an expired token does not close a stream', async () => {
+    const own = await startServer({ settings: { 'auth.enable': 'True' } })
+    try {
+      const password = firstPassword(own.basePath)
+      const Authorization = basicAuth('admin', password)
+      const tokenFor = async (ttl: number): Promise<string> =>
+        (await call<{ token: string }>(`${own.urls.auth}/tokens`, 'POST', { ttl }, { Authorization })).body.token
+      const lasting = { 'X-Auth-Token': await tokenFor(600) }
+      const parameters = { cmd: 'echo early; while [ ! -e go ]; do sleep 0.02; done; echo late', cwd: own.basePath }
+      const created = await create(own, { action: 'core.local', parameters }, lasting)
+      const path = `/v1/executions/${created.body.id}/output`
+      for (const refused of ['/v1/stream', path]) {
+        const answer = await send(own.urls.stream, { path: refused })
+        expect([answer.status, answer.headers['content-type']]).toEqual([401, 'application/json; charset=UTF-8'])
       }
-    },
-  )
+
+      // Time enough to open both streams on a busy machine.
+      const short = await tokenFor(5)
+      const byQuery = await open(`${path}?x-auth-token=${short}`, {}, own)
+      const byHeader = await open('/v1/stream', { 'X-Auth-Token': short }, own)
+      expect([byQuery.status, byHeader.status]).toEqual([200, 200])
+      await waitFor('the token to expire', async () => {
+        const { status } = await own.call('GET', '/v1/user', undefined, { 'X-Auth-Token': short })
+        return status === 401
+      })
+      writeFileSync(join(own.basePath, 'go'), '')
+      expect(await byQuery.ended).toBe('end')
+      expect(outputOf(byQuery.frames)).toBe('early\nlate\n')
+      await byHeader.frame(isFinalOf(created.body.id))
+      byHeader.close()
+    } finally {
+      await own.stop()
+    }
+  })
 })
 
 describe('04.2 general stream', () => {
