@@ -155,7 +155,10 @@ const told = (rows: readonly (ExecutionSummary | undefined)[]): string[] =>
 const rowsOf = (model: ListModel, from: number, end: number): (ExecutionSummary | undefined)[] =>
   Array.from({ length: Math.max(0, end - from) }, (_, i) => model.row(from + i))
 
-/** Where somebody reads further down: the rows that are seen, with how many there are, and what these should be. */
+/**
+ * Where somebody reads further down: the rows, and what these should be. An execution that waits may be older than the newest
+ * row: it may begin to match after that did. So every execution has to be a row, in order, or one of those that wait.
+ */
 async function awayFromTop({ model, truth }: World, top: number): Promise<[shown: string[], wanted: string[]]> {
   const { count = 0, waitingCount, hasMoreWaiting, isStale } = model.state
   // Then it says so itself.
@@ -163,10 +166,16 @@ async function awayFromTop({ model, truth }: World, top: number): Promise<[shown
   show(model, top)
   await vi.advanceTimersByTimeAsync(QUIET_MS)
   const [from, end] = [Math.max(0, top - 10), Math.min(count, top + DRAWN)]
-  const fitting = truth()
+  const visible = told(rowsOf(model, from, end))
+  model.show(0, count)
+  await vi.advanceTimersByTimeAsync(QUIET_MS)
+  const all = rowsOf(model, 0, count)
+  const ids = new Set(all.map((row) => row?.id))
+  const rows = truth().filter(({ id }) => ids.has(id))
+  const waiting = truth().filter(({ id }) => !ids.has(id) && model.find(id) !== undefined)
   return [
-    [`${count + waitingCount}`, ...told(rowsOf(model, from, end))],
-    [`${fitting.length}`, ...told(fitting.slice(from + waitingCount, end + waitingCount))],
+    [`${count + waitingCount}, ${waitingCount} wait`, ...visible, ...told(all)],
+    [`${truth().length}, ${waiting.length} wait`, ...told(rows.slice(from, end)), ...told(rows)],
   ]
 }
 
