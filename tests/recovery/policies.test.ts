@@ -70,6 +70,25 @@ function readEnded(basePath: string): Ended[] {
   )
 }
 
+/** One execution waits because of a policy, and one was retried, however soon the server is killed. */
+async function beginCertainly(server: TestServer): Promise<void> {
+  const post = async (action: string, cmd: string): Promise<void> => {
+    const answer = await server.call('POST', '/v1/executions', { action, parameters: { cmd } })
+    expect([answer.text, answer.status]).toEqual([answer.text, 201])
+  }
+  for (let n = 0; n < THRESHOLD; n++) await post('crowd.limited', 'sleep 1000')
+  await post('crowd.limited', 'true')
+  await post('crowd.flaky', 'exit 1')
+  await waitFor('a policy to delay and another to retry', () => {
+    const rows = readEnded(server.basePath)
+    return (
+      rows.some(
+        ({ action_ref: ref, log }) => ref === 'crowd.limited' && log.some(({ status }) => status === 'delayed'),
+      ) && rows.some(({ context }) => context.policies?.retry !== undefined)
+    )
+  })
+}
+
 async function liveAndDie(server: TestServer, random: Random): Promise<number> {
   const timer = setTimeout(() => process.kill(server.pid, 'SIGKILL'), random.below(LONGEST_LIFE_MS))
   let accepted = 0
@@ -150,6 +169,7 @@ it(`keeps what policies promise over ${KILLS} kills (SVC_TEST_SEED=${seed})`, { 
       const made = await first.call('POST', '/v1/policies', body)
       expect([made.text, made.status]).toEqual([made.text, 201])
     }
+    await beginCertainly(first)
     let accepted = await liveAndDie(first, random)
     for (let n = 1; n < KILLS; n++) accepted += await liveAndDie(await start(), random)
     const delayed = withDatabase(folder.path, (database) =>
