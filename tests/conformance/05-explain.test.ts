@@ -100,7 +100,7 @@ describe('05.7 why', () => {
     )
     expect([explanation.hidden, explanation.message]).toEqual([
       0,
-      '1 rule started an execution: shop.small. Enforcing failed: shop.lost.',
+      '1 rule started an execution: shop.small. Failed enforcements: shop.lost.',
     ])
     const failed = explanation.rules[3]?.enforcement
     expect(failed).toEqual({ id: failed?.id, status: 'failed', failure_reason: `Action "shop.nope" doesn't exist` })

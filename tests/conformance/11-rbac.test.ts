@@ -435,7 +435,7 @@ describe('11.3, 11.5 what each endpoint needs, and what a refusal says', () => {
     const refused = await rerun('alice', { parameters: printing })
     expect([refused.status, refused.body.code]).toEqual([403, 'PERMISSION_DENIED'])
     expect(refused.body.faultstring).toBe(
-      'The execution has secret parameters (sudo_password) of "bob". Give other values for these too, or run it again without any changes.',
+      'The execution has secret parameters (sudo_password) of "bob". Replace these secrets too, or re-run it without changes.',
     )
     await waitFor('the audit line', () => place.audits('permission.denied').at(-1)?.includes('sudo_password'))
 

@@ -154,7 +154,7 @@ describe('a trigger instance', () => {
       criteria: { 'trigger.body.n': { type: 'greaterthan', pattern: 5 } },
     })
     const { page, close } = await open(`/instances/${await send('starter', { n: 'five' })}`)
-    await why(page).getByText('Enforcing failed: test.broken, test.uncomparable.').waitFor()
+    await why(page).getByText('Failed enforcements: test.broken, test.uncomparable.').waitFor()
     const started = why(page).getByRole('listitem').filter({ hasText: 'test.starter' })
     await started.getByText('running', { exact: true }).waitFor()
     const link = started.getByRole('link', { name: 'core.local' })

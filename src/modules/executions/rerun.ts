@@ -67,7 +67,7 @@ export function createReruns(
     const isUnchanged = kept.isAll && Object.keys(parameters).length === 0
     if (isAdmin || foreign.length === 0 || isUnchanged) return owners
     throw permissionDenied(
-      `The execution has secret parameters (${names.join(', ')}) of "${foreign.join('" and "')}". Give other values for these too, or run it again without any changes.`,
+      `The execution has secret parameters (${names.join(', ')}) of "${foreign.join('" and "')}". Replace these secrets too, or re-run it without changes.`,
     )
   }
 

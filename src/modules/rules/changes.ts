@@ -1,4 +1,4 @@
-/** The units that write and delete a rule together with its use of a trigger, and their commit. */
+/** Plans and commits changes of rules together with their use of a trigger. */
 import { commitPlan, Conflict, merge, type Database, type Unit } from '../../db/index.ts'
 import { nameTaken } from '../../core/errors.ts'
 import { newId } from '../../core/ids.ts'
@@ -9,7 +9,7 @@ import type { FilledRule } from './definition.ts'
 import type { RuleStore } from './store.ts'
 import type { Rule } from './types.ts'
 
-/** Attempts to commit a change while others change the same triggers. */
+/** Attempts to commit a change that conflicts with others. */
 const MAX_ATTEMPTS = 50
 
 export type WrittenBy = Pick<Rule, 'context'> & Partial<Pick<Rule, 'metadata_file' | 'secret_owners'>>
@@ -18,7 +18,7 @@ export interface RuleChanges {
   /** @param before absent: a new rule. @throws TRIGGER_TYPE_UNKNOWN, PARAMETERS_INVALID, NAME_TAKEN */
   planWrite(before: Rule | undefined, filled: FilledRule, more: WrittenBy): { result: Rule; unit: Unit }
   planDelete(rule: Rule): Unit
-  /** Plans and commits, and plans again after a conflict. @param what for the error message of the last conflict */
+  /** Plans and commits; repeats both after a conflict. @param what subject of the error after the last conflict */
   commit<T>(what: string, plan: () => { result: T; unit: Unit }): Promise<T>
 }
 
@@ -52,7 +52,7 @@ export function createRuleChanges(deps: { database: Database; store: RuleStore; 
     }
   }
 
-  /** A trigger that has been deleted counts nobody. */
+  /** Undefined: the trigger is deleted. */
   function planRelease(triggerId: string): Unit | undefined {
     try {
       return triggers.planRelease(triggerId)
@@ -110,12 +110,12 @@ function changed(rule: Rule, change: 'created' | 'updated' | 'deleted', triggerI
   return { steps: [], facts: [{ name: 'rule.changed', payload }] }
 }
 
-/** What audit events tell of a rule. */
+/** Fields of audit events. */
 export function logFieldsOf({ id, ref, action, trigger, enabled }: Rule): LogFields {
   return { rule_id: id, rule: ref, action: action.ref, trigger: trigger.ref, enabled }
 }
 
-/** The order of attributes counts, because it is shown. */
+/** Compares the order of attributes too, because clients see it. */
 export function isSame(a: unknown, b: unknown): boolean {
   return JSON.stringify(a) === JSON.stringify(b)
 }

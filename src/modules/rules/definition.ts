@@ -10,8 +10,8 @@ export type FilledRule = Pick<
 /**
  * Fills in defaults.
  *
- * @param given fits its schema; compiling checks the criteria
- * @param pack default for the pack
+ * @param given valid against its schema; criteria are checked when they are compiled
+ * @param pack default pack
  */
 export function fillRuleDefinition(given: RuleDefinition, pack: string): FilledRule {
   const { trigger, action } = given

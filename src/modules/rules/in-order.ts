@@ -1,7 +1,7 @@
-/** Records of a list that are read at once. */
+/** Records per read. */
 const RECORDS_TOGETHER = 100
 
-/** Few at a time: a list may be of everything there is. */
+/** Reads in batches, because a list can contain every record. */
 export function* inOrder<T extends { id: string }>(
   ids: readonly string[],
   find: (ids: readonly string[]) => T[],

@@ -1,4 +1,4 @@
-/** Rules: what shall happen when something has happened. */
+/** Rules: which action svc runs for which event. */
 import type { Bus } from '../../bus/index.ts'
 import type { Database } from '../../db/index.ts'
 import type { Log } from '../../lib/log/index.ts'
@@ -32,7 +32,7 @@ import type { TemplateReader } from '../../core/template-reader.ts'
 export interface Rules extends Module {
   /** Whether an enabled rule is bound to the trigger. */
   hasRules(triggerId: string): boolean
-  /** For packs. Ids stay; `enabled` becomes what the file says. */
+  /** Registers the rules of a pack. Ids stay; `enabled` is set from the file. */
   registerRules(content: PackDefinitions): Promise<Registration>
 }
 
@@ -45,10 +45,10 @@ export interface RulesDeps extends RulesPorts {
   executions: Executions
   triggers: Triggers
   traces: Traces
-  /** What templates of rules may read, besides the payload. */
+  /** Scope of rule templates besides the payload. */
   readonly templates: (reader: TemplateReader) => TemplateScope
   settings: {
-    /** Acting user of what rules start; writes the rules of packs. */
+    /** User that runs the actions of rules and owns the rules of packs. */
     systemUser: string
     maxPageSize: number
     /** `api.mask_secrets` and `log.mask_secrets` */
@@ -86,7 +86,7 @@ export function createRules(deps: RulesDeps): Rules {
     gauges: [
       {
         key: 'rulesengine.queue.trigger',
-        about: 'Trigger instances that rules have to be looked at for.',
+        about: 'Trigger instances that wait for rule evaluation.',
         read: () => triggers.pendingCount(),
       },
     ],

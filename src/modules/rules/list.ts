@@ -1,4 +1,4 @@
-/** From query parameters to a page of rules (contract 05, 5.5). */
+/** Parses the query parameters of rule lists (contract 05, 5.5). */
 import { flagFilter, parseItems, textFilter, type QueryParameter, type QueryValue } from '../../http/index.ts'
 import type { RuleFilter } from './store.ts'
 
@@ -7,7 +7,7 @@ export type RuleQuery = Readonly<Record<string, QueryValue>>
 const text = (description: string) => ({ type: 'string', description }) as const
 
 export const ruleFilters = {
-  name: text('Only rules of this name.'),
+  name: text('Only rules with this name.'),
   pack: text('Only rules of this pack.'),
   action: text('Only rules with this action, by its reference.'),
   trigger: { type: 'array', description: 'Only rules bound to these triggers, by their references; at most 100.' },
@@ -15,7 +15,7 @@ export const ruleFilters = {
   user: text('Only rules that this user wrote last.'),
 } as const satisfies Record<string, QueryParameter>
 
-/** @param triggerIdOf by reference @throws QUERY_INVALID */
+/** @param triggerIdOf id of a trigger by its reference @throws QUERY_INVALID */
 export function parseRuleFilter(query: RuleQuery, triggerIdOf: (ref: string) => string | undefined): RuleFilter {
   const triggers = parseItems(query['trigger'])
   return {

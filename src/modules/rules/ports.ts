@@ -1,4 +1,4 @@
-/** What rules ask of modules above them; `app.ts` says who answers. */
+/** What rules need from modules above them; `app.ts` connects them. */
 import type { PackConfigs } from '../executions/ports.ts'
 
 export interface RulesPorts {

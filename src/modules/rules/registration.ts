@@ -11,10 +11,10 @@ import type { RuleStore } from './store.ts'
 import { RuleDefinition, type Rule } from './types.ts'
 import { isSame, logFieldsOf, type RuleChanges } from './changes.ts'
 
-/** Rules of a pack that share a commit. */
+/** Rules of a pack per commit. */
 const REGISTERED_TOGETHER = 32
 
-/** Ids stay. A problem of one definition does not keep the others out. */
+/** Ids stay. An invalid definition does not affect the others. */
 export type RegisterRules = (content: PackDefinitions) => Promise<Registration>
 
 export function createRegistration(deps: {
@@ -22,7 +22,7 @@ export function createRegistration(deps: {
   changes: RuleChanges
   triggers: Triggers
   log: Log
-  /** Writes the rules of packs. */
+  /** Owner of the rules of packs. */
   systemUser: string
 }): RegisterRules {
   const { store, changes, triggers, log, systemUser } = deps
@@ -43,7 +43,7 @@ export function createRegistration(deps: {
   return async (content) => {
     const existing = new Map(store.ofPack(content.pack).map((rule) => [rule.name, rule]))
     const { definitions, problems } = checkPackDefinitions(content, 'Rule', (given) => {
-      // Compiled for the first rule that there is: at each start it would cost time.
+      // Compiled for the first rule, to save time at start.
       const problem = compileSchema(RuleDefinition).find(given)
       if (problem !== undefined) return { problems: [problem] }
       return { definition: fillRuleDefinition(given as RuleDefinition, content.pack) } // has passed its schema

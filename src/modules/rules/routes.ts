@@ -44,7 +44,7 @@ const attributes: AttributeOptions = {
   always: ['id', 'ref', 'pack', 'name'],
 }
 
-const entityTagHeader = { ETag: 'Changes with each change of the rule, for `If-Match`.' }
+const entityTagHeader = { ETag: 'Differs after each change of the rule. Send it as `If-Match`.' }
 
 export function createRuleRoutes(deps: {
   service: RuleService

@@ -1,11 +1,11 @@
-/** Secret action parameters of rules: hidden in replies, and kept when a reply is sent back (contract 00, 0.15). */
+/** Secret action parameters of rules: masked in responses, kept if a client sends the mask back (contract 00, 0.15). */
 import { isObject, MASK } from '../../lib/schema/index.ts'
 
 /**
- * What was given, with the value that is stored in place of each mask that stands for one.
+ * Replaces each mask in the given value with the stored secret.
  *
- * @param masked the stored value as replies show it
- * @returns `kept`: whether any was
+ * @param masked the stored value as responses show it
+ * @returns `kept`: whether any mask was replaced
  */
 export function keepSecrets(given: unknown, stored: unknown, masked: unknown): { value: unknown; kept: boolean } {
   let kept = false

@@ -24,7 +24,7 @@ const open = async (rule: RuleRecord): Promise<RuleRecord> =>
   (await world.call<RuleRecord>('GET', `/v1/rules/${rule.id}?show_secrets=true`)).body
 
 describe('rules and their triggers', () => {
-  it('rules with equal parameters share a trigger, made at the same time or not; it goes with the last', async () => {
+  it('rules with equal parameters share a trigger, also when created concurrently; svc deletes it with the last rule', async () => {
     await start()
     const rules = await Promise.all(Array.from({ length: 20 }, (_, i) => world.make(`r${i}`, { trigger: keyed('a') })))
     expect(new Set(rules.map(({ trigger }) => trigger.ref)).size).toBe(1)
@@ -35,7 +35,7 @@ describe('rules and their triggers', () => {
     expect(world.triggers.ofType('test.keyed')).toEqual([])
   })
 
-  it('a rule that moves takes its use along', async () => {
+  it('a rule that changes its trigger releases the old one', async () => {
     await start()
     const one = await world.make('one', { trigger: keyed('a') })
     await world.make('two', { trigger: keyed('a') })
@@ -50,7 +50,7 @@ describe('rules and their triggers', () => {
     expect([usesOf('test.keyed'), usesOf('test.event')]).toEqual([[1], [1]])
   })
 
-  it('changes at the same time: each is whole, the last one wins, uses are right', async () => {
+  it('concurrent changes are atomic, the last one wins, and use counts stay correct', async () => {
     await start()
     const rule = await world.make('busy', { trigger: keyed('a') })
     const answers = await Promise.all(
@@ -65,7 +65,7 @@ describe('rules and their triggers', () => {
     expect(usesOf('test.keyed')).toEqual([])
   })
 
-  it('of rules of one name made at the same time there is one; the others are told its id', async () => {
+  it('of concurrently created rules with one name, one succeeds; the errors of the others contain its id', async () => {
     await start()
     const body = { name: 'same', pack: 'test', trigger: keyed('a'), action: { ref: 'test.do' } }
     const answers = await Promise.all([1, 2, 3].map(() => world.call<RuleRecord>('POST', '/v1/rules', body)))
@@ -76,7 +76,7 @@ describe('rules and their triggers', () => {
     expect(usesOf('test.keyed')).toEqual([1])
   })
 
-  it('what is refused leaves no trigger behind', async () => {
+  it('a rejected rule leaves no trigger behind', async () => {
     await start()
     await world.make('taken')
     for (const more of [
@@ -90,7 +90,7 @@ describe('rules and their triggers', () => {
     expect(world.triggers.ofType('test.keyed')).toEqual([])
   })
 
-  it('secrets of the trigger are masked, and stay when the mask is sent back', async () => {
+  it('secrets of the trigger are masked, and kept when a client sends the mask back', async () => {
     await start()
     const rule = await world.make('guarded', { trigger: keyed('a', { pass: 'p4ss' }) })
     expect(rule.trigger.parameters).toEqual({ key: 'a', pass: MASK })
@@ -111,7 +111,7 @@ describe('secret action parameters', () => {
   })
   const users = { ann: grants('rule_all', 'action_all'), bob: grants('rule_all', 'action_all') }
 
-  it('are masked but for administrators who ask, and stay when the mask is sent back', async () => {
+  it('are masked unless an administrator asks for them, and kept when a client sends the mask back', async () => {
     await start({ users })
     const rule = await world.make('kept', { action: secret })
     expect(rule.action.parameters).toEqual(masked)
@@ -123,7 +123,7 @@ describe('secret action parameters', () => {
     expect((await open(rule)).action.parameters).toEqual({ text: 'y', token: 's3cret', account: { password: 'new' } })
   })
 
-  it('a mask keeps nothing for another action, nor where nothing was masked', async () => {
+  it('a mask is plain text for another action, and where the stored value is no secret', async () => {
     await start()
     const rule = await world.make('moved', { action: secret })
     await put(rule, { action: { ref: 'test.other', parameters: { token: MASK } } })
@@ -133,7 +133,7 @@ describe('secret action parameters', () => {
     expect((await open(rule)).action.parameters).toEqual({ text: MASK, token: 's3cret' })
   })
 
-  it('of somebody else: left where they are, or given anew, never beside values of one’s own', async () => {
+  it('of another user can be kept or replaced, but not combined with new values', async () => {
     await start({ users })
     const rule = await world.make('foreign', { action: secret }, 'ann')
     const beside = { action: { ref: 'test.do', parameters: { ...masked, text: '{{ trigger }}' } } }
@@ -156,7 +156,7 @@ describe('secret action parameters', () => {
     expect((await open(rule)).action.parameters).toEqual({ text: 'z', token: 'his' })
   })
 
-  it('of an action that does not exist are told by their names', async () => {
+  it('of a missing action are detected by their names', async () => {
     await start()
     const rule = await world.make('early', { action: { ref: 'test.soon', parameters: { api_key: 'k', text: 't' } } })
     expect(rule.action.parameters).toEqual({ api_key: MASK, text: 't' })
@@ -164,12 +164,12 @@ describe('secret action parameters', () => {
     expect((await open(rule)).action.parameters).toEqual({ api_key: 'k', text: 't' })
   })
 
-  it('are shown when masking is switched off', async () => {
+  it('are shown if masking is disabled', async () => {
     await start({ maskSecrets: false })
     expect((await world.make('plain', { action: secret })).action).toEqual(secret)
   })
 
-  it('reach the action and no reply', async () => {
+  it('reach the action, but no response', async () => {
     await start()
     await world.make('used', { action: secret })
     const [enforcement] = await world.fire()
@@ -183,7 +183,7 @@ describe('secret action parameters', () => {
   })
 })
 
-describe('who may', () => {
+describe('permissions', () => {
   const on = (uid: string, ...permissions: string[]) => ({ permission_types: permissions, resource_uid: uid })
   const rule = (more: object = {}) => ({
     name: 'r',
@@ -194,7 +194,7 @@ describe('who may', () => {
   })
   const hook = { type: 'core.svc.webhook', parameters: { url: '/deploy/' } }
 
-  it('make one: rule_create, action_execute on the action, webhook_create on the hook', async () => {
+  it('to create a rule: rule_create, action_execute on the action, webhook_create on the hook', async () => {
     await start({
       users: {
         none: {},
@@ -245,7 +245,7 @@ describe('who may', () => {
     expect(world.log().match(/AUDIT [^\n]*permission\.denied/g)).toHaveLength(refusals.length)
   })
 
-  it('change one: rule_modify and the same; giving it another name is making one', async () => {
+  it('to change a rule: rule_modify and the same; a new name needs rule_create', async () => {
     await start({
       users: {
         ann: { grants: [on('rule:test:r', 'rule_modify'), on('action:test:do', 'action_execute')] },
@@ -267,7 +267,7 @@ describe('who may', () => {
     expect((await world.callAs('pat', 'DELETE', `/v1/rules/${made.id}`)).status).toBe(204)
   })
 
-  it('lists hold what may be viewed, with its number; filters and pages are of those', async () => {
+  it('lists, their totals, filters and pages contain only rules that the caller can view', async () => {
     await start({
       users: {
         watcher: { role: 'observer' },
@@ -298,7 +298,7 @@ describe('who may', () => {
     expect(await list('none', sorted)).toEqual([[], '0'])
   })
 
-  it('views show of instance and execution what may be viewed', async () => {
+  it('views contain the parts of instance and execution that the caller can view', async () => {
     await start({
       users: {
         rules: { grants: [{ permission_types: ['rule_list'] }, on('rule:test:a', 'rule_view')] },
@@ -323,7 +323,7 @@ describe('who may', () => {
     expect(few).not.toContain('trigger_instance')
   })
 
-  it('with isolation everybody has own rules alone', async () => {
+  it('under isolation users access only their own rules', async () => {
     const grants = [{ permission_types: ['rule_list'] }, on('pack:test', 'rule_all', 'action_execute')]
     await start({ isolation: true, users: { ann: { grants }, bob: { grants } } })
     const hers = await world.make('hers', {}, 'ann')
@@ -357,7 +357,7 @@ describe('who may', () => {
     expect((await put(hers, { description: 'x' }, 'ann')).status).toBe(200)
   })
 
-  it('with isolation a rule of somebody else that is gone leaves no trace either', async () => {
+  it('under isolation enforcements of a deleted rule of another user stay inaccessible', async () => {
     const grants = [
       { permission_types: ['rule_list'] as const },
       on('pack:test', 'rule_all', 'action_execute'),
@@ -377,7 +377,7 @@ describe('who may', () => {
     }
   })
 
-  it('a key with scopes: what it is limited to stays with the rule', async () => {
+  it('the scopes of an API key are stored with the rule', async () => {
     const scopes = [{ permission_types: ['rule_create', 'action_execute'] as const, resource_uid: 'pack:test' }]
     await start({ users: { key: { role: 'admin', scopes } } })
     const made = await world.make('scoped', {}, 'key')
@@ -407,7 +407,7 @@ describe('rules of packs', () => {
   const list = async () => (await world.call<RuleRecord[]>('GET', '/v1/rules')).body
   const changes = (): string[] => world.log().match(/event=rule\.(created|updated|deleted)/g) ?? []
 
-  it('are made, stay as they are when nothing has changed, and change with their files', async () => {
+  it('are created, stay unchanged with their files, and change with their files', async () => {
     await start()
     expect(await register(file('a'), file('b'))).toEqual({ registered: 2, removed: 0, problems: [] })
     const before = await list()
@@ -422,7 +422,7 @@ describe('rules of packs', () => {
     expect(changes()).toHaveLength(3)
   })
 
-  it('registering again says again whether they are enabled', async () => {
+  it('a new registration sets enabled from the file', async () => {
     await start()
     await register(file('a'))
     const [rule] = await list()
@@ -432,7 +432,7 @@ describe('rules of packs', () => {
     expect(await list()).toEqual([rule])
   })
 
-  it('files that are gone lose their rule; broken ones, and rules without a file, keep it', async () => {
+  it('svc deletes the rules of deleted files, but keeps those of invalid files and those without a file', async () => {
     await start()
     await world.make('own')
     await register(file('a'), file('b'), file('c'))
@@ -452,7 +452,7 @@ describe('rules of packs', () => {
     ['a criterion without operator', { criteria: { 'trigger.a': { pattern: 1 } } }, /trigger\.a/],
     ['another pack', { pack: 'elsewhere' }, /elsewhere/],
     ['a name that is none', { name: 7 }, /7/],
-  ])('what is wrong comes back and keeps no other out: %s', async (_, more, message) => {
+  ])('an invalid definition is reported and does not affect the others: %s', async (_, more, message) => {
     await start()
     const result = await register(file('bad', more), file('good'))
     expect(result).toEqual({
@@ -463,7 +463,7 @@ describe('rules of packs', () => {
     expect((await list()).map(({ ref }) => ref)).toEqual(['test.good'])
   })
 
-  it('the same name twice, and no object at all', async () => {
+  it('rejects a duplicate name and a definition that is no object', async () => {
     await start()
     const { problems } = await register(
       file('a'),
@@ -476,7 +476,7 @@ describe('rules of packs', () => {
     ])
   })
 
-  it('takes over a rule of the same name; its id stays', async () => {
+  it('replaces a rule with the same name and keeps its id', async () => {
     await start()
     const made = await world.make('a')
     await register(file('a'))

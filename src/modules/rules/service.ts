@@ -1,4 +1,4 @@
-/** Reads, makes, changes and deletes rules. */
+/** Reads, creates, changes and deletes rules. */
 import type { Unit } from '../../db/index.ts'
 import {
   contentChanged,
@@ -24,22 +24,22 @@ import type { Rule, RuleContext, RuleDefinition, RuleEnforcement, RuleRecord } f
 import { actionResource, ruleResource, webhookResource, type Resource } from '../../core/permissions.ts'
 import { isSame, logFieldsOf, toRule, type RuleChanges } from './changes.ts'
 
-/** Who asks, from where, and what they may do. */
+/** The caller, its address and its permissions. */
 export type RuleCaller = Pick<ApiRequest, 'principal' | 'rights' | 'requestId' | 'remoteAddress'>
 
 export interface RuleService {
-  /** By id when it looks like one, else by reference. @throws CONTENT_NOT_FOUND */
+  /** Finds by id or reference. @throws CONTENT_NOT_FOUND */
   get(refOrId: string): Rule
-  /** For clients. @param unmasked with the secrets of its action parameters; those of its trigger are never shown */
+  /** The record for clients. @param unmasked shows secret action parameters; secrets of the trigger stay masked */
   record(rule: Rule, unmasked: boolean): RuleRecord
-  /** As replies show them. */
+  /** Action parameters as responses show them. */
   maskedParameters(action: Rule['action']): Record<string, unknown>
-  /** The rule as it would be stored, for trying it out: without id and trigger. @throws TRIGGER_TYPE_UNKNOWN, CRITERIA_INVALID */
+  /** The rule without id and trigger, for a rule test. @throws TRIGGER_TYPE_UNKNOWN, CRITERIA_INVALID */
   draft(caller: RuleCaller, given: RuleDefinition): Rule
   /** @throws NAME_TAKEN, PERMISSION_DENIED and the 400s of contract 05, 5.5 */
   create(caller: RuleCaller, given: RuleDefinition): Promise<Rule>
   /**
-   * @param ifMatch only while the rule is what one of these entity tags names
+   * @param ifMatch entity tags; fails unless one of them is that of the current rule
    * @throws CONTENT_NOT_FOUND, CONTENT_CHANGED, NAME_TAKEN, PERMISSION_DENIED and the 400s of contract 05, 5.5
    */
   update(caller: RuleCaller, refOrId: string, given: RuleDefinition, ifMatch?: string): Promise<Rule>
@@ -47,18 +47,18 @@ export interface RuleService {
   delete(caller: RuleCaller, refOrId: string): Promise<void>
 }
 
-/** Of a rule: what it is about, and whose it is. */
+/** The rule as a resource of permission checks. */
 export const resourceOf = ({ ref, context }: Pick<Rule, 'ref' | 'context'>): Resource =>
   ruleResource({ ref, user: context.user })
 
-/** Another one after each change (RFC 9110, 8.8.3). */
+/** Differs after each change (RFC 9110, 8.8.3). */
 export const entityTagOf = ({ id, revision }: Pick<Rule, 'id' | 'revision'>): string => `"${id}-${revision}"`
 
 function matches(rule: Rule, ifMatch: string): boolean {
   return ifMatch.split(',').some((tag) => tag.trim() === '*' || tag.trim() === entityTagOf(rule))
 }
 
-/** Whether isolation keeps an enforcement from the caller: its rule is of somebody else, or gone. */
+/** Whether isolation denies access to an enforcement: its rule has another owner or is deleted. */
 export function isIsolated(
   store: Pick<RuleStore, 'find'>,
   { rule }: Pick<RuleEnforcement, 'rule'>,
@@ -93,13 +93,13 @@ export function createRuleService(deps: {
     const action = findRuleAction(actions, ref)
     const runner = action === undefined ? undefined : actions.findRunnerType(action.runner_type)
     if (action !== undefined && runner !== undefined) return actions.mask(action, runner, parameters)
-    // Without the action, only the names show which parameters are secret.
+    // Without the action, only their names tell which parameters are secret.
     return Object.fromEntries(Object.entries(parameters).map(([name, value]) => [name, isSecret(name) ? MASK : value]))
   }
 
   /** @throws PERMISSION_DENIED */
   function authorize({ principal, rights }: RuleCaller, { action, trigger }: FilledRule): void {
-    // It may be named by its id.
+    // The type can be given by id.
     if (triggers.findType(trigger.type)?.ref === webhookTypeRef) {
       const { url } = trigger.parameters
       const hook = typeof url === 'string' ? hookOf(url) : ''
@@ -111,8 +111,8 @@ export function createRuleService(deps: {
   }
 
   /**
-   * Puts the stored secrets where masks are sent back. Who may not see them can leave them where they are, but not beside
-   * values of one's own: a template could print them, and another command would get them.
+   * Replaces masks with the stored secrets. A caller who cannot read the secrets cannot change other parameters of the
+   * action: a template could print the secrets, or another command could receive them.
    *
    * @throws PERMISSION_DENIED
    */
@@ -133,7 +133,7 @@ export function createRuleService(deps: {
     const isUnchanged = isSame(value, stored.parameters) && triggerType === before.trigger.type
     if (!principal.isAdmin && foreign.length > 0 && !isUnchanged) {
       throw permissionDenied(
-        `The rule has secret action parameters of "${foreign.join('" and "')}". Give other values for these too, or leave the action parameters and the trigger type as they are.`,
+        `The rule has secret action parameters of "${foreign.join('" and "')}". Replace these secrets too, or leave the action parameters and the trigger type unchanged.`,
       )
     }
     return {

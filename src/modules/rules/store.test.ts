@@ -24,7 +24,7 @@ afterAll(async () => {
   folder.remove()
 })
 
-test('rules of a trigger are found by an index; a change says which revision it saw', async () => {
+test('rules of a trigger are found by an index; a change checks the revision', async () => {
   const rule: Rule = {
     id: newId(),
     revision: 1,

@@ -9,7 +9,7 @@ export interface RuleFilter {
   pack?: string | undefined
   /** Reference of the action. */
   action?: string | undefined
-  /** Ids of triggers, of which each will do. */
+  /** Ids of triggers; matches any of them. */
   triggers?: readonly string[] | undefined
   enabled?: boolean | undefined
   user?: string | undefined
@@ -19,29 +19,29 @@ export interface RuleStore {
   find(id: string): Rule | undefined
   findByRef(ref: string): Rule | undefined
   findByIds(ids: readonly string[]): Rule[]
-  /** Ids, in the order of pack and name. */
+  /** Ids of one page, by pack and name. */
   page(filter: RuleFilter, page: Page): Promise<string[]>
-  /** What says who may see each, in the order of pack and name. */
+  /** Fields for permission checks, by pack and name. */
   keys(filter: RuleFilter): Promise<{ id: string; ref: string; user: string }[]>
   count(filter: RuleFilter): number
   ofPack(pack: string): Rule[]
-  /** Of a trigger, oldest first; the text is for `readRule`. */
+  /** Enabled rules of a trigger, oldest first. Pass `record` to `readRule`. */
   enabledOf(triggerId: string): { id: string; record: string }[]
-  /** The text of an enabled rule. */
+  /** Column `record` of an enabled rule. */
   enabledText(id: string): string | undefined
-  /** The same, with those that are disabled. */
+  /** Like `enabledOf`, including disabled rules. */
   boundTo(triggerId: string): { id: string; record: string }[]
   insert(rule: Rule): Step
-  /** Fails with `Conflict` unless the row is as it was seen. */
+  /** Fails with `Conflict` if the row has another revision. */
   update(rule: Rule, seenRevision: number): Step
-  /** Fails with `Conflict` likewise. */
+  /** Fails with `Conflict` if the row has changed. */
   delete(rule: Rule): Step
 }
 
-/** More are read on the scan thread, where only so many searches may wait. */
+/** Larger pages run on the scan thread, which limits the number of waiting searches. */
 const MAX_QUICK_ROWS = 1000
 
-/** The text of a row's column `record`. */
+/** Parses column `record`. */
 export function readRule(text: string): Rule {
   return readJson(text) as Rule // written by `ruleRow`
 }

@@ -1,4 +1,4 @@
-/** Checks the criteria of a rule and compiles them to what an evaluation reads. */
+/** Checks and compiles the criteria of a rule. */
 import { criteriaInvalid } from '../../../core/errors.ts'
 import { isObject, represent } from '../../../lib/schema/index.ts'
 import { findTemplates, type Templates } from '../../../core/template-values.ts'
@@ -7,23 +7,23 @@ import { findOperator, operatorNames, SEARCH, type Operator, type OperatorTest }
 import { compilePath, type CriterionPath } from './path.ts'
 import { shown } from '../../../lib/text/index.ts'
 
-/** Criteria of one rule, those within patterns of `search` included. */
+/** Criteria of one rule, including those in `search` patterns. */
 const MAX_CRITERIA = 500
-/** `search` within `search`. */
+/** Levels of `search` within `search`. */
 const MAX_SEARCH_DEPTH = 5
 /** Characters of all patterns of one rule together. */
 const MAX_PATTERN_LENGTH = 256 * 1024
-/** Values, one within the other, of a pattern. */
+/** Levels of nesting in a pattern. */
 const MAX_PATTERN_DEPTH = 100
 
-/** What `search` compares without a pattern too. */
+/** Operators that need no pattern within `search`. */
 const PATTERN_OPTIONAL = ['exists', 'nexists', 'neq', 'nequals']
 
 export interface Criterion {
   readonly key: string
   readonly type: string
   readonly condition: string | undefined
-  /** The pattern as it was given. */
+  /** The pattern before rendering. */
   readonly written: unknown
   readonly path: CriterionPath
   readonly pattern: Pattern
@@ -33,19 +33,19 @@ export interface Criterion {
 export type Pattern =
   | { kind: 'fixed'; value: Value }
   | { kind: 'template'; names: ReadonlySet<string>; isSecret: boolean }
-  /** Was meant to be a template. */
+  /** A template with a syntax error. */
   | { kind: 'broken'; error: TemplateError }
 
 export interface TestOperator {
   kind: 'test'
   operator: Operator
-  /** Of a fixed pattern: made when it is first needed. */
+  /** For a fixed pattern: prepared at its first comparison. */
   test: OperatorTest | TemplateError | undefined
 }
 
 export interface SearchOperator {
   kind: 'search'
-  /** Undefined when the pattern is a template as a whole. */
+  /** Undefined if the whole pattern is a template. */
   items: readonly Criterion[] | undefined
 }
 
@@ -54,10 +54,10 @@ export interface Compiled {
   templates: Pick<Templates, 'count' | 'isTooLong'>
 }
 
-/** @param isData templates have been rendered already: what looks like one is text */
+/** @param isData templates are already rendered: text that looks like a template stays text */
 export function compile(criteria: Readonly<Record<string, unknown>>, isData = false, isWithinSearch = false): Compiled {
   let count = 0
-  let room = MAX_PATTERN_LENGTH
+  let remaining = MAX_PATTERN_LENGTH
   const templates = { count: 0, isTooLong: false }
   const read = { length: 0 }
 
@@ -71,7 +71,7 @@ export function compile(criteria: Readonly<Record<string, unknown>>, isData = fa
       throw criteriaInvalid(`For field: ${field}, ${why}`)
     }
     count += 1
-    if (count > MAX_CRITERIA) refuse(`a rule has at most ${MAX_CRITERIA} criteria, those within search included`)
+    if (count > MAX_CRITERIA) refuse(`a rule has at most ${MAX_CRITERIA} criteria, including those within search`)
     if (!isObject(given)) {
       throw criteriaInvalid(`Operator not specified for field: ${field}; a criterion is an object of type and pattern`)
     }
@@ -88,14 +88,14 @@ export function compile(criteria: Readonly<Record<string, unknown>>, isData = fa
     if (written === null && !(depth > 0 && PATTERN_OPTIONAL.includes(name))) {
       refuse(`no pattern specified for operator ${shown(type)}`)
     }
-    room = measure(written, room)
-    if (room < 0) {
+    remaining = measure(written, remaining)
+    if (remaining < 0) {
       refuse(
-        `the patterns of the rule hold more than ${MAX_PATTERN_LENGTH} characters, or values more than ${MAX_PATTERN_DEPTH} deep`,
+        `the patterns of the rule have more than ${MAX_PATTERN_LENGTH} characters or more than ${MAX_PATTERN_DEPTH} levels of nesting`,
       )
     }
     const path = compileKey(key, refuse)
-    if (depth > 0 && path.root !== 'item') refuse('keys within the pattern of search start with "item."')
+    if (depth > 0 && path.root !== 'item') refuse('keys within the pattern of search must start with "item."')
     return {
       key,
       type: name,
@@ -113,14 +113,14 @@ export function compile(criteria: Readonly<Record<string, unknown>>, isData = fa
     depth: number,
     refuse: (why: string) => never,
   ): Pick<Criterion, 'pattern' | 'operator'> {
-    if (depth > MAX_SEARCH_DEPTH) refuse(`search is nested more than ${MAX_SEARCH_DEPTH} deep`)
+    if (depth > MAX_SEARCH_DEPTH) refuse(`search is nested more than ${MAX_SEARCH_DEPTH} levels deep`)
     if (isObject(written)) {
       const items = compileAll(written, depth)
       return { operator: { kind: 'search', items }, pattern: { kind: 'fixed', value: adopt(written) } }
     }
     const pattern = compilePattern(written)
     if (pattern.kind === 'fixed')
-      refuse('the pattern of search is an object of criteria, whose keys start with "item."')
+      refuse('the pattern of search must be an object of criteria with keys that start with "item."')
     return { operator: { kind: 'search', items: undefined }, pattern }
   }
 
@@ -147,14 +147,14 @@ function compileKey(key: string, refuse: (why: string) => never): CriterionPath 
   } catch (error) {
     if (!(error instanceof TemplateError)) throw error
     return refuse(
-      `the key is not a path: ${error.message}; names with other characters than letters, digits, _ and - are written as in trigger.headers['Name']`,
+      `the key is not a path: ${error.message}; write names with characters other than letters, digits, _ and - as in trigger.headers['Name']`,
     )
   }
 }
 
-/** What is left of the room after a pattern; less than nothing when it is too large, or too deep. */
-function measure(written: unknown, room: number): number {
-  let left = room
+/** Subtracts a pattern from the remaining length. Negative: the pattern is too long or too deep. */
+function measure(written: unknown, remaining: number): number {
+  let left = remaining
   const walk = (value: unknown, depth: number): void => {
     left -= 1
     if (depth > MAX_PATTERN_DEPTH) left = -1
@@ -170,7 +170,7 @@ function measure(written: unknown, room: number): number {
   return left
 }
 
-/** Of text that begins a template and is not one. In action parameters it is plain text; here it would never match. */
+/** Syntax error of an incomplete template. Action parameters treat it as plain text; here it could never match. */
 function findSyntaxError(written: unknown): TemplateError | undefined {
   if (typeof written === 'string') {
     if ((!written.includes('{{') && !written.includes('{%')) || isTemplate(written)) return undefined

@@ -1,4 +1,4 @@
-/** Criteria of rules (contract 05, 5.6): checked and compiled when a rule is read, then evaluated for each payload. */
+/** Criteria of rules (contract 05, 5.6): checked and compiled once per rule, then evaluated for each payload. */
 import { Budget, adopt, isTrue } from '../../../lib/template/index.ts'
 import { compilePath } from './path.ts'
 import { compile, type Criterion } from './compile.ts'
@@ -18,23 +18,23 @@ import {
 } from './run.ts'
 import { shown } from '../../../lib/text/index.ts'
 
-/** A criterion that was looked at, whether it holds or not. */
+/** An evaluated criterion. */
 export interface SeenOutcome {
   seen: FailedCriterion
   holds: boolean
-  /** The two could not be compared. */
+  /** Why value and pattern could not be compared. */
   reason?: string
 }
 
 export interface CompiledCriteria {
   evaluate(context: CriteriaContext): CriteriaResult
-  /** The same, and each criterion, also behind the first that does not hold; none where the payload is empty. */
+  /** Also evaluates the criteria after the first that does not hold. No outcomes for an empty payload. */
   evaluateEach(context: CriteriaContext): { result: CriteriaResult; outcomes: SeenOutcome[] }
 }
 
 /**
- * Checks and compiles the criteria of a rule. A pattern that is of no use to its operator, such as an invalid regular
- * expression, is refused when it is compared: `findProblems` tells before.
+ * Checks and compiles the criteria of a rule. A pattern that its operator rejects, such as an invalid regular
+ * expression, fails at each evaluation; `findProblems` reports it before.
  *
  * @throws CRITERIA_INVALID
  */
@@ -80,7 +80,7 @@ export function compileCriteria(criteria: Readonly<Record<string, unknown>>): Co
 }
 
 /**
- * What is wrong with criteria that compile and can never be compared, whatever the payload: one sentence each.
+ * Finds criteria that compile but can match no payload. One sentence each.
  *
  * @throws CRITERIA_INVALID
  */
@@ -107,14 +107,14 @@ export function findProblems(criteria: Readonly<Record<string, unknown>>): strin
   return problems
 }
 
-/** Whether the value of a criterion comes from the datastore, however the key is written. @param key that compiles */
+/** Whether a criterion reads the datastore, for every spelling of its key. @param key that compiles */
 export function readsDatastore(key: string): boolean {
   return compilePath(key).root === 'system'
 }
 
-/** Why there can never be a value at the key of a criterion. @param key that compiles */
+/** Why a key can never have a value; undefined: it can. @param key that compiles */
 export function problemOfKey(key: string): string | undefined {
   const { root } = compilePath(key)
   if (root === undefined || ['trigger', 'system', 'item'].includes(root)) return undefined
-  return `Nothing is ever found at the key "${shown(key)}": it has to begin with "trigger." for what happened, or with "system." for the datastore.`
+  return `The key "${shown(key)}" never has a value: it must start with "trigger." for the payload or "system." for the datastore.`
 }

@@ -8,7 +8,7 @@ import { findOperator, operatorNames, operatorRecords, operators, SEARCH } from 
 
 const limits = { ...defaultLimits, maxWork: 16 * 1024 * 1024 }
 
-/** Undefined: the two cannot be compared. */
+/** Undefined: value and pattern cannot be compared. */
 function compare(name: string, value: Value, pattern: Value): boolean | undefined {
   const operator = findOperator(name)
   if (operator === undefined) throw new Error(`there is no operator ${name}`)
@@ -22,7 +22,7 @@ function compare(name: string, value: Value, pattern: Value): boolean | undefine
   }
 }
 
-test('what is told about operators names all of them, and each in words of its own', () => {
+test('operatorRecords lists every operator, each with a phrase of its own', () => {
   const names = operatorRecords.flatMap(({ name, aliases }) => [name, ...aliases])
   expect(names.toSorted()).toEqual(operatorNames.toSorted())
   const phrases = operatorRecords.map(({ phrase }) => phrase)
@@ -31,14 +31,14 @@ test('what is told about operators names all of them, and each in words of its o
     name: 'equals',
     aliases: ['eq'],
     phrase: 'is',
-    description: 'Of the same type: 1 is not "1".',
+    description: 'Types must be equal: 1 is not "1".',
     pattern: 'any',
   })
   expect(operatorRecords.filter(({ conditions }) => conditions !== undefined).map(({ name }) => name)).toEqual([SEARCH])
 })
 
 test.each(operatorRecords.filter(({ pattern }) => pattern !== 'criteria'))(
-  'the pattern of $name is what is told: $pattern',
+  '$name accepts the documented kind of pattern: $pattern',
   ({ name, pattern }) => {
     const refuses = (given: Value): boolean => {
       try {
@@ -74,7 +74,7 @@ describe('operators', () => {
     expect(differing).toEqual([])
   })
 
-  it('has no name twice, and all in lower case', () => {
+  it('names are unique and in lower case', () => {
     expect(new Set(operatorNames).size).toBe(operatorNames.length)
     expect(operatorNames.filter((name) => name !== name.toLowerCase())).toEqual([])
     expect(operatorNames).toHaveLength(operators.flatMap(({ names }) => names).length + 1)
@@ -111,17 +111,17 @@ describe('hostile patterns', () => {
     ['lt', `${'a'.repeat(10_000_000)}b`, `${'a'.repeat(10_000_000)}a`],
     ['td_lt', '1'.repeat(10_000_000), '5'],
     ['td_lt', '2024-01-01', '9'.repeat(1_000_000)],
-  ])('%s stays within its bound', ([name, value, pattern]) => {
+  ])('%s stays within the work limit', ([name, value, pattern]) => {
     const startedAt = computedMs()
     expect(compare(name, value, pattern)).not.toBe(true)
     expect(computedMs() - startedAt).toBeLessThan(3_000)
   })
 
-  it('say what the bound is', () => {
+  it('name the limit in the error', () => {
     const budget = new Budget(limits, 'the comparison')
     const run = findOperator('regex')?.prepare('[ab]*a[ab]{20}[cd]', budget)
     expect(() => run?.('ab'.repeat(1_000_000), { budget, now: 0 })).toThrow(
-      /^the value has 2000000 characters, and this regular expression is run on at most \d{6}$/,
+      /^the value has 2000000 characters; svc runs this regular expression on at most \d{6}$/,
     )
     const contains = findOperator('contains')?.prepare('x', budget)
     expect(() => contains?.('ab'.repeat(10_000_000), { budget, now: 0 })).toThrow(

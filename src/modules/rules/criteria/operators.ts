@@ -1,7 +1,7 @@
 /**
- * The operators of criteria (contract 05, 5.6): strict about types, and where the contract says nothing as Python compares.
+ * The operators of criteria (contract 05, 5.6). Strict about types. Where the contract is silent, they follow Python.
  *
- * To add one: an entry in `operators`.
+ * To add one, add an entry to `operators`.
  */
 import { parseDateText } from '../../../lib/calendar/index.ts'
 import {
@@ -20,37 +20,37 @@ import type { OperatorRecord } from '../types.ts'
 import { compileWildcard, matchesWildcard } from './wildcard.ts'
 import { shown } from '../../../lib/text/index.ts'
 
-/** What a comparison goes by besides value and pattern. */
+/** Inputs of a comparison besides value and pattern. */
 export interface Comparison {
   readonly budget: Budget
   /** Microseconds since the epoch. */
   readonly now: number
 }
 
-/** Whether a value fits. Throws TemplateError where the two cannot be compared. */
+/** Whether a value matches. Throws TemplateError if value and pattern cannot be compared. */
 export type OperatorTest = (value: Value, comparison: Comparison) => boolean
 
 export interface Operator {
-  /** The last one is the one to write. */
+  /** The last name is the preferred one. */
   readonly names: readonly [string, ...string[]]
-  /** What stands between value and pattern in a sentence. */
+  /** Words between value and pattern in a sentence. */
   readonly phrase: string
-  /** What people have to know about it; absent: the phrase says it. */
+  /** Help for authors; absent: the phrase is enough. */
   readonly about?: string
   /** Default: any. */
   readonly pattern?: OperatorRecord['pattern']
-  /** Compares with null too; every other operator is false for a pattern that is null. */
+  /** Also compares with null. Every other operator is false for a null pattern. */
   readonly acceptsNull?: true
-  /** Throws TemplateError for a pattern that nothing can be compared with. */
+  /** Throws TemplateError for an invalid pattern. */
   readonly prepare: (pattern: Value, budget: Budget) => OperatorTest
 }
 
 type Quantifier = 'some' | 'every'
 
-/** Compares the items of a list with criteria of their own, which its pattern holds. */
+/** Compares the items of a list with the criteria in its pattern. */
 export const SEARCH = 'search'
 
-/** Conditions of `search`: of how many items how many criteria must hold. */
+/** Conditions of `search`: how many criteria must hold for how many items. */
 export const searchConditions: ReadonlyMap<string, { items: Quantifier; criteria: Quantifier; phrase: string }> =
   new Map([
     ['any', { items: 'some', criteria: 'every', phrase: 'has an item for which all of this holds:' }],
@@ -59,12 +59,10 @@ export const searchConditions: ReadonlyMap<string, { items: Quantifier; criteria
     ['all2any', { items: 'every', criteria: 'some', phrase: 'has only items for which some of this holds:' }],
   ])
 
-/** A comparison of a value with a pattern of any type. */
 function comparing(test: (value: Value, pattern: Value, comparison: Comparison) => boolean): Operator['prepare'] {
   return (pattern) => (value, comparison) => test(value, pattern, comparison)
 }
 
-/** A comparison of text with text. */
 function comparingText(test: (value: string, pattern: string) => boolean): Operator['prepare'] {
   return (pattern) => {
     const wanted = textOf(pattern, 'pattern')
@@ -76,7 +74,7 @@ function comparingText(test: (value: string, pattern: string) => boolean): Opera
   }
 }
 
-/** The same, both sides in lower case. */
+/** Compares both sides in lower case. */
 function ignoringCase(test: (value: string, pattern: string, budget: Budget) => boolean): Operator['prepare'] {
   return (pattern, preparing) => {
     const wanted = lowerCase(textOf(pattern, 'pattern'), preparing)
@@ -86,7 +84,7 @@ function ignoringCase(test: (value: string, pattern: string, budget: Budget) => 
 
 function textOf(value: Value, what: 'value' | 'pattern'): string {
   if (typeof value === 'string') return value
-  throw typeError(`the ${what} has to be text, not '${typeNameOf(value)}'`)
+  throw typeError(`the ${what} must be a string, not '${typeNameOf(value)}'`)
 }
 
 function lowerCase(text: string, budget: Budget): string {
@@ -94,7 +92,7 @@ function lowerCase(text: string, budget: Budget): string {
   return text.toLowerCase()
 }
 
-/** One step of the engine of regular expressions takes longer than handling one character of text. */
+/** Work of one step of the regular expression engine, in characters of copied text. */
 const MATCH_WORK = 2
 
 function matching(options: PatternOptions): Operator['prepare'] {
@@ -103,13 +101,13 @@ function matching(options: PatternOptions): Operator['prepare'] {
     compileTemplatePattern(written, options, preparing)
     return (value, { budget }) => {
       const text = textOf(value, 'value')
-      // Not kept here: the compiled form can be large, and what is used often is kept where it is made.
+      // Not cached here: the compiled form can be large, and `compileTemplatePattern` has its own cache.
       const expression = compileTemplatePattern(written, options, budget)
       const work = expression.programSize() * MATCH_WORK
       const maxLength = Math.floor(budget.limits.maxWork / work)
       if (text.length > maxLength) {
         throw limitError(
-          `the value has ${text.length} characters, and this regular expression is run on at most ${maxLength}`,
+          `the value has ${text.length} characters; svc runs this regular expression on at most ${maxLength}`,
         )
       }
       budget.work(text.length * work)
@@ -131,22 +129,20 @@ const MAX_NUMBER_LENGTH = 100
 function secondsOf(pattern: Value): number {
   if (typeof pattern === 'number') return pattern
   if (typeof pattern === 'string' && pattern.length <= MAX_NUMBER_LENGTH && number.test(pattern)) return Number(pattern)
-  throw typeError(
-    `the pattern has to be a number of seconds, or the text of one; it is of type '${typeNameOf(pattern)}'`,
-  )
+  throw typeError(`the pattern must be a number of seconds, or a string with one, not '${typeNameOf(pattern)}'`)
 }
 
 function dateOf(value: Value): number {
   if (typeof value !== 'string' && typeof value !== 'number') {
-    throw typeError(`the value has to be the text of a date, not '${typeNameOf(value)}'`)
+    throw typeError(`the value must be a date string, not '${typeNameOf(value)}'`)
   }
   const micros = parseDateText(String(value))
   if (micros !== undefined) return micros
   const isBare = typeof value === 'number' || number.test(value)
   throw typeError(
     isBare
-      ? `the value ${describe(value)} is not a date: numbers are read as the text of one, such as 20240131, not as seconds`
-      : `the value ${describe(value)} is not a date in one of the forms known, such as 2024-01-31T10:30:00Z`,
+      ? `the value ${describe(value)} is not a date: svc reads a number as a date such as 20240131, not as seconds`
+      : `the value ${describe(value)} is not a date in a supported format, such as 2024-01-31T10:30:00Z`,
   )
 }
 
@@ -158,13 +154,13 @@ export const operators: readonly Operator[] = [
   {
     names: ['eq', 'equals'],
     phrase: 'is',
-    about: 'Of the same type: 1 is not "1".',
+    about: 'Types must be equal: 1 is not "1".',
     prepare: comparing((value, pattern, { budget }) => equals(value, pattern, budget)),
   },
   {
     names: ['neq', 'nequals'],
     phrase: 'is not',
-    about: 'Also where there is no value.',
+    about: 'Also true if the value is missing.',
     acceptsNull: true,
     prepare: comparing((value, pattern, { budget }) => !equals(value, pattern, budget)),
   },
@@ -177,13 +173,13 @@ export const operators: readonly Operator[] = [
   {
     names: ['contains'],
     phrase: 'contains',
-    about: 'A text a part of it, a list an item, an object a name.',
+    about: 'A substring of a string, an item of a list, or a property name of an object.',
     prepare: comparing((value, pattern, { budget }) => contains(value, pattern, budget)),
   },
   {
     names: ['ncontains'],
     phrase: 'does not contain',
-    about: 'A text a part of it, a list an item, an object a name.',
+    about: 'A substring of a string, an item of a list, or a property name of an object.',
     prepare: comparing((value, pattern, { budget }) => !contains(value, pattern, budget)),
   },
   {
@@ -225,26 +221,26 @@ export const operators: readonly Operator[] = [
   {
     names: ['lt', 'lessthan'],
     phrase: 'is less than',
-    about: 'Both are numbers, or both texts.',
+    about: 'Both must be numbers, or both strings.',
     prepare: comparing((value, pattern, { budget }) => compare(value, pattern, '<', budget) < 0),
   },
   {
     names: ['gt', 'greaterthan'],
     phrase: 'is greater than',
-    about: 'Both are numbers, or both texts.',
+    about: 'Both must be numbers, or both strings.',
     prepare: comparing((value, pattern, { budget }) => compare(value, pattern, '>', budget) > 0),
   },
   {
     names: ['td_lt', 'timediff_lt'],
     phrase: 'is younger than (seconds)',
-    about: 'The value is the text of a date, in UTC unless it says otherwise.',
+    about: 'The value is a date string, in UTC unless it has a time zone.',
     pattern: 'seconds',
     prepare: comparingAge((age, seconds) => age < seconds),
   },
   {
     names: ['td_gt', 'timediff_gt'],
     phrase: 'is older than (seconds)',
-    about: 'The value is the text of a date, in UTC unless it says otherwise.',
+    about: 'The value is a date string, in UTC unless it has a time zone.',
     pattern: 'seconds',
     prepare: comparingAge((age, seconds) => age > seconds),
   },
@@ -259,19 +255,19 @@ export const operators: readonly Operator[] = [
   {
     names: ['in', 'inside'],
     phrase: 'is in',
-    about: 'In a list, a text, or the names of an object.',
+    about: 'In a list, a string, or the property names of an object.',
     prepare: comparing((value, pattern, { budget }) => contains(pattern, value, budget)),
   },
   {
     names: ['nin', 'ninside'],
     phrase: 'is not in',
-    about: 'In a list, a text, or the names of an object.',
+    about: 'In a list, a string, or the property names of an object.',
     prepare: comparing((value, pattern, { budget }) => !contains(pattern, value, budget)),
   },
   {
     names: ['matchwildcard'],
-    phrase: 'fits the wildcard',
-    about: 'The whole text: * stands for any characters, ? for one, [abc] for one of these.',
+    phrase: 'matches the wildcard',
+    about: 'The whole string: * matches any characters, ? matches one, [abc] matches one of these.',
     pattern: 'text',
     prepare: (pattern) => {
       const wildcard = compileWildcard(textOf(pattern, 'pattern'))
@@ -281,21 +277,21 @@ export const operators: readonly Operator[] = [
   {
     names: ['regex'],
     phrase: 'matches',
-    about: 'A regular expression, found anywhere in the text.',
+    about: 'A regular expression that matches anywhere in the string.',
     pattern: 'text',
     prepare: matching({}),
   },
   {
     names: ['iregex'],
     phrase: 'matches (ignoring case)',
-    about: 'A regular expression, found anywhere in the text.',
+    about: 'A regular expression that matches anywhere in the string.',
     pattern: 'text',
     prepare: matching({ ignoreCase: true }),
   },
   {
     names: ['matchregex'],
     phrase: 'matches from its beginning',
-    about: 'Deprecated: write regex, with ^ in front.',
+    about: 'Deprecated: use regex with ^ at the start.',
     pattern: 'text',
     prepare: matching({ dotAll: true, fromStart: true }),
   },
@@ -309,14 +305,14 @@ const byName: ReadonlyMap<string, Operator> = new Map(
   operators.flatMap((operator) => operator.names.map((name) => [name, operator] as const)),
 )
 
-/** Every name that a criterion may use. */
+/** Every valid operator name, including aliases. */
 export const operatorNames: readonly string[] = [...byName.keys(), SEARCH]
 
 export function findOperator(name: string): Operator | undefined {
   return byName.get(name)
 }
 
-/** For whoever writes criteria, in the order in which they are offered. */
+/** Operators for authors, in display order. */
 export const operatorRecords: readonly OperatorRecord[] = [
   ...operators.map(({ names, phrase, about = '', pattern = 'any' }): OperatorRecord => {
     const name = names.at(-1) ?? ''
@@ -325,8 +321,8 @@ export const operatorRecords: readonly OperatorRecord[] = [
   {
     name: SEARCH,
     aliases: [],
-    phrase: 'has items that fit',
-    description: 'Compares the items of a list with criteria of their own, whose keys begin with item.',
+    phrase: 'has items that match',
+    description: 'Compares the items of a list with the criteria in the pattern. Their keys start with item.',
     pattern: 'criteria',
     conditions: [...searchConditions].map(([name, { phrase }]) => ({ name, phrase })),
   },

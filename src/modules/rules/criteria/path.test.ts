@@ -103,14 +103,14 @@ describe('the key of a criterion', () => {
     'toString',
     'system.constructor',
     'system.__proto__',
-  ])('nothing: %s', (key) => {
+  ])('has no value: %s', (key) => {
     expect(read(key)).toBeNull()
   })
 
   it.for([
-    ['', 'it names nothing'],
+    ['', 'the path is empty'],
     ['#tag', 'cannot be understood at character 1'],
-    ['$', 'it names nothing'],
+    ['$', 'the path is empty'],
     ['trigger.', 'cannot be understood at character 9'],
     ['trigger.a b', 'cannot be understood at character 10'],
     ['trigger.a/b', 'cannot be understood at character 10'],
@@ -118,11 +118,11 @@ describe('the key of a criterion', () => {
     ['trigger[', 'cannot be understood'],
     ['trigger.a]', 'cannot be understood'],
     [`trigger.${'a'.repeat(5_000)}`, 'longer than 4096 characters'],
-  ])('is refused: %s', ([key = '', why = '']) => {
+  ])('is rejected: %s', ([key = '', why = '']) => {
     expect(() => compilePath(key)).toThrow(why)
   })
 
-  it('is read in bounded work', () => {
+  it('is read with bounded work', () => {
     const wide = Array.from({ length: 300_000 }, () => ({}))
     const startedAt = computedMs()
     expect(() =>

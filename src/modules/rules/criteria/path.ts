@@ -1,4 +1,4 @@
-/** Where a criterion reads its value (contract 05, 5.6). */
+/** Keys of criteria as paths (contract 05, 5.6). */
 import {
   TemplateError,
   parseJsonPath,
@@ -17,29 +17,29 @@ import {
 } from '../../../lib/template/index.ts'
 
 export interface CriterionPath {
-  /** The name that it begins with; undefined when it begins with anything else, such as `*`. */
+  /** The first name; undefined if the path starts with something else, such as `*`. */
   readonly root: string | undefined
-  /** The first value found, or null. Reads own properties of data only. */
+  /** The first value found, or null. Reads own properties only. */
   read(roots: Roots, budget: Budget): Value
 }
 
-/** What paths begin at. */
+/** Values at which paths start. */
 export interface Roots {
   /** `trigger`, or `item` within `search`. */
   readonly data: Readonly<Record<string, unknown>>
-  /** A part of the datastore, asked by name; undefined when there is none. */
+  /** The system scope of the datastore, read by name; undefined: not available. */
   readonly system: () => unknown
 }
 
 /**
- * Understands the key of a criterion, such as `trigger.headers['X-Custom']` or `trigger.items[*].id#second`: a JSONPath,
- * and a tag after `#` that is of no effect.
+ * Compiles the key of a criterion, such as `trigger.headers['X-Custom']` or `trigger.items[*].id#second`: a JSONPath
+ * and an ignored tag after `#`.
  *
  * @throws TemplateError
  */
 export function compilePath(key: string): CriterionPath {
   const steps = parseJsonPath(key, '#')
-  if (steps.length === 0) throw new TemplateError('SYNTAX', 'it names nothing')
+  if (steps.length === 0) throw new TemplateError('SYNTAX', 'the path is empty')
   const names = steps.map(nameOf)
   const root = names[0]
   if (typeof root !== 'string') {
@@ -63,7 +63,7 @@ export function compilePath(key: string): CriterionPath {
   }
 }
 
-/** The one name or index that a step selects. */
+/** The name or index that a step selects; undefined: it selects several. */
 function nameOf({ selector, descend }: JsonPathStep): string | number | undefined {
   return selector.kind === 'keys' && selector.keys.length === 1 && !descend ? selector.keys[0] : undefined
 }
@@ -74,7 +74,7 @@ function memberOf(value: Value, name: string | number): Value | undefined {
   return isMapping(value) ? mappingGet(value, name) : undefined
 }
 
-/** A missing item of the datastore is empty text to templates, and here what a missing name of the payload is. */
+/** A missing datastore item is an empty string in templates, but null here, like a missing name in the payload. */
 function itemOf(namespace: LazyNamespace): Value {
   const item = settled(namespace)
   return item === '' || item instanceof LazyNamespace ? null : item

@@ -21,22 +21,22 @@ import { compile, type Compiled, type Criterion, type SearchOperator, type TestO
 import { shown } from '../../../lib/text/index.ts'
 
 export interface CriteriaContext {
-  /** Of the trigger instance, JSON data: `trigger` of keys and patterns. Templates in it stay text. */
+  /** Payload of the trigger instance: `trigger` in keys and patterns. Templates in it stay text. */
   payload: unknown
-  /** What patterns may read besides the payload; `svckv.system` is `system` too. */
+  /** Scope of patterns besides the payload. `svckv.system` is also available as `system`. */
   scope: TemplateScope
   /** Microseconds since the epoch. */
   now: number
 }
 
-/** A criterion with what it was compared with; of a result, the first that does not hold. */
+/** A criterion with its pattern and value. In a result: the first that does not hold. */
 export interface FailedCriterion {
   key: string
   type: string
-  /** Rendered, if that was possible; masked when it decrypts something. */
+  /** Rendered if possible. Masked if it decrypts a value. */
   pattern: unknown
   condition?: string
-  /** What it saw; not a copy. */
+  /** The compared value, not a copy. */
   value: unknown
 }
 
@@ -45,31 +45,31 @@ export type CriteriaResult =
   | {
       matches: false
       failed: FailedCriterion
-      /** The two could not be compared: that is a failed rule enforcement. Holds no value but dates. */
+      /** Why the comparison failed, which makes a failed rule enforcement. Contains no values except dates. */
       reason?: string
-      /** Why, where criterion and value do not tell. */
+      /** Why the rule does not match, if criterion and value do not show it. */
       note?: string
     }
 
-/** What one evaluation may spend, besides its templates: less than half a second in the worst case that was tried. */
+/** Limits of one evaluation without its templates. The slowest known case takes less than 0.5 s. */
 export const limits = { ...defaultLimits, maxWork: 16 * 1024 * 1024, maxMilliseconds: 500 }
 const MAX_TEMPLATE_MILLISECONDS = 500
 const RENDERING_STEPS = 100
-/** Within `search` a criterion that cannot be compared does not end the evaluation, and takes longer than one that can. */
+/** Steps that a failed comparison within `search` costs: it does not end the evaluation and takes longer. */
 const FAILURE_STEPS = 20
 export const SUBJECT = 'the comparison'
 
 export type Failure = Extract<CriteriaResult, { matches: false }>
 export type Stage = 'pattern' | 'value' | 'comparison'
 
-/** What a comparison had before it, as far as it came. */
+/** Inputs of a comparison; pattern and value are set once the criterion has read them. */
 export interface Compared {
   /** Rendered. */
   pattern: Value | undefined
   value: Value
 }
 
-/** One evaluation: what its criteria share. */
+/** State that the criteria share during one evaluation. */
 export class CriteriaRun {
   readonly #budget = new Budget(limits, SUBJECT)
   readonly #context: CriteriaContext
@@ -85,7 +85,7 @@ export class CriteriaRun {
     this.#roots = { data: { trigger: context.payload }, system: () => this.#system() }
   }
 
-  /** Why a criterion does not hold; undefined when it does. @param compared is filled in */
+  /** Why a criterion does not hold; undefined: it holds. @param compared receives pattern and value */
   check(criterion: Criterion, roots: Roots = this.#roots, compared?: Compared): Failure | undefined {
     let pattern: Value | undefined
     let value: Value = null
@@ -151,7 +151,7 @@ export class CriteriaRun {
     return variables
   }
 
-  /** The part of the datastore that is everybody's. */
+  /** The system scope of the datastore. */
   #system(): unknown {
     const { system, svckv } = this.#context.scope.variables
     if (system !== undefined || svckv === undefined) return system
@@ -164,7 +164,7 @@ export class CriteriaRun {
       try {
         operator.test = operator.operator.prepare(pattern, this.#budget)
       } catch (error) {
-        // What this evaluation had no means for the next one may have.
+        // Another evaluation can have enough budget left, so a limit error is not cached.
         if (!(error instanceof TemplateError) || isOver(error)) throw error
         operator.test = error
       }
@@ -173,7 +173,7 @@ export class CriteriaRun {
     return operator.test
   }
 
-  /** True when enough items fit, else false, or the first failure that was no comparison. */
+  /** True if enough items match, else false or the first comparison that failed. */
   #search(criterion: Criterion, criteria: readonly Criterion[], value: Value): boolean | Failure {
     const condition = requireCondition(criterion)
     const items = listOf(value)
@@ -197,7 +197,7 @@ export class CriteriaRun {
 function itemsOf(operator: SearchOperator, pattern: Value): readonly Criterion[] {
   if (operator.items !== undefined) return operator.items
   if (!isObject(pattern))
-    throw typeError(`the pattern of search has to be an object of criteria, not '${typeNameOf(pattern)}'`)
+    throw typeError(`the pattern of search must be an object of criteria, not '${typeNameOf(pattern)}'`)
   return compile(pattern, true, true).criteria
 }
 
@@ -205,7 +205,7 @@ function listOf(value: Value): readonly unknown[] {
   if (isList(value)) return value
   if (isObject(value)) return [value]
   throw typeError(
-    `search compares the items of a list, or one object, under one of the conditions ${conditionNames}; the value is of type '${typeNameOf(value)}'`,
+    `search compares the items of a list, or one object, with one of the conditions ${conditionNames}; the value is of type '${typeNameOf(value)}'`,
   )
 }
 
@@ -214,22 +214,22 @@ const conditionNames = [...searchConditions.keys()].join(', ')
 export function requireCondition({ condition }: Criterion): { items: 'some' | 'every'; criteria: 'some' | 'every' } {
   const known = condition === undefined ? undefined : searchConditions.get(condition)
   if (known !== undefined) return known
-  const given = condition === undefined ? 'has no condition' : `does not know the condition ${condition}`
-  throw typeError(`search ${given}; it is one of ${conditionNames}`)
+  const given = condition === undefined ? 'has no condition' : `has no condition named ${condition}`
+  throw typeError(`search ${given}; use one of ${conditionNames}`)
 }
 
-/** Whether what may be spent has been spent. */
+/** Whether the error means that the budget is exhausted. */
 export function isOver(error: unknown): boolean {
   return error instanceof TemplateError && error.code === 'LIMIT'
 }
 
 export function describe(criterion: Criterion, rendered: Value | undefined, value: Value): FailedCriterion {
   const { key, type, pattern, condition, written } = criterion
-  const isHidden = pattern.kind === 'template' && pattern.isSecret && rendered !== undefined
+  const isMasked = pattern.kind === 'template' && pattern.isSecret && rendered !== undefined
   return {
     key,
     type,
-    pattern: isHidden ? MASK : rendered === undefined ? written : rendered,
+    pattern: isMasked ? MASK : rendered === undefined ? written : rendered,
     ...(condition === undefined ? {} : { condition }),
     value,
   }
@@ -244,6 +244,6 @@ export function reasonOf({ key, type, written, pattern, operator }: Criterion, s
     return `Failed to render pattern value "${text}" for key "${field}": ${why}`
   }
   if (stage === 'value') return `Failed to read the value of key "${field}": ${why}`
-  const isHidden = pattern.kind === 'template' && pattern.isSecret && operator.kind === 'search'
-  return `key "${field}", operator ${shown(type)}: ${isHidden ? 'the decrypted pattern cannot be used' : why}`
+  const isMasked = pattern.kind === 'template' && pattern.isSecret && operator.kind === 'search'
+  return `key "${field}", operator ${shown(type)}: ${isMasked ? 'the decrypted pattern is invalid' : why}`
 }

@@ -1,6 +1,6 @@
-/** Shell wildcards over a whole text, as Python's `fnmatch` reads them. */
+/** Shell wildcards for a whole string, compatible with Python's `fnmatch`. */
 import { limitError, type Budget } from '../../../lib/template/index.ts'
-/** Says whether the character, given as its code point, is one that the part stands for. */
+/** Whether a part of the pattern matches the character with this code point. */
 type Part = (character: number) => boolean
 
 const STAR = '*'
@@ -11,7 +11,7 @@ const MAX_LENGTH = 4096
 
 export type Wildcard = readonly (Part | typeof STAR)[]
 
-/** `*` any text, `?` any character, `[a-z]` and `[!a-z]` one of a set; a bracket that is never closed is a character. */
+/** `*` is any text, `?` any character, `[a-z]` and `[!a-z]` a set. An unclosed bracket is a literal. */
 export function compileWildcard(pattern: string): Wildcard {
   if (pattern.length > MAX_LENGTH) throw limitError(`the wildcard pattern is longer than ${MAX_LENGTH} characters`)
   const characters = Array.from(pattern, codePointOf)
@@ -39,7 +39,7 @@ function codePointOf(character: string): number {
   return character.codePointAt(0) ?? 0
 }
 
-/** The closing bracket; one that comes first is a member. */
+/** Index of the closing bracket. A bracket in first place is a member of the set. */
 function endOfSet(characters: readonly number[], start: number): number {
   const first = start + (characters[start + 1] === codePointOf('!') ? 2 : 1)
   return characters.indexOf(codePointOf(']'), characters[first] === codePointOf(']') ? first + 1 : first)
@@ -58,11 +58,11 @@ function compileSet(written: readonly number[]): Part {
   return (character) => ranges.some(([from, to]) => from <= character && character <= to) !== isNegated
 }
 
-/** The work is at most text length times pattern length, paid for as it is done. */
+/** Needs at most text length times pattern length of work, counted in the budget. */
 export function matchesWildcard(text: string, wildcard: Wildcard, budget: Budget): boolean {
   let at = 0
   let part = 0
-  // Where to go on when the text does not fit: one character further into what the last star stands for.
+  // On a mismatch, the last star takes one more character.
   let starPart = -1
   let starAt = 0
   while (at < text.length) {
@@ -88,7 +88,7 @@ export function matchesWildcard(text: string, wildcard: Wildcard, budget: Budget
   return part === wildcard.length || (part === wildcard.length - 1 && wildcard[part] === STAR)
 }
 
-/** Comparing one character with one part, in characters of text copied. */
+/** Work of comparing one character with one part, in characters of copied text. */
 const PART_WORK = 4
 
 function widthOf(character: number): number {

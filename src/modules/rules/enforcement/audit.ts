@@ -1,4 +1,4 @@
-/** What comes of rules, for the audit log (contract 10, 10.3): from the facts, so nothing is said too early. */
+/** Audit events of enforcements (contract 10, 10.3), written after their commit. */
 import type { Bus } from '../../../bus/index.ts'
 import type { Log } from '../../../lib/log/index.ts'
 

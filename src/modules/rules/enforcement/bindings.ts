@@ -1,6 +1,6 @@
 /**
- * Which enabled rules there are for each trigger, ready to be evaluated. A trigger's rules are read when it is first asked
- * for, and compiled when they are first evaluated; what one event costs depends on its own trigger alone.
+ * Enabled rules by trigger. svc reads the rules of a trigger at its first event and compiles a rule at its first
+ * evaluation, so the cost of an event depends on its own trigger alone.
  */
 import type { Bus } from '../../../bus/index.ts'
 import { isAppError } from '../../../core/errors.ts'
@@ -14,7 +14,7 @@ import type { Rule } from '../types.ts'
 export interface CompiledRule {
   readonly rule: Rule
   readonly criteria: CompiledCriteria
-  /** In the action parameters. */
+  /** Templates in the action parameters. */
   readonly templates: Templates | undefined
   /** The same object as long as rule, trigger and trigger type are the same. */
   origin(): ExecutionOrigin
@@ -23,7 +23,7 @@ export interface CompiledRule {
 export interface Bindings {
   /** Whether an enabled rule is bound to the trigger. */
   has(triggerId: string): boolean
-  /** Enabled rules of the trigger, oldest first. What is returned does not change any more. */
+  /** Enabled rules of the trigger, oldest first. A snapshot: later changes do not affect it. */
   of(triggerId: string): readonly (() => CompiledRule)[]
 }
 
@@ -74,7 +74,7 @@ interface Bound {
   list: readonly (() => CompiledRule)[] | undefined
 }
 
-/** Compiled when it is first asked for. @param text see `readRule` */
+/** Compiles the rule at the first call. @param text see `readRule` */
 export function compileLater(text: string, triggers: Triggers): () => CompiledRule {
   let compiled: CompiledRule | undefined
   return () => (compiled ??= compileRule(readRule(text), triggers))
@@ -97,7 +97,7 @@ export function compileRule(rule: Rule, triggers: Triggers): CompiledRule {
   }
 }
 
-/** What was accepted once may be refused by a later version: then it does not match, and says why. */
+/** A later version can reject stored criteria. Such a rule fails with the reason at each evaluation. */
 function compileStored({ criteria }: Rule): CompiledCriteria {
   try {
     return compileCriteria(criteria)

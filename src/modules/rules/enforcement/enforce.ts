@@ -1,4 +1,4 @@
-/** What comes of a rule that one trigger instance concerns: an execution and a rule enforcement (contract 05, 5.7). */
+/** Plans the execution and the rule enforcement of one rule for one trigger instance (contract 05, 5.7). */
 import { merge, type Unit } from '../../../db/index.ts'
 import { isAppError, type AppError } from '../../../core/errors.ts'
 import { newId } from '../../../core/ids.ts'
@@ -20,30 +20,30 @@ import type { PackConfigs } from '../../executions/ports.ts'
 
 export interface PlannedEnforcement {
   enforcement: RuleEnforcement
-  /** Of the execution that was made, be it one that has failed before it began. */
+  /** The execution, which can have failed before it started; undefined: none was created. */
   executionId: string | undefined
   unit: Unit
 }
 
 /**
- * UTF-16 units of the parameters of all executions of one trigger instance: they are one unit, which is in memory and is
- * written as a whole, about ten milliseconds for a megabyte.
+ * Maximum length, in UTF-16 units, of the parameters of all executions of one trigger instance. svc keeps them in
+ * memory and writes them in one transaction: about 10 ms for a megabyte.
  */
-const MAX_LENGTH_TOGETHER = 64 * 1024 * 1024
+const MAX_PARAMETERS_LENGTH = 64 * 1024 * 1024
 
 /** UTF-16 units left for the parameters of the executions of one trigger instance. */
 export interface ParameterBudget {
   left: number
 }
 
-export const createParameterBudget = (): ParameterBudget => ({ left: MAX_LENGTH_TOGETHER })
+export const createParameterBudget = (): ParameterBudget => ({ left: MAX_PARAMETERS_LENGTH })
 
 export interface Enforcer {
   /**
-   * Of a rule that matches.
+   * Plans the enforcement of a rule that matches.
    *
-   * @param scope what its templates may read
-   * @param budget of its trigger instance; reduced
+   * @param scope for the templates of the rule
+   * @param budget of the trigger instance; reduced by the parameters
    */
   plan(
     compiled: CompiledRule,
@@ -51,11 +51,11 @@ export interface Enforcer {
     scope: TemplateScope,
     budget: ParameterBudget,
   ): PlannedEnforcement
-  /** Of a rule that could not be compared. @param reason what went wrong */
+  /** Plans the failed enforcement of a rule whose criteria could not be compared. @param reason why not */
   planFailure(rule: Rule, instance: TriggerInstance, reason: string): PlannedEnforcement
 }
 
-/** What the execution of a rule has in its context, besides what the server sets in every context. */
+/** Context of the execution of a rule, without the entries that svc adds to every context. */
 export function contextOf(
   { id, ref, name, context: { scopes } }: Rule,
   instance: Pick<TriggerInstance, 'id' | 'trigger' | 'occurrence_time' | 'trace_id'>,
@@ -65,16 +65,16 @@ export function contextOf(
     trigger_instance: { id: instance.id, trigger: instance.trigger, occurrence_time: instance.occurrence_time },
     rule: { id, ref, name },
     trace_context: { id_: instance.trace_id, trace_tag: traceTag },
-    // A rule written with a scoped key gives the system user no more than these scopes.
+    // The execution of a rule written with a scoped key is limited to the scopes of the key.
     ...(scopes === undefined ? {} : { scopes }),
   }
 }
 
 /**
- * The scope of a rule with what concerns the execution of its action.
+ * Adds the execution context and the pack configuration of the action to the scope of a rule.
  *
- * @param scope what all its templates may read
- * @param read gets the secrets among it
+ * @param scope for all templates of the rule
+ * @param read receives the secrets that templates read
  */
 export function scopeOfAction(
   scope: TemplateScope,
@@ -87,11 +87,11 @@ export function scopeOfAction(
   return parameterScope(scope, { ...context, user, pack }, () => packConfigs.resolve(pack, reader), read)
 }
 
-const tooLong = `The action parameters of all rules that one trigger instance sets off have more than ${MAX_LENGTH_TOGETHER} characters together. Let fewer rules hand over the whole payload.`
+const tooLong = `The rules of one trigger instance pass more than ${MAX_PARAMETERS_LENGTH} characters of action parameters. Pass the whole payload in fewer rules.`
 
 export const actionMissing = (ref: string): string => `Action "${ref}" doesn't exist`
 
-/** The action of a rule; ids are no references. */
+/** Finds the action of a rule by its reference, never by its id. */
 export function findRuleAction(actions: Actions, ref: string): ActionRecord | undefined {
   const action = actions.find(ref)
   return action?.ref === ref ? action : undefined
@@ -162,7 +162,7 @@ export function createEnforcer(deps: {
     }
   }
 
-  /** A failed execution is left only where its parameters could be those of one. */
+  /** Whether the action accepts the templates themselves as parameters of a failed execution. */
   function fitsUnrendered(action: ActionRecord, parameters: Record<string, unknown>): boolean {
     const runner = actions.findRunnerType(action.runner_type)
     if (runner === undefined) return false
@@ -217,7 +217,7 @@ function causedBy(
   return { kind: 'inherited', trace_id, caused_by: { type, id } }
 }
 
-/** What somebody asked for cannot be done; whatever else is thrown is a mistake of ours, and is thrown on. */
+/** The error as an AppError of kind `invalid`. Rethrows every other error, which is a defect of svc. */
 export function refusalIn(error: unknown): AppError {
   if (isAppError(error) && error.kind === 'invalid') return error
   throw error

@@ -34,7 +34,7 @@ const executionOf = (enforcement: RuleEnforcement) => {
 const at = (criteria: string, type: string, pattern: unknown) => ({ [criteria]: { type, pattern } })
 
 describe('which rules fire', () => {
-  it('every standard rule that matches, none that is disabled, bound elsewhere, or does not match', async () => {
+  it('every matching standard rule, but no disabled rule and no rule of another trigger', async () => {
     await start()
     await world.make('a', { criteria: at('trigger.n', 'eq', 1) })
     await world.make('b')
@@ -44,7 +44,7 @@ describe('which rules fire', () => {
     expect(refs(await world.fire({ n: 1 }))).toEqual(['test.a', 'test.b'])
   })
 
-  it('backstop rules only when no standard rule matches; what cannot be compared does not match', async () => {
+  it('backstop rules only if no standard rule matches; a failed comparison is no match', async () => {
     await start()
     await world.make('last', { type: { ref: 'backstop' } })
     await world.make('final', { type: { ref: 'backstop' }, criteria: at('trigger.n', 'gt', 5) })
@@ -61,7 +61,7 @@ describe('which rules fire', () => {
     ])
   })
 
-  it('as they are now: made, changed, disabled and deleted between two events', async () => {
+  it('rules created, changed, disabled and deleted between two events take effect at once', async () => {
     await start()
     expect(await world.fire()).toEqual([])
     const rule = await world.make('now')
@@ -80,7 +80,7 @@ describe('which rules fire', () => {
     expect(world.triggers.find(keyed)).toBeUndefined()
   })
 
-  it('an instance that no enabled rule waits for is processed at once and announced to nobody', async () => {
+  it('an instance without enabled rules is stored as processed and not announced', async () => {
     await start()
     await world.make('asleep', { enabled: false })
     let announced = 0
@@ -93,8 +93,8 @@ describe('which rules fire', () => {
   })
 })
 
-describe('what comes of a rule', () => {
-  it('an execution by the system user, with context, trace and what started it', async () => {
+describe('a rule that matches', () => {
+  it('starts an execution as the system user, with context, trace and origin', async () => {
     await start()
     const rule = await world.make('full', {
       description: 'It does.',
@@ -196,7 +196,7 @@ describe('what comes of a rule', () => {
     expect(parameters).toEqual({ text: 'test.told svc test', any: context['trigger_instance'] })
   })
 
-  it('templates read the datastore as the system user and in the name of who wrote the rule', async () => {
+  it('templates read the datastore with the permissions of both the system user and the author of the rule', async () => {
     const readers: TemplateReader[] = []
     await start({
       users: {
@@ -222,7 +222,7 @@ describe('what comes of a rule', () => {
     })
   })
 
-  it('declared types convert what templates give', async () => {
+  it('rendered values are converted to the declared types', async () => {
     await start()
     await world.make('typed', {
       action: {
@@ -235,7 +235,7 @@ describe('what comes of a rule', () => {
   })
 })
 
-describe('what cannot be enforced', () => {
+describe('a failed enforcement', () => {
   it('an action that does not exist', async () => {
     await start()
     await world.make('lost', { action: { ref: 'test.nope' } })
@@ -266,7 +266,7 @@ describe('what cannot be enforced', () => {
     expect(world.executions.last()).toBeUndefined()
   })
 
-  it('a template that fails leaves a failed execution with the text as it was written', async () => {
+  it('a template that fails creates a failed execution with the unrendered text', async () => {
     await start()
     await world.make('vague', { action: { ref: 'test.do', parameters: { text: 'x {{ trigger.a.b }}' } } })
     expect(await reasonOf()).toMatch(/^Failed to render parameter "text": /)
@@ -275,14 +275,14 @@ describe('what cannot be enforced', () => {
     expect(world.runs).toEqual([])
   })
 
-  it('a template that fails leaves nothing where its text could be no value of the parameter', async () => {
+  it('a template that fails creates no execution if the parameter cannot have its text as a value', async () => {
     await start()
     await world.make('vague', { action: { ref: 'test.do', parameters: { count: '{{ trigger.a.b }}' } } })
     expect(await reasonOf()).toMatch(/^Failed to render parameter "count": /)
     expect(world.executions.last()).toBeUndefined()
   })
 
-  it('a default of the action that fails leaves a failed execution', async () => {
+  it('a default of the action that fails creates a failed execution', async () => {
     await start()
     await world.make('chained', { action: { ref: 'test.chained', parameters: { text: 'a' } } })
     expect(await reasonOf()).toMatch(/nope/)
@@ -302,7 +302,7 @@ describe('what cannot be enforced', () => {
     expect(await reasonOf({ n: 1 })).toMatch(/Failed to render pattern value/)
   })
 
-  it('one that fails does not keep the others from firing', async () => {
+  it('does not affect the other rules', async () => {
     await start()
     await world.make('a', { action: { ref: 'test.nope' } })
     await world.make('b')
@@ -317,8 +317,8 @@ describe('what cannot be enforced', () => {
   })
 })
 
-describe('a value of a payload is data for good', () => {
-  it('however it looks, wherever it goes', async () => {
+describe('a payload value is never rendered', () => {
+  it('in criteria, parameters and the action', async () => {
     await start()
     const hostile = ['{{ 7 * 7 }}', '{% raw %}', '{{ svckv.system.secret }}', '{{ text }}', "{{ ''.__class__ }}"]
     await world.make('relay', {
@@ -369,19 +369,19 @@ describe('templates of rules', () => {
   }
   const harmless = { tried: escapes.length, reached: [], isUntouched: true }
 
-  it('in action parameters reach nothing but data', async () => {
+  it('in action parameters access data only', async () => {
     await start()
     await register((template) => ({ action: { ref: 'test.do', parameters: { text: given + template } } }))
     expect(await tryAll(/^Failed to render parameter "text": /)).toEqual(harmless)
   })
 
-  it('in patterns reach nothing but data', async () => {
+  it('in patterns access data only', async () => {
     await start()
     await register((template) => ({ criteria: at('trigger.text', 'eq', given + template) }))
     expect(await tryAll(/Failed to render pattern value/)).toEqual(harmless)
   })
 
-  it('that never end are ended', async () => {
+  it('that never end are stopped', async () => {
     await start()
     const endless =
       '{% for a in range(9999) %}{% for b in range(9999) %}{% for c in range(9999) %}{{ c }}{% endfor %}{% endfor %}{% endfor %}'
@@ -392,7 +392,7 @@ describe('templates of rules', () => {
   })
 })
 
-describe('the order and the amount of work', () => {
+describe('order and limits', () => {
   it('instances are enforced in the order of their arrival', async () => {
     await start()
     await world.make('in-order', { action: { ref: 'test.do', parameters: { count: '{{ trigger.i }}' } } })
@@ -406,7 +406,7 @@ describe('the order and the amount of work', () => {
     expect(rows.map((row) => row.trigger_instance_id)).toEqual(ids)
   })
 
-  it('without room in the queue instances wait, and go on when there is room', async () => {
+  it('instances wait while the execution queue is full', async () => {
     let release: () => void = () => undefined
     const gate = new Promise<void>((resolve) => (release = resolve))
     await start({ queueLimit: 2, slots: 1, run: () => gate })
@@ -420,7 +420,7 @@ describe('the order and the amount of work', () => {
     await waitFor('all runs', () => world.runs.length === 20)
   })
 
-  it('what a rule makes of one text over and over fails, and the other rules fire', async () => {
+  it('a rule that multiplies a text fails, and the other rules fire', async () => {
     await start()
     await world.make('greedy', { action: { ref: 'test.do', parameters: { any: '{{ [trigger.text] * 600 }}' } } })
     await world.make('other')
@@ -432,7 +432,7 @@ describe('the order and the amount of work', () => {
     expect(enforcements[0]?.failure_reason).toContain('the templates give more than')
   })
 
-  it('rules that hand over a large payload do so until it is too much for one unit', async () => {
+  it('rules that pass a large payload fire up to the limit of one transaction', async () => {
     await start()
     for (let i = 0; i < 24; i++) {
       await world.make(`large${i}`, { action: { ref: 'test.do', parameters: { text: '{{ trigger.text }}' } } })
@@ -441,7 +441,7 @@ describe('the order and the amount of work', () => {
     const enforcements = await world.fire({ text: 'x'.repeat(3_000_000) })
     const failed = enforcements.filter(({ status }) => status === 'failed')
     expect([enforcements.length, failed.length]).toEqual([25, 2])
-    expect(failed[0]?.failure_reason).toContain('have more than 67108864 characters together')
+    expect(failed[0]?.failure_reason).toContain('pass more than 67108864 characters of action parameters')
     expect(enforcements.at(-1)).toMatchObject({ rule: { ref: 'test.small' }, status: 'succeeded' })
   })
 
@@ -485,13 +485,13 @@ describe('the order and the amount of work', () => {
   }, 240_000)
 })
 
-describe('what goes wrong', () => {
+describe('errors', () => {
   const wrapped =
     (write: (real: Database, unit: Unit) => ReturnType<Database['write']>) =>
     (real: Database): Database => ({ ...real, build: real.build, write: (unit) => write(real, unit) })
   const endsInstance = ({ facts }: Unit): boolean => facts.some(({ name }) => name === 'trigger_instance.processed')
 
-  it('an exception nobody expected: processing_failed, logged, and the next one is processed', async () => {
+  it('an unexpected exception sets processing_failed and is logged; the next instance is processed', async () => {
     let isBroken = true
     await start({
       templates() {
@@ -508,7 +508,7 @@ describe('what goes wrong', () => {
     expect(await world.fire({ n: 2 })).toHaveLength(1)
   })
 
-  it('a storage that cannot be written is tried again until it can', async () => {
+  it('a storage failure is retried until it succeeds', async () => {
     let failures = 2
     await start({
       around: wrapped((real, unit) => {
@@ -524,7 +524,7 @@ describe('what goes wrong', () => {
     await waitFor('the run', () => world.runs.length === 1)
   })
 
-  it('what the database refuses for another reason is given up; the next one is processed', async () => {
+  it('another database error sets processing_failed; the next instance is processed', async () => {
     let isBroken = true
     await start({
       around: wrapped((real, unit) =>
@@ -541,7 +541,7 @@ describe('what goes wrong', () => {
     expect(await world.fire()).toHaveLength(1)
   })
 
-  it('what the database will not even give up waits, and holds up nobody', async () => {
+  it('an instance whose failure cannot be stored either stays pending and does not delay others', async () => {
     let damaged = ''
     await start({
       start: false,
@@ -567,7 +567,7 @@ describe('what goes wrong', () => {
     await next.stop?.()
   })
 
-  it('stopping does not wait for the rest of a long evaluation; the next start begins it again', async () => {
+  it('stopping aborts a long evaluation; the next start repeats it', async () => {
     let looked = 0
     const slow = {
       get: () => {
@@ -590,7 +590,7 @@ describe('what goes wrong', () => {
     await next.stop?.()
   })
 
-  it('stopping ends what has begun; a storage that cannot be written does not hold it up', async () => {
+  it('stopping finishes started writes, but does not wait for a storage failure to end', async () => {
     let isBroken = true
     await start({
       around: wrapped((real, unit) =>
@@ -610,7 +610,7 @@ describe('what goes wrong', () => {
     await next.stop?.()
   })
 
-  it('instances that wait are taken up at the start, oldest first', async () => {
+  it('pending instances are processed at start, oldest first', async () => {
     await start({ start: false })
     await world.make('later', { action: { ref: 'test.do', parameters: { count: '{{ trigger.i }}' } } })
     const ids: string[] = []
@@ -636,7 +636,7 @@ describe('what goes wrong', () => {
     await waitFor('the runs', () => world.runs.length === 100)
   })
 
-  it('an instance whose trigger is gone is dropped with an error in the log', async () => {
+  it('an instance of a deleted trigger is dropped with an error in the log', async () => {
     await start({ start: false })
     const rule = await world.make('short', { trigger: { type: 'test.keyed', parameters: { key: 'gone' } } })
     const id = await world.dispatch({}, rule.trigger.ref)
@@ -647,7 +647,7 @@ describe('what goes wrong', () => {
     expect(world.log()).toMatch(/ERROR [^\n]*rules\.trigger_missing/)
   })
 
-  it('an instance whose rule was disabled meanwhile is processed without enforcement', async () => {
+  it('an instance whose rule is now disabled is processed without enforcement', async () => {
     await start({ start: false })
     const rule = await world.make('tired')
     const id = await world.dispatch()
@@ -657,7 +657,7 @@ describe('what goes wrong', () => {
     expect(world.triggers.findInstance(id)?.status).toBe('processed')
   })
 
-  it('one event with many rules lets others have the event loop in between', async () => {
+  it('an event with many rules yields to the event loop', async () => {
     await start({ start: false })
     const definitions = Array.from({ length: 3000 }, (_, i) => ({
       metadataFile: `rules/r${i}.yaml`,
@@ -687,7 +687,7 @@ describe('what goes wrong', () => {
   })
 })
 
-it('facts: an enforcement for each rule, then that the instance is processed, with its executions', async () => {
+it('facts: one per enforcement, then trigger_instance.processed with the executions', async () => {
   await start()
   await world.make('a')
   await world.make('b', { action: { ref: 'test.nope' } })

@@ -1,6 +1,6 @@
 /**
- * Turns trigger instances into executions: in the order of their arrival, each with everything it causes in one unit, so
- * that it is enforced exactly once whatever dies when.
+ * Enforces trigger instances in the order of their arrival. Each one and everything it causes is one transaction, so
+ * that svc enforces it exactly once even across crashes.
  */
 import { setTimeout as delay } from 'node:timers/promises'
 import type { Bus } from '../../../bus/index.ts'
@@ -17,17 +17,17 @@ import type { Enforcer } from './enforce.ts'
 import { createInstancePlanner } from './plan-instance.ts'
 import { createPause, type EvaluationContext } from './evaluate.ts'
 
-/** Instances whose units are on their way to the disk. */
+/** Instances whose transactions are being written. */
 const MAX_COMMITTING = 64
-/** Pause after a failure: a storage that is full would be asked without end. */
+/** Pause after a failure, such as a full disk. */
 const RETRY_AFTER_MS = 1000
-/** Pause of an instance that the database does not take: a part of the file is damaged, and the others are not to wait. */
-const LEFT_FOR_MS = 60_000
+/** Pause of an instance that the database rejects, for example because a page is damaged. Others continue. */
+const REJECTED_PAUSE_MS = 60_000
 const POLL_SECONDS = 5
 
 export interface Engine {
   start(): void
-  /** Resolves when everything it has begun is committed, or waits in the rows. */
+  /** Resolves when every started instance is committed, or stays pending in its row. */
   stop(): Promise<void>
 }
 
@@ -56,9 +56,9 @@ export function createEngine(deps: {
   let isWorking = false
   let working: Promise<void> = Promise.resolve()
   let pause: NodeJS.Timeout | undefined
-  /** Those that the database does not take, whatever is written of them. */
-  const left: QueuedInstance[] = []
-  let takingUpAgain: NodeJS.Timeout | undefined
+  /** Instances that the database rejects with every outcome. */
+  const rejected: QueuedInstance[] = []
+  let rejectedTimer: NodeJS.Timeout | undefined
   let isWaitingForRoom = false
 
   bus.subscribe('trigger_instance.created', (instance) => {
@@ -77,7 +77,7 @@ export function createEngine(deps: {
     working = work()
   }
 
-  function rest(): void {
+  function retryLater(): void {
     if (!active) return
     pause ??= setTimeout(() => {
       pause = undefined
@@ -98,10 +98,10 @@ export function createEngine(deps: {
         await run.betweenRules()
       }
     } catch (error) {
-      log.error('rules.failed', 'The waiting trigger instances cannot be read; they will be tried again', { error })
-      rest()
+      log.error('rules.failed', 'Could not read pending trigger instances; svc retries', { error })
+      retryLater()
     } finally {
-      // In the turn in which nothing was left to do, so that no wake-up falls between the two.
+      // Synchronous with the last `takeNext`, so that no wake-up is lost in between.
       isWorking = false
     }
   }
@@ -116,69 +116,71 @@ export function createEngine(deps: {
   }
 
   function commitLater(queued: QueuedInstance, unit: Unit | undefined): void {
-    const committed = (unit === undefined ? Promise.resolve({ isLeft: false }) : commit(queued, unit)).then((ended) => {
-      committing.delete(committed)
-      if (ended.isLeft) leave(queued)
-      else queue.done(queued)
-      // Nothing is left to wake it when it stopped because too many were on their way.
-      if (committing.size === MAX_COMMITTING - 1) pump()
-    })
+    const committed = (unit === undefined ? Promise.resolve({ isRejected: false }) : commit(queued, unit)).then(
+      (ended) => {
+        committing.delete(committed)
+        if (ended.isRejected) setAside(queued)
+        else queue.done(queued)
+        // `takeNext` stopped at the limit, and nothing else wakes it.
+        if (committing.size === MAX_COMMITTING - 1) pump()
+      },
+    )
     committing.add(committed)
   }
 
-  /** Still taken, so that nothing finds it in the rows. */
-  function leave(queued: QueuedInstance): void {
-    left.push(queued)
+  /** Keeps the instance claimed during the pause, so that the queue does not read it again. */
+  function setAside(queued: QueuedInstance): void {
+    rejected.push(queued)
     if (!active) return
-    takingUpAgain ??= setTimeout(() => {
-      takingUpAgain = undefined
-      for (const each of left.splice(0)) queue.done(each)
+    rejectedTimer ??= setTimeout(() => {
+      rejectedTimer = undefined
+      for (const each of rejected.splice(0)) queue.done(each)
       queue.wake()
-    }, LEFT_FOR_MS)
+    }, REJECTED_PAUSE_MS)
   }
 
   /**
-   * Never rejects: what cannot be stored stays pending in the rows.
+   * Never rejects: an instance that svc cannot store stays pending in its row.
    *
-   * @returns `isLeft`: for a while, because taking it up again and again would only hold up the others
+   * @returns `isRejected`: the database rejects the instance; retrying at once would delay the others
    */
-  async function commit(queued: QueuedInstance, unit: Unit): Promise<{ isLeft: boolean }> {
+  async function commit(queued: QueuedInstance, unit: Unit): Promise<{ isRejected: boolean }> {
     const fields = { trigger_instance_id: queued.id, trace_id: queued.trace_id }
     let wanted = unit
     let isGivenUp = false
     while (!stopping.signal.aborted) {
       try {
         await database.write(wanted)
-        return { isLeft: false }
+        return { isRejected: false }
       } catch (error) {
         if (error instanceof Conflict) {
-          // Somebody else has processed it, or what it causes has changed meanwhile: the rows tell.
-          log.warning('rules.conflict', 'What a trigger instance causes was changed by someone else', {
+          // Another writer processed the instance or changed a record of the unit. The queue reads the row again.
+          log.warning('rules.conflict', 'A concurrent change conflicts with the enforcement; svc retries', {
             ...fields,
             error,
           })
-          rest()
-          return { isLeft: false }
+          retryLater()
+          return { isRejected: false }
         }
         if (isStorageFailure(error)) {
-          log.error('rules.not_stored', 'What a trigger instance causes cannot be stored; trying again', {
+          log.error('rules.not_stored', 'Could not store the enforcements of a trigger instance; svc retries', {
             ...fields,
             error,
           })
           await delay(RETRY_AFTER_MS, undefined, { signal: stopping.signal }).catch(() => undefined)
         } else if (isGivenUp) {
-          log.error('rules.not_stored', 'A trigger instance cannot be marked as processed; it stays pending', {
+          log.error('rules.not_stored', 'Could not store the status of a trigger instance; it stays pending', {
             ...fields,
             error,
           })
-          return { isLeft: true }
+          return { isRejected: true }
         } else {
           isGivenUp = true
           wanted = planner.planFailed(queued, error)
         }
       }
     }
-    return { isLeft: false }
+    return { isRejected: false }
   }
 
   return {
@@ -191,10 +193,10 @@ export function createEngine(deps: {
       active = false
       clearTimeout(pause)
       pause = undefined
-      clearTimeout(takingUpAgain)
+      clearTimeout(rejectedTimer)
       queue.stop()
       await working
-      // A write under way ends by itself; only trying again is cut short.
+      // Cancels retries only. Running writes finish.
       stopping.abort()
       await Promise.all(committing)
     },

@@ -1,4 +1,4 @@
-/** Which rules match one payload (contract 05, 5.7): standard ones first, backstop ones when none of those does. */
+/** Evaluates rules for one payload (contract 05, 5.7): standard rules first, then backstop rules if none matched. */
 import { setImmediate } from 'node:timers/promises'
 import { joinScopes, type TemplateScope } from '../../../lib/template/index.ts'
 import type { CompiledRule } from './bindings.ts'
@@ -13,15 +13,15 @@ export interface Evaluation {
 
 export interface EvaluationContext {
   payload: unknown
-  /** Microseconds since the epoch: what criteria about time are compared with. */
+  /** Microseconds since the epoch, for criteria about time. */
   now: number
-  /** What the templates of a rule may read, the payload included. */
+  /** Variables and filters for the templates of a rule, including the payload. */
   readonly scopeOf: (rule: Rule) => TemplateScope
 }
 
 /**
- * One after the other, so that whoever takes them can let others have the event loop in between. Every standard rule
- * comes before the first backstop rule.
+ * Lazy, so that the caller can yield to the event loop between two rules. Yields every standard rule before the first
+ * backstop rule.
  */
 export function* evaluateRules(
   rules: readonly (() => CompiledRule)[],
@@ -48,10 +48,10 @@ export function* evaluateRules(
   }
 }
 
-/** Evaluation longer than this lets others have the event loop in between. */
+/** Milliseconds of evaluation before the pause yields to the event loop. */
 const SLICE_MS = 5
 
-/** Makes what is to be awaited after each rule: mostly it resolves at once. */
+/** Returns a function to await after each rule. It resolves at once until `SLICE_MS` are over. */
 export function createPause(): () => Promise<void> {
   let since = performance.now()
   return async () => {
@@ -81,7 +81,7 @@ export function aboutRule({ id, ref, uid, type }: Rule): Pick<RuleVerdict, 'rule
   return { rule: { ...(id === '' ? {} : { id }), ref, uid, type: type.ref } }
 }
 
-/** What templates of rules read: the payload as `trigger`, the datastore as far as both its reader and its author may. */
+/** Scopes for rule templates: the payload as `trigger`, and datastore items that both reader and author can view. */
 export function createScopes(
   templates: (reader: TemplateReader) => TemplateScope,
   systemUser: string,

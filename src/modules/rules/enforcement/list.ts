@@ -1,4 +1,4 @@
-/** From query parameters to a page of enforcements (contract 05, 5.7). */
+/** Parses the query parameters of enforcement lists (contract 05, 5.7). */
 import {
   isNullFilter,
   parseItems,
@@ -15,12 +15,12 @@ type Query = Readonly<Record<string, QueryValue>>
 const text = (description: string) => ({ type: 'string', description }) as const
 
 export const enforcementFilters = {
-  rule_ref: text('Only those of the rule with this reference.'),
-  rule_id: text('Only those of the rule with this id.'),
-  execution: text('Only the one that started this execution; `null`: those that started none.'),
-  trigger_instance: { type: 'array', description: 'Only those of these trigger instances; at most 100 ids.' },
-  enforced_at_gt: text('Enforced after this time.'),
-  enforced_at_lt: text('Enforced before this time.'),
+  rule_ref: text('Only enforcements of the rule with this reference.'),
+  rule_id: text('Only enforcements of the rule with this id.'),
+  execution: text('Only the enforcement that started this execution; `null`: enforcements without an execution.'),
+  trigger_instance: { type: 'array', description: 'Only enforcements of these trigger instances; at most 100 ids.' },
+  enforced_at_gt: text('Only enforcements after this time.'),
+  enforced_at_lt: text('Only enforcements before this time.'),
 } as const satisfies Record<string, QueryParameter>
 
 const sortColumns = {

@@ -1,4 +1,4 @@
-/** Plans what one trigger instance causes: one unit with its enforcements and the end of its processing. */
+/** Plans one unit per trigger instance: its enforcements, their executions and its final status. */
 import { merge, type Unit } from '../../../db/index.ts'
 import { isStorageFailure } from '../../../core/errors.ts'
 import type { Log } from '../../../lib/log/index.ts'
@@ -12,17 +12,17 @@ import { evaluateRules, type EvaluationContext } from './evaluate.ts'
 
 export interface InstancePlanner {
   /**
-   * Undefined: the instance is not pending any more, or the engine stopped and leaves it to the next start.
+   * Undefined: the instance is no longer pending, or the engine has stopped and the next start processes it.
    *
    * @throws STORAGE_FAILED
    */
   plan(queued: QueuedInstance, run: PlanRun): Promise<Unit | undefined>
-  /** Ends the processing of an instance after an unexpected error, so that the others continue. */
+  /** Sets an instance to `processing_failed` after an unexpected error, so that the queue continues. */
   planFailed(queued: QueuedInstance, error: unknown): Unit
 }
 
 export interface PlanRun {
-  /** Awaited after each rule: lets other work have the event loop. */
+  /** Awaited after each rule; yields to the event loop. */
   readonly betweenRules: () => Promise<void>
   readonly isActive: () => boolean
 }
@@ -53,15 +53,11 @@ export function createInstancePlanner(deps: {
     const instance = triggers.findInstance(id)
     if (instance === undefined || instance.status !== 'pending') return undefined
     if (triggers.find(triggerId) === undefined) {
-      log.error(
-        'rules.trigger_missing',
-        'A trigger instance is dropped, because its trigger is not registered any more',
-        {
-          trigger_instance_id: id,
-          trigger: instance.trigger,
-          trace_id: instance.trace_id,
-        },
-      )
+      log.error('rules.trigger_missing', 'Dropped a trigger instance: its trigger is no longer registered', {
+        trigger_instance_id: id,
+        trigger: instance.trigger,
+        trace_id: instance.trace_id,
+      })
       return planEnd(instance, 'processing_failed', [])
     }
     const begun = performance.now()
@@ -105,7 +101,7 @@ export function createInstancePlanner(deps: {
   }
 
   function planFailed(queued: QueuedInstance, error: unknown): Unit {
-    log.error('rules.instance_failed', 'A trigger instance could not be processed', {
+    log.error('rules.instance_failed', 'Could not process a trigger instance', {
       trigger_instance_id: queued.id,
       trigger: queued.trigger,
       trace_id: queued.trace_id,

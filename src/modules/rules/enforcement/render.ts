@@ -1,11 +1,11 @@
-/** Action parameters of a rule for one trigger instance (contract 05, 5.7). What comes out is data for good. */
+/** Renders the action parameters of a rule for one trigger instance (contract 05, 5.7), once: results stay data. */
 import { createRenderer, type Templates } from '../../../core/template-values.ts'
 import type { TemplateScope } from '../../../lib/template/index.ts'
 
 /**
- * A copy with every template replaced by what it gives.
+ * Returns a copy with every template rendered.
  *
- * @param templates those in the parameters, or in some of them
+ * @param templates compiled templates of all or some parameters
  * @throws TEMPLATE_FAILED
  */
 export function renderRuleParameters(

@@ -1,4 +1,4 @@
-/** Old rule enforcements go (contract 10, 10.5). */
+/** Deletes old rule enforcements (contract 10, 10.5). */
 import type { Database } from '../../../db/index.ts'
 import { retire, type OldRecords, type Retention } from '../../../core/retention.ts'
 import type { EnforcementStore } from './store.ts'

@@ -37,7 +37,7 @@ import { inOrder } from '../in-order.ts'
 
 const DEFAULT_LIMIT = 50
 
-/** What views of enforcements show of an execution. */
+/** Attributes of the execution in a view of an enforcement. */
 const executionParts = ['id', 'runner', 'parameters', 'status'] as const
 
 export function createEnforcementRoutes(deps: {
@@ -49,7 +49,7 @@ export function createEnforcementRoutes(deps: {
 }): Route[] {
   const { store, rules, executions, triggers, maxPageSize } = deps
 
-  /** @throws RESOURCE_NOT_FOUND; PERMISSION_DENIED with isolation, when its rule is not of the caller */
+  /** @throws RESOURCE_NOT_FOUND; PERMISSION_DENIED under isolation unless the caller owns the rule */
   function getEnforcement({
     params: { id },
     principal,
@@ -63,9 +63,9 @@ export function createEnforcementRoutes(deps: {
   }
 
   /**
-   * With the parts of what it is about that the caller may view.
+   * Adds the parts of the trigger instance and execution that the caller can view.
    *
-   * @param needed what of it is read; undefined: all, payloads of megabytes too
+   * @param needed attributes to read; undefined: all, including payloads of megabytes
    */
   function toEnforcementView(
     enforcement: RuleEnforcement,
@@ -109,7 +109,7 @@ export function createEnforcementRoutes(deps: {
     function* records(): Generator<T> {
       for (const enforcement of inOrder(ids, (some) => store.findByIds(some))) {
         if (!rights.may('rule_enforcement_view', enforcementResource(enforcement))) continue
-        // A rule of somebody else had the same name before.
+        // An earlier rule with the same name had another owner.
         if (isIsolated(rules, enforcement, rights)) continue
         yield present(enforcement, request, projection.needed)
       }
@@ -174,7 +174,7 @@ function enforcementResource({ id, rule }: RuleEnforcement): Resource {
   return ruleEnforcementResource({ id, rule_ref: rule.ref })
 }
 
-/** Undefined: of all rules. With isolation everybody has those of own rules alone. */
+/** References of rules whose enforcements the caller can view; undefined: all. Under isolation: only own rules. */
 async function visibleRefs(store: EnforcementStore, rules: RuleStore, rights: Rights): Promise<string[] | undefined> {
   const user = rights.onlyOf
   if (user === undefined && rights.may('rule_enforcement_view')) return undefined

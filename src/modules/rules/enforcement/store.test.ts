@@ -93,7 +93,7 @@ test.for<[filter: EnforcementFilter, kept: Kept, page: RegExp, total: RegExp]>([
   [{ rule_ref: 'test.r1', rule_id: 'id-r2' }, () => false, /^thread: SEARCH/, /^SEARCH rule_enforcement_counts/],
   [{ within: ['test.r0', 'test.r3'] }, ({ rule }) => /[03]$/.test(rule.ref), /^thread: /, /rule_enforcement_counts/],
   [{ within: [] }, () => false, /^thread: /, /rule_enforcement_counts/],
-])('enforcements of %j: which, in pages, how many, and what is read for them', async ([filter, kept, page, total]) => {
+])('filter %j: results, pages, totals and query plans', async ([filter, kept, page, total]) => {
   const ids = enforcements.filter(kept).map(({ id }) => id)
   plans.take()
   const found = await store.page(filter, [{ name: 'id', descending: true }], { limit: 50, offset: 0 })
@@ -105,7 +105,7 @@ test.for<[filter: EnforcementFilter, kept: Kept, page: RegExp, total: RegExp]>([
   expect(oldest).toEqual(ids.slice(2, 5))
 })
 
-test('other orders, large pages and far offsets are for the scan thread', async () => {
+test('other sort orders, large pages and large offsets run on the scan thread', async () => {
   plans.take()
   const byRule = await store.page({}, [{ name: 'rule_ref', descending: true }], { limit: 12, offset: 0 })
   expect(byRule).toEqual(
@@ -123,7 +123,7 @@ test('other orders, large pages and far offsets are for the scan thread', async 
   expect(plans.take()).toEqual([1, 2, 3].map(() => expect.stringMatching(/^thread: /) as string))
 })
 
-test('what a row holds comes back whole', () => {
+test('a stored enforcement is read back unchanged', () => {
   const [failed, succeeded] = enforcements
   expect(store.find(failed?.id ?? '')).toEqual(failed)
   expect(store.findByIds([succeeded?.id ?? '', 'nope'])).toEqual([succeeded])
@@ -132,7 +132,7 @@ test('what a row holds comes back whole', () => {
   expect(store.enforcedRefs()).toEqual(['test.r0', 'test.r1', 'test.r2', 'test.r3', 'test.r4'])
 })
 
-test('the newest enforcement of each rule is found by the index, however many there are', async () => {
+test('the newest enforcement of each rule is found by an index', async () => {
   plans.take()
   const last = store.lastOf(['id-r3', 'id-none', 'id-r0'])
   expect([...last].toSorted(([a], [b]) => (a < b ? -1 : 1))).toEqual([

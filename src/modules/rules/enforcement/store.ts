@@ -17,41 +17,40 @@ import type { RuleEnforcement } from '../types.ts'
 export interface EnforcementFilter {
   rule_ref?: string
   rule_id?: string
-  /** Id; null: enforcements that no execution came of. */
+  /** Id; null: enforcements without an execution. */
   execution?: string | null
-  /** Ids, of which each will do. */
+  /** Ids; matches any of them. */
   trigger_instances?: readonly string[]
   /** Wire timestamps, exclusive. */
   after?: string
   before?: string
-  /** References of the rules whose enforcements may be seen; absent: of all. */
+  /** References of the rules that the caller can view; absent: all. */
   within?: readonly string[]
 }
 
-/** `id` is the order of time. */
+/** `id` sorts by time. */
 export type EnforcementSortColumn = 'id' | 'rule_ref' | 'rule_id' | 'execution_id' | 'trigger_instance_id'
 
 export interface EnforcementStore {
   find(id: string): RuleEnforcement | undefined
   findByIds(ids: readonly string[]): RuleEnforcement[]
-  /** Of an instance, oldest first. */
+  /** Enforcements of an instance, oldest first. */
   ofInstance(triggerInstanceId: string): RuleEnforcement[]
-  /** Ids. */
+  /** Ids of one page. */
   page(filter: EnforcementFilter, sort: readonly SortField<EnforcementSortColumn>[], page: Page): Promise<string[]>
   count(filter: EnforcementFilter): Promise<number>
-  /** The newest of each of these rules, by the ids of the rules. */
+  /** The newest enforcement of each rule, by rule id. */
   lastOf(ruleIds: readonly string[]): Map<string, RuleEnforcement>
-  /** How many there are of all rules. */
   countAll(): number
-  /** References of the rules that have been enforced. */
+  /** References of all rules with enforcements. */
   enforcedRefs(): string[]
   insert(enforcement: RuleEnforcement): Step
-  /** Those made before a time, oldest first. */
+  /** Enforcements before a time, oldest first. */
   enforcedBefore(before: string, afterId: string, limit: number): { id: string; enforced_at: string }[]
   delete(ids: readonly string[]): Step
 }
 
-/** More are read, or skipped, on the scan thread, where only so many searches may wait. */
+/** Longer or deeper pages run on the scan thread, which limits the number of waiting searches. */
 const MAX_QUICK_ROWS = 1000
 const MAX_QUICK_OFFSET = 10_000
 
@@ -105,7 +104,7 @@ export function createEnforcementStore(database: Database): EnforcementStore {
           .select((on) => on.fn.sum<number | null>('count').as('n'))
         if (ref !== undefined) query = query.where('rule_ref', '=', ref)
         if (ruleId !== undefined) query = query.where('rule_id', '=', ruleId)
-        // No execution came of those that failed, and of no others.
+        // Exactly the failed enforcements have no execution.
         if (execution === null) query = query.where('status', '=', 'failed')
         if (within !== undefined) query = query.where(isAmong('rule_ref', within))
         return database.first(query)?.n ?? 0
@@ -118,7 +117,7 @@ export function createEnforcementStore(database: Database): EnforcementStore {
       return row?.n ?? 0
     },
     lastOf(ruleIds) {
-      // One look into the index for each rule, however often it was enforced.
+      // One index lookup per rule, whatever the number of its enforcements.
       const newest = sql`select (
         select id from rule_enforcements where rule_id = rule.value order by id desc limit 1
       ) from json_each(${JSON.stringify(ruleIds)}) as rule`
@@ -184,12 +183,12 @@ const equalities = {
   rule_ref: 'rule_ref',
 } as const satisfies Partial<Record<keyof EnforcementFilter, keyof RuleEnforcementTable>>
 
-/** One execution has one enforcement, and an instance no more than its trigger has rules. */
+/** An execution has one enforcement, an instance at most one per rule of its trigger. */
 function isFew({ execution, trigger_instances: instances }: EnforcementFilter): boolean {
   return typeof execution === 'string' || instances !== undefined
 }
 
-/** Otherwise every enforcement there is may have to be looked at. */
+/** Otherwise the query can scan the whole table. */
 function isServedByOneIndex({ rule_ref: ref, rule_id: id, execution, within }: EnforcementFilter): boolean {
   return within === undefined && execution !== null && (ref === undefined || id === undefined)
 }
@@ -207,7 +206,7 @@ function conditions(
         all.push(on(column, 'is', null))
         continue
       }
-      // With a sign in front it is no column any more, and no index fits it: the first leads to the fewest rows.
+      // The unary plus keeps SQLite from an index on this column: the index of the first filter gives the fewest rows.
       const left = driven ? sql`+${sql.ref(column)}` : sql.ref(column)
       const [first, ...others] = typeof value === 'string' ? [value] : value
       all.push(
@@ -215,7 +214,7 @@ function conditions(
       )
       driven = true
     }
-    // Ids are made from the time of enforcement, so the primary key serves time ranges.
+    // Ids contain the enforcement time, so the primary key serves time ranges.
     if (filter.after !== undefined) all.push(on('id', '>=', idBound(microsOf(filter.after) + 1)))
     if (filter.before !== undefined) all.push(on('id', '<', idBound(microsOf(filter.before))))
     if (filter.within !== undefined) all.push(isAmong('rule_ref', filter.within))

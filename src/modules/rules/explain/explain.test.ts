@@ -36,7 +36,7 @@ const rule = (more: object = {}) => ({
 const event = (payload: unknown = {}) => ({ trigger: 'test.event', payload })
 
 describe('explain', () => {
-  it('each rule: matched, not matched with what was seen, failed, disabled, not needed', async () => {
+  it('gives each rule a verdict: matched, not_matched with the compared value, failed, disabled, not_needed', async () => {
     await start()
     const yes = await world.make('yes')
     await world.make('no', { criteria: { 'trigger.m': { type: 'exists', pattern: 1 }, ...n('gt', 5) } })
@@ -84,11 +84,11 @@ describe('explain', () => {
         { rule: expect.objectContaining({ ref: 'test.last', type: 'backstop' }) as object, verdict: 'not_needed' },
       ],
       hidden: 0,
-      message: '1 rule started an execution: test.yes. Enforcing failed: test.odd, test.lost.',
+      message: '1 rule started an execution: test.yes. Failed enforcements: test.odd, test.lost.',
     })
   })
 
-  it('the sentence answers why', async () => {
+  it('the message says why no execution was started', async () => {
     await start()
     const sentences: string[] = []
     const ask = async (id: string): Promise<void> => void sentences.push((await explain(id)).message)
@@ -122,14 +122,14 @@ describe('explain', () => {
       'All 2 rules of the trigger are disabled.',
       'The only enabled rule does not match: test.one.',
       'None of the 2 enabled rules matches.',
-      'Nothing came of it then, yet it would be enforced now, since rules or what they read have changed: test.two.',
-      'No execution came of it, because enforcing failed: test.two.',
-      'No execution came of it, because enforcing failed: test.two.',
+      'No rule matched at the time. These match now, because rules or datastore values have changed: test.two.',
+      'No execution was started. Failed enforcements: test.two.',
+      'No execution was started. Failed enforcements: test.two.',
       '1 rule started an execution: test.one.',
     ])
   })
 
-  it('a trigger that went with its last rule', async () => {
+  it('a trigger that svc deleted with its last rule', async () => {
     await start()
     const keyed = await world.make('keyed', {
       trigger: { type: 'test.keyed', parameters: { key: 'a' } },
@@ -140,11 +140,11 @@ describe('explain', () => {
     await world.call('DELETE', `/v1/rules/${keyed.id}`)
     expect(await explain(id)).toMatchObject({
       rules: [],
-      message: `Trigger "${keyed.trigger.ref}" does not exist any more: its type, or the rules that named it, have been deleted or changed.`,
+      message: `Trigger "${keyed.trigger.ref}" no longer exists: its type, or the last rule that used it, was deleted or changed.`,
     })
   })
 
-  it('a key that leads nowhere is told apart from a value that is not there', async () => {
+  it('the reason tells an invalid key from a missing value', async () => {
     await start()
     await world.make('nowhere', { criteria: { 'body.n': { type: 'eq', pattern: 1 } } })
     await world.make('missing', { criteria: { 'trigger.m': { type: 'eq', pattern: 1 } } })
@@ -152,14 +152,14 @@ describe('explain', () => {
     await world.settled(id)
     const { rules } = await explain(id)
     expect(rules.map(({ rule: { ref }, criterion, reason }) => [ref, criterion?.value, reason])).toEqual([
-      ['test.nowhere', null, expect.stringContaining('it has to begin with "trigger."')],
+      ['test.nowhere', null, expect.stringContaining('must start with "trigger."')],
       ['test.missing', null, undefined],
     ])
     const given = rule({ criteria: { 'body.n': { type: 'eq', pattern: 1 } } })
     expect((await test({ rule: given, trigger_instance: event({ n: 1 }) })).problem).toContain('"body.n"')
   })
 
-  it('an instance that waits, and one that could not be processed', async () => {
+  it('a trigger instance that could not be processed', async () => {
     await start({
       start: false,
       templates() {
@@ -168,22 +168,22 @@ describe('explain', () => {
     })
     await world.make('waits')
     const id = await world.dispatch()
-    // The verdicts cannot be told when nothing can be evaluated, the status can.
+    // svc cannot evaluate the rules here, so it cannot return verdicts.
     expect((await world.call('GET', `/v1/triggerinstances/${id}/explain`)).status).toBe(500)
     await world.rules.start?.()
     await world.settled(id)
     await world.call('DELETE', '/v1/rules/test.waits')
-    expect((await explain(id)).message).toMatch(/^Something unexpected went wrong/)
+    expect((await explain(id)).message).toMatch(/^svc could not process the trigger instance/)
   })
 
-  it('what waits says so', async () => {
+  it('the message says that a trigger instance is pending', async () => {
     await start({ start: false })
     await world.make('waits')
     const { message, trigger_instance: instance } = await explain(await world.dispatch())
-    expect([instance.status, message]).toEqual(['pending', expect.stringMatching(/waits to be processed/)])
+    expect([instance.status, message]).toEqual(['pending', expect.stringMatching(/is pending/)])
   })
 
-  it('rules that the caller may not view are counted, and count for the others', async () => {
+  it('rules without view permission are only counted, and still decide the verdicts of other rules', async () => {
     const view = (name: string) => ({ permission_types: ['rule_view'], resource_uid: `rule:test:${name}` })
     const trigger = { permission_types: ['trigger_view'], resource_uid: 'trigger:test:event' }
     await start({ users: { ann: { grants: [view('last'), trigger] }, bob: { grants: [trigger] }, eve: {} } })
@@ -199,7 +199,7 @@ describe('explain', () => {
     expect((await world.callAs('eve', 'GET', `/v1/triggerinstances/${id}/explain`)).status).toBe(403)
   })
 
-  it('long values are cut, long lists of rules are evaluated in turns', async () => {
+  it('cuts long values', async () => {
     await start()
     await world.make('long', { criteria: { 'trigger.text': { type: 'eq', pattern: 'x' }, ...n('eq', 1) } })
     await world.make('deep', { criteria: { 'trigger.list': { type: 'eq', pattern: [] } } })
@@ -214,8 +214,8 @@ describe('explain', () => {
   })
 })
 
-describe('what only others may read in the datastore', () => {
-  /** `a` may be read by everybody but eve; `s` is a secret. */
+describe('datastore items that the caller cannot view', () => {
+  /** Everybody but eve can view `a`; `s` is a secret. */
   const templates = (reader: TemplateReader) => {
     const refuse = (): never => {
       throw new TemplateError('FILTER', 'may not be viewed')
@@ -237,7 +237,7 @@ describe('what only others may read in the datastore', () => {
   const criteria = { 'trigger.n': { type: 'eq', pattern: '{{ svckv.system.a }}' } }
   const secret = { 'trigger.n': { type: 'eq', pattern: '{{ svckv.system.s | decrypt_kv }}' } }
 
-  it('explain: administrators see what a pattern gave, others how it was written; nobody a secret', async () => {
+  it('explain shows rendered patterns to administrators, templates to others, and secrets to nobody', async () => {
     await start({ templates, users })
     await world.make('a', { criteria })
     await world.make('s', { criteria: secret })
@@ -258,7 +258,7 @@ describe('what only others may read in the datastore', () => {
     ])
   })
 
-  it('test: a value of the datastore is masked however its key is written, and whether it fits or not', async () => {
+  it('a rule test masks datastore values for every spelling of the key, whether the criterion holds or not', async () => {
     await start({ templates, users })
     const keys = ['system.a', '$.system.a', " ['system'].a", '$["system"]["a"]']
     const of = (type: string) => Object.fromEntries(keys.map((key) => [key, { type, pattern: 'x' }]))
@@ -274,7 +274,7 @@ describe('what only others may read in the datastore', () => {
     expect(verdict.criterion?.value).toBe(MASK)
   })
 
-  it('test: parameters that the caller may not read, and secrets, are masked', async () => {
+  it('a rule test masks secrets and parameters that the caller cannot view', async () => {
     await start({ templates, users })
     const parameters = {
       text: '{{ svckv.system.a }}',
@@ -301,7 +301,7 @@ describe('the configuration of the pack of the action', () => {
     parameters: { text: '{{ config_context.region }}', any: 'k={{ config_context.key }}', token: 'plain' },
   }
 
-  it('is what its parameters can read; its secrets are for the action alone', async () => {
+  it('is readable in action parameters; only the action gets its secrets', async () => {
     await start({ packConfigs })
     await world.make('configured', { action })
     const [enforcement] = await world.fire()
@@ -313,19 +313,19 @@ describe('the configuration of the pack of the action', () => {
     expect(shown.parameters).toEqual({ text: 'test for svc', any: `k=${MASK}`, token: MASK })
   })
 
-  it('gives no secret away in the reason why a rule failed', async () => {
+  it('masks its secrets in the failure reason of a rule', async () => {
     await start({ packConfigs })
     await world.make('wrong', { action: { ref: 'test.do', parameters: { count: '{{ config_context.key }}' } } })
     const [enforcement] = await world.fire()
     expect(enforcement?.failure_reason).toContain(`count: invalid literal for int() with base 10: '${MASK}'`)
     const { problem } = await test({ rule_ref: 'test.wrong', trigger_instance: event({ n: 1 }) })
-    expect(problem).toMatch(/would not be given/)
+    expect(problem).toMatch(/would reject these parameters/)
     expect(world.log()).not.toContain('c0nfig')
   })
 })
 
 describe('test', () => {
-  it('a match: rendered parameters, and nothing is run or stored', async () => {
+  it('a match returns the rendered parameters, and runs and stores nothing', async () => {
     await start()
     const given = rule({
       criteria: n('gt', 1),
@@ -343,7 +343,7 @@ describe('test', () => {
     expect((await world.call<object[]>('GET', '/v1/triggerinstances')).body).toEqual([])
   })
 
-  it('no match: the criterion and what it saw', async () => {
+  it('no match returns the criterion and the compared value', async () => {
     await start()
     const { verdict, ...rest } = await test({ rule: rule({ criteria: n('gt', 1) }), trigger_instance: event({ n: 1 }) })
     expect([rest, verdict.criterion]).toEqual([
@@ -358,7 +358,7 @@ describe('test', () => {
     })
   })
 
-  it('each criterion: those that hold, those that do not, those that cannot be compared, with what they saw', async () => {
+  it('returns every criterion with its value: those that hold, do not hold and cannot be compared', async () => {
     await start()
     const criteria = {
       ...n('gt', 1),
@@ -376,7 +376,7 @@ describe('test', () => {
       ['trigger.n', 1, 2, true, undefined],
       ['trigger.text', 'b', 'abc', true, undefined],
       ['trigger.none', true, null, false, undefined],
-      ['trigger.n#again', 'x', 2, false, expect.stringContaining('has to be text') as string],
+      ['trigger.n#again', 'x', 2, false, expect.stringContaining('must be a string') as string],
       ['trigger.list', { 'item.a': { type: 'eq', pattern: 1 } }, payload.list, true, undefined],
       ['trigger.long', true, `${'y'.repeat(1000)}…`, true, undefined],
     ])
@@ -394,7 +394,7 @@ describe('test', () => {
         verdict: {
           rule: { id: stored.id, ref: 'test.stored', uid: 'rule:test:stored', type: 'standard' },
           verdict: 'matched',
-          reason: 'The rule is disabled, so it would not be enforced.',
+          reason: 'The rule is disabled.',
         },
         criteria: [],
         parameters: {},
@@ -402,7 +402,7 @@ describe('test', () => {
     }
   })
 
-  it('a rule and an instance as they were got', async () => {
+  it('accepts a rule and an instance as the API returned them', async () => {
     await start()
     const stored = await world.make('got', { trigger: { type: 'test.keyed', parameters: { key: 'a', pass: 'p' } } })
     const id = await world.dispatch({}, stored.trigger.ref)
@@ -443,7 +443,7 @@ describe('test', () => {
     })
   })
 
-  it('what could never match is told although the payload is empty, and once', async () => {
+  it('reports a criterion that can never match once, also for an empty payload', async () => {
     await start()
     const given = rule({ criteria: n('regex', '(') })
     const empty = await test({ rule: given, trigger_instance: event({}) })

@@ -1,4 +1,4 @@
-/** Explains why a trigger instance caused what it did: runs nothing, stores nothing. */
+/** Explains which rules enforced a trigger instance and why. Runs nothing, stores nothing. */
 import { resourceNotFound } from '../../../core/errors.ts'
 import { isId } from '../../../core/ids.ts'
 import type { TemplateScope } from '../../../lib/template/index.ts'
@@ -54,7 +54,7 @@ export function createExplain(deps: {
     const rules = store.boundTo(instance.trigger_id).map(({ record }) => compileLater(record, triggers))
     const context = {
       payload: instance.payload,
-      // What the engine has seen, as nearly as can be said.
+      // The engine's own evaluation time is not stored; the occurrence is the closest.
       now: microsOf(instance.occurrence_time),
       scopeOf: scopesFor(instance.payload),
     }

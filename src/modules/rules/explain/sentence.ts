@@ -1,8 +1,8 @@
-/** The sentence that answers why a trigger instance caused what it did. */
+/** One sentence that says which executions a trigger instance started, or why none. */
 import type { TriggerInstance } from '../../triggers/types.ts'
 import type { Explanation, RuleEnforcement } from '../types.ts'
 
-/** Refs that one sentence names. */
+/** Rule references in one sentence. */
 const MAX_NAMED = 5
 
 export function sentenceOf(
@@ -13,10 +13,10 @@ export function sentenceOf(
   hasTrigger: boolean,
 ): string {
   if (status === 'pending') {
-    return 'The trigger instance waits to be processed; these are the verdicts of the rules as they are now.'
+    return 'The trigger instance is pending. The verdicts show what the current rules would do.'
   }
   if (status === 'processing_failed') {
-    return 'Something unexpected went wrong while the trigger instance was processed; the log of the server says what.'
+    return 'svc could not process the trigger instance. The server log has the error.'
   }
   const refsOf = (outcome: RuleEnforcement['status']): string[] => [
     ...rules.flatMap(({ rule, enforcement }) => (enforcement?.status === outcome ? [rule.ref] : [])),
@@ -24,17 +24,17 @@ export function sentenceOf(
   ]
   const [enforced, failed] = [refsOf('succeeded'), refsOf('failed')]
   if (enforced.length > 0) {
-    const others = failed.length === 0 ? '' : ` Enforcing failed: ${namesOf(failed)}.`
+    const others = failed.length === 0 ? '' : ` Failed enforcements: ${namesOf(failed)}.`
     return `${countOf(enforced.length, 'rule')} started an execution: ${namesOf(enforced)}.${others}`
   }
-  if (failed.length > 0) return `No execution came of it, because enforcing failed: ${namesOf(failed)}.`
+  if (failed.length > 0) return `No execution was started. Failed enforcements: ${namesOf(failed)}.`
   if (!hasTrigger) {
-    return `Trigger "${trigger}" does not exist any more: its type, or the rules that named it, have been deleted or changed.`
+    return `Trigger "${trigger}" no longer exists: its type, or the last rule that used it, was deleted or changed.`
   }
   if (rules.length === 0) {
     return hidden === 0
       ? `No rule is bound to trigger "${trigger}".`
-      : `You may view none of the rules that are bound to trigger "${trigger}".`
+      : `You do not have permission to view the rules bound to trigger "${trigger}".`
   }
   const enabled = rules.filter(({ verdict }) => verdict !== 'disabled')
   if (enabled.length === 0) {
@@ -46,7 +46,7 @@ export function sentenceOf(
     .filter(({ verdict }) => verdict === 'matched' || verdict === 'failed')
     .map(({ rule }) => rule.ref)
   if (late.length > 0) {
-    return `Nothing came of it then, yet it would be enforced now, since rules or what they read have changed: ${namesOf(late)}.`
+    return `No rule matched at the time. These match now, because rules or datastore values have changed: ${namesOf(late)}.`
   }
   return enabled.length === 1
     ? `The only enabled rule does not match: ${namesOf([enabled[0]?.rule.ref ?? ''])}.`

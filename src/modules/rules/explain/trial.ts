@@ -81,7 +81,7 @@ export function createTrial(deps: {
     const rule = ruleOf(caller, request)
     const instance = occurrenceOf(caller, request)
     if (instance.trigger_type !== rule.trigger.type) {
-      const problem = `The rule is for trigger type "${rule.trigger.type}", the trigger instance is of "${instance.trigger_type}".`
+      const problem = `The trigger type of the rule is "${rule.trigger.type}", that of the trigger instance is "${instance.trigger_type}".`
       const verdict = { ...aboutRule(rule), verdict: 'not_matched', reason: problem } as const
       return { matches: false, verdict, criteria: [], problem }
     }
@@ -99,7 +99,7 @@ export function createTrial(deps: {
     }))
     const verdict = verdictOf(rule, result)
     if (!result.matches) {
-      // A criterion that can never match is a problem besides the verdict.
+      // The caller also learns of a criterion that can never match.
       const problem = findProblems(rule.criteria).find((one) => verdict.reason?.includes(one) !== true)
       return {
         matches: false,
@@ -111,7 +111,7 @@ export function createTrial(deps: {
     const isDisabled = request.rule_ref !== undefined && !rule.enabled
     return {
       matches: true,
-      verdict: { ...verdict, ...(isDisabled ? { reason: 'The rule is disabled, so it would not be enforced.' } : {}) },
+      verdict: { ...verdict, ...(isDisabled ? { reason: 'The rule is disabled.' } : {}) },
       criteria,
       ...tryParameters(caller, compiled, instance, scope),
     }
@@ -160,7 +160,7 @@ export function createTrial(deps: {
     }
   }
 
-  /** What is decrypted, or comes from items of the datastore that the caller may not view, is not shown. */
+  /** Masks decrypted values and datastore items that the caller cannot view. */
   function visibleParameters(
     { principal }: RuleCaller,
     rule: Rule,
@@ -198,6 +198,6 @@ export function createTrial(deps: {
 }
 
 const REASON_MASKED =
-  'The action would not be given these parameters. Why is not said here, since it could tell a value of the datastore.'
+  'The action would reject these parameters. The cause is not shown, because it could contain a datastore value.'
 
 const decrypts = (written: unknown): boolean => JSON.stringify(written).includes('decrypt_kv')

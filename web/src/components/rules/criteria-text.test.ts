@@ -8,7 +8,7 @@ const records: OperatorRecord[] = [
   {
     name: 'search',
     aliases: [],
-    phrase: 'has items that fit',
+    phrase: 'has items that match',
     description: '',
     pattern: 'criteria',
     conditions: [{ name: 'any', phrase: 'has an item for which all of this holds:' }],
