@@ -316,8 +316,8 @@ describe('02.6 templates of executions', () => {
     )
     expect(hidden).toMatchObject({ status: 'succeeded', parameters: { token: '********', vault: '********' } })
     for (const [message, why] of [
-      ['{{ svckv.system.missing | decrypt_kv }}', 'there is nothing to decrypt: the key does not exist or is empty'],
-      ['{{ svckv.system.t | decrypt_kv }}', 'what is to be decrypted is not the encrypted value of any key'],
+      ['{{ svckv.system.missing | decrypt_kv }}', 'no value to decrypt: the key does not exist or is empty'],
+      ['{{ svckv.system.t | decrypt_kv }}', 'the value is not the encrypted value of any key'],
       ['{{ svckv.system.sealed | decrypt_kv | from_json_string }}', 'the text is not valid JSON'],
       ['{{ (svckv.system.sealed | decrypt_kv).nothing }}', "'str object' has no attribute 'nothing'"],
       ['{{ {}[svckv.system.sealed | decrypt_kv] }}', "'dict object' has no element of that name"],

@@ -432,7 +432,7 @@ describe('05.8, 10.2 on and off', () => {
       const count = (await instancesOf(second, interval)).length
       await waitForInstances(second, interval, count + 2)
       expect(await instancesOf(second, date)).toEqual([])
-      await waitForLog(second, /missed times are left out/)
+      await waitForLog(second, /svc skips the missed times/)
     })
     folder.remove()
   })

@@ -97,7 +97,7 @@ describe('06.1 registration', () => {
     [{}, "'url' is a required property"],
     [{ url: 1 }, 'is not of type'],
     [{ url: '' }, 'non-empty'],
-    [{ url: '//' }, 'names no hook'],
+    [{ url: '//' }, 'is empty or contains only slashes'],
     [{ url: 'a', other: 1 }, "('other' was unexpected)"],
     [{ url: 'svc' }, 'reserved'],
     [{ url: 'a/../b' }, "'..'"],
@@ -484,7 +484,7 @@ describe('06.5 the generic hook', () => {
     ['an empty body', '', 'Trigger not specified.'],
     ['an empty trigger', { trigger: '', payload: {} }, 'Trigger not specified.'],
     ['a null trigger', { trigger: null, payload: {} }, 'Trigger not specified.'],
-    ['a trigger that is no text', { trigger: {}, payload: {} }, 'Trigger has to be'],
+    ['a trigger that is no text', { trigger: {}, payload: {} }, 'Trigger must be'],
     ['no payload', { trigger: 'a.b' }, 'Payload not specified.'],
     ['a null payload', { trigger: 'a.b', payload: null }, 'Payload not specified.'],
     ['a payload that is no object', { trigger: 'a.b', payload: [1] }, 'Payload needs to be an object, got: array'],
@@ -502,7 +502,7 @@ describe('06.5 the generic hook', () => {
       headers: { 'Content-Type': 'application/x-www-form-urlencoded' },
       body: `trigger=${types.open}&payload=x`,
     })
-    expect([answer.status, answer.text]).toEqual([400, expect.stringContaining('Trigger has to be')])
+    expect([answer.status, answer.text]).toEqual([400, expect.stringContaining('Trigger must be')])
   })
 
   it.each<[string, () => Record<string, unknown>, string]>([
@@ -513,7 +513,7 @@ describe('06.5 the generic hook', () => {
       "'x' is not of type 'integer'",
     ],
     ['a payload that misses something', () => ({ trigger: types.strict, payload: {} }), "'n' is a required property"],
-    ['a type with parameters', () => ({ trigger: types.needy, payload: {} }), 'give the reference of one of them'],
+    ['a type with parameters', () => ({ trigger: types.needy, payload: {} }), 'use the reference of such a trigger'],
   ])('06.5 %s → 400, which says why', async (_, body, text) => {
     const wanted = body()
     const answer = await post('svc', wanted)

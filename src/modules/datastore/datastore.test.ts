@@ -64,7 +64,7 @@ describe('an item', () => {
     '{{ svckv.system.a }}',
     '<script>alert(1)</script>',
     'x'.repeat(1024),
-  ])('may have any name: %j', async (name) => {
+  ])('can have any name: %j', async (name) => {
     await start()
     const encoded = encodeURIComponent(name)
     const body = { name, value: `value of ${name}` }
@@ -82,7 +82,7 @@ describe('an item', () => {
     ['a%00b', /NUL/],
     ['x'.repeat(1025), /longer than 1024/],
     ['%ff', /percent-encoded UTF-8/],
-  ])('not this one: %j', async ([path, why]) => {
+  ])('cannot have this name: %j', async ([path, why]) => {
     await start()
     for (const method of ['GET', 'DELETE']) {
       const answer = await place.call('root', method, `/v1/keys/${path}`)
@@ -94,7 +94,7 @@ describe('an item', () => {
   test.for<[body: unknown, why: RegExp]>([
     [{ name: 'a' }, /'value' is a required property/],
     [{ value: 'a' }, /'name' is a required property/],
-    [{ name: 'b', value: 'x' }, /name in the body, "b", is not that of the path, "a"/],
+    [{ name: 'b', value: 'x' }, /name in the body, "b", differs from the name in the path, "a"/],
     [{ name: 'a', value: 5 }, /5 is not of type 'string'/],
     [{ name: 'a', value: null }, /is not of type 'string'/],
     [{ name: 'a', value: { a: 1 } }, /is not of type 'string'/],
@@ -105,13 +105,13 @@ describe('an item', () => {
     [{ name: 'a', value: 'x', ttl: 1e15 }, /maximum of/],
     [{ name: 'a', value: 'x', colour: 1 }, /Additional properties are not allowed \('colour' was unexpected\)/],
     [{ name: 'a', value: 'x', scope: 'galaxy' }, /^Scope galaxy is not in allowed scopes list: \['all', 'system'/],
-    [{ name: 'a', value: 'x', user: 'root' }, /"user" belongs to items of the user scope/],
-    [{ name: 'a', value: 'x'.repeat(1_048_577) }, /^value: it has 1048577 bytes, at most 1048576 are allowed/],
-    [{ name: 'a', value: 'é'.repeat(524_289) }, /^value: it has 1048578 bytes/],
-    ['{"name": "a", "value": "\\ud800"}', /^value: it is not valid Unicode/],
+    [{ name: 'a', value: 'x', user: 'root' }, /"user" is only for items of the user scope/],
+    [{ name: 'a', value: 'x'.repeat(1_048_577) }, /^value: 1048577 bytes are more than the maximum of 1048576/],
+    [{ name: 'a', value: 'é'.repeat(524_289) }, /^value: 1048578 bytes/],
+    ['{"name": "a", "value": "\\ud800"}', /^value: not valid Unicode/],
     [[], /needs to be an object/],
     ['{"name": "a", "value": "x", "__proto__": {"secret": true}}', /__proto__/],
-  ])('is refused when it is %j', async ([body, why]) => {
+  ])('is rejected: %j', async ([body, why]) => {
     await start()
     const answer = await place.call('root', 'PUT', '/v1/keys/a', body)
     expect(answer.status).toBe(400)
@@ -120,7 +120,7 @@ describe('an item', () => {
     expect(place.events).toEqual([])
   })
 
-  test('holds a mebibyte, with any characters', async () => {
+  test('can have 1 MiB of any characters', async () => {
     await start()
     const value = `\0"\\\u{1f511}${'é'.repeat(524_284)}`
     expect(Buffer.byteLength(value)).toBeLessThanOrEqual(1_048_576)
@@ -128,7 +128,7 @@ describe('an item', () => {
     expect((await get('a?decrypt=true')).body.value).toBe(value)
   })
 
-  test('a record that was read can be sent back', async () => {
+  test('accepts a record that a client read before', async () => {
     await start()
     const { body } = await put('a', { value: 'x', ttl: 100 })
     expect((await put('a', body)).status).toBe(200)
@@ -137,7 +137,7 @@ describe('an item', () => {
 })
 
 describe('scopes', () => {
-  test('each user has items of their own, besides those of the system', async () => {
+  test('each user has items besides those of the system', async () => {
     await start({ accessControl: false })
     await put('a', { value: 'system' })
     await put('a', { value: 'of alice', scope: 'user' }, 'alice')
@@ -165,7 +165,7 @@ describe('scopes', () => {
     expect((await get('a', 'alice')).status).toBe(200)
   })
 
-  test.for(['galaxy', 'SYSTEM', 'svckv', '__proto__', "' or 1=1 --"])('"%s" is none', async (scope) => {
+  test.for(['galaxy', 'SYSTEM', 'svckv', '__proto__', "' or 1=1 --"])('"%s" is no scope', async (scope) => {
     await start()
     const query = `scope=${encodeURIComponent(scope)}`
     for (const method of ['GET', 'DELETE']) {
@@ -178,8 +178,8 @@ describe('scopes', () => {
     expect(list.body.faultstring).toMatch(/^Invalid scope: /)
   })
 
-  describe.for([false, true])('somebody else (access control: %s)', (accessControl) => {
-    test('is named by administrators with access control only', async () => {
+  describe.for([false, true])('another user (access control: %s)', (accessControl) => {
+    test('can be named only by administrators with access control', async () => {
       await start({ accessControl, users: { root: { role: 'admin' }, eye: { role: 'observer' } } })
       await put('k', { value: 'of alice', scope: 'user' }, 'alice')
       const attempts = (as: string) => [
@@ -212,7 +212,7 @@ describe('scopes', () => {
 })
 
 describe('secrets', () => {
-  test('are cipher text everywhere but where they are asked for', async () => {
+  test('are cipher text unless decryption is requested', async () => {
     await start()
     const canary = 'canary-of-the-secret'
     const made = await put('s', { value: canary, secret: true })
@@ -235,7 +235,7 @@ describe('secrets', () => {
     expect((await get('s?decrypt=true')).body).toEqual(plain.body)
   })
 
-  test('can be brought along as cipher text, by administrators, for the item they were made for', async () => {
+  test('can be set as cipher text by administrators, for the item it was created for', async () => {
     await start({
       users: {
         root: { role: 'admin' },
@@ -267,7 +267,7 @@ describe('secrets', () => {
     expect((await get('s?decrypt=1')).body.value).toBe('plain')
   })
 
-  test('are refused without a key, and what is no secret is not', async () => {
+  test('are rejected without an encryption key; other values are not', async () => {
     await start({ keyPath: '/nonexistent/keys.json' })
     const answer = await put('s', { value: 'canary', secret: true })
     expect(answer.status).toBe(400)
@@ -278,7 +278,7 @@ describe('secrets', () => {
     expect((await put('s', { value: 'x' })).status).toBe(200)
   })
 
-  test('whose key is lost are still listed, and the log says so at the start', async () => {
+  test('whose encryption key is lost are still listed, with an error in the log at start', async () => {
     await start()
     await place.put('s', 'canary', { secret: true })
     await place.put('t', 'plain')
@@ -286,9 +286,7 @@ describe('secrets', () => {
     const [digest, other] = ['d'.repeat(43), 'e'.repeat(43)]
     writeFileSync(file, JSON.stringify({ digest_key: digest, keys: [other] }))
     await place.datastore.reload?.()
-    expect(place.log()).toMatch(
-      /Secrets of the datastore cannot be read.*key [0-9a-f]{8}, which is not in the key file/,
-    )
+    expect(place.log()).toMatch(/Could not decrypt datastore secrets.*key [0-9a-f]{8}, which is not in the key file/)
     const one = await get('s?decrypt=true')
     expect([one.status, one.body.code]).toEqual([400, 'CIPHER_TEXT_INVALID'])
     const list = await place.call<KeyValuePairRecord[]>('root', 'GET', '/v1/keys?decrypt=true')
@@ -302,7 +300,7 @@ describe('secrets', () => {
 })
 
 describe('time to live', () => {
-  test('is counted from each setting of the item, and taken away by one without', async () => {
+  test('starts with each change of the item; a change without one removes it', async () => {
     await start()
     const before = Date.now()
     const { expire_timestamp: expiry = '' } = (await put('a', { value: 'x', ttl: 3600 })).body
@@ -311,7 +309,7 @@ describe('time to live', () => {
     expect((await put('a', { value: 'x' })).body).not.toHaveProperty('expire_timestamp')
   })
 
-  test('what has expired is absent at once, and makes room', async () => {
+  test('an expired item is absent at once and can be created again', async () => {
     await start()
     const old = await put('a', { value: 'canary', ttl: 3600, secret: true })
     await place.put('b', 'stays')
@@ -327,7 +325,7 @@ describe('time to live', () => {
     expect(countRows()).toBe(2)
   })
 
-  test('rows that have expired go a few with each change, and all of them by maintenance', async () => {
+  test('each change deletes a few expired rows, maintenance deletes all', async () => {
     await start()
     for (let n = 0; n < 12; n += 1) await place.put(`k${n}`, 'x', { ttl: 60 })
     await place.put('stays', 'x')
@@ -340,10 +338,10 @@ describe('time to live', () => {
   })
 })
 
-describe('what happens to items is told', () => {
+describe('events of items', () => {
   const refs = () => place.events.map(({ ref }) => ref.replace('core.svc.key_value_pair.', ''))
 
-  test('each change once, with the record', async () => {
+  test('one per change, with the record', async () => {
     await start()
     const { body } = await put('a', { value: 'one' })
     const changed = await put('a', { value: 'two', ttl: 50 })
@@ -359,7 +357,7 @@ describe('what happens to items is told', () => {
     ])
   })
 
-  test('secrets are masked, and are the same when their plain texts are', async () => {
+  test('secrets are masked, and compared by their plain text', async () => {
     await start()
     await put('s', { value: 'canary-1', secret: true })
     await put('s', { value: 'canary-1', secret: true })
@@ -373,7 +371,7 @@ describe('what happens to items is told', () => {
     expect(place.events[0]?.payload).toMatchObject({ object: { value: '********', secret: true } })
   })
 
-  test('changes at the same time are told one after the other', async () => {
+  test('concurrent changes have ordered events', async () => {
     await start()
     const answers = await Promise.all(Array.from({ length: 60 }, (_, n) => put('a', { value: `v${n}` })))
     expect(answers.map(({ status }) => status)).toEqual(Array(60).fill(200))
@@ -391,7 +389,7 @@ describe('what happens to items is told', () => {
   })
 })
 
-test('the audit log says who has set, deleted and seen what', async () => {
+test('the audit log records who set, deleted and decrypted items', async () => {
   await start({ users: { root: { role: 'admin' } } })
   const audits = (): string[] =>
     place

@@ -1,4 +1,4 @@
-/** Datastore: key-value pairs of the system and of users, secrets among them encrypted. */
+/** Datastore: key-value pairs of the system and of users. Secrets are encrypted. */
 import type { Database, Unit } from '../../db/index.ts'
 import type { Encryption } from '../../core/encryption.ts'
 import { isAppError } from '../../core/errors.ts'
@@ -13,7 +13,7 @@ import type { DatastorePorts, DatastoreTemplates } from './ports.ts'
 import type { Scope } from '../../core/permissions.ts'
 
 export interface Datastore extends Module, DatastoreTemplates {
-  /** Removes the items of a user who is deleted: somebody else may get the name. */
+  /** Deletes the items of a deleted user, because the name can be reused. */
   planUserDeleted(user: string): Unit
 }
 
@@ -21,7 +21,7 @@ export interface DatastoreDeps extends DatastorePorts {
   database: Database
   log: Log
   encryption: Encryption
-  /** What a user may do, within the scopes of the credential behind it. */
+  /** Permissions of a user within the scopes of a credential. */
   readonly rightsOf: (user: string, scopes?: readonly Scope[]) => Rights
   settings: {
     /** `rbac.enable` */
@@ -44,7 +44,7 @@ export function createDatastore(deps: DatastoreDeps): Datastore {
     isAccessControlled: settings.accessControl,
   })
 
-  /** Nobody should find out by a failing action. */
+  /** Reports a lost key at start, before an action fails. */
   function warnOfLostKey(): void {
     const item = store.findEncrypted()
     if (item === undefined) return
@@ -52,7 +52,7 @@ export function createDatastore(deps: DatastoreDeps): Datastore {
       service.reveal(item)
     } catch (error) {
       if (!isAppError(error)) throw error
-      log.error('datastore.key_lost', `Secrets of the datastore cannot be read. ${error.message}`)
+      log.error('datastore.key_lost', `Could not decrypt datastore secrets. ${error.message}`)
     }
   }
 

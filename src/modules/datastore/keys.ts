@@ -1,4 +1,4 @@
-/** Which item, or items, a request is about (contract 05, 5.11). */
+/** Resolves the items that a request names (contract 05, 5.11). */
 import { bodyInvalid, keyScopeInvalid, keyScopeUnknown, keyUserRefused, queryInvalid } from '../../core/errors.ts'
 import type { Principal } from '../../http/index.ts'
 import type { ItemKey, KeyScope } from './types.ts'
@@ -14,7 +14,7 @@ const scopeNames: ReadonlyMap<string, KeyScope> = new Map([
 ])
 const allowed: readonly string[] = ['all', ...scopeNames.keys()]
 
-/** What clients may name, absent or empty: not said. */
+/** Scope and user of a request; absent and empty are the same. */
 export interface Named {
   scope?: string | null | undefined
   user?: string | null | undefined
@@ -27,7 +27,7 @@ export interface KeyCaller {
 }
 
 /**
- * The item that is asked for: a user named implies the user scope.
+ * The item to read. A given user implies the user scope.
  *
  * @throws KEY_SCOPE_UNKNOWN, PERMISSION_DENIED, QUERY_INVALID
  */
@@ -37,7 +37,7 @@ export function keyToRead(name: string, named: Named, caller: KeyCaller): ItemKe
 }
 
 /**
- * The item that is changed: a user is named with the user scope only.
+ * The item to change. A user is allowed only with the user scope.
  *
  * @throws KEY_SCOPE_UNKNOWN, PERMISSION_DENIED, QUERY_INVALID, BODY_INVALID
  */
@@ -45,12 +45,12 @@ export function keyToChange(name: string, named: Named, caller: KeyCaller): Item
   const owner = ownerOf(named.user, caller)
   const scope = scopeOf(named.scope)
   if (isGiven(named.user) && scope !== 'svckv.user') {
-    throw bodyInvalid('"user" belongs to items of the user scope; send "scope": "user" as well.')
+    throw bodyInvalid('"user" is only for items of the user scope; also send "scope": "user".')
   }
   return keyOf(name, scope, owner)
 }
 
-/** Of a list, in their order. @throws KEY_SCOPE_UNKNOWN, PERMISSION_DENIED */
+/** Sections of a list in output order. @throws KEY_SCOPE_UNKNOWN, PERMISSION_DENIED */
 export function sectionsToList(named: Named, caller: KeyCaller): Pick<ItemKey, 'scope' | 'user'>[] {
   const owner = ownerOf(named.user, caller)
   const system = { scope: 'svckv.system', user: '' } as const
@@ -68,7 +68,7 @@ function isGiven(value: string | null | undefined): value is string {
 }
 
 function scopeOf(given: string | null | undefined): KeyScope {
-  // On one item `all` means the system scope.
+  // For a single item, `all` means the system scope.
   if (!isGiven(given) || given === 'all') return 'svckv.system'
   const scope = scopeNames.get(given)
   if (scope === undefined) throw keyScopeUnknown(given, allowed)
@@ -88,7 +88,7 @@ function keyOf(name: string, scope: KeyScope, owner: string): ItemKey {
   return { scope, user: scope === 'svckv.user' ? owner : '', name }
 }
 
-/** The rest of a sentence about the name; undefined: any text may be one. */
+/** Problem of a name, as the end of a sentence; undefined: none. */
 export function problemOfName(name: string): string | undefined {
   if (name === '') return 'is empty'
   if (name.length > MAX_NAME_LENGTH) return `is longer than ${MAX_NAME_LENGTH} characters`

@@ -1,6 +1,6 @@
 /**
- * CVE-2018-20345: whatever a list is asked for, it holds what the caller may view and nothing else. What that is stands here
- * in the words of contract 05 and 11, not in those of the sources.
+ * CVE-2018-20345: for any query, a list contains only what the caller can view. The expected items follow contracts 05 and
+ * 11, not the sources.
  */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { startDatastore, type TestDatastore, type TestUser } from '../../../tests/helpers/datastore.ts'
@@ -159,7 +159,7 @@ async function ask(question: Question): Promise<Seen> {
   return { question, status, total: headers.get('x-total-count'), records }
 }
 
-describe('a list holds what the caller may view', () => {
+describe('a list contains what the caller can view', () => {
   test.for(names)('%s, one parameter at a time', async (as) => {
     expect(await ask({ as, query: {} })).toEqual(expectedOf({ as, query: {} }))
     for (const [parameter, value] of [
@@ -220,7 +220,7 @@ describe('a list holds what the caller may view', () => {
 })
 
 describe('without access control', () => {
-  test('everybody sees all of the system and their own, an API key what it names', async () => {
+  test('users see system items and their own, API keys only the items in their scopes', async () => {
     const open = await startDatastore({
       accessControl: false,
       users: { keyed: { scopes: [{ permission_types: ['key_value_pair_all'], resource_uid: system('a') }] } },
@@ -246,11 +246,11 @@ describe('without access control', () => {
   })
 })
 
-describe('what a list reads', () => {
+describe('query plans of a list', () => {
   const list = (from: TestDatastore, query: string) =>
     from.call<KeyValuePairRecord[]>('root', 'GET', `/v1/keys?${query}`)
 
-  test('is found in an index', async () => {
+  test('use an index', async () => {
     for (const query of ['', 'scope=all&prefix=app&limit=2&offset=1', 'name=a', 'sort=-name']) {
       plans.take()
       await list(place, query)
@@ -261,7 +261,7 @@ describe('what a list reads', () => {
     }
   })
 
-  test('cipher text is found in an index of its own', async () => {
+  test('cipher text has an index of its own', async () => {
     const { value } = (await place.call<KeyValuePairRecord>('root', 'GET', '/v1/keys/apple')).body
     plans.take()
     const decrypt = place.datastore.templates({ user: 'root' }).filters?.['decrypt_kv']
@@ -269,7 +269,7 @@ describe('what a list reads', () => {
     expect(plans.take()).toEqual([expect.stringContaining('USING INDEX key_value_pairs_sealed')])
   })
 
-  describe('of many items', () => {
+  describe('a list of many items', () => {
     const all = Array.from({ length: 2500 }, (_, n) => `key-${String(n).padStart(5, '0')}`)
     let many: TestDatastore
     let queries: QueryPlans
@@ -305,7 +305,7 @@ describe('what a list reads', () => {
 
     afterAll(() => many.stop())
 
-    test('is counted on a thread, in an index', async () => {
+    test('is counted on the scan thread with an index', async () => {
       queries.take()
       const answer = await list(many, 'limit=2&offset=2400')
       expect([answer.headers.get('x-total-count'), answer.body.map(({ name }) => name)]).toEqual([
@@ -322,7 +322,7 @@ describe('what a list reads', () => {
       expect(reads.filter((read) => !/USING (COVERING )?INDEX/.test(read))).toEqual([])
     })
 
-    test('comes piece by piece, whoever changes it meanwhile', async () => {
+    test('is streamed in batches, also during changes', async () => {
       const answering = list(many, 'limit=-1&sort=-scope,-name')
       const gone = many.call('root', 'DELETE', `/v1/keys/${all[0]}`)
       const answer = await answering
@@ -332,7 +332,7 @@ describe('what a list reads', () => {
       expect(answer.body.map(({ name }) => name).slice(0, 2499)).toEqual(all.slice(1).reverse())
     })
 
-    test('is of one user as well', async () => {
+    test('works for a single user too', async () => {
       const answer = await list(many, 'user=ann&limit=-1')
       expect(answer.body.map(({ name }) => name)).toEqual(all)
       expect(answer.headers.get('x-total-count')).toBe('2500')

@@ -1,13 +1,13 @@
-/** Which items a list holds: never more than the caller may view, whatever the query says (contract 05, 5.11). */
+/** Lists of items, limited to those that the caller can view (contract 05, 5.11). */
 import type { Page, SortField, Rights } from '../../http/index.ts'
 import { now } from '../../core/time.ts'
 import type { Head, KeyStore, NameFilter, Section } from './store.ts'
 import { keyResource, type Scope } from '../../core/permissions.ts'
 
-/** The part of a page that is of one section. */
+/** The part of a page from one section. */
 export interface KeyList {
   section: Section
-  /** In order, read when they are asked for. */
+  /** In order, read lazily. */
   readonly batches: () => Iterable<Head[]>
 }
 
@@ -16,9 +16,9 @@ const BATCH = 100
 export interface ListOptions {
   store: KeyStore
   rights: Rights
-  /** Of the caller's credential. */
+  /** Scopes of the caller's credential. */
   scopes: readonly Scope[] | undefined
-  /** In their order. */
+  /** In output order. */
   sections: readonly Section[]
   filter: NameFilter
   sort: readonly SortField<'name' | 'scope'>[]
@@ -52,9 +52,9 @@ export async function listKeys(options: ListOptions): Promise<{ total: number; l
   return { total, lists }
 }
 
-/** What is asked for of a section, as far as the caller may view it; undefined: nothing. */
+/** The filter, limited to items that the caller can view; undefined: none. */
 function visibleWithin(section: Section, { rights, scopes, filter }: ListOptions): NameFilter | undefined {
-  // A resource that nothing can name: who may view it may view all of this owner.
+  // A resource without a name: permission to view it is permission to view every item of this owner.
   const all = section.user === '' ? undefined : { uid: 'key_value_pair', owner: section.user }
   if (rights.may('key_value_pair_view', all)) return filter
   const start = keyResource({ ...section, name: '' }).uid
@@ -74,7 +74,7 @@ interface Reading {
   at: string
 }
 
-/** From `offset` on at most `length` items; only what is found by skipping or by many names is looked for beforehand. */
+/** At most `length` items from `offset`. An offset or a long list of names is resolved before, other items lazily. */
 async function openBatches(
   { store, section, filter, descending, at }: Reading,
   offset: number,

@@ -22,7 +22,7 @@ const DEFAULT_LIMIT = 100
 const scopeQuery = { type: 'string', description: '`system` (the default) or `user`.' } as const
 const userQuery = {
   type: 'string',
-  description: 'Whose keys of the user scope; default: your own. Administrators with access control only.',
+  description: 'Owner of keys in the user scope. Default: the caller. Administrators with access control only.',
 } as const
 
 const oneQuery = { scope: scopeQuery, user: userQuery } satisfies Record<string, QueryParameter>
@@ -54,13 +54,13 @@ export function createKeyRoutes(deps: {
     )
   }
 
-  /** @param decryptsFor who sees the secrets in plain text */
+  /** @param decryptsFor request of the caller who gets secrets in plain text; undefined: nobody */
   function* makeRecords(lists: readonly KeyList[], decryptsFor: Request | undefined): Generator<KeyValuePairRecord> {
     for (const { section, batches } of lists) {
       for (const heads of batches()) {
         const secrets = heads.filter(({ encrypted }) => encrypted).map(({ name }) => name)
         if (decryptsFor !== undefined && secrets.length > 0) service.auditDecryption(decryptsFor, secrets)
-        // One at a time, as values may be long; some may have gone meanwhile.
+        // Reads items one by one, because values can be long. Some can be deleted by now.
         for (const { name } of heads) {
           const item = service.find({ ...section, name })
           if (item === undefined) continue
@@ -74,11 +74,11 @@ export function createKeyRoutes(deps: {
     listEndpoint({
       path: '/keys',
       permission: 'authenticated',
-      summary: 'Lists key-value pairs by name: the system pairs that the caller may view, or the caller’s own.',
+      summary: 'Lists key-value pairs by name: the system pairs that the caller can view, or the caller’s own.',
       record: KeyValuePairRecord,
       query: {
-        prefix: { type: 'string', description: 'Only names that begin with this text.' },
-        name: { type: 'string', description: 'Only this name.' },
+        prefix: { type: 'string', description: 'Only names that start with this text.' },
+        name: { type: 'string', description: 'Only the pair with this name.' },
         scope: {
           type: 'string',
           description: '`system` (the default), `user`, or `all`: system pairs and the caller’s own.',
@@ -116,8 +116,8 @@ export function createKeyRoutes(deps: {
       path: '/keys/:name',
       permission: 'key_value_pair_view',
       resource: (request) => keyResource(keyRead(request)),
-      summary: 'One key-value pair.',
-      query: { ...oneQuery, decrypt: { type: 'boolean', description: 'A secret in plain text.' } },
+      summary: 'Gets one key-value pair.',
+      query: { ...oneQuery, decrypt: { type: 'boolean', description: 'Returns a secret in plain text.' } },
       response: KeyValuePairRecord,
       failures: [400, 403, 404],
       handler(request) {
@@ -134,7 +134,7 @@ export function createKeyRoutes(deps: {
       path: '/keys/:name',
       permission: 'key_value_pair_set',
       resourceOfBody: (body, request) => keyResource(keyPut(request, body)),
-      summary: 'Sets a key-value pair, whether it exists or not.',
+      summary: 'Creates or replaces a key-value pair.',
       query: oneQuery,
       body: KeyValuePairRequest,
       response: KeyValuePairRecord,
@@ -144,7 +144,7 @@ export function createKeyRoutes(deps: {
         const key = keyPut(request, body)
         if (body.name !== key.name) {
           throw bodyInvalid(
-            `The name in the body, "${shown(body.name)}", is not that of the path, "${shown(key.name)}".`,
+            `The name in the body, "${shown(body.name)}", differs from the name in the path, "${shown(key.name)}".`,
           )
         }
         const put: PutRequest = {

@@ -1,4 +1,4 @@
-/** Reading and changing items of the datastore (contract 05, 5.11). Whether the caller may is asked elsewhere. */
+/** Reads and changes datastore items (contract 05, 5.11). Callers check permissions. */
 import { bodyInvalid, isAppError, keyNotFound, preEncryptedRefused } from '../../core/errors.ts'
 import { commitPlan, merge, type Database, type Unit } from '../../db/index.ts'
 import type { Encryption } from '../../core/encryption.ts'
@@ -15,16 +15,16 @@ import { shown } from '../../lib/text/index.ts'
 import type { PlanEvent } from './ports.ts'
 import { keyResource } from '../../core/permissions.ts'
 
-/** Expired rows that go with each change. */
-const SWEPT_BY_WRITES = 4
+/** Expired rows that each change deletes. */
+const EXPIRED_PER_WRITE = 4
 const SWEPT_AT_ONCE = 200
 
 export interface PutRequest {
   value: string
-  /** Undefined: as it was. */
+  /** Undefined: unchanged. */
   description?: string | null | undefined
   secret: boolean
-  /** The value is cipher text already. */
+  /** The value is cipher text. */
   isPreEncrypted: boolean
   ttlSeconds?: number | undefined
 }
@@ -37,21 +37,21 @@ export interface DatastoreService {
   put(key: ItemKey, request: PutRequest, caller: Caller): Promise<KeyValuePair>
   /** @throws KEY_NOT_FOUND, CONFLICT */
   delete(key: ItemKey, caller: Caller): Promise<void>
-  /** The plain value. Without an audit line. @throws CRYPTO_KEY_MISSING, CIPHER_TEXT_INVALID */
+  /** Decrypts the value without an audit event. @throws CRYPTO_KEY_MISSING, CIPHER_TEXT_INVALID */
   reveal(item: KeyValuePair): string
-  /** Undefined, and a word in the log, when it cannot be decrypted. */
+  /** Decrypts the value. Undefined, with a log line, if that fails. */
   tryReveal(item: KeyValuePair): string | undefined
   /**
-   * Says in the audit log who has seen which secrets.
+   * Writes the audit event of decrypted secrets.
    *
-   * @param by who asked, or in whose name a template was rendered
-   * @param names of one item, or those of a list
+   * @param by the caller, or the user for whom a template was rendered
+   * @param names name of one item, or names of a list
    */
   auditDecryption(
     by: Caller | { user: string; execution_id: string | undefined },
     names: string | readonly string[],
   ): void
-  /** Removes rows that have expired, in slices. */
+  /** Deletes expired rows in batches. */
   sweep(signal: AbortSignal): Promise<void>
 }
 
@@ -63,14 +63,14 @@ export function createDatastoreService(deps: {
   readonly planEvent: PlanEvent
 }): DatastoreService {
   const { database, store, encryption, log, planEvent } = deps
-  // Of changes of one item each sees what the one before has left.
+  // Changes of one item run one after another.
   const withLock = createKeyedLock()
 
   const reveal = (item: KeyValuePair): string =>
     item.encrypted ? encryption.decrypt(item.value, contextOf(item), whatOf(item)) : item.value
 
-  /** What the value is to be stored as. */
-  function seal(key: ItemKey, request: PutRequest, isAdmin: boolean): Pick<KeyValuePair, 'value' | 'secret'> {
+  /** The value as stored: encrypted if secret. */
+  function encryptValue(key: ItemKey, request: PutRequest, isAdmin: boolean): Pick<KeyValuePair, 'value' | 'secret'> {
     if (request.isPreEncrypted) {
       if (!isAdmin) throw preEncryptedRefused()
       checkPlain(encryption.decrypt(request.value, contextOf(key), whatOf(key)))
@@ -81,13 +81,13 @@ export function createDatastoreService(deps: {
     return { value: encryption.encrypt(request.value, contextOf(key), whatOf(key)), secret: true }
   }
 
-  /** Whether somebody who reads the item gets something else than before. */
+  /** Whether a reader of the item gets another value than before. */
   function differs(before: KeyValuePair, after: KeyValuePair): boolean {
     if (before.value === after.value && before.encrypted === after.encrypted) return false
     try {
       return reveal(before) !== reveal(after)
     } catch (error) {
-      // The key of the old value may be gone.
+      // The encryption key of the old value can be lost.
       if (isAppError(error)) return true
       throw error
     }
@@ -104,12 +104,12 @@ export function createDatastoreService(deps: {
     )
   }
 
-  /** Somebody else can be faster only by what runs out at that moment. @throws CONFLICT */
+  /** The only possible conflict is an item that expires at that moment. @throws CONFLICT */
   function commit<T>(name: string, plan: (at: string) => { unit: Unit; result: T }): Promise<T> {
     const planAll = (): { unit: Unit; result: T } => {
       const at = now()
       const { unit, result } = plan(at)
-      return { unit: merge(unit, { steps: [store.deleteExpired(at, SWEPT_BY_WRITES)], facts: [] }), result }
+      return { unit: merge(unit, { steps: [store.deleteExpired(at, EXPIRED_PER_WRITE)], facts: [] }), result }
     }
     return commitPlan(database, planAll, `Key "${shown(name)}"`)
   }
@@ -142,7 +142,7 @@ export function createDatastoreService(deps: {
         commit(key.name, (at) => {
           const micros = nowMicros()
           const before = store.find(key, at)
-          const { value, secret } = seal(key, request, caller.principal.isAdmin)
+          const { value, secret } = encryptValue(key, request, caller.principal.isAdmin)
           const { ttlSeconds } = request
           const after: KeyValuePair = {
             ...key,
@@ -200,14 +200,14 @@ export function createDatastoreService(deps: {
 
 /** @throws BODY_INVALID */
 function checkPlain(value: string): void {
-  if (!value.isWellFormed()) throw bodyInvalid('value: it is not valid Unicode (a surrogate stands alone).')
+  if (!value.isWellFormed()) throw bodyInvalid('value: not valid Unicode (lone surrogate).')
   const bytes = Buffer.byteLength(value)
   if (bytes > MAX_VALUE_BYTES) {
-    throw bodyInvalid(`value: it has ${bytes} bytes, at most ${MAX_VALUE_BYTES} are allowed.`)
+    throw bodyInvalid(`value: ${bytes} bytes are more than the maximum of ${MAX_VALUE_BYTES}.`)
   }
 }
 
-/** What cipher text is bound to: it is of no use for another item. */
+/** Encryption context: cipher text of one item cannot be decrypted for another. */
 function contextOf({ scope, user, name }: ItemKey): string {
   return JSON.stringify(['key_value_pair', scope, user, name])
 }
@@ -220,7 +220,7 @@ function auditFields({ scope, user, secret }: KeyValuePair): Record<string, unkn
   return { scope, ...(user === '' ? {} : { owner: user }), encrypted: secret }
 }
 
-/** @param value in place of the stored one, which then is not encrypted */
+/** @param value decrypted value to show instead of the stored one */
 export function keyRecordOf(item: KeyValuePair, value?: string): KeyValuePairRecord {
   return {
     id: item.id,

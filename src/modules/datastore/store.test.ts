@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest'
 import { createRandom, seedOfRun } from '../../../tests/helpers/random.ts'
 import { afterPrefix } from './store.ts'
 
-describe('what comes after all that begins with a text', () => {
+describe('afterPrefix', () => {
   test.for<[string, string | undefined]>([
     ['', undefined],
     ['a', 'b'],

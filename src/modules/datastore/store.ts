@@ -1,4 +1,4 @@
-/** Table `key_value_pairs`. What has expired is as good as absent, whether its row is still there or not. */
+/** Table `key_value_pairs`. An expired item counts as absent even while its row exists. */
 import { sql, type Expression, type ExpressionBuilder, type SelectQueryBuilder, type SqlBool } from 'kysely'
 import {
   isAmong,
@@ -16,11 +16,11 @@ import type { ItemKey, KeyScope, KeyValuePair } from './types.ts'
 export type Section = Pick<ItemKey, 'scope' | 'user'>
 
 export interface NameFilter {
-  /** What names begin with. */
+  /** Start of names. */
   prefix?: string | undefined
   /** The whole name. */
   name?: string | undefined
-  /** Only these. */
+  /** Only these names. */
   names?: readonly string[] | undefined
 }
 
@@ -31,7 +31,7 @@ export interface Head {
 
 export interface HeadPage {
   descending: boolean
-  /** Names beyond this one; undefined: from the first. */
+  /** Only names after this one; undefined: from the first. */
   after: string | undefined
   offset: number
   limit: number
@@ -41,31 +41,31 @@ export interface KeyStore {
   /** @param at wire timestamp of now */
   find(key: ItemKey, at: string): KeyValuePair | undefined
   /** The item with this cipher text. */
-  findByCipherText(sealed: string, at: string): KeyValuePair | undefined
+  findByCipherText(cipherText: string, at: string): KeyValuePair | undefined
   /** Any item that is encrypted. */
   findEncrypted(): KeyValuePair | undefined
-  /** In the order of names, at once: without an offset and a list of names. */
+  /** Items by name, synchronously. No offset and no list of names. */
   heads(section: Section, filter: NameFilter, page: HeadPage, at: string): Head[]
-  /** The same with an offset or a list of names; on a thread of its own when that is long. */
+  /** Like `heads` with an offset or a list of names. Long ones run on the scan thread. */
   findHeads(section: Section, filter: NameFilter, page: HeadPage, at: string): Promise<Head[]>
   count(section: Section, filter: NameFilter, at: string): Promise<number>
 
-  /** Takes the place of an expired item. Fails with `Conflict` if there is one that has not expired. */
+  /** Inserts an item or replaces an expired one. Fails with `Conflict` if the item exists. */
   insert(item: KeyValuePair, at: string): Step[]
   /** Fails with `Conflict` if the item is gone. */
   update(item: KeyValuePair, at: string): Step
   /** Fails with `Conflict` if the item is gone. */
   delete(id: string, at: string): Step
-  /** Those that have been expired the longest. */
+  /** Deletes expired items, oldest first. */
   deleteExpired(at: string, limit: number): Step
   /** All items in the user scope of this user. */
   deleteOfUser(user: string): Step
 }
 
-/** Hexadecimal digits of cipher text up to its data; see the index in the migration. */
+/** Hexadecimal digits of cipher text before its data; see the index in the migration. */
 const CIPHER_TEXT_HEAD = 34
 
-/** Rows that are counted or passed over at once; more of them are left to the thread. */
+/** Rows that a query counts or skips synchronously. More run on the scan thread. */
 const MAX_QUICK = 2000
 
 const isShort = ({ names = [] }: NameFilter): boolean => names.length <= MAX_QUICK
@@ -87,14 +87,14 @@ export function createKeyStore(database: Database): KeyStore {
       .where((on) => isCurrent(on, '')),
     ({ key: { scope, user, name }, at }) => [scope, user, name, at],
   )
-  const findByCipherTextQuery = prepared<{ sealed: string; at: string }, KeyValuePairTable>(
+  const findByCipherTextQuery = prepared<{ cipherText: string; at: string }, KeyValuePairTable>(
     build
       .selectFrom('key_value_pairs')
       .selectAll()
       .where(sql<SqlBool>`encrypted = 1 and substr(value, 1, 34) = ${''}`)
       .where('value', '=', '')
       .where((on) => isCurrent(on, '')),
-    ({ sealed, at }) => [sealed.slice(0, CIPHER_TEXT_HEAD), sealed, at],
+    ({ cipherText, at }) => [cipherText.slice(0, CIPHER_TEXT_HEAD), cipherText, at],
   )
   const sample: KeyValuePairTable = {
     id: '',
@@ -109,7 +109,7 @@ export function createKeyStore(database: Database): KeyStore {
   }
   const insert = prepared(build.insertInto('key_value_pairs').values(sample), columnsOf(sample))
 
-  /** @param scopeColumn `+scope` keeps SQLite from going by the index that begins with it */
+  /** @param scopeColumn `+scope` keeps SQLite from the index that starts with scope */
   const matching = ({ scope, user }: Section, { prefix, name, names }: NameFilter, scopeColumn = sql`scope`) => {
     const end = prefix === undefined ? undefined : afterPrefix(prefix)
     return build
@@ -133,7 +133,7 @@ export function createKeyStore(database: Database): KeyStore {
   const counted = (on: Where) => on.fn.countAll<number>().as('n')
   const countOnThread = async (query: Compilable<{ n: number }>): Promise<number> =>
     (await database.scan(query))[0]?.n ?? 0
-  /** Undefined: more than it takes to count them at once. */
+  /** Undefined: too many to count synchronously. */
   function countUpTo(query: SelectQueryBuilder<Tables, 'key_value_pairs', unknown>): number | undefined {
     const some = query.limit(MAX_QUICK + 1).as('some')
     const n = database.first(build.selectFrom(some).select((on) => on.fn.countAll<number>().as('n')))?.n ?? 0
@@ -145,8 +145,8 @@ export function createKeyStore(database: Database): KeyStore {
       const row = database.first(findQuery({ key, at }))
       return row && toItem(row)
     },
-    findByCipherText(sealed, at) {
-      const row = database.first(findByCipherTextQuery({ sealed, at }))
+    findByCipherText(cipherText, at) {
+      const row = database.first(findByCipherTextQuery({ cipherText, at }))
       return row && toItem(row)
     },
     findEncrypted() {
@@ -166,7 +166,7 @@ export function createKeyStore(database: Database): KeyStore {
       return (isQuick ? database.all(query) : await database.scan(query)).map(toHead)
     },
     async count(section, filter, at) {
-      // Told apart, so that the many are counted in the index alone, and the few that have expired one by one.
+      // All rows are counted in the index alone; the few expired ones are subtracted.
       const ofAll = matching(section, filter).select(counted)
       const expired = build.selectFrom('key_value_pairs').where('expire_timestamp', '<=', at)
       const ofExpired = matching(section, filter, sql`+scope`)
@@ -176,7 +176,7 @@ export function createKeyStore(database: Database): KeyStore {
       const anyExpired = countUpTo(expired.select('id'))
       if (anyExpired === 0) return atMost ?? (await countOnThread(ofAll))
       if (atMost !== undefined && anyExpired !== undefined) return atMost - (database.first(ofExpired)?.n ?? 0)
-      // In one statement: in between some that have expired may go.
+      // One statement, because expired rows can be deleted between two.
       return await countOnThread(build.selectNoFrom(sql<number>`(${ofAll}) - (${ofExpired})`.as('n')))
     },
 
@@ -232,7 +232,7 @@ function toHead({ name, encrypted }: Pick<KeyValuePairTable, 'name' | 'encrypted
 }
 
 function toItem(row: KeyValuePairTable): KeyValuePair {
-  // Only items of the two scopes are written.
+  // svc writes only the two scopes.
   return { ...row, scope: row.scope as KeyScope, secret: row.secret === 1, encrypted: row.encrypted === 1 }
 }
 
@@ -253,14 +253,14 @@ function toRow(item: KeyValuePair): KeyValuePairTable {
 
 const LAST_CODE_POINT = 0x10ffff
 
-/** The first text after all that begin with `prefix`, in the order of UTF-8; undefined: there is none. */
+/** The first text after all texts that start with `prefix`, in UTF-8 order; undefined: none. */
 export function afterPrefix(prefix: string): string | undefined {
   const characters = Array.from(prefix)
   for (;;) {
     const code = characters.pop()?.codePointAt(0)
     if (code === undefined) return undefined
     if (code === LAST_CODE_POINT) continue
-    // Between them are surrogates, which are no characters.
+    // Skips surrogates, which are not characters.
     const next = code === 0xd7ff ? 0xe000 : code + 1
     return characters.join('') + String.fromCodePoint(next)
   }

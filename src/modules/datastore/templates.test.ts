@@ -79,7 +79,7 @@ describe('values', () => {
     expect(cases.map(([text]) => [text, run(text)])).toEqual(cases)
   })
 
-  test('are those of the moment, and absent once they have expired', async () => {
+  test('are current, and absent after they expire', async () => {
     await start()
     const scope = place.datastore.templates({ user: 'root' })
     const read = (): unknown => render('{{ svckv.system.a }}', scope.variables)
@@ -90,7 +90,7 @@ describe('values', () => {
     expect(read()).toBe('')
   })
 
-  test('are data, never rendered again', async () => {
+  test('are never rendered again', async () => {
     await start()
     await place.put('t', '{{ svckv.system.s | decrypt_kv }}')
     expect(run('{{ svckv.system.t }}')).toBe('{{ svckv.system.s | decrypt_kv }}')
@@ -116,18 +116,18 @@ describe('secrets', () => {
     expect(place.log()).not.toContain('canary-s')
   })
 
-  test('only what an item holds is decrypted', async () => {
+  test('only the value of an item is decrypted', async () => {
     await start()
     const before = (await place.call<KeyValuePairRecord>('root', 'GET', '/v1/keys/s')).body.value
     await place.put('s', 'canary-new', { secret: true })
-    const none = 'error: what is to be decrypted is not the encrypted value of any key'
+    const none = 'error: the value is not the encrypted value of any key'
     const cases: [string, unknown][] = [
       ['{{ given | decrypt_kv }}', none],
       ['{{ svckv.system.a | decrypt_kv }}', none],
       ["{{ 'text' | decrypt_kv }}", none],
       [
         '{{ svckv.system.missing | decrypt_kv }}',
-        expect.stringMatching(/there is nothing to decrypt: the key does not exist or is empty/),
+        expect.stringMatching(/no value to decrypt: the key does not exist or is empty/),
       ],
       ['{{ 5 | decrypt_kv }}', expect.stringMatching(/only the value of a key can be decrypted/)],
       ['{{ none | decrypt_kv }}', expect.stringMatching(/only the value of a key/)],
@@ -136,7 +136,7 @@ describe('secrets', () => {
     expect(cases.map(([text]) => [text, run(text, 'root', { given: before })])).toEqual(cases)
   })
 
-  test('the value of nobody else, whoever has the cipher text', async () => {
+  test('cipher text of another user is not decrypted', async () => {
     await start()
     const sealedOf = async (user: string): Promise<string> =>
       (await place.call<KeyValuePairRecord>(user, 'GET', '/v1/keys/hidden?scope=user')).body.value
@@ -147,8 +147,8 @@ describe('secrets', () => {
   })
 })
 
-describe('whoever reads must be allowed to (CVE-2022-44009)', () => {
-  test('by what is granted at the moment of reading', async () => {
+describe('templates read only with permission (CVE-2022-44009)', () => {
+  test('checked at the time of reading', async () => {
     await start()
     const cases: [string, TemplateReader, unknown][] = [
       ['{{ svckv.system.a }}', { user: 'ann' }, 'text'],
@@ -169,7 +169,7 @@ describe('whoever reads must be allowed to (CVE-2022-44009)', () => {
     expect(cases.map(([text, reader]) => [text, reader, run(text, reader)])).toEqual(cases)
   })
 
-  test('and whoever wrote the template as well', async () => {
+  test('of the author of the template as well', async () => {
     await start()
     const cases: [string, TemplateReader, unknown][] = [
       ['{{ svckv.system.a }}', { user: 'root', author: 'ann' }, 'text'],
@@ -185,7 +185,7 @@ describe('whoever reads must be allowed to (CVE-2022-44009)', () => {
     expect(cases.map(([text, reader]) => [text, reader, run(text, reader)])).toEqual(cases)
   })
 
-  test('within what the credential is limited to', async () => {
+  test('within the scopes of the credential', async () => {
     await start()
     const scopes = [
       { permission_types: ['key_value_pair_view' as const], resource_uid: 'key_value_pair:svckv.system:a' },
@@ -201,7 +201,7 @@ describe('whoever reads must be allowed to (CVE-2022-44009)', () => {
     expect(cases.map(([text, reader]) => [text, reader, run(text, reader)])).toEqual(cases)
   })
 
-  test('without access control everybody may, but for what belongs to somebody else', async () => {
+  test('without access control everybody can read everything except items of other users', async () => {
     await start({ accessControl: false })
     const given = (await place.call<KeyValuePairRecord>('bob', 'GET', '/v1/keys/hidden?scope=user')).body.value
     const cases: [string, TemplateReader, unknown][] = [
@@ -215,7 +215,7 @@ describe('whoever reads must be allowed to (CVE-2022-44009)', () => {
     expect(cases.map(([text, reader]) => [text, reader, run(text, reader, { given })])).toEqual(cases)
   })
 
-  test('no error holds a value', async () => {
+  test('errors contain no values', async () => {
     await start()
     const texts = [
       '{{ svckv.system.other }}',

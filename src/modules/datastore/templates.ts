@@ -1,4 +1,4 @@
-/** The datastore in templates (contract 02, 2.6; 05, 5.11): `svckv.system.<key>`, `svckv.user.<key>` and `decrypt_kv`. */
+/** `svckv.system.<key>`, `svckv.user.<key>` and `decrypt_kv` in templates (contract 02, 2.6; 05, 5.11). */
 import { isAppError, permissionMissing } from '../../core/errors.ts'
 import type { Rights } from '../../http/index.ts'
 import { TemplateError, type HostFunction, type Namespace } from '../../lib/template/index.ts'
@@ -20,12 +20,12 @@ export function createTemplates(deps: {
 }): DatastoreTemplates {
   const { store, service, rightsOf, isAccessControlled } = deps
 
-  /** Whether there is such an item is for those to know who may view it. @throws TemplateError */
+  /** Throws for missing items too, so that the error does not reveal whether the item exists. @throws TemplateError */
   function requireView(reader: TemplateReader, key: ItemKey): void {
     const resource = keyResource(key)
     const { user, author = user, scopes } = reader
     const refused = [user, author].find((who) => {
-      // Without access control nobody is told apart, yet everybody has items of their own.
+      // Without access control, users can still not read the items of other users.
       if (!isAccessControlled && key.user !== '' && key.user !== who) return true
       return !rightsOf(who, who === user ? scopes : undefined).may('key_value_pair_view', resource)
     })
@@ -39,7 +39,7 @@ export function createTemplates(deps: {
     return store.find(key, now())?.value ?? ''
   }
 
-  /** Items whose names begin with the path so far; dots of names are those of paths. */
+  /** Namespace of the items whose names start with the path. A dot in a name is a level of the path. */
   function itemsBelow(reader: TemplateReader, scope: KeyScope, path?: string): Namespace {
     const keyOf = (name: string): ItemKey => ({ scope, user: scope === 'svckv.user' ? reader.user : '', name })
     return {
@@ -49,14 +49,13 @@ export function createTemplates(deps: {
     }
   }
 
-  /** Only what an item holds is decrypted, and only for who may view that item, wherever the cipher text came from. */
-  function decrypt(reader: TemplateReader, sealed: unknown): string {
-    if (sealed === '')
-      throw new TemplateError('FILTER', 'there is nothing to decrypt: the key does not exist or is empty')
-    if (typeof sealed !== 'string') throw new TemplateError('FILTER', 'only the value of a key can be decrypted')
-    const item = store.findByCipherText(sealed.toUpperCase(), now())
+  /** Decrypts only the cipher text of an existing item that the reader can view, wherever the text comes from. */
+  function decrypt(reader: TemplateReader, encrypted: unknown): string {
+    if (encrypted === '') throw new TemplateError('FILTER', 'no value to decrypt: the key does not exist or is empty')
+    if (typeof encrypted !== 'string') throw new TemplateError('FILTER', 'only the value of a key can be decrypted')
+    const item = store.findByCipherText(encrypted.toUpperCase(), now())
     if (item === undefined) {
-      throw new TemplateError('FILTER', 'what is to be decrypted is not the encrypted value of any key')
+      throw new TemplateError('FILTER', 'the value is not the encrypted value of any key')
     }
     requireView(reader, item)
     try {

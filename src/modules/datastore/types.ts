@@ -3,10 +3,10 @@ import { record, Type, type Static } from '../../lib/schema/index.ts'
 export const keyScopes = ['svckv.system', 'svckv.user'] as const
 export type KeyScope = (typeof keyScopes)[number]
 
-/** What names one item. */
+/** Identifies an item. */
 export interface ItemKey {
   scope: KeyScope
-  /** Of the user scope; else empty. */
+  /** Owner in the user scope, else empty. */
   user: string
   name: string
 }
@@ -14,14 +14,14 @@ export interface ItemKey {
 export interface KeyValuePair extends ItemKey {
   id: string
   description: string | null
-  /** Upper-case hex cipher text when `encrypted`. */
+  /** Upper-case hexadecimal cipher text if `encrypted`. */
   value: string
   secret: boolean
   encrypted: boolean
   expire_timestamp: string | null
 }
 
-/** UTF-8 bytes of a value; its cipher text has twice as many digits. */
+/** UTF-8 bytes of a value. Its cipher text has two digits per byte. */
 export const MAX_VALUE_BYTES = 1_048_576
 /** A hundred years. */
 export const MAX_TTL_SECONDS = 3_153_600_000
@@ -38,7 +38,7 @@ export const KeyValuePairRecord = record(
     scope: Type.Enum(keyScopes),
     user: Type.Optional(Type.String({ description: 'Owner of a key in the scope `user`.' })),
     description: Type.Optional(Type.String()),
-    value: Type.String({ description: 'Hexadecimal cipher text when `encrypted`.' }),
+    value: Type.String({ description: 'Hexadecimal cipher text if `encrypted`.' }),
     secret: Type.Boolean(),
     encrypted: Type.Boolean(),
     expire_timestamp: Type.Optional(Type.String({ format: 'date-time', description: 'Absent: it never expires.' })),
@@ -70,7 +70,7 @@ export const KeyValuePairRequest = record(
       encrypted: Type.Optional(
         Type.Nullable(
           Type.Boolean({
-            description: 'The value is cipher text that this server made for this key. Administrators only.',
+            description: 'The value is cipher text that svc created for this key. Administrators only.',
           }),
         ),
       ),
@@ -88,7 +88,7 @@ export const KeyValuePairRequest = record(
           Type.Integer({
             minimum: 1,
             maximum: MAX_TTL_SECONDS,
-            description: 'Seconds until the key expires. Absent: it never expires, even if it had a ttl before.',
+            description: 'Seconds until the key expires. Absent: it never expires, even if it had a TTL before.',
           }),
         ),
       ),

@@ -1,9 +1,9 @@
-/** Time as timers see it; the tests have one of their own. */
+/** The clock of timers. Tests replace it. */
 export interface Clock {
   /** Microseconds since the epoch. */
   now(): number
-  /** How often it has gone back so far; see `time.ts`. */
+  /** How many times the clock has been set back; see `time.ts`. */
   setBacks(): number
-  /** Calls once after a time, unless the returned function was called before. */
+  /** Calls `fn` once after `ms`, unless the returned function is called before. */
   wait(ms: number, fn: () => void): () => void
 }

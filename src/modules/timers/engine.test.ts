@@ -149,7 +149,7 @@ async function at(micros: number): Promise<void> {
 const nextOf = (trigger: TriggerRecord): number => microsOf(rowOf(trigger)?.next_timestamp ?? '')
 
 describe('firing', () => {
-  test('begins one interval after the trigger was made, and keeps the grid', async () => {
+  test('starts one interval after the trigger was created and keeps the grid', async () => {
     await engine.start()
     const timer = await everySeconds(30)
     await waitFor('the row', () => rowOf(timer))
@@ -175,7 +175,7 @@ describe('firing', () => {
     expect(new Set(fired().map(({ trace_id }) => trace_id)).size).toBe(3)
   })
 
-  test('many times that passed at once are one firing', async () => {
+  test('several missed intervals are one firing', async () => {
     await engine.start()
     const timer = await everySeconds(5)
     await waitFor('the row', () => rowOf(timer))
@@ -185,7 +185,7 @@ describe('firing', () => {
     expect(nextOf(timer) - clock.micros).toBeLessThanOrEqual(5 * SECOND)
   })
 
-  test('of a date comes once', async () => {
+  test('a date timer fires once', async () => {
     await engine.start()
     const date = formatMicros(clock.micros + HOUR)
     const timer = await makeTimer('core.svc.DateTimer', { date })
@@ -204,7 +204,7 @@ describe('firing', () => {
     expect(sink.text).toBe('')
   })
 
-  test('of a date in the past, and of expressions that fit no day, never comes, which is said once', async () => {
+  test('a date in the past and expressions without a match never fire, which is logged once', async () => {
     await engine.start()
     const past = await makeTimer('core.svc.DateTimer', { date: '2001-01-01T00:00:00Z' })
     const never = await makeTimer('core.svc.CronTimer', { month: 2, day: 30 })
@@ -220,7 +220,7 @@ describe('firing', () => {
     for (const { ref } of [past, never]) expect(sink.text).toContain(ref)
   })
 
-  test('follows the time zone of the timer, else that of the configuration', async () => {
+  test('uses the time zone of the timer, else the configured one', async () => {
     await engine.start()
     const own = await makeTimer('core.svc.CronTimer', { hour: 12, timezone: 'Asia/Kolkata' })
     const local = await makeTimer('core.svc.CronTimer', { hour: 12 })
@@ -235,7 +235,7 @@ describe('firing', () => {
     expect(rowOf(local)?.next_timestamp).toMatch(/T12:00:00\.000000Z$/)
   })
 
-  test('one timeout waits, and never longer than a minute', async () => {
+  test('uses one timeout of at most a minute', async () => {
     await engine.start()
     await resting()
     expect(clock.waits).toEqual([60_000])
@@ -253,7 +253,7 @@ describe('firing', () => {
     expect(Math.max(...clock.waits)).toBe(60_000)
   })
 
-  test('thousands at one time all fire, once each', async () => {
+  test('thousands of timers with one time fire once each', async () => {
     const made = await Promise.all(
       Array.from({ length: 3000 }, (_, i) => makeTimer('core.svc.IntervalTimer', { unit: 'hours', delta: i + 1 })),
     )
@@ -269,7 +269,7 @@ describe('firing', () => {
   })
 })
 
-describe('while nobody looked', () => {
+describe('while the engine was off', () => {
   async function passHours(missed: 'once' | 'skip'): Promise<TriggerRecord[]> {
     await engine.start()
     const timers = [
@@ -287,14 +287,14 @@ describe('while nobody looked', () => {
     return [...timers, later]
   }
 
-  test('missed times are made up for once', async () => {
+  test('missed times fire once', async () => {
     const [interval, cron, date, later] = await passHours('once')
     expect(
       fired()
         .map(({ trigger_id }) => trigger_id)
         .sort(),
     ).toEqual([interval, cron, date].map((timer) => timer?.id ?? '').toSorted())
-    expect(sink.text).toMatch(/fire once now.*timers=3/)
+    expect(sink.text).toMatch(/svc fires them once now.*timers=3/)
     for (const timer of [interval, cron, later]) expect(timer && nextOf(timer)).toBeGreaterThan(clock.micros)
     expect(interval && (nextOf(interval) - microsOf(rowOf(interval)?.anchor ?? '')) % (60 * SECOND)).toBe(0)
     expect(date && rowOf(date)?.next_timestamp).toBeNull()
@@ -302,17 +302,17 @@ describe('while nobody looked', () => {
     expect(fired(interval)).toHaveLength(2)
   })
 
-  test('or left out', async () => {
+  test('missed times are skipped', async () => {
     const [interval, cron, date, later] = await passHours('skip')
     expect(fired()).toEqual([])
-    expect(sink.text).toMatch(/left out.*timers=3/)
+    expect(sink.text).toMatch(/svc skips the missed times.*timers=3/)
     for (const timer of [interval, cron, later]) expect(timer && nextOf(timer)).toBeGreaterThan(clock.micros)
     expect(date && rowOf(date)?.next_timestamp).toBeNull()
     await at(clock.micros + 60 * SECOND)
     expect(fired(interval)).toHaveLength(1)
   })
 
-  test('triggers that were made count from then on, and those that went leave no row', async () => {
+  test('new triggers count from their creation; deleted ones leave no row', async () => {
     const timer = await everySeconds(60)
     const gone = await everySeconds(61)
     await engine.start()
@@ -334,7 +334,7 @@ describe('while nobody looked', () => {
 })
 
 describe('changes of triggers', () => {
-  test('a deleted one fires no more', async () => {
+  test('a deleted timer no longer fires', async () => {
     await engine.start()
     const timer = await everySeconds(10)
     await waitFor('the row', () => rowOf(timer))
@@ -345,7 +345,7 @@ describe('changes of triggers', () => {
     expect(fired()).toEqual([])
   })
 
-  test('one that is deleted while its row is being written leaves none', async () => {
+  test('a timer deleted while its row is written leaves no row', async () => {
     await engine.start()
     await resting()
     const { trigger, unit } = world.triggers.planUse('core.svc.IntervalTimer', { unit: 'seconds', delta: 10 })
@@ -362,7 +362,7 @@ describe('changes of triggers', () => {
     expect(rows()).toEqual([])
   })
 
-  test('other parameters count from when they were given', async () => {
+  test('new parameters count from their change', async () => {
     await engine.start()
     const timer = await everySeconds(3600)
     await waitFor('the row', () => rowOf(timer))
@@ -398,8 +398,8 @@ describe('changes of triggers', () => {
   })
 })
 
-describe('never twice', () => {
-  test('two engines on one database share the times between them', async () => {
+describe('a time never fires twice', () => {
+  test('with two engines on one database', async () => {
     const second = new TestClock()
     const others = [engine, createEngine({}, second)]
     const timers = await Promise.all([everySeconds(7), everySeconds(11), everySeconds(13)])
@@ -423,7 +423,7 @@ describe('never twice', () => {
     }
   })
 
-  test('a storage that fails delays a firing and loses none', async () => {
+  test('a storage failure delays a firing and loses none', async () => {
     await engine.start()
     const timer = await everySeconds(30)
     await waitFor('the row', () => rowOf(timer))
@@ -439,7 +439,7 @@ describe('never twice', () => {
     expect(fired(timer)).toHaveLength(1)
   })
 
-  test('a new timer that cannot be stored yet is stored later', async () => {
+  test('a new timer is stored after a storage failure', async () => {
     await engine.start()
     await resting()
     failing = () => new Error('disk full')
@@ -457,7 +457,7 @@ describe('never twice', () => {
     expect(rowOf(made.trigger)).toBeDefined()
   })
 
-  test('times are late while too many instances wait for rules, and made up for once', async () => {
+  test('timers fire late, once, while too many instances are pending', async () => {
     await engine.stop()
     engine = createEngine({ maxPending: 2 })
     await engine.start()

@@ -1,7 +1,7 @@
 /**
- * Fires timers. Rows hold the next time of each; one timeout waits for the nearest. A firing is one unit: the trigger
- * instance, and the row with the time after it, if that still holds the time that was seen. So it never fires twice for
- * one time, whatever dies when.
+ * Fires timers. Each row has the next time of its timer; one timeout waits for the earliest. A firing is one
+ * transaction: it stores the trigger instance and advances the row, provided that the row still has the time for which
+ * the timer fires. So a timer never fires twice for one time, even across crashes.
  */
 import type { Bus } from '../../bus/index.ts'
 import { Conflict, merge, type Database, type Step, type TimerTable } from '../../db/index.ts'
@@ -12,11 +12,11 @@ import type { Clock } from './clock.ts'
 import { createSchedules } from './schedules.ts'
 import type { TimerStore } from './store.ts'
 
-/** Longest single timeout: the clock may be set, and stands still for timeouts while the machine sleeps. */
+/** Maximum of one timeout: the clock can be set, and timeouts stop while the machine sleeps. */
 const MAX_TIMEOUT_MS = 60_000
-/** Pause after a failure, and while too many instances wait. */
+/** Pause after a failure and while too many instances are pending. */
 const RETRY_AFTER_MS = 1000
-/** Firings, or rows brought up to date, that share a turn. */
+/** Firings or row updates before the engine yields to the event loop. */
 const MAX_BATCH = 50
 
 export interface EngineDeps {
@@ -30,27 +30,27 @@ export interface EngineDeps {
 }
 
 export interface EngineSettings {
-  /** Of timers that name none. */
+  /** Default time zone of timers. */
   localTimeZone: string
-  /** What becomes of the times that passed while no engine ran: made up for once each, or left out. */
+  /** Handling of times missed while the engine was off: fire once per timer, or skip. */
   missed: 'once' | 'skip'
-  /** Beyond so many trigger instances that wait for rules none is added; the firings are then late. */
+  /** Maximum number of pending trigger instances. Timers fire late beyond it. */
   maxPending: number
 }
 
 export interface TimerEngine {
-  /** Brings the rows up to date with the triggers, and begins to fire. */
+  /** Updates the rows from the triggers, then starts to fire. */
   start(): Promise<void>
-  /** Resolves when nothing is written any more. */
+  /** Resolves when all writes are finished. */
   stop(): Promise<void>
 }
 
 export function createTimerEngine(deps: EngineDeps): TimerEngine {
   const { database, store, triggers, bus, log, clock, settings } = deps
   const schedules = createSchedules({ clock, log, localTimeZone: settings.localTimeZone })
-  /** Triggers that are new, changed or gone. */
+  /** Ids of new, changed and deleted triggers. */
   const changed = new Set<string>()
-  /** Facts count from before the rows are read, so that none is missed. */
+  /** Set before the rows are read, so that no fact is missed. */
   let isListening = false
   let isActive = false
   let isHeldBack = false
@@ -58,7 +58,7 @@ export function createTimerEngine(deps: EngineDeps): TimerEngine {
   let wasWoken = false
   let cancelWait: (() => void) | undefined
 
-  /** How often the clock had been set back when the rows were last looked at. */
+  /** `clock.setBacks()` when the rows were last updated. */
   let knownSetBacks = 0
 
   for (const name of ['trigger.created', 'trigger.updated', 'trigger.deleted'] as const) {
@@ -69,11 +69,11 @@ export function createTimerEngine(deps: EngineDeps): TimerEngine {
     })
   }
 
-  /** Brings the rows of changed triggers up to date. */
+  /** Updates the rows of changed triggers. */
   async function settle(): Promise<void> {
     while (changed.size > 0) {
       const ids = [...changed].slice(0, MAX_BATCH)
-      // Taken out first: what changes while this is written is looked at again.
+      // Removed first, so that a change during the write is handled again.
       for (const id of ids) changed.delete(id)
       try {
         const steps = ids.map((id) => settleOne(id)).filter((step) => step !== undefined)
@@ -95,7 +95,7 @@ export function createTimerEngine(deps: EngineDeps): TimerEngine {
     return row?.trigger_uid === trigger.uid ? undefined : store.put(schedules.rowOf(trigger, row))
   }
 
-  /** At the start: what has changed, and what has passed, while nobody looked; and when the clock was set back. */
+  /** Updates all rows at start, for changes and times missed while the engine was off, and after a clock set back. */
   async function catchUp(): Promise<void> {
     const setBacks = clock.setBacks()
     const now = clock.now()
@@ -114,12 +114,12 @@ export function createTimerEngine(deps: EngineDeps): TimerEngine {
       const row = rows.get(trigger.id)
       rows.delete(trigger.id)
       const known = row?.trigger_uid === trigger.uid ? row : schedules.rowOf(trigger, row)
-      // The clock was ahead. An interval that counts from then would not fire before.
+      // The clock was ahead. An interval with that anchor would not fire until the clock reaches it.
       const current = known.anchor > nowText ? { ...known, anchor: nowText } : known
       const isDue = current.next_timestamp !== null && current.next_timestamp <= nowText
       if (isDue) missed += 1
       const isMadeUpFor = isDue && settings.missed === 'once'
-      // Computed anew, because the time zone of the configuration may be another one.
+      // Computed again, because the configured time zone can have changed.
       const next = isMadeUpFor ? current.next_timestamp : schedules.nextOf(trigger, microsOf(current.anchor), now)
       if (current !== row || next !== current.next_timestamp) {
         steps.push(store.put({ ...current, next_timestamp: next }))
@@ -131,12 +131,12 @@ export function createTimerEngine(deps: EngineDeps): TimerEngine {
     }
     knownSetBacks = setBacks
     if (missed > 0) {
-      const what = settings.missed === 'once' ? 'they fire once now' : 'their missed times are left out'
-      log.info('timer.missed', `The time of some timers came while the server was off; ${what}`, { timers: missed })
+      const what = settings.missed === 'once' ? 'svc fires them once now' : 'svc skips the missed times'
+      log.info('timer.missed', `Timers missed their times while the server was off; ${what}`, { timers: missed })
     }
   }
 
-  /** Fires what is due; until nothing is, or until there is no room. */
+  /** Fires due timers until none is due or the maximum of pending instances is reached. */
   async function fireDue(): Promise<void> {
     while (isActive) {
       if (clock.setBacks() !== knownSetBacks) await catchUp()
@@ -164,13 +164,13 @@ export function createTimerEngine(deps: EngineDeps): TimerEngine {
     const at = clock.now()
     const next = schedules.nextOf(trigger, microsOf(row.anchor), Math.max(at, microsOf(seen)))
     const payload = { executed_at: offsetTime(formatMicros(at), ' '), schedule: null }
-    // One trace for each firing: what they have in common is the tag.
+    // Each firing has its own trace. All traces of a timer share the tag.
     const tag = `${trigger.type.slice(trigger.type.indexOf('.') + 1)}-${trigger.name}`
     const { unit } = triggers.planDispatch(trigger, payload, { kind: 'request', default_tag: tag })
     try {
       await database.write(merge({ steps: [store.advance({ trigger_id, seen, next })], facts: [] }, unit))
     } catch (error) {
-      // Its parameters were changed, or it was deleted, in between.
+      // The trigger was changed or deleted concurrently.
       if (!(error instanceof Conflict)) throw error
     }
   }
@@ -194,7 +194,7 @@ export function createTimerEngine(deps: EngineDeps): TimerEngine {
       }
       waitForNearest()
     } catch (error) {
-      log.error('timer.failed', 'Timers could not fire; they will be tried again', { error })
+      log.error('timer.failed', 'Could not fire timers; svc retries', { error })
       waitAtMost(RETRY_AFTER_MS)
     }
   }

@@ -1,4 +1,4 @@
-/** Timers: triggers that fire at intervals, at a date, or at what a calendar and a clock show (contract 05, 5.8). */
+/** Timers: triggers that fire at intervals, at a date or by a cron schedule (contract 05, 5.8). */
 import type { Bus } from '../../bus/index.ts'
 import type { Database } from '../../db/index.ts'
 import type { Log } from '../../lib/log/index.ts'

@@ -1,20 +1,20 @@
-/** When a timer fires next: pure functions of its schedule and a time (contract 05, 5.8). */
+/** Next firing time of a schedule (contract 05, 5.8). Pure functions. */
 import { isEveryHour, nextWallTime, type CronSchedule, offsetAt } from '../../lib/calendar/index.ts'
 import type { TimerSchedule } from '../triggers/index.ts'
 
 const MICROS = 1_000_000
 const DAY_SECONDS = 86_400
-/** No zone sets its clocks twice within the days around a time that are looked at. */
+/** Range in which a time zone changes its offset at most once. */
 const REACH_SECONDS = 2 * DAY_SECONDS
-/** The last second of the year 9999, the last that timestamps can name. */
+/** The last second of the year 9999, the maximum of wire timestamps. */
 const MAX_MICROS = 253_402_300_799 * MICROS
 
 /**
- * The first time after another at which a timer fires, in microseconds since the epoch; undefined: never.
+ * The first firing time after `afterMicros`, in microseconds since the epoch; undefined: never.
  *
- * Intervals are counted from `anchorMicros`, whenever they were asked for. Where clocks are set forward, a time that no
- * clock shows comes as much later as they were set; where they are set back, a time that they show twice counts the
- * first time. Schedules for every hour of a day take no notice of either: they go on hour by hour.
+ * Intervals count from `anchorMicros`. When clocks go forward, a skipped wall time fires later by the size of the gap.
+ * When clocks go back, a repeated wall time fires once, the first time. Schedules for every hour of a day ignore both
+ * changes and fire hour by hour.
  */
 export function nextTime(schedule: TimerSchedule, anchorMicros: number, afterMicros: number): number | undefined {
   const next = findNext(schedule, anchorMicros, afterMicros)
@@ -53,15 +53,15 @@ function nextCronSecond(cron: CronSchedule, timeZone: string, first: number): nu
     const { soon, far } =
       change === undefined ? nextBetweenChanges(cron, offsetAt(timeZone, from), from) : nextAround(cron, change, from)
     if (soon !== undefined || far === undefined) return soon
-    // Nothing in between fits; what is far off may stand under other clocks than these.
+    // No time in between matches. A time far ahead can have another offset.
     from = far - DAY_SECONDS
   }
 }
 
 interface Found {
-  /** Within reach, where it is known what clocks show. */
+  /** A time within the range of the known offset. */
   soon?: number
-  /** Else: about then, give or take a day. */
+  /** Otherwise: an estimate, accurate to a day. */
   far?: number
 }
 
@@ -78,7 +78,7 @@ function nextAround(cron: CronSchedule, { at, before, after }: Change, from: num
 
   const start = Math.max(from, at)
   const followsClocks = !isEveryHour(cron)
-  // What clocks show for the second time has been.
+  // Skips wall times that clocks show for the second time.
   const wallAfter = nextWallTime(cron, followsClocks ? Math.max(start + after, at + before) : start + after)
   if (wallAfter !== undefined) candidates.push(wallAfter - after)
 
@@ -90,9 +90,9 @@ function nextAround(cron: CronSchedule, { at, before, after }: Change, from: num
   return next <= from + REACH_SECONDS ? { soon: next } : { far: next }
 }
 
-/** Clocks set from one distance to UTC to another. */
+/** A change of the UTC offset. */
 interface Change {
-  /** The first second with the new one. */
+  /** The first second with the new offset. */
   at: number
   before: number
   after: number

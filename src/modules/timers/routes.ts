@@ -1,4 +1,4 @@
-/** Endpoints of contract 05, 5.8. A timer is the record of its trigger, and when it fires. */
+/** Endpoints of contract 05, 5.8. A timer is the record of its trigger with its firing times. */
 import { contentNotFound, timerTypeUnknown } from '../../core/errors.ts'
 import { listReply, pageHeaders, route, textFilter, type Route } from '../../http/index.ts'
 import { Type } from '../../lib/schema/index.ts'
@@ -7,7 +7,7 @@ import type { TriggerRecord } from '../triggers/types.ts'
 import type { TimerStore } from './store.ts'
 import { timerResource } from '../../core/permissions.ts'
 
-/** @param store undefined while timers are off */
+/** @param store undefined if timers are off */
 export function createTimerRoutes(
   triggers: Pick<Triggers, 'find' | 'ofType' | 'record'>,
   store: TimerStore | undefined,

@@ -1,4 +1,4 @@
-/** What the parameters of timers mean: the next time of each, and its row. */
+/** Computes the next firing time of timers and their rows. */
 import type { TimerTable } from '../../db/index.ts'
 import { microsOfId } from '../../core/ids.ts'
 import type { Log } from '../../lib/log/index.ts'
@@ -11,15 +11,15 @@ import type { Clock } from './clock.ts'
 export interface Schedules {
   /** Wire text; null: never. */
   nextOf(trigger: TriggerRecord, anchorMicros: number, afterMicros: number): string | null
-  /** The row of a trigger that has none yet, or had other parameters. */
+  /** The row of a trigger that is new or has new parameters. */
   rowOf(trigger: TriggerRecord, before: TimerTable | undefined): TimerTable
-  /** Of a trigger that is gone. */
+  /** Call when a trigger is deleted. */
   forget(triggerId: string): void
 }
 
 export function createSchedules(deps: { clock: Pick<Clock, 'now'>; log: Log; localTimeZone: string }): Schedules {
   const { clock, log, localTimeZone } = deps
-  /** Trigger id → the uid it was read for, and what it means. */
+  /** Schedules by trigger id, with the uid they were read for. */
   const known = new Map<string, { uid: string; schedule: TimerSchedule | undefined }>()
 
   function scheduleOf(trigger: TriggerRecord): TimerSchedule | undefined {
@@ -27,27 +27,25 @@ export function createSchedules(deps: { clock: Pick<Clock, 'now'>; log: Log; loc
     if (read?.uid === trigger.uid) return read.schedule
     const fresh = readTimer(trigger.type as TimerType, trigger.parameters, localTimeZone) // callers know the type
     if ('problem' in fresh) {
-      log.error('timer.unusable', `A timer cannot fire: ${fresh.problem}`, { trigger: trigger.ref })
+      log.error('timer.unusable', `The timer never fires: ${fresh.problem}`, { trigger: trigger.ref })
     }
     const schedule = 'problem' in fresh ? undefined : fresh.schedule
     known.set(trigger.id, { uid: trigger.uid, schedule })
     return schedule
   }
 
-  /** Wire text; null: never. */
   function nextOf(trigger: TriggerRecord, anchorMicros: number, afterMicros: number): string | null {
     const schedule = scheduleOf(trigger)
     const micros = schedule === undefined ? undefined : nextTime(schedule, anchorMicros, afterMicros)
     return micros === undefined ? null : formatMicros(micros)
   }
 
-  /** The row of a trigger that has none yet, or had other parameters. */
   function rowOf(trigger: TriggerRecord, before: TimerTable | undefined): TimerTable {
-    // A trigger that was made while nobody listened counts from then on as well.
+    // A trigger created while the engine was off also starts at its creation.
     const anchor = before === undefined ? microsOfId(trigger.id) : clock.now()
     const next = nextOf(trigger, anchor, anchor)
     if (next === null && scheduleOf(trigger) !== undefined) {
-      log.warning('timer.never', 'A timer never fires: no time that its parameters describe is to come', {
+      log.warning('timer.never', 'The timer never fires: no future time matches its parameters', {
         trigger: trigger.ref,
         trigger_type: trigger.type,
       })

@@ -1,9 +1,9 @@
-/** What the configuration says about timers. */
+/** Configuration of timers. */
 import type { CommonSettings, Config } from '../../config/index.ts'
 import type { EngineSettings } from './engine.ts'
 
 export interface TimersSettings extends EngineSettings {
-  /** `timersengine.enable`: off, timers can be looked at and none fires. */
+  /** `timersengine.enable`. If off, timers can be listed but none fires. */
   enabled: boolean
 }
 

@@ -1,25 +1,25 @@
 /** Table `timers`. Reads, and functions that return steps. */
 import { type Compilable, type Database, type Step, prepared, type TimerTable } from '../../db/index.ts'
 
-/** What a firing changes. */
+/** The change of a row when its timer fires. */
 export interface Advance {
   trigger_id: string
-  /** The time that it fires for. */
+  /** The time for which the timer fires. */
   seen: string
   next: string | null
 }
 
 export interface TimerStore {
   find(triggerId: string): TimerTable | undefined
-  /** Rows behind one, in the order of trigger ids. */
+  /** Rows after a trigger id, by trigger id. */
   page(afterTriggerId: string, limit: number): TimerTable[]
-  /** Those whose time has come, the longest due first. */
+  /** Due timers, earliest first. */
   due(now: string, limit: number): TimerTable[]
-  /** The next time of all. */
+  /** The earliest next time of all timers. */
   nearest(): string | undefined
   /** Inserts, or replaces the whole row. */
   put(row: TimerTable): Step
-  /** Fails with `Conflict` unless it still waits for the time that was seen. */
+  /** Fails with `Conflict` if the row no longer has the time `seen`. */
   advance(change: Advance): Step
   delete(triggerId: string): Step
 }

@@ -1,4 +1,4 @@
-/** Triggers: kinds of event, those with parameters, and every occurrence of one (contract 05, 5.1–5.4 and 5.9). */
+/** Trigger types, triggers and trigger instances (contract 05, 5.1–5.4 and 5.9). */
 import type { Bus } from '../../bus/index.ts'
 import type { Database } from '../../db/index.ts'
 import type { Encryption } from '../../core/encryption.ts'
@@ -27,11 +27,11 @@ import type { TriggerService, TriggersPorts } from './ports.ts'
 export interface Triggers extends Module, TriggerService {
   /** Triggers of an execution: ActionTrigger and notifications. Never throws. */
   planReaction: PlanReaction
-  /** For packs. Keeps ids. A type that rules use stays after its file is deleted. */
+  /** Registers the types of a pack. Keeps ids. A type that rules use stays after its file is deleted. */
   registerTypes(content: PackDefinitions): Promise<Registration>
   /** Ids of the traces of pending instances. */
   openTraces(): string[]
-  /** The execution whose end dispatched an instance; undefined for an instance that comes from elsewhere. */
+  /** The execution whose end dispatched an instance; undefined: another source dispatched it. */
   causeOf(instanceId: string): string | undefined
 }
 
@@ -92,7 +92,7 @@ export function createTriggers(deps: TriggersDeps): Triggers {
   }
 }
 
-/** Of the payload of triggers that executions dispatch. */
+/** The execution id in the payload of a trigger that executions dispatch. */
 function executionIn(payload: unknown): string | undefined {
   const id = typeof payload === 'object' && payload !== null && 'execution_id' in payload && payload.execution_id
   return typeof id === 'string' ? id : undefined

@@ -8,18 +8,18 @@ export interface TriggerService {
   findType(refOrId: string): TriggerTypeRecord | undefined
   /** By id when it looks like one, else by reference. The record is shared: it must not be changed. */
   find(refOrId: string): TriggerRecord | undefined
-  /** In the order in which they were made. */
+  /** Triggers of a type, oldest first. */
   ofType(typeRef: string): readonly TriggerRecord[]
   /** The trigger as clients see it: secrets in its parameters masked. */
   record(trigger: TriggerRecord): TriggerRecord
 
   /**
-   * The trigger that a rule needs: the one with these parameters, or a new one. Its use is counted once the unit is
-   * committed, which fails with `Conflict` after a concurrent change; plan again then. Not to be merged with a
-   * release of the same trigger: a rule that keeps its trigger needs neither.
+   * Finds or creates the trigger with these parameters for a rule. The commit of the unit counts the use. It fails with
+   * `Conflict` after a concurrent change; plan again then. Do not merge it with a release of the same trigger: a rule
+   * that keeps its trigger needs neither.
    *
-   * @param stored parameters that the rule has already: a mask in `parameters` stands for the value there
-   * @param author of the rule: templates among the secrets read no more than this user may; default: what the server may
+   * @param stored current parameters of the rule: a mask in `parameters` keeps the value here
+   * @param author of the rule: limits what secrets that are templates can read; default: the permissions of svc
    * @throws TRIGGER_TYPE_UNKNOWN, PARAMETERS_INVALID
    */
   planUse(
@@ -31,25 +31,25 @@ export interface TriggerService {
   /** Removes one use; the last one deletes a trigger that was created for rules. Fails with `Conflict` likewise. */
   planRelease(triggerId: string): Unit
 
-  /** First problem of a payload for triggers of this type; undefined: none, or checks are off. */
+  /** First problem in a payload for this type; undefined: none, or checks are off. */
   problemOfPayload(typeRef: string, payload: unknown): string | undefined
   /**
    * Stores an instance. Fails with `Conflict` when another request has started a trace with the same tag; plan again then.
    *
    * @param payload JSON data, valid
-   * @param cause default: from outside, in a trace of its own
+   * @param cause default: an external event with a new trace
    */
   planDispatch(trigger: TriggerRecord, payload: unknown, cause?: Cause): { instance: TriggerInstance; unit: Unit }
   /** Plans and commits, again after each conflict. */
   dispatch(trigger: TriggerRecord, payload: unknown, cause?: Cause): Promise<TriggerInstance>
-  /** Of a trigger without parameters that comes with the program, such as `core.svc.generic.inquiry`. */
+  /** Dispatches a built-in trigger without parameters, such as `core.svc.generic.inquiry`. */
   planInternal(ref: string, payload: Record<string, unknown>, cause?: Cause): Unit
 
   findInstance(id: string): TriggerInstance | undefined
   /** Pending instances, oldest first. */
   pending(afterId: string, limit: number): QueuedInstance[]
   pendingCount(): number
-  /** Ends the processing of an instance. Fails with `Conflict` when that has happened already. */
+  /** Sets the final status of an instance. Fails with `Conflict` if the instance has one. */
   planProcessed(id: string, status: 'processed' | 'processing_failed'): Unit
 }
 

@@ -58,8 +58,8 @@ function problemOf(work: () => unknown): Pick<AppError, 'code' | 'message'> {
   throw new Error('nothing was thrown')
 }
 
-describe('types that come with the program', () => {
-  test('are there with their triggers', () => {
+describe('built-in types', () => {
+  test('exist with their triggers', () => {
     for (const name of [
       'svc.generic.actiontrigger',
       'svc.generic.notifytrigger',
@@ -92,7 +92,7 @@ describe('types that come with the program', () => {
     }
   })
 
-  test('keep their ids, and are brought up to date', async () => {
+  test('are updated and keep their ids', async () => {
     const before = [rowsOf('trigger_types'), rowsOf('triggers')]
     await world.restart()
     expect([rowsOf('trigger_types'), rowsOf('triggers')]).toEqual(before)
@@ -113,7 +113,7 @@ describe('types that come with the program', () => {
 })
 
 describe('triggers of rules', () => {
-  test('with equal parameters are one, which goes with the last rule', async () => {
+  test('with equal parameters share one trigger, which is deleted with the last rule', async () => {
     const first = await use('core.svc.webhook', { url: 'sample' })
     expect(world.takeFacts()).toEqual([
       { name: 'trigger.created', payload: { id: first.id, type: 'core.svc.webhook' } },
@@ -143,13 +143,13 @@ describe('triggers of rules', () => {
     expect((await use('core.svc.webhook', { url: 'sample' })).id).not.toBe(first.id)
   })
 
-  test('are the same whatever the order of their parameters', async () => {
+  test('are equal for any order of their parameters', async () => {
     const one = await use('core.svc.IntervalTimer', { unit: 'seconds', delta: 5 })
     expect((await use('core.svc.IntervalTimer', { delta: 5, unit: 'seconds' })).id).toBe(one.id)
     expect((await use('core.svc.IntervalTimer', { delta: 6, unit: 'seconds' })).id).not.toBe(one.id)
   })
 
-  test('of a type without parameters are the one trigger that stays', async () => {
+  test('of a type without parameters use its single trigger, which stays', async () => {
     const { id } = await use('core.svc.generic.actiontrigger', {})
     expect(id).toBe(actionTrigger().id)
     await use('core.svc.generic.actiontrigger', {})
@@ -159,7 +159,7 @@ describe('triggers of rules', () => {
     await expect(release(id)).rejects.toThrow(Conflict)
   })
 
-  test('that two make at the same time: one is refused, and shares it then', async () => {
+  test('created concurrently: one commit conflicts, then shares the trigger', async () => {
     const plans = [1, 2].map(() => triggers.planUse('core.svc.webhook', { url: 'x' }))
     const done = await Promise.allSettled(plans.map(({ unit }) => world.database.write(unit)))
     expect(done.map(({ status }) => status).sort()).toEqual(['fulfilled', 'rejected'])
@@ -167,7 +167,7 @@ describe('triggers of rules', () => {
     expect(triggers.ofType('core.svc.webhook')).toEqual([trigger])
   })
 
-  test('the last use and a new one at the same time: the trigger is not lost', async () => {
+  test('the last release and a new use at the same time keep the trigger', async () => {
     const { id } = await use('core.svc.webhook', { url: 'x' })
     const leaving = triggers.planRelease(id)
     await world.database.write(triggers.planUse('core.svc.webhook', { url: 'x' }).unit)
@@ -197,7 +197,7 @@ describe('triggers of rules', () => {
       'PARAMETERS_INVALID',
       "Additional properties are not allowed ('x' was unexpected)",
     ],
-  ])('%s with %j is refused: %s', (type, parameters, code, text) => {
+  ])('%s with %j is rejected: %s', (type, parameters, code, text) => {
     expect(problemOf(() => triggers.planUse(type, parameters))).toMatchObject({
       code,
       message: expect.stringContaining(text) as string,
@@ -230,7 +230,7 @@ describe('secrets in parameters', () => {
   const secret = 'the secret of the sender 4711'
   const signed = (value: unknown) => ({ url: 'signed', signature: { scheme: 'github', secret: value } })
 
-  test('are encrypted in the row, masked for clients, and themselves for the module', async () => {
+  test('are encrypted in the row, masked for clients and plain for the module', async () => {
     const trigger = await use('core.svc.webhook', signed(secret))
     expect(trigger.parameters).toEqual(signed(secret))
     expect(triggers.find(trigger.id)?.parameters).toEqual(signed(secret))
@@ -247,13 +247,13 @@ describe('secrets in parameters', () => {
     expect(again.find(trigger.id)?.parameters).toEqual(signed(secret))
   })
 
-  test('make different triggers', async () => {
+  test('with other values make different triggers', async () => {
     const one = await use('core.svc.webhook', signed(secret))
     expect((await use('core.svc.webhook', signed('another secret 0815'))).id).not.toBe(one.id)
     expect((await use('core.svc.webhook', signed(secret))).id).toBe(one.id)
   })
 
-  test('a mask keeps what is stored, and stands for nothing else', async () => {
+  test('a mask keeps the stored value and is rejected without one', async () => {
     const one = await use('core.svc.webhook', signed(['first secret', 'second secret']))
     expect((await use('core.svc.webhook', signed(MASK), one.parameters)).id).toBe(one.id)
     const moved = await use('core.svc.webhook', { ...signed(MASK), url: 'elsewhere' }, one.parameters)
@@ -264,7 +264,7 @@ describe('secrets in parameters', () => {
     }
   })
 
-  test('that cannot be decrypted leave the trigger out, instead of one without protection', async () => {
+  test('that cannot be decrypted make the trigger inactive instead of unprotected', async () => {
     const { id, ref } = await use('core.svc.webhook', signed(secret))
     const open = await use('core.svc.webhook', { url: 'open' })
     const encryption = await loadEncryption({ enabled: true, keyPath: '', ownKeyPath: join(folder.path, 'other.json') })
@@ -304,7 +304,7 @@ describe('payloads', () => {
 describe('dispatching', () => {
   const payload = { a: [1, null, 'ü', { __proto__x: 1 }], 'key "with" quotes': '\u2028' }
 
-  test('without a rule: processed at once, nobody is woken', async () => {
+  test('without a rule: processed at once, without a fact', async () => {
     const instance = await triggers.dispatch(actionTrigger(), payload)
     expect(world.takeFacts()).toEqual([])
     expect(instance).toMatchObject({
@@ -321,7 +321,7 @@ describe('dispatching', () => {
     expect(triggers.findInstance('nonsense')).toBeUndefined()
   })
 
-  test('with a rule: pending, once the fact is told', async () => {
+  test('with a rule: pending, with a fact', async () => {
     world.awaited.add(actionTrigger().id)
     const first = await triggers.dispatch(actionTrigger(), payload)
     const second = await triggers.dispatch(actionTrigger(), payload)
@@ -345,7 +345,7 @@ describe('dispatching', () => {
     expect((await world.restart()).pendingCount()).toBe(0)
   })
 
-  test('joins the trace that it is told', async () => {
+  test('joins the given trace', async () => {
     const first = await triggers.dispatch(
       actionTrigger(),
       {},
@@ -379,7 +379,7 @@ describe('dispatching', () => {
     ])
   })
 
-  test('many at once with one new tag share one trace', async () => {
+  test('concurrent instances with one new tag share a trace', async () => {
     const instances = await Promise.all(
       Array.from({ length: 20 }, (_, i) =>
         triggers.dispatch(actionTrigger(), { i }, { kind: 'request', trace_tag: 'rush', default_tag: 'x' }),
@@ -389,14 +389,14 @@ describe('dispatching', () => {
     expect(rowsOf('trigger_instances')).toHaveLength(20)
   })
 
-  test('of a trigger of the program by its name', async () => {
+  test('of a built-in trigger by its name', async () => {
     await world.database.write(triggers.planInternal('core.svc.generic.inquiry', { id: 'i', route: 'r' }))
     const [row] = rowsOf('trigger_instances')
     expect(row).toMatchObject({ trigger: 'core.svc.generic.inquiry', payload: '{"id":"i","route":"r"}' })
     expect(() => triggers.planInternal('core.nothing', {})).toThrow('core.nothing')
   })
 
-  test('a plan writes nothing by itself', () => {
+  test('a plan writes nothing', () => {
     triggers.planDispatch(actionTrigger(), payload)
     triggers.planUse('core.svc.webhook', { url: 'planned' })
     expect(rowsOf('trigger_instances')).toEqual([])
@@ -415,7 +415,7 @@ describe('types of packs', () => {
   })
   const url = { type: 'object', properties: { url: { type: 'string', required: true } } }
 
-  test('are registered once, updated, and removed with their file', async () => {
+  test('are registered once, updated and deleted with their file', async () => {
     expect(await triggers.registerTypes(content({ name: 'plain' }, { name: 'hook', parameters_schema: url }))).toEqual({
       registered: 2,
       removed: 0,
@@ -438,7 +438,7 @@ describe('types of packs', () => {
     ).toEqual([])
   })
 
-  test('of which one is wrong: the others are in, the problem says which', async () => {
+  test('an invalid type is reported and the others are registered', async () => {
     const { registered, problems } = await triggers.registerTypes(
       content(
         { name: 'good' },
@@ -461,7 +461,7 @@ describe('types of packs', () => {
     ])
   })
 
-  test('that rules use stay when their file is gone', async () => {
+  test('that rules use stay when their file is deleted', async () => {
     await triggers.registerTypes(content({ name: 'plain' }))
     await use('mine.plain', {})
     const { removed, problems } = await triggers.registerTypes(content())
@@ -471,7 +471,7 @@ describe('types of packs', () => {
     expect(triggers.find('mine.plain')).toBeDefined()
   })
 
-  test('cannot take the name of a type of the program', async () => {
+  test('cannot have the name of a built-in type', async () => {
     const { registered, problems } = await triggers.registerTypes({
       pack: 'core',
       definitions: [{ metadataFile: 'triggers/w.yaml', definition: { name: 'svc.webhook' } }],
@@ -482,7 +482,7 @@ describe('types of packs', () => {
     expect(triggers.findType('core.svc.webhook')?.parameters_schema).toHaveProperty('properties')
   })
 
-  test('a new schema says anew what is secret', async () => {
+  test('a new schema changes which parameters are secret', async () => {
     const schema = (secret: boolean) => ({ type: 'object', properties: { key: { type: 'string', secret } } })
     await triggers.registerTypes(content({ name: 'k', parameters_schema: schema(false) }))
     const trigger = await use('mine.k', { key: 'visible value' })
@@ -497,7 +497,7 @@ describe('types of packs', () => {
     const { problems } = await triggers.registerTypes(
       content({ name: 'k', parameters_schema: { type: 'object', properties: { key: { type: 'integer' } } } }),
     )
-    expect(problems[0]?.message).toContain('would not fit')
+    expect(problems[0]?.message).toContain('are invalid under the new parameters_schema')
     expect(problems[0]?.message).not.toContain('visible value')
     expect((await triggers.registerTypes(content({ name: 'k' }))).problems[0]?.message).toContain('used by 2 rules')
   })

@@ -1,4 +1,4 @@
-/** Trigger types, triggers and instances: looking them up, changing them, dispatching. */
+/** Finds, changes and dispatches triggers. */
 import { createHash, randomUUID } from 'node:crypto'
 import type { Fact } from '../../bus/index.ts'
 import { commitPlan, Conflict, type Database, type Unit } from '../../db/index.ts'
@@ -25,24 +25,24 @@ import {
 import type { TriggerAuthor, TriggerInstance, TriggerRecord, TriggerTypeRecord } from './types.ts'
 import type { TriggerService } from './ports.ts'
 
-/** What a trigger is made of. */
+/** Input for a new trigger. */
 export interface TriggerDraft {
   type: TriggerTypeRecord
   parameters: Record<string, unknown>
   id?: string
   pack?: string
-  /** Default: a random one. */
+  /** Default: a random name. */
   name?: string
   description?: string
-  /** Kept where its secrets are templates. */
+  /** Stored if secrets are templates. */
   author?: TriggerAuthor | undefined
-  /** Made for rules, and gone with the last of them. */
+  /** Created for rules and deleted with the last of them. */
   isManaged: boolean
 }
 
 export interface TriggersService extends TriggerService {
   /**
-   * Parameters as they are to be kept: masks replaced, checked.
+   * Replaces masks in parameters with the stored values and checks the result.
    *
    * @throws PARAMETERS_INVALID
    */
@@ -51,11 +51,11 @@ export interface TriggersService extends TriggerService {
     parameters: Record<string, unknown>,
     stored?: Record<string, unknown>,
   ): Record<string, unknown>
-  /** The row of a trigger. @param draft its parameters are good */
+  /** The row of a trigger. @param draft has checked parameters */
   toStored(draft: TriggerDraft): StoredTrigger
-  /** The row of the trigger that a type without parameters has. */
+  /** The row of the single trigger of a type without parameters. */
   shadowOf(type: TriggerTypeRecord, id?: string): StoredTrigger
-  /** Like `planDispatch`, of a payload that is JSON text already. */
+  /** Like `planDispatch`, with the payload as JSON text. */
   planStored(trigger: TriggerRecord, payloadText: string, cause?: Cause): StoredPlan
 }
 
@@ -87,7 +87,7 @@ export function createTriggersService(deps: TriggersServiceDeps): TriggersServic
     const resolved = replaceSecrets(type, parameters, keepMasked, stored)
     if (hasMask(type, resolved)) {
       throw parametersInvalid(
-        `The mask "${MASK}" stands for a secret that is stored already, and none is stored here; give the secret itself.`,
+        `The mask "${MASK}" keeps a stored secret, but no secret is stored here. Send the secret itself.`,
       )
     }
     if (isBuiltin(type.ref) || settings.validateParameters) {

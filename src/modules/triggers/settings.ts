@@ -1,4 +1,4 @@
-/** What the configuration says about triggers. */
+/** Configuration of triggers. */
 import type { CommonSettings, Config } from '../../config/index.ts'
 
 export interface TriggersSettings {
@@ -8,7 +8,7 @@ export interface TriggersSettings {
   validatePayload: boolean
   /** `action_sensor.emit_when`; empty when `action_sensor.enable` is off. */
   emitWhen: readonly string[]
-  /** `actionrunner.queue_limit`: how many instances may wait. */
+  /** `actionrunner.queue_limit`: maximum number of pending instances. */
   queueLimit: number
   /** `api.max_page_size` */
   maxPageSize: number

@@ -49,7 +49,7 @@ export const PartialTriggerType = record(
   { example: { id: typeExample.id, ref: typeExample.ref, pack: typeExample.pack, name: typeExample.name } },
 )
 
-/** What an author writes: the record without what is derived. */
+/** The record without derived attributes. */
 export type TriggerTypeDefinition = Omit<TriggerTypeRecord, 'id' | 'uid' | 'ref'>
 
 const typeName = Type.Unsafe<string>({ ...nameSchema, description: 'Letters, digits, "_", "." and "-".' })
@@ -126,7 +126,7 @@ export type Trigger = Static<typeof Trigger>
 
 /** A trigger inside the server, its secret parameters unmasked: `TriggerService.record` makes the one for clients. */
 export interface TriggerRecord extends Trigger {
-  /** Of a trigger with templates as secrets: the templates read what this user may read. Not for clients. */
+  /** Limits what secrets that are templates can read to the permissions of this user. Not for clients. */
   author?: TriggerAuthor
 }
 
@@ -158,7 +158,7 @@ export const TriggerRequest = record(
 )
 export type TriggerRequest = Static<typeof TriggerRequest>
 
-/** Body of a PUT: what is absent stays, or gets its default. */
+/** Body of a PUT: absent attributes stay or get their defaults. */
 export const TriggerUpdate = record(
   'TriggerUpdate',
   Type.Object({
@@ -176,9 +176,11 @@ export const TimerRecord = record(
     ...triggerProperties,
     type: Type.Unsafe<string>({ type: 'string', enum: timerTypes }),
     next_timestamp: Type.Optional(
-      Type.String({ description: 'Next time; absent when it never fires again, or when timers are off.' }),
+      Type.String({ description: 'Next time; absent if the timer never fires again or timers are off.' }),
     ),
-    fired_timestamp: Type.Optional(Type.String({ description: 'Last time it fired for; absent before the first.' })),
+    fired_timestamp: Type.Optional(
+      Type.String({ description: 'Last time for which the timer fired; absent before the first.' }),
+    ),
   }),
   {
     example: {
@@ -223,20 +225,20 @@ export type SignatureScheme = (typeof signatureSchemes)[number]
 
 /** Parameters of a trigger of the type `core.svc.webhook` (contract 06, 6.1). */
 export interface WebhookParameters {
-  /** What follows `/v1/webhooks/`; slashes around it do not count. */
+  /** Path after `/v1/webhooks/`, without slashes around it. */
   url: string
   /** How senders sign; absent: they need a credential. */
   signature?: SignatureParameters
-  /** The header with the id of the delivery. */
+  /** Header with the delivery id. */
   delivery_id_header?: string
 }
 
-/** `signature` of a trigger; everything after `tolerance_seconds` is for the scheme `hmac` alone. */
+/** `signature` of a trigger. Everything after `tolerance_seconds` is only for the scheme `hmac`. */
 export interface SignatureParameters {
   scheme: SignatureScheme
-  /** Two while one replaces the other. Templates are rendered when a signature is checked. */
+  /** Two secrets during a rotation. Templates are rendered when a signature is checked. */
   secret: string | string[]
-  /** How far the time of a signature may be from ours, either way; default 300. */
+  /** Maximum difference in seconds between the time of a signature and the time of svc; default 300. */
   tolerance_seconds?: number
   /** Header with the signature. */
   header?: string
@@ -244,22 +246,22 @@ export interface SignatureParameters {
   algorithm?: 'sha1' | 'sha256' | 'sha512'
   /** Default `hex`. */
   encoding?: 'hex' | 'base64'
-  /** What stands in front of the signature in its header. */
+  /** Text before the signature in its header. */
   prefix?: string
-  /** What is signed: text with `{body}`, and with `{timestamp}` and `{id}` where their headers are named; default `{body}`. */
+  /** Signed text with `{body}`, and with `{timestamp}` and `{id}` if their headers are set; default `{body}`. */
   template?: string
   /** Header with the seconds since the epoch. */
   timestamp_header?: string
   id_header?: string
 }
 
-/** Who has written something, and what the credential was limited to. */
+/** The author of a record and the scopes of the credential used. */
 export interface TriggerAuthor {
   user: string
   scopes?: readonly Scope[]
 }
 
-/** `processing` is never stored: an instance and all it causes are one change. */
+/** `processing` is never stored: an instance and everything it causes are one transaction. */
 export type TriggerInstanceStatus = 'pending' | 'processed' | 'processing_failed'
 
 const instance = Type.Object({
@@ -280,7 +282,7 @@ export const instanceAttributes = Object.keys(instance.properties)
 /** An instance inside the server. */
 export type TriggerInstance = Static<typeof instance> & { trigger_id: string }
 
-/** A trigger instance in an answer, which has no payload when that is larger than `max_payload_size`. */
+/** A trigger instance in a response. It has no payload if that is larger than `max_payload_size`. */
 export type TriggerInstanceRecord = Omit<Static<typeof instance>, 'payload'> & {
   payload?: unknown
   payload_size?: number
@@ -296,14 +298,14 @@ const instanceExample = {
   trace_id: '67a1f0c2e4b0a1d2c3e4f507',
 } as const
 
-/** The same with the attributes that `include_attributes` and `exclude_attributes` leave. */
+/** A trigger instance in a list: `include_attributes` and `exclude_attributes` decide which attributes it has. */
 export const PartialTriggerInstance = record(
   'TriggerInstance',
   Type.Object({
     ...Type.Partial(instance).properties,
     id: Type.String(),
     payload_size: Type.Optional(
-      Type.Integer({ description: 'Bytes of the payload, in its place when it is larger than `max_payload_size`.' }),
+      Type.Integer({ description: 'Bytes of the payload; replaces a payload larger than `max_payload_size`.' }),
     ),
   }),
   { example: instanceExample },

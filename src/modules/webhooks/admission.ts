@@ -1,4 +1,4 @@
-/** Which triggers of a hook a request may dispatch: by its signature or by its credential. */
+/** Decides which triggers of a hook a request can dispatch, by its signature or credential. */
 import { isAppError, webhookNotRegistered, type AppError } from '../../core/errors.ts'
 import { type ApiRequest, type RawRequest } from '../../http/index.ts'
 import { type Log, createRepeatLimit } from '../../lib/log/index.ts'
@@ -8,7 +8,7 @@ import type { SentHeaders } from './headers.ts'
 import type { Hook } from './registry.ts'
 import { webhookResource } from '../../core/permissions.ts'
 
-/** @throws SIGNATURE_…, CREDENTIALS_MISSING, PERMISSION_DENIED when the request may dispatch none */
+/** @throws SIGNATURE_…, CREDENTIALS_MISSING, PERMISSION_DENIED if the request can dispatch no trigger */
 export type AdmitDelivery = (
   hook: Hook,
   request: ApiRequest,
@@ -39,7 +39,7 @@ export function createDeliveryAdmission({ log }: { log: Log }): AdmitDelivery {
         admitted.push({ trigger, proof })
       } catch (error) {
         if (!isAppError(error)) throw error
-        // Of several the one that says more than that there is no signature.
+        // Prefers an error that says more than that the signature is missing.
         if (refusal === undefined || refusal.code === 'SIGNATURE_MISSING') refusal = error
       }
     }

@@ -1,4 +1,4 @@
-/** What has been delivered already: a repetition, told by its Idempotency-Key or by the id of the delivery, causes nothing. */
+/** Stored deliveries. svc ignores a repetition, which it detects by Idempotency-Key or delivery id. */
 import { createHash } from 'node:crypto'
 import type { Unit } from '../../db/index.ts'
 import { formatMicros, nowMicros } from '../../core/time.ts'
@@ -8,28 +8,28 @@ import type { HookTrigger } from './registry.ts'
 import type { Proof } from './signatures.ts'
 import type { DeliveryStore } from './store.ts'
 
-/** For how long a repetition is known. */
+/** Microseconds during which svc detects a repetition. */
 const KEPT_MICROS = 24 * 3600 * 1_000_000
 
-/** What tells one delivery from others. */
+/** Identifies a delivery. */
 export interface DeliveryId {
   hook: string
   caller: string
   keyHash: string
-  /** Undefined: the sender does not promise that the body is the same each time. */
+  /** Undefined: repetitions can have another body. */
   bodyHash: string | undefined
 }
 
 export interface Delivery {
   traceId: string
-  /** In the order of the first time. */
+  /** In the order of the first delivery. */
   instanceIds: readonly string[]
 }
 
 export interface Deliveries {
-  /** What came of it the first time. @throws IDEMPOTENCY_KEY_REUSED */
+  /** The first delivery with this id. @throws IDEMPOTENCY_KEY_REUSED */
   find(id: DeliveryId): Delivery | undefined
-  /** Fails with `Conflict` when it has been delivered meanwhile. */
+  /** Fails with `Conflict` if a concurrent request stored the delivery. */
   plan(id: DeliveryId, delivery: Delivery): Unit
 }
 
@@ -58,18 +58,18 @@ export function createDeliveries(store: DeliveryStore): Deliveries {
   }
 }
 
-/** A trigger that a request may set off, and what proved that. */
+/** A trigger that a request can dispatch, and the proof. */
 export interface AdmittedDelivery {
   trigger: HookTrigger
-  /** Undefined: the caller's permission did. */
+  /** Undefined: admitted by the permission of the caller. */
   proof: Proof | undefined
 }
 
 /**
- * The id of a delivery, if it has one. What is signed comes first: the rest of a request that somebody has recorded could be
- * changed, to have it taken for a new one.
+ * The id of a delivery, if it has one. Signed ids come first: an attacker who replays a recorded request could change
+ * unsigned parts, so that it looks new.
  *
- * @param body what was parsed of what was sent
+ * @param body the parsed body
  */
 export function deliveryIdOf(
   hook: string,
@@ -101,7 +101,7 @@ export function deliveryIdOf(
   for (const [kind, find] of kinds) {
     const key = find()
     if (key === undefined) continue
-    // Whoever signs is known by what it may set off; a credential that somebody adds to what was recorded changes nothing.
+    // The trigger identifies a signing sender: an added credential must not make a recorded request a new delivery.
     const setOff = kind === 'signed' ? signer : user === '' ? oldest : undefined
     return {
       hook,

@@ -1,4 +1,4 @@
-/** Stores the trigger instances of a request, at most once for each delivery, and answers it. */
+/** Stores the trigger instances of a request, at most once per delivery, and builds the response. */
 import { randomUUID } from 'node:crypto'
 import { conflict, headerInvalid, queueFull, storageFull } from '../../core/errors.ts'
 import { Conflict, merge, type Database } from '../../db/index.ts'
@@ -13,11 +13,11 @@ import type { WebhookOutcome } from './types.ts'
 import type { OutcomeWait, Waits } from './waits.ts'
 import { executionResource } from '../../core/permissions.ts'
 
-/** A request that keeps losing against others with the same tag or key loses for another reason. */
+/** Attempts to commit a request that conflicts with others of the same tag or key. */
 const MAX_ATTEMPTS = 5
-/** As in the context of executions. */
+/** The same limit as in execution contexts. */
 const MAX_TAG_LENGTH = 1024
-/** What all results in one answer may have together; the others are read by themselves. */
+/** Bytes of all results in one response. Clients read further results from the executions. */
 const MAX_RESULT_BYTES = 1024 * 1024
 
 export interface Dispatch {
@@ -25,7 +25,7 @@ export interface Dispatch {
   /** One or more. */
   triggers: readonly TriggerRecord[]
   payload: Record<string, unknown>
-  /** As parsed: the answer. */
+  /** The parsed body, returned in the response. */
   body: unknown
   headers: SentHeaders
   deliveryId: DeliveryId | undefined
@@ -89,7 +89,7 @@ export function createDispatch(deps: {
     }
   }
 
-  /** One instance for each trigger, all in one trace. */
+  /** Plans one instance per trigger, all in one trace. */
   function plan(
     { triggers: wanted, payload }: Dispatch,
     traceTag: string | undefined,
@@ -113,7 +113,7 @@ export function createDispatch(deps: {
     })
   }
 
-  /** The answer of the first time, when the same delivery comes with another body. */
+  /** The first response, for a repeated delivery. */
   function replayed({ instanceIds }: Delivery, { body, hook }: Dispatch): Pick<Answer, 'body' | 'headers'> {
     const headers = { 'Idempotent-Replayed': 'true' }
     if (hook === genericHook) return { body, headers }
@@ -146,7 +146,7 @@ export function createDispatch(deps: {
       id,
       ...statusOf(triggers.findInstance(id)),
     }))
-    let room = MAX_RESULT_BYTES
+    let remaining = MAX_RESULT_BYTES
     return {
       trigger_instances: instances,
       executions: instanceIds
@@ -157,9 +157,9 @@ export function createDispatch(deps: {
           const { status, action_ref: action, origin, rule, result_size: size } = execution
           const record = { id, status, action, rule: origin?.rule.ref ?? rule }
           if (!isFinal(status) || !rights.may('execution_view', executionResource(execution))) return [record]
-          room -= size ?? 0
-          // Whoever wants a long one reads it from the execution.
-          if (room < 0) return [{ ...record, result_size: size }]
+          remaining -= size ?? 0
+          // Clients read a long result from the execution.
+          if (remaining < 0) return [{ ...record, result_size: size }]
           return [{ ...record, result: executions.findWithResult(id)?.result }]
         }),
     }
@@ -177,7 +177,7 @@ function traceTagOf(headers: SentHeaders): string | undefined {
   const tag = headers.get(traceTagHeader)?.join(',').trim()
   if (tag === undefined || tag === '') return undefined
   if (tag.length > MAX_TAG_LENGTH) {
-    throw headerInvalid(`The header Svc-Trace-Tag has more than ${MAX_TAG_LENGTH} characters; choose a shorter tag.`)
+    throw headerInvalid(`The header Svc-Trace-Tag has more than ${MAX_TAG_LENGTH} characters. Use a shorter tag.`)
   }
   return tag
 }

@@ -1,10 +1,10 @@
-/** Request headers: as senders wrote them, and as rules find them (contract 06, 6.4). */
+/** Request headers as sent, and as payloads contain them (contract 06, 6.4). */
 import { takenHeaders } from '../triggers/index.ts'
 
-/** Names in lower case, each with its values in the order sent. */
+/** Values in the order sent, by name in lower case. */
 export type SentHeaders = ReadonlyMap<string, readonly string[]>
 
-/** @param rawHeaders names and values in turn */
+/** @param rawHeaders alternating names and values */
 export function readHeaders(rawHeaders: readonly string[]): SentHeaders {
   const headers = new Map<string, string[]>()
   for (let i = 0; i + 1 < rawHeaders.length; i += 2) {
@@ -17,8 +17,8 @@ export function readHeaders(rawHeaders: readonly string[]): SentHeaders {
   return headers
 }
 
-/** The last would become a prototype in copies. */
-const leftOut: ReadonlySet<string> = new Set([...takenHeaders, '__proto__'])
+/** Headers that payloads never contain. `__proto__` would become a prototype in copies. */
+const excluded: ReadonlySet<string> = new Set([...takenHeaders, '__proto__'])
 
 export interface ForwardedHeaders {
   /** `X-Custom-Id` */
@@ -27,12 +27,12 @@ export interface ForwardedHeaders {
   headers_lower: Record<string, string>
 }
 
-/** @param hidden in lower case: headers that hold a secret of this webhook */
-export function forwardHeaders(sent: SentHeaders, hidden: ReadonlySet<string>): ForwardedHeaders {
+/** @param secretHeaders in lower case: headers that contain a secret of this webhook */
+export function forwardHeaders(sent: SentHeaders, secretHeaders: ReadonlySet<string>): ForwardedHeaders {
   const headers: Record<string, string> = {}
   const lower: Record<string, string> = {}
   for (const [name, values] of sent) {
-    if (leftOut.has(name) || hidden.has(name)) continue
+    if (excluded.has(name) || secretHeaders.has(name)) continue
     const value = values.join(',')
     headers[canonicalName(name)] = value
     lower[name] = value
@@ -43,7 +43,7 @@ export function forwardHeaders(sent: SentHeaders, hidden: ReadonlySet<string>): 
 const MAX_KNOWN_NAMES = 500
 const canonicalNames = new Map<string, string>()
 
-/** `X-Custom-Id` of `x-custom-id`. */
+/** `x-custom-id` → `X-Custom-Id`. */
 export function canonicalName(name: string): string {
   const known = canonicalNames.get(name)
   if (known !== undefined) return known
@@ -58,7 +58,7 @@ export function canonicalName(name: string): string {
 
 const MAX_WAIT_SECONDS = 300
 
-/** Seconds that the sender is ready to wait for what comes of it (RFC 7240, 4.3), at most 300; 0: not at all. */
+/** Seconds of `Prefer: wait` (RFC 7240, 4.3), at most 300; 0: no wait. */
 export function preferredWait(prefer: string | readonly string[] | undefined): number {
   for (const preference of [prefer ?? []].flat().join(',').split(',')) {
     const [, seconds] = /^\s*wait\s*=\s*"?(\d{1,9})"?\s*(?:;|$)/i.exec(preference) ?? []

@@ -1,4 +1,4 @@
-/** Webhooks: requests from outside that become trigger instances (contract 06). */
+/** Webhooks: requests from other systems that svc stores as trigger instances (contract 06). */
 import type { Bus } from '../../bus/index.ts'
 import type { Database } from '../../db/index.ts'
 import type { Log } from '../../lib/log/index.ts'
@@ -25,17 +25,17 @@ export interface WebhooksDeps {
   log: Log
   triggers: Triggers
   executions: Executions
-  /** What secrets that are templates may read. */
+  /** Scope of signature secrets that are templates. */
   readonly templates: (reader: TemplateReader) => TemplateScope
   settings: {
-    /** In whose name secrets are read, besides that of their author. */
+    /** User whose permissions apply to reading secrets, besides those of the author. */
     systemUser: string
-    /** `actionrunner.queue_limit`: trigger instances that may wait for their rules. */
+    /** `actionrunner.queue_limit`: maximum number of pending trigger instances. */
     queueLimit: number
   }
 }
 
-/** Requests that may wait at a time for what comes of them. */
+/** Requests with `Prefer: wait` that wait at the same time. */
 const MAX_WAITING = 1000
 
 export function createWebhooks(deps: WebhooksDeps): Webhooks {

@@ -1,4 +1,4 @@
-/** Which triggers a request to a hook sets off: rebuilt from the triggers at start, kept fresh by facts (contract 06, 6.1). */
+/** Triggers by hook (contract 06, 6.1), read at start and updated by facts. */
 import type { Bus } from '../../bus/index.ts'
 import { isObject } from '../../lib/schema/index.ts'
 import { hookOf, webhookTypeRef, type SignatureParameters, type Triggers } from '../triggers/index.ts'
@@ -8,7 +8,7 @@ import { createVerifier, type Verifier } from './signatures.ts'
 export interface HookTrigger {
   hook: string
   record: TriggerRecord
-  /** Undefined: its senders do not sign, and need a credential. */
+  /** Undefined: senders need a credential instead of a signature. */
   verifier: Verifier | undefined
   /** In lower case. */
   deliveryIdHeader: string | undefined
@@ -18,8 +18,8 @@ export interface Hook {
   name: string
   /** Oldest first; never empty. */
   triggers: readonly HookTrigger[]
-  /** In lower case: headers that hold a secret of one of the triggers. */
-  hiddenHeaders: ReadonlySet<string>
+  /** In lower case: headers that contain a secret of one of the triggers. Not part of payloads. */
+  secretHeaders: ReadonlySet<string>
 }
 
 export interface Registry {
@@ -46,7 +46,7 @@ export function createRegistry(deps: {
     const trigger: HookTrigger = {
       hook: hookOf(String(url)),
       record,
-      // They fit the schema of the type, or there would be no such trigger.
+      // Valid against the schema of the type, else the trigger could not exist.
       verifier: isObject(signature)
         ? createVerifier(signature as unknown as SignatureParameters, (text) => readSecret(text, record.author))
         : undefined,
@@ -70,8 +70,8 @@ export function createRegistry(deps: {
   function setHook(name: string, ofHook: HookTrigger[]): void {
     if (ofHook.length === 0) hooks.delete(name)
     else {
-      const hiddenHeaders = new Set(ofHook.flatMap(({ verifier }) => verifier?.hiddenHeaders ?? []))
-      hooks.set(name, { name, triggers: ofHook, hiddenHeaders })
+      const secretHeaders = new Set(ofHook.flatMap(({ verifier }) => verifier?.secretHeaders ?? []))
+      hooks.set(name, { name, triggers: ofHook, secretHeaders })
     }
   }
 

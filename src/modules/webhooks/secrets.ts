@@ -1,12 +1,12 @@
-/** Secrets of signatures that stand in the datastore: `{{ svckv.system.github_secret | decrypt_kv }}`. */
+/** Signature secrets stored in the datastore: `{{ svckv.system.github_secret | decrypt_kv }}`. */
 import { createRenderer, findTemplates } from '../../core/template-values.ts'
 import type { TemplateScope } from '../../lib/template/index.ts'
 import type { TriggerAuthor } from '../triggers/types.ts'
 
 /**
- * Makes what gives the secret that a text stands for: read anew each time, so that a secret that was changed counts at once.
+ * Returns a function that renders a signature secret at each call, so that a changed secret applies at once.
  *
- * The result throws what rendering says, and for a secret that is empty: anybody could sign with that.
+ * The function throws the error of rendering, and also for an empty secret, with which anybody could sign.
  */
 export function createSecretReader(
   templates: (author: TriggerAuthor | undefined) => TemplateScope,
@@ -18,7 +18,7 @@ export function createSecretReader(
     const renderer = createRenderer(found, { filters })
     const secret = renderer.render('signature.secret', text, new Map(Object.entries(variables)))
     if (typeof secret !== 'string' || secret === '') {
-      throw new Error('the template of the secret gives no text: is there such an item in the datastore?')
+      throw new Error('the template of the secret renders to no text; check that the datastore has the item')
     }
     return secret
   }

@@ -1,4 +1,4 @@
-/** What a request to a webhook causes (contract 06). */
+/** Receives requests to webhooks (contract 06). */
 import { bodyInvalid, permissionDenied, signatureMissing, webhookNotRegistered } from '../../core/errors.ts'
 import { jsonTypeOf, Reply, type ApiRequest, type RawRequest, type Rights } from '../../http/index.ts'
 import type { Log } from '../../lib/log/index.ts'
@@ -15,13 +15,13 @@ import type { DispatchRequest } from './dispatch.ts'
 
 export interface WebhookService {
   /**
-   * Whether a request may prove itself by a signature.
+   * Whether a signature can authenticate the request.
    *
-   * @throws SIGNATURE_MISSING when nothing else would do
+   * @throws SIGNATURE_MISSING if the hook accepts signed requests only, and the request has no signature
    */
   provesItself(hook: string, headers: ApiRequest['headers']): boolean
   receive(hook: string, request: ApiRequest): Promise<Reply>
-  /** The first trigger of a hook, and those of all hooks. */
+  /** The first trigger of a hook. @throws WEBHOOK_NOT_REGISTERED */
   find(hook: string): TriggerRecord
   list(rights: Rights): TriggerRecord[]
 }
@@ -53,7 +53,7 @@ export function createWebhookService(deps: {
       const answer = proof?.answerTo?.(body)
       if (answer !== undefined) return new Reply(answer, { status: 200 })
     }
-    const payload = { ...forwardHeaders(headers, hook.hiddenHeaders), body }
+    const payload = { ...forwardHeaders(headers, hook.secretHeaders), body }
     return dispatch(request, raw, {
       hook: name,
       triggers: admitted.map(({ trigger }) => trigger.record),
@@ -71,7 +71,7 @@ export function createWebhookService(deps: {
     const { trigger: name, payload } = body
     if (name === undefined || name === null || name === '') throw bodyInvalid('Trigger not specified.')
     if (typeof name !== 'string') {
-      throw bodyInvalid(`Trigger has to be the reference of a trigger type, got: ${jsonTypeOf(name)}`)
+      throw bodyInvalid(`Trigger must be the reference of a trigger type, got: ${jsonTypeOf(name)}`)
     }
     if (payload === undefined || payload === null) throw bodyInvalid('Payload not specified.')
     if (!isObject(payload)) throw bodyInvalid(`Payload needs to be an object, got: ${jsonTypeOf(payload)}`)
@@ -84,7 +84,7 @@ export function createWebhookService(deps: {
       )
     }
     if (trigger === undefined) {
-      log.warning('webhook.dropped', 'A trigger that nobody has registered is dropped', {
+      log.warning('webhook.dropped', 'Dropped an event: its trigger is not registered', {
         trigger: name,
         request_id: request.requestId,
       })
@@ -100,21 +100,21 @@ export function createWebhookService(deps: {
     })
   }
 
-  /** Whoever may use the generic webhook can not thereby do what another one asks its own permission or signature for. */
+  /** The generic webhook must not bypass the permission or signature that another webhook requires. */
   function requireHookOf({ id, ref, parameters }: TriggerRecord, rights: Rights): void {
     const hook = hookOf(String(parameters['url']))
     if (
       registry.find(hook)?.triggers.some(({ record, verifier }) => record.id === id && verifier !== undefined) === true
     ) {
-      throw permissionDenied(`Senders to the webhook of the trigger "${ref}" have to sign; send to it directly.`)
+      throw permissionDenied(`The webhook of trigger "${ref}" requires a signature. Send to that webhook directly.`)
     }
     rights.require('webhook_send', webhookResource(hook))
   }
 
-  /** Undefined as well when nobody wants to know. */
+  /** Undefined: the name is valid, or no such type exists. */
   function problemOfName(name: string, trigger: TriggerRecord | undefined): string | undefined {
     if (trigger !== undefined || triggers.findType(name) === undefined) return undefined
-    return `Triggers of type "${shown(name)}" have parameters; give the reference of one of them`
+    return `Triggers of type "${shown(name)}" have parameters; use the reference of such a trigger`
   }
 
   return {
@@ -128,7 +128,7 @@ export function createWebhookService(deps: {
     },
     async receive(name, request) {
       const { raw } = request
-      if (raw === undefined) throw new Error('the route does not ask for the raw body')
+      if (raw === undefined) throw new Error('the route has no raw body')
       return name === genericHook ? receiveGeneric(request, raw) : receiveCustom(name, request, raw)
     },
     find(name) {

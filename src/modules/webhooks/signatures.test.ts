@@ -202,12 +202,12 @@ describe.each(recorded.map((request) => [request.name, request] as const))('%s',
   const signatureName = createVerifier(request.parameters, plain).headers
   const isSignature = (name: string): boolean => signatureName.includes(name.toLowerCase())
 
-  test(`the recorded request is taken (${request.source})`, () => {
+  test(`accepts the recorded request (${request.source})`, () => {
     expect(problemOfWebhook({ url: 'a', signature: { ...request.parameters } })).toBeUndefined()
     expect(outcome(request)).toEqual(request.proof)
   })
 
-  test('one changed bit of the body anywhere is refused; only a token says nothing about the body', () => {
+  test('rejects one changed bit of the body; only a token does not cover the body', () => {
     const verdict = request.name === 'GitLab, token' ? request.proof : 'SIGNATURE_INVALID'
     const body = Buffer.from(request.body)
     for (let i = 0; i < body.length; i += 1) {
@@ -222,7 +222,7 @@ describe.each(recorded.map((request) => [request.name, request] as const))('%s',
     }
   })
 
-  test('one changed character of what is signed is refused', () => {
+  test('rejects one changed character of the signed text', () => {
     for (const [index, [name, value]] of request.headers.entries()) {
       if (!request.signed.includes(name)) continue
       for (let i = 0; i < value.length; i += 1) {
@@ -234,7 +234,7 @@ describe.each(recorded.map((request) => [request.name, request] as const))('%s',
     }
   })
 
-  test('a signature of any other length or make is refused, never an error of the server', () => {
+  test('rejects signatures of any other length or format without an internal error', () => {
     const index = request.headers.findIndex(([name]) => isSignature(name))
     const [name = '', value = ''] = request.headers[index] ?? []
     const texts = [
@@ -258,7 +258,7 @@ describe.each(recorded.map((request) => [request.name, request] as const))('%s',
     }
   })
 
-  test('missing, empty, and given twice', () => {
+  test('rejects a missing, an empty and a repeated header', () => {
     const index = request.headers.findIndex(([name]) => isSignature(name))
     const [name = '', value = ''] = request.headers[index] ?? []
     expect(outcome(request, { headers: request.headers.toSpliced(index, 1) })).toBe('SIGNATURE_MISSING')
@@ -277,12 +277,12 @@ describe.each(recorded.map((request) => [request.name, request] as const))('%s',
     expect(value).not.toBe('')
   })
 
-  test('names of headers in any letter case', () => {
+  test('accepts header names in any letter case', () => {
     const headers = request.headers.map(([name, value]): [string, string] => [name.toUpperCase(), value])
     expect(outcome(request, { headers })).toEqual(request.proof)
   })
 
-  test('another secret, and two of them while one replaces the other', () => {
+  test('rejects another secret; accepts both secrets during a rotation', () => {
     const [secret = ''] = [request.parameters.secret].flat()
     const other = secret.startsWith('whsec_') ? 'whsec_b3RoZXIgc2VjcmV0IGFsdG9nZXRoZXI=' : 'other'
     expect(outcome(request, { parameters: { secret: other } })).toBe('SIGNATURE_INVALID')
@@ -291,7 +291,7 @@ describe.each(recorded.map((request) => [request.name, request] as const))('%s',
     expect(outcome(request, { parameters: { secret: [other, other] } })).toBe('SIGNATURE_INVALID')
   })
 
-  test('a secret that cannot be read is no secret', () => {
+  test('rejects requests if the secret cannot be read', () => {
     const [secret = ''] = [request.parameters.secret].flat()
     const readSecret = (text: string): string => {
       if (text === '{{ broken }}') throw new Error('there is no such item')
@@ -309,7 +309,7 @@ const timed = recorded.flatMap((request) => (request.at === undefined ? [] : [{ 
 describe.each(timed.map((request) => [request.name, request] as const))('the time of %s', (_, request) => {
   const { at } = request
 
-  test('the time may be a little away, either way, and not more', () => {
+  test('accepts times within the tolerance, earlier and later', () => {
     for (const seconds of [-300, -299, 0, 299, 300]) {
       expect([seconds, outcome(request, { now: at + seconds })]).toEqual([seconds, request.proof])
     }
@@ -321,7 +321,7 @@ describe.each(timed.map((request) => [request.name, request] as const))('the tim
     expect(outcome(request, { now: at + 6, parameters })).toBe('SIGNATURE_EXPIRED')
   })
 
-  test('a time that is none is malformed', () => {
+  test('an invalid time is malformed', () => {
     for (const time of ['', 'x', '-1', '1.7e9', '0x1', '1700000000.5', '1'.repeat(13), '٣', 'NaN', 'Infinity', '+1']) {
       const headers = request.headers.map(([name, value]): [string, string] => [
         name,
@@ -338,8 +338,8 @@ const find = (name: string): Recorded => {
   return request
 }
 
-describe('no weaker proof than the one agreed on', () => {
-  test('GitHub: a SHA-1 signature does not count, be it valid', () => {
+describe('weaker proof than configured is rejected', () => {
+  test('GitHub: a valid SHA-1 signature is ignored', () => {
     const request = find('GitHub')
     const sha1 = createHmac('sha1', "It's a Secret to Everybody").update(request.body).digest('hex')
     expect(outcome(request, { headers: [['X-Hub-Signature', `sha1=${sha1}`]] })).toBe('SIGNATURE_MISSING')
@@ -347,21 +347,21 @@ describe('no weaker proof than the one agreed on', () => {
     expect(outcome(request, { headers: [['X-Hub-Signature-256', sha1]] })).toBe('SIGNATURE_MALFORMED')
   })
 
-  test('GitLab: the key of signatures is no token', () => {
+  test('GitLab: a signing key is not accepted as a token', () => {
     const request = find('GitLab, signed')
     const secret = String(request.parameters.secret)
     expect(outcome(request, { headers: [['X-Gitlab-Token', secret]] })).toBe('SIGNATURE_INVALID')
     expect(outcome(request, { headers: [...request.headers, ['X-Gitlab-Token', 'anything']] })).toEqual(request.proof)
   })
 
-  test('GitLab: a token beside signatures of a key that is not known here', () => {
+  test('GitLab: a valid token is accepted together with signatures of an unknown key', () => {
     const request = find('GitLab, signed')
     const headers: [string, string][] = [...request.headers, ['X-Gitlab-Token', 'the token']]
     expect(outcome(request, { headers, parameters: { secret: 'the token' } })).toEqual({})
     expect(outcome(request, { headers, parameters: { secret: 'other' } })).toBe('SIGNATURE_INVALID')
   })
 
-  test('Stripe: signatures of other versions do not count', () => {
+  test('Stripe: signatures of other versions are ignored', () => {
     const request = find('Stripe')
     const [[, value] = ['', '']] = request.headers
     for (const changed of [value.replace('v1=', 'v0='), value.replace('v1=', 'v2='), value.replace('v1=', 'V1=')]) {
@@ -373,7 +373,7 @@ describe('no weaker proof than the one agreed on', () => {
     expect(outcome(request, { headers: [['Stripe-Signature', `${other},${value}`]] })).toEqual(request.proof)
   })
 
-  test('Stripe: while one secret replaces the other, a request is the same without one of its signatures', () => {
+  test('Stripe: during a rotation, a request without one of its signatures is a repetition', () => {
     const { parameters, body, ...request } = find('Stripe')
     const secrets = [String(parameters.secret), 'the secret to come']
     const [v1, next] = secrets.map(
@@ -417,7 +417,7 @@ describe('no weaker proof than the one agreed on', () => {
     },
   )
 
-  test('Standard Webhooks: one of several signatures is enough, others do not count', () => {
+  test('Standard Webhooks: one valid signature of several is enough, other versions are ignored', () => {
     const request = find('Standard Webhooks')
     const [id, time, [name, value] = ['', '']] = request.headers
     if (id === undefined || time === undefined) throw new Error('headers')
@@ -442,7 +442,7 @@ describe('no weaker proof than the one agreed on', () => {
     expect(outcome(request, { parameters: { secret: 'whsec_not base64' } })).toBe('SIGNATURE_UNCHECKABLE')
   })
 
-  test('HMAC: the words of a template are words', () => {
+  test('HMAC: a placeholder in a signed value is not replaced', () => {
     const request = find('HMAC, SHA-1 in hexadecimal')
     const template = '__proto__ constructor {{body}} {body} {Body}'
     const signature = createHmac('sha1', 'käy')
@@ -454,8 +454,8 @@ describe('no weaker proof than the one agreed on', () => {
   })
 })
 
-describe('comparing takes as long, wherever the difference is', () => {
-  test('timingSafeEqual: a token of any length is merely wrong', () => {
+describe('signatures are compared in constant time', () => {
+  test('timingSafeEqual: a token of another length is rejected without an error', () => {
     const request = find('GitLab, token')
     for (let length = 1; length < 300; length += 1) {
       expect(outcome(request, { headers: [['X-Gitlab-Token', 'x'.repeat(length)]] })).toBe('SIGNATURE_INVALID')
@@ -467,31 +467,31 @@ describe('comparing takes as long, wherever the difference is', () => {
   })
 })
 
-describe('what a rule may say about signatures', () => {
+describe('signature parameters of a rule', () => {
   const problem = (signature: Record<string, unknown>, url = 'a') => problemOfWebhook({ url, signature })
 
   test.each([
     [{ scheme: 'hmac', secret: 'x' }, "'header' is a required property"],
-    [{ scheme: 'hmac', secret: 'x', header: 'X-A', template: '{timestamp}' }, 'has to contain {body}'],
+    [{ scheme: 'hmac', secret: 'x', header: 'X-A', template: '{timestamp}' }, 'must contain {body}'],
     [{ scheme: 'hmac', secret: 'x', header: 'X-A', template: '{timestamp}{body}' }, 'timestamp_header is missing'],
-    [{ scheme: 'hmac', secret: 'x', header: 'X-A', timestamp_header: 'X-T' }, 'has to contain {timestamp}'],
+    [{ scheme: 'hmac', secret: 'x', header: 'X-A', timestamp_header: 'X-T' }, 'must contain {timestamp}'],
     [{ scheme: 'hmac', secret: 'x', header: 'X-A', template: '{id}{body}' }, 'id_header is missing'],
-    [{ scheme: 'hmac', secret: 'x', header: 'Svc-Api-Key' }, 'which this server reads itself'],
-    [{ scheme: 'github', secret: 'x', header: 'X-A' }, "signature.header is for the scheme 'hmac' only"],
-    [{ scheme: 'slack', secret: 'x', algorithm: 'sha1' }, "signature.algorithm is for the scheme 'hmac' only"],
-    [{ scheme: 'github', secret: '{{ (svckv.system.a | decrypt_kv)[0] }}' }, 'is one item of the datastore'],
-    [{ scheme: 'github', secret: '{{ svckv.system.a | decrypt_kv | first }}' }, 'is one item of the datastore'],
-    [{ scheme: 'github', secret: 'x{{ svckv.system.a }}' }, 'is one item of the datastore'],
-    [{ scheme: 'github', secret: ['x', '{{ 7 * 7 }}'] }, 'is one item of the datastore'],
-    [{ scheme: 'gitlab', secret: '{% if svckv.system.a %}a{% endif %}' }, 'is one item of the datastore'],
-    [{ scheme: 'standard', secret: 'whsec_short' }, 'is base64 text of at least 16 bytes'],
-    [{ scheme: 'standard', secret: ['whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw', 'x'] }, 'is base64 text'],
+    [{ scheme: 'hmac', secret: 'x', header: 'Svc-Api-Key' }, 'which svc itself reads'],
+    [{ scheme: 'github', secret: 'x', header: 'X-A' }, "signature.header is only for the scheme 'hmac'"],
+    [{ scheme: 'slack', secret: 'x', algorithm: 'sha1' }, "signature.algorithm is only for the scheme 'hmac'"],
+    [{ scheme: 'github', secret: '{{ (svckv.system.a | decrypt_kv)[0] }}' }, 'must be a single datastore item'],
+    [{ scheme: 'github', secret: '{{ svckv.system.a | decrypt_kv | first }}' }, 'must be a single datastore item'],
+    [{ scheme: 'github', secret: 'x{{ svckv.system.a }}' }, 'must be a single datastore item'],
+    [{ scheme: 'github', secret: ['x', '{{ 7 * 7 }}'] }, 'must be a single datastore item'],
+    [{ scheme: 'gitlab', secret: '{% if svckv.system.a %}a{% endif %}' }, 'must be a single datastore item'],
+    [{ scheme: 'standard', secret: 'whsec_short' }, 'must be base64 text of at least 16 bytes'],
+    [{ scheme: 'standard', secret: ['whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw', 'x'] }, 'must be base64 text'],
   ])('%j: %s', (signature, text) => {
     expect(problem(signature)).toContain(text)
     expect(problem(signature)).not.toContain('whsec_short')
   })
 
-  test('what it may', () => {
+  test('accepts valid parameters', () => {
     expect(problem({ scheme: 'hmac', secret: 'x', header: 'X-A' })).toBeUndefined()
     expect(problem({ scheme: 'hmac', secret: MASK, header: 'X-A', id_header: 'X-I' })).toBeUndefined()
     expect(problem({ scheme: 'standard', secret: '{{ svckv.system.key | decrypt_kv }}' })).toBeUndefined()
@@ -500,8 +500,8 @@ describe('what a rule may say about signatures', () => {
   })
 
   test.each([
-    ['/', 'names no hook'],
-    ['///', 'names no hook'],
+    ['/', 'is empty or contains only slashes'],
+    ['///', 'is empty or contains only slashes'],
     ['svc', 'reserved'],
     ['/svc/', 'reserved'],
     ['a/../b', "'.' or '..'"],

@@ -1,4 +1,4 @@
-/** How senders prove that a request is theirs: one table of schemes. To add one: an entry here, and its name in the schema. */
+/** Signature schemes of webhooks. To add one, add an entry here and its name to the schema. */
 import { createHash, createHmac, timingSafeEqual, type Hmac } from 'node:crypto'
 import {
   isAppError,
@@ -13,17 +13,17 @@ import { isObject } from '../../lib/schema/index.ts'
 import { standardKey, standardPrefix, type SignatureParameters, type SignatureScheme } from '../triggers/index.ts'
 import type { SentHeaders } from './headers.ts'
 
-/** What is checked: the bytes as they came. */
+/** The received bytes. */
 export interface SignedRequest {
   headers: SentHeaders
   body: Buffer
 }
 
 export interface Verifier {
-  /** In lower case; without any of them there is nothing to check. */
+  /** In lower case; a request without any of them has no signature. */
   readonly headers: readonly string[]
-  /** In lower case: headers that hold the secret itself. */
-  readonly hiddenHeaders: readonly string[]
+  /** In lower case: headers that contain the secret itself. */
+  readonly secretHeaders: readonly string[]
   /**
    * @param nowSeconds since the epoch
    * @throws SIGNATURE_MISSING, SIGNATURE_MALFORMED, SIGNATURE_EXPIRED, SIGNATURE_INVALID, SIGNATURE_UNCHECKABLE
@@ -31,31 +31,31 @@ export interface Verifier {
   verify(request: SignedRequest, nowSeconds: number): Proof
 }
 
-/** Of a body it takes what was parsed. */
+/** Result of a valid signature. Its functions take the parsed body. */
 export interface Proof {
-  /** What tells this delivery from others, when it is signed as well. */
+  /** The delivery id, if the signature covers it. */
   readonly signedId?: (body: unknown) => string
-  /** The same, where anybody could change it. */
+  /** A delivery id that the signature does not cover. */
   unsignedId?: string
-  /** The answer to what some senders ask before they send any event; undefined for events. */
+  /** The response to the verification request of some senders; undefined for events. */
   readonly answerTo?: (body: unknown) => Record<string, unknown> | undefined
 }
 
-/** One way in which a request claims to be proven. */
+/** Signatures in a request, before their check. */
 interface Claim {
-  /** Any of them may fit. */
+  /** One valid signature is enough. */
   signatures: readonly Buffer[]
-  /** What the signature is with this secret; undefined: the secret is not for this. */
+  /** The signature with this secret; undefined: the secret is of another kind. */
   readonly expected: (secret: string) => Buffer | undefined
   time?: { header: string; seconds: number }
   readonly proof: () => Proof
 }
 
 interface Scheme {
-  /** Headers that a signature may be in, as it is spelled in messages. */
+  /** Headers that can contain a signature, as messages spell them. */
   headers(parameters: SignatureParameters): readonly string[]
-  /** Headers that hold the secret itself. */
-  hiddenHeaders?: readonly string[]
+  /** Headers that contain the secret itself. */
+  secretHeaders?: readonly string[]
   /** @throws SIGNATURE_MALFORMED */
   claims(request: SignedRequest, parameters: SignatureParameters): readonly Claim[]
 }
@@ -64,8 +64,7 @@ const DEFAULT_TOLERANCE_SECONDS = 300
 const MAX_SIGNATURES = 20
 
 /**
- * @param readSecret gives the secret that a text stands for, never an empty one; what it throws is the cause of
- *   SIGNATURE_UNCHECKABLE
+ * @param readSecret renders a secret, never to an empty text; its error becomes the cause of SIGNATURE_UNCHECKABLE
  */
 export function createVerifier(parameters: SignatureParameters, readSecret: (text: string) => string): Verifier {
   const scheme = schemes[parameters.scheme]
@@ -73,14 +72,14 @@ export function createVerifier(parameters: SignatureParameters, readSecret: (tex
   const secrets = [parameters.secret].flat()
   const names = scheme.headers(parameters)
 
-  /** @returns undefined when the claim does not hold @throws SIGNATURE_EXPIRED, SIGNATURE_UNCHECKABLE */
+  /** @returns undefined if no signature is valid @throws SIGNATURE_EXPIRED, SIGNATURE_UNCHECKABLE */
   function check({ signatures, expected, time, proof }: Claim, nowSeconds: number): Proof | undefined {
     if (time !== undefined && Math.abs(nowSeconds - time.seconds) > tolerance) {
       throw signatureExpired(time.header, tolerance)
     }
     let holds = false
     let failure: AppError | undefined
-    // All of them, whichever fits, so that the time tells nothing.
+    // Checks all of them even after a match, to keep the time constant.
     for (const text of secrets) {
       let wanted: Buffer | undefined
       try {
@@ -99,7 +98,7 @@ export function createVerifier(parameters: SignatureParameters, readSecret: (tex
 
   return {
     headers: names.map((name) => name.toLowerCase()),
-    hiddenHeaders: scheme.hiddenHeaders ?? [],
+    secretHeaders: scheme.secretHeaders ?? [],
     verify(request, nowSeconds) {
       const claims = scheme.claims(request, parameters)
       if (claims.length === 0) throw signatureMissing(names)
@@ -118,14 +117,14 @@ export function createVerifier(parameters: SignatureParameters, readSecret: (tex
   }
 }
 
-/** Digests are compared, so that neither the length nor the place of a difference shows in the time. */
+/** Compares digests in constant time, whatever the length and the position of a difference. */
 function isSame(a: Buffer, b: Buffer): boolean {
   return timingSafeEqual(sha256(a), sha256(b))
 }
 
 const sha256 = (bytes: Buffer): Buffer => createHash('sha256').update(bytes).digest()
 
-/** The one value of a header; undefined: it is not there. @throws SIGNATURE_MALFORMED */
+/** The single value of a header; undefined: missing. @throws SIGNATURE_MALFORMED */
 function only({ headers }: SignedRequest, name: string): string | undefined {
   const values = headers.get(name.toLowerCase())
   if (values === undefined) return undefined
@@ -148,7 +147,7 @@ function secondsOf(text: string, header: string): number {
   return Number(text)
 }
 
-/** Node reads headers byte by byte. */
+/** Node decodes headers as Latin-1. */
 const bytesOf = (header: string): Buffer => Buffer.from(header, 'latin1')
 
 const bytesOfHex = (text: string, length: number): Buffer | undefined =>
@@ -178,7 +177,7 @@ function github(request: SignedRequest): readonly Claim[] {
   ]
 }
 
-/** The secret itself as a token, or signed as Standard Webhooks say; which of the two a secret is for shows in its prefix. */
+/** The secret itself as a token, or a Standard Webhooks signature. The prefix of the secret decides. */
 function gitlab(request: SignedRequest): readonly Claim[] {
   const token = only(request, 'X-Gitlab-Token')
   const signed = standard(request).map((claim) => ({
@@ -239,20 +238,20 @@ function slack(request: SignedRequest): readonly Claim[] {
   ]
 }
 
-/** Slack takes an address for its events only once it has repeated a word. */
+/** Slack verifies an address by a challenge, which the response repeats. */
 function answerToSlack(body: unknown): Record<string, unknown> | undefined {
   if (!isObject(body) || body['type'] !== 'url_verification' || typeof body['challenge'] !== 'string') return undefined
   return { challenge: body['challenge'] }
 }
 
-/** A repetition is signed anew, with another time: what stays is the id that the event has in the body. */
+/** The sender signs a repetition with a new time, so only the event id in the body identifies it. */
 function idOfEvent(body: unknown, kindKey: string, kind: string, idKey: string): string | undefined {
   if (!isObject(body) || body[kindKey] !== kind) return undefined
   const id = body[idKey]
   return typeof id === 'string' && id !== '' ? `event ${id}` : undefined
 }
 
-/** The same body of the same time is the same request once more, whichever of several signatures are left of it. */
+/** Body and time identify a request, whichever of its signatures a repetition has. */
 function idOfRequest(time: string, body: Buffer): string {
   return createHash('sha256').update(`${time}.`).update(body).digest('hex')
 }
@@ -327,7 +326,7 @@ const schemes: Record<SignatureScheme, Scheme> = {
   github: { headers: () => ['X-Hub-Signature-256'], claims: github },
   gitlab: {
     headers: () => ['X-Gitlab-Token', 'webhook-signature'],
-    hiddenHeaders: ['x-gitlab-token'],
+    secretHeaders: ['x-gitlab-token'],
     claims: gitlab,
   },
   stripe: { headers: () => ['Stripe-Signature'], claims: stripe },

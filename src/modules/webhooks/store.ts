@@ -6,14 +6,14 @@ export type DeliveryKey = Pick<WebhookDeliveryTable, 'hook' | 'caller' | 'key_ha
 export interface DeliveryStore {
   find(key: DeliveryKey): WebhookDeliveryTable | undefined
   /**
-   * Fails with `Conflict` when there is one already that is not from before.
+   * Fails with `Conflict` if the delivery is stored and not expired.
    *
-   * @param before wire timestamp: older ones do not count any more; a few of them are deleted
+   * @param before wire timestamp: older deliveries are expired, and this deletes a few of them
    */
   insert(delivery: WebhookDeliveryTable, before: string): Step[]
 }
 
-/** With every new one, so that there are never more than those that count, and a few. */
+/** Expired deliveries deleted per insert, which bounds the table. */
 const DELETED_TOGETHER = 5
 
 const sample: WebhookDeliveryTable = {

@@ -64,7 +64,7 @@ async function stateOf(ended: Promise<boolean> | undefined): Promise<boolean | '
 }
 
 describe('a wait', () => {
-  test('ends when the instances are processed and the executions finished', async () => {
+  test('ends when the instances are processed and the executions have finished', async () => {
     const { waits, processed, finished } = stage()
     const ended = waits.begin(['i1', 'i2'], false)?.end(100, neverCloses)
     processed('i1', ['e1', 'e2'])
@@ -82,7 +82,7 @@ describe('a wait', () => {
     expect(await stage().waits.begin([], false)?.end(100, neverCloses)).toBe(true)
   })
 
-  test('knows what had finished before it began, or between two facts', async () => {
+  test('includes what finished before it started or between two facts', async () => {
     const { waits, rows, processed, finished } = stage({
       instances: { old: 'processed', pending: 'pending' },
       executions: { done: { status: 'failed', instance: 'old' }, runs: { status: 'running', instance: 'old' } },
@@ -96,7 +96,7 @@ describe('a wait', () => {
     expect(await waits.begin(['old'], true)?.end(100, neverCloses)).toBe(true)
   })
 
-  test('two wait for the same', async () => {
+  test('two requests wait for the same instances', async () => {
     const { waits, processed, finished } = stage({ instances: { i: 'pending' }, executions: {} })
     const both = [waits.begin(['i'], true)?.end(100, neverCloses), waits.begin(['i'], true)?.end(100, neverCloses)]
     processed('i', ['e'])
@@ -104,7 +104,7 @@ describe('a wait', () => {
     expect([await both[0], await both[1]]).toEqual([true, true])
   })
 
-  test('asks the rows when its time is over: a fact may have been lost', async () => {
+  test('reads the rows when it times out, because facts can be lost', async () => {
     vi.useFakeTimers()
     try {
       const { waits, rows } = stage({ instances: { i: 'pending', j: 'pending' }, executions: {} })
@@ -124,7 +124,7 @@ describe('a wait', () => {
     }
   })
 
-  test('ends when the client has gone, or the server stops, or nobody needs it; the place is free again', async () => {
+  test('ends when the client disconnects, svc stops or it is canceled, and frees its slot', async () => {
     const { waits } = stage(undefined, 1)
     const closes: (() => void)[] = []
     const gone = waits.begin(['i'], false)?.end(100, (listener) => {

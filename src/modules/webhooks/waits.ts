@@ -1,35 +1,35 @@
-/** Senders that wait until everything has finished that rules started for their trigger instances. */
+/** Requests with `Prefer: wait`: they wait until every execution of their trigger instances has finished. */
 import type { Bus } from '../../bus/index.ts'
 import { isFinal, type Executions } from '../executions/index.ts'
 import type { Triggers } from '../triggers/index.ts'
 
 export interface OutcomeWait {
   /**
-   * Resolves with whether everything has finished, at the latest after that time, or when the client has gone.
+   * Resolves with whether all executions have finished, at the latest after `seconds` or when the client disconnects.
    *
    * @param onClose see `RawRequest`
    */
   end(seconds: number, onClose: (listener: () => void) => () => void): Promise<boolean>
-  /** Gives up. */
+  /** Ends the wait. */
   cancel(): void
 }
 
 export interface Waits {
   /**
-   * Begins to watch, before the instances are stored or long after. Undefined: so many wait already that no more may.
+   * Starts a wait, before or after the instances are stored. Undefined: too many requests wait.
    *
-   * @param stored whether they are
+   * @param stored whether the instances are stored
    */
   begin(instanceIds: readonly string[], stored: boolean): OutcomeWait | undefined
   start(): void
-  /** Nobody waits any longer. */
+  /** Ends all waits. */
   stop(): void
 }
 
 interface Waiter {
-  /** Instances that rules have not looked at yet. */
+  /** Pending instances. */
   instances: Set<string>
-  /** Executions that go on. */
+  /** Unfinished executions. */
   executions: Set<string>
   settle(hasFinished: boolean): void
 }
@@ -80,7 +80,7 @@ export function createWaits(deps: {
     }
   }
 
-  /** Rows are the truth; a fact may have been lost. */
+  /** Reads the rows, because facts can be lost. */
   function haveFinished(instanceIds: readonly string[]): boolean {
     return instanceIds.every(
       (id) =>

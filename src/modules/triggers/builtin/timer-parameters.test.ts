@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest'
 import { compileSchema } from '../../../lib/schema/index.ts'
 import { problemOfTimer, readTimer, timerParameters, timerTypes, type TimerType } from './timer-parameters.ts'
 
-describe('what the schema says', () => {
+describe('checks by the schema', () => {
   test.each<[TimerType, Record<string, unknown>, RegExp | undefined]>([
     ['core.svc.IntervalTimer', { unit: 'weeks', delta: 1 }, undefined],
     ['core.svc.IntervalTimer', { unit: 'seconds', delta: 30, timezone: 'UTC' }, undefined],
@@ -29,7 +29,7 @@ describe('what the schema says', () => {
   })
 })
 
-describe('what the schema cannot say', () => {
+describe('checks beyond the schema', () => {
   test.each<[string, Record<string, unknown>, RegExp | undefined]>([
     ['core.svc.IntervalTimer', { unit: 'weeks', delta: 1 }, undefined],
     [
@@ -38,7 +38,7 @@ describe('what the schema cannot say', () => {
       /^timezone: .*"Mars\/Olympus".*Europe\/Berlin/,
     ],
     ['core.svc.DateTimer', { date: '2001-01-01' }, undefined],
-    ['core.svc.DateTimer', { date: 'tomorrow' }, /^date: "tomorrow" is not understood; use for example/],
+    ['core.svc.DateTimer', { date: 'tomorrow' }, /^date: "tomorrow" is not a date; use a format such as/],
     ['core.svc.CronTimer', { hour: '5-25' }, /^hour: "5-25" goes beyond/],
     ['core.svc.CronTimer', { month: 2, day: 30 }, undefined],
     ['core.svc.CronTimer', { minute: '0', timezone: '' }, /^timezone/],
@@ -49,7 +49,7 @@ describe('what the schema cannot say', () => {
   })
 })
 
-test('the zone of the configuration is that of timers that name none', () => {
+test('the configured time zone is the default', () => {
   const zoneOf = (type: TimerType, parameters: Record<string, unknown>): unknown => {
     const read = readTimer(type, parameters, 'Asia/Kolkata')
     return 'schedule' in read && 'timeZone' in read.schedule ? read.schedule.timeZone : undefined

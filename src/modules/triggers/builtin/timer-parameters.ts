@@ -1,4 +1,4 @@
-/** Trigger types of timers (contract 05, 5.8): what their parameters may be, and what these mean. */
+/** Trigger types of timers (contract 05, 5.8): schemas and meaning of their parameters. */
 import {
   cronFields,
   readCron,
@@ -13,14 +13,14 @@ import { shown } from '../../../lib/text/index.ts'
 /** When a timer fires. */
 export type TimerSchedule =
   | { kind: 'interval'; seconds: number }
-  /** @property wallMicros what a clock shows there, where the text did not say its distance from UTC */
+  /** @property wallMicros wall time in the zone, for a text without a UTC offset */
   | { kind: 'date'; wallMicros: number; timeZone: string }
   | { kind: 'date'; micros: number }
   | { kind: 'cron'; cron: CronSchedule; timeZone: string }
 
 const unitSeconds = { weeks: 604_800, days: 86_400, hours: 3600, minutes: 60, seconds: 1 }
 
-/** The largest whole number of older readers; more weeks than there are until the last year that can be written. */
+/** The largest 32-bit integer. In weeks this is later than the last valid year. */
 const MAX_DELTA = 2_147_483_647
 const MAX_EXPRESSION_CHARS = 500
 
@@ -36,10 +36,10 @@ function cronField(minimum: number, maximum: number, description: string): JsonS
 
 const cronProperties: Readonly<Record<(typeof cronFields)[number], JsonSchema>> = {
   year: cronField(1970, 9999, 'Year.'),
-  month: cronField(1, 12, 'Month, also jan to dec.'),
+  month: cronField(1, 12, 'Month; also jan to dec.'),
   day: cronField(1, 31, 'Day of the month; also last, and 2nd fri or last sun.'),
   week: cronField(1, 53, 'ISO week of the year.'),
-  day_of_week: cronField(0, 6, '0 is Monday; also mon to sun. With a day given both must hold.'),
+  day_of_week: cronField(0, 6, '0 is Monday; also mon to sun. If day is set, both must match.'),
   hour: cronField(0, 23, 'Hour.'),
   minute: cronField(0, 59, 'Minute.'),
   second: cronField(0, 59, 'Second.'),
@@ -54,7 +54,7 @@ export const timerParameters = {
     properties: {
       timezone,
       unit: { enum: Object.keys(unitSeconds), description: 'Unit of delta.' },
-      delta: { type: 'integer', minimum: 1, maximum: MAX_DELTA, description: 'Units between two times.' },
+      delta: { type: 'integer', minimum: 1, maximum: MAX_DELTA, description: 'Units between two firings.' },
     },
   },
   'core.svc.DateTimer': {
@@ -77,11 +77,11 @@ export type TimerType = keyof typeof timerParameters
 
 export const timerTypes = Object.keys(timerParameters) as readonly TimerType[] // a literal object has no further keys
 
-/** Of all three types. */
+/** Payload schema of all three types. */
 export const timerPayloadSchema: JsonSchema = {
   type: 'object',
   properties: {
-    executed_at: { type: 'string', description: 'When it fired, such as 2030-01-01 00:00:00.123456+00:00.' },
+    executed_at: { type: 'string', description: 'Time of the firing, such as 2030-01-01 00:00:00.123456+00:00.' },
     schedule: { type: ['object', 'null'] },
   },
 }
@@ -91,10 +91,10 @@ export function isTimerType(ref: string): ref is TimerType {
 }
 
 /**
- * What the parameters of a timer mean.
+ * Reads the schedule from the parameters of a timer.
  *
- * @param parameters fit the schema of the type
- * @param localTimeZone where none is given
+ * @param parameters valid against the schema of the type
+ * @param localTimeZone default time zone
  */
 export function readTimer(
   type: TimerType,
@@ -105,7 +105,7 @@ export function readTimer(
   const timeZone = typeof zoneName === 'string' ? zoneName : localTimeZone
   if (!isTimeZone(timeZone)) {
     return {
-      problem: `timezone: there is no time zone "${shown(timeZone)}"; use a name of the IANA database such as Europe/Berlin or UTC`,
+      problem: `timezone: "${shown(timeZone)}" is not a time zone; use a name of the IANA database such as Europe/Berlin or UTC`,
     }
   }
   switch (type) {
@@ -118,7 +118,7 @@ export function readTimer(
       const date = readDateText(text)
       if (date === undefined) {
         return {
-          problem: `date: "${shown(text)}" is not understood; use for example 2030-01-31T12:00:00Z or 2030-01-31 12:00`,
+          problem: `date: "${shown(text)}" is not a date; use a format such as 2030-01-31T12:00:00Z or 2030-01-31 12:00`,
         }
       }
       const { wallMicros, offsetMinutes } = date
@@ -137,9 +137,9 @@ export function readTimer(
 }
 
 /**
- * Why a timer with these parameters cannot be; undefined: it can, or the type is none of a timer.
+ * Why the parameters of a timer are invalid; undefined: they are valid, or the type is no timer type.
  *
- * @param parameters fit the schema of the type
+ * @param parameters valid against the schema of the type
  */
 export function problemOfTimer(type: string, parameters: Readonly<Record<string, unknown>>): string | undefined {
   if (!isTimerType(type)) return undefined

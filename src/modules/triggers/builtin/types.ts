@@ -1,4 +1,4 @@
-/** The trigger types that come with the program, in the pack `core` (contract 05, 5.8 and 5.9; 06). To add one: an entry here. */
+/** Built-in trigger types in the pack `core` (contract 05, 5.8 and 5.9; 06). To add one, add an entry. */
 import type { JsonSchema } from '../../../lib/schema/index.ts'
 import { problemOfTimer, timerParameters, timerPayloadSchema, type TimerType } from './timer-parameters.ts'
 import type { TriggerTypeDefinition } from '../types.ts'
@@ -11,13 +11,13 @@ export const inquiryRef = 'core.svc.generic.inquiry'
 export const webhookTypeRef = 'core.svc.webhook'
 
 interface BuiltinType {
-  /** After the pack. */
+  /** Name without the pack. */
   name: string
   description: string
   payload: JsonSchema
-  /** Absent: it takes none. */
+  /** Schema of the parameters; absent: none. */
   parameters?: JsonSchema
-  /** What the schema of the parameters cannot say. @param parameters fit the schema */
+  /** Checks that the schema cannot express. @param parameters valid against the schema */
   readonly problemOf?: (parameters: Readonly<Record<string, unknown>>) => string | undefined
   /** svc always checks payloads, because they come from outside; the configuration does not matter. */
   isAlwaysChecked?: true
@@ -47,7 +47,7 @@ const keyValuePair = payload({ object })
 const types: readonly BuiltinType[] = [
   {
     name: 'svc.webhook',
-    description: 'A request to the webhook of this URL has come in.',
+    description: 'Fires for each request to the webhook with this URL.',
     payload: {
       type: 'object',
       properties: { headers: object, headers_lower: object, body: { type: ['object', 'array'], required: true } },
@@ -56,12 +56,12 @@ const types: readonly BuiltinType[] = [
     problemOf: problemOfWebhook,
     isAlwaysChecked: true,
   },
-  timer('core.svc.IntervalTimer', 'An interval has passed.'),
-  timer('core.svc.DateTimer', 'A moment has come.'),
-  timer('core.svc.CronTimer', 'It is one of the times that the expressions name.'),
+  timer('core.svc.IntervalTimer', 'Fires at a fixed interval.'),
+  timer('core.svc.DateTimer', 'Fires once at a date.'),
+  timer('core.svc.CronTimer', 'Fires at the times that cron expressions match.'),
   {
     name: 'svc.generic.actiontrigger',
-    description: 'An execution has reached one of the statuses of action_sensor.emit_when.',
+    description: 'Fires when an execution reaches a status in action_sensor.emit_when.',
     payload: payload({
       execution_id: text,
       status: text,
@@ -75,7 +75,7 @@ const types: readonly BuiltinType[] = [
   },
   {
     name: 'svc.generic.notifytrigger',
-    description: 'An execution has ended that asks for a notification; one for each route.',
+    description: 'Fires for each notification route of a finished execution.',
     payload: payload({
       execution_id: text,
       status: text,
@@ -96,37 +96,37 @@ const types: readonly BuiltinType[] = [
   },
   {
     name: 'svc.action.file_written',
-    description: 'A file of an action has been written through the API.',
+    description: 'Fires when an action file is written through the API.',
     payload: payload({ ref: text, file_path: text, host_info: object }),
   },
   {
     name: 'svc.sensor.process_spawn',
-    description: 'The process of a sensor has been started.',
+    description: 'Fires when a sensor process starts.',
     payload: payload({ id: text, timestamp: { type: 'number' }, pid: { type: 'integer' }, cmd: anything }),
   },
   {
     name: 'svc.sensor.process_exit',
-    description: 'The process of a sensor has ended.',
+    description: 'Fires when a sensor process exits.',
     payload: payload({ id: text, timestamp: { type: 'number' }, exit_code: { type: ['integer', 'null'] } }),
   },
   {
     name: 'svc.key_value_pair.create',
-    description: 'A key-value pair has been made.',
+    description: 'Fires when a key-value pair is created.',
     payload: keyValuePair,
   },
   {
     name: 'svc.key_value_pair.update',
-    description: 'A key-value pair has been set.',
+    description: 'Fires when a key-value pair is set.',
     payload: keyValuePair,
   },
   {
     name: 'svc.key_value_pair.value_change',
-    description: 'The value of a key-value pair has changed.',
+    description: 'Fires when the value of a key-value pair changes.',
     payload: payload({ old_object: object, new_object: object }),
   },
   {
     name: 'svc.key_value_pair.delete',
-    description: 'A key-value pair has been deleted.',
+    description: 'Fires when a key-value pair is deleted.',
     payload: keyValuePair,
   },
 ]
@@ -151,7 +151,7 @@ export function isAlwaysChecked(ref: string): boolean {
   return byRef.get(ref)?.isAlwaysChecked === true
 }
 
-/** First problem of parameters that fit the schema of the type. */
+/** First problem in parameters that are valid against the schema of the type. */
 export function problemOfBuiltin(ref: string, parameters: Readonly<Record<string, unknown>>): string | undefined {
   return byRef.get(ref)?.problemOf?.(parameters)
 }

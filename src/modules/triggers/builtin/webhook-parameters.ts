@@ -1,6 +1,6 @@
 /**
- * Parameters of the trigger type `core.svc.webhook` (contract 06, 6.1): the hook, and how its senders prove themselves.
- * The schema, and what a schema cannot say; the module `webhooks` gives them their meaning.
+ * Parameters of the trigger type `core.svc.webhook` (contract 06, 6.1): the hook and the signature of its senders. Has
+ * the schema and the checks that a schema cannot express; the module `webhooks` applies the parameters.
  */
 import { isTemplate } from '../../../lib/template/index.ts'
 import { isObject, type JsonSchema } from '../../../lib/schema/index.ts'
@@ -19,17 +19,17 @@ export const webhookParametersSchema: JsonSchema = {
       type: 'string',
       minLength: 1,
       maxLength: 1000,
-      description: 'What follows /v1/webhooks/ in the address of the hook.',
+      description: 'Path of the hook after /v1/webhooks/.',
     },
     signature: {
       type: 'object',
       additionalProperties: false,
       required: ['scheme', 'secret'],
-      description: 'How senders sign; such a hook needs no other credential.',
+      description: 'How senders sign. Signed requests need no other credential.',
       properties: {
         scheme: { type: 'string', enum: [...signatureSchemes] },
         secret: {
-          description: 'Shared with the sender; two while one replaces the other.',
+          description: 'Secret shared with the sender. Two secrets are valid during a rotation.',
           secret: true,
           ...secretText,
           type: ['string', 'array'],
@@ -41,47 +41,56 @@ export const webhookParametersSchema: JsonSchema = {
           type: 'integer',
           minimum: 1,
           maximum: 86_400,
-          description: 'How far the time of a signature may be from ours, either way; default 300.',
+          description:
+            'Maximum difference in seconds between the time of a signature and the time of the server. Default: 300.',
         },
-        header: { ...header, description: 'Of hmac: the header with the signature.' },
-        algorithm: { type: 'string', enum: ['sha1', 'sha256', 'sha512'], description: 'Of hmac; default sha256.' },
-        encoding: { type: 'string', enum: ['hex', 'base64'], description: 'Of hmac; default hex.' },
-        prefix: { type: 'string', maxLength: 100, description: 'Of hmac: what stands in front of the signature.' },
+        header: { ...header, description: 'Only for hmac: header with the signature.' },
+        algorithm: {
+          type: 'string',
+          enum: ['sha1', 'sha256', 'sha512'],
+          description: 'Only for hmac. Default: sha256.',
+        },
+        encoding: { type: 'string', enum: ['hex', 'base64'], description: 'Only for hmac. Default: hex.' },
+        prefix: {
+          type: 'string',
+          maxLength: 100,
+          description: 'Only for hmac: text before the signature in its header.',
+        },
         template: {
           type: 'string',
           minLength: 1,
           maxLength: 1000,
-          description: 'Of hmac: what is signed, with {body}, {timestamp} and {id} in it; default {body}.',
+          description: 'Only for hmac: signed text, with {body}, {timestamp} and {id}. Default: {body}.',
         },
-        timestamp_header: { ...header, description: 'Of hmac: the header with the seconds since the epoch.' },
-        id_header: { ...header, description: 'Of hmac: the header with the id of the delivery.' },
+        timestamp_header: { ...header, description: 'Only for hmac: header with the time in seconds since the epoch.' },
+        id_header: { ...header, description: 'Only for hmac: header with the delivery id.' },
       },
     },
     delivery_id_header: {
       ...header,
-      description: 'The header with the id of the delivery; what comes twice within 24 hours causes nothing twice.',
+      description: 'Header with the delivery id. svc ignores a repeated delivery within 24 hours.',
     },
   },
 }
 
 /**
- * A part of an item, or something made of it, would be a secret so short that who wrote the rule could find it out by trying,
- * and so read what others have stored.
+ * A whole datastore item. A part of it would be so short that the author of the rule could guess it by sending signed
+ * requests, and so read items of other users.
  */
 const storedSecret = /^\{\{\s*svckv\.(?:system|user)(?:\.[A-Za-z_]\w*)+\s*(?:\|\s*decrypt_kv\s*)?\}\}$/
 
 export const traceTagHeader = 'svc-trace-tag'
 
-/** Headers of requests to hooks, in lower case, that this server reads itself, credentials most of all. */
+/** Headers in lower case that svc itself reads, such as credentials. Payloads do not contain them. */
 export const takenHeaders: ReadonlySet<string> = new Set(['x-auth-token', 'svc-api-key', 'cookie', traceTagHeader])
 
-/** Of the scheme `hmac` alone. */
+/** Parameters of the scheme `hmac` only. */
 const hmacOnly = ['header', 'algorithm', 'encoding', 'prefix', 'template', 'timestamp_header', 'id_header'] as const
 
-/** Takes any trigger by name; always there, not listed. */
+/** Hook that dispatches any trigger by name. It always exists and is not listed. */
 export const genericHook = 'svc'
 
-/** Without the slashes around it. */
+/** The path without slashes around it. */
 export function hookOf(url: string): string {
   let start = 0
   let end = url.length
@@ -91,9 +100,9 @@ export function hookOf(url: string): string {
 }
 
 /**
- * First problem of parameters that fit the schema; undefined: none. Contains no secret.
+ * First problem in parameters; undefined: none. Contains no secret.
  *
- * @param parameters fit `webhookParametersSchema`
+ * @param parameters valid against `webhookParametersSchema`
  */
 export function problemOfWebhook(parameters: Readonly<Record<string, unknown>>): string | undefined {
   const { url, signature } = parameters
@@ -102,11 +111,11 @@ export function problemOfWebhook(parameters: Readonly<Record<string, unknown>>):
 
 function problemOfUrl(url: string): string | undefined {
   const hook = hookOf(url)
-  if (hook === '') return `'url' names no hook: it needs something besides slashes`
+  if (hook === '') return `'url' is empty or contains only slashes`
   if (hook === genericHook)
-    return `'url' is '${genericHook}', which is reserved for the generic webhook; choose another`
+    return `'url' is '${genericHook}', which is reserved for the generic webhook; use another URL`
   if (hook.split('/').some((segment) => segment === '.' || segment === '..')) {
-    return `'url' has a segment '.' or '..', which clients take out of addresses; choose another`
+    return `'url' has a segment '.' or '..', which clients remove from URLs; use another URL`
   }
   return hook.isWellFormed() ? undefined : `'url' is not valid Unicode`
 }
@@ -115,26 +124,26 @@ function problemOfSignature(signature: Record<string, unknown>): string | undefi
   const scheme = signature['scheme']
   const secrets = [signature['secret']].flat().map(String)
   if (secrets.some((secret) => isTemplate(secret) && !storedSecret.test(secret))) {
-    return `a template as signature.secret is one item of the datastore: '{{ svckv.system.<name> | decrypt_kv }}'`
+    return `a template in signature.secret must be a single datastore item: '{{ svckv.system.<name> | decrypt_kv }}'`
   }
   if (scheme === 'standard' && secrets.some((secret) => !isTemplate(secret) && standardKey(secret) === undefined)) {
-    return `signature.secret of the scheme 'standard' is base64 text of at least 16 bytes, usually after '${standardPrefix}'`
+    return `signature.secret of the scheme 'standard' must be base64 text of at least 16 bytes, usually after '${standardPrefix}'`
   }
   if (scheme !== 'hmac') {
     const foreign = hmacOnly.find((name) => signature[name] !== undefined && signature[name] !== null)
-    return foreign === undefined ? undefined : `signature.${foreign} is for the scheme 'hmac' only; leave it out`
+    return foreign === undefined ? undefined : `signature.${foreign} is only for the scheme 'hmac'; remove it`
   }
   const template = typeof signature['template'] === 'string' ? signature['template'] : '{body}'
   if (typeof signature['header'] !== 'string')
     return `'header' is a required property of a signature of the scheme 'hmac'`
   if (takenHeaders.has(signature['header'].toLowerCase())) {
-    return `signature.header is '${signature['header']}', which this server reads itself; senders have to use another`
+    return `signature.header is '${signature['header']}', which svc itself reads; use another header`
   }
-  if (!template.includes('{body}')) return `signature.template has to contain {body}, or the body would not be signed`
+  if (!template.includes('{body}')) return `signature.template must contain {body}, else the body is not signed`
   const hasTime = typeof signature['timestamp_header'] === 'string'
   if (hasTime !== template.includes('{timestamp}')) {
     return hasTime
-      ? `signature.template has to contain {timestamp} when there is a timestamp_header, or anybody could change the time`
+      ? `signature.template must contain {timestamp} if timestamp_header is set, else the time is not signed`
       : `signature.timestamp_header is missing: signature.template contains {timestamp}`
   }
   if (template.includes('{id}') && typeof signature['id_header'] !== 'string') {
@@ -146,10 +155,10 @@ function problemOfSignature(signature: Record<string, unknown>): string | undefi
 const base64Pattern = /^(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?$/
 const MIN_KEY_BYTES = 16
 
-/** Of secrets of Standard Webhooks. */
+/** Prefix of Standard Webhooks secrets. */
 export const standardPrefix = 'whsec_'
 
-/** The key of Standard Webhooks: base64, usually after `whsec_`. Undefined: it is none. */
+/** The key in a Standard Webhooks secret: base64, usually after `whsec_`. Undefined: invalid. */
 export function standardKey(secret: string): Buffer | undefined {
   const text = secret.startsWith(standardPrefix) ? secret.slice(standardPrefix.length) : secret
   if (!base64Pattern.test(text)) return undefined

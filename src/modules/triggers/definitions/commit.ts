@@ -1,13 +1,13 @@
-/** What changes of trigger types and changes of triggers share: the commit, and what refuses them. */
+/** Commit and checks shared by changes of trigger types and of triggers. */
 import { Conflict, type Database, type Unit } from '../../../db/index.ts'
 import { nameTaken } from '../../../core/errors.ts'
 import type { Catalogue } from './catalogue.ts'
 import type { TriggerRecord, TriggerTypeRecord } from '../types.ts'
 
-/** @param onConflict makes the error for a row that changed after it was read */
+/** @param onConflict creates the error for a row that changed after it was read */
 export type Commit = (unit: Unit, refs: readonly string[], onConflict: () => unknown) => Promise<void>
 
-/** Makes the function that commits a change and then reads the trigger types again that it names. */
+/** Creates a function that commits a change, then reads the given trigger types again. */
 export function createCommit({ database, catalogue }: { database: Database; catalogue: Catalogue }): Commit {
   return async (unit, refs, onConflict) => {
     if (unit.steps.length === 0) return

@@ -4,15 +4,15 @@ import { columnsOf, prepared, type Database, type Step, type TriggerTable } from
 import { readJson } from '../../../lib/text/index.ts'
 import type { TriggerRecord, TriggerTypeRecord } from '../types.ts'
 
-/** A trigger as its row has it. */
+/** A trigger as stored. */
 export interface StoredTrigger {
   /** Secrets in its parameters are masked. */
   record: TriggerRecord
-  /** All parameters, encrypted; absent when none of them is secret. */
+  /** All parameters, encrypted; absent if none is secret. */
   sealed?: string
   /** Digest of the parameters. */
   identity: string
-  /** Made for rules, and gone with the last of them. */
+  /** Created for rules and deleted with the last of them. */
   isManaged: boolean
 }
 
@@ -21,25 +21,25 @@ export interface DefinitionStore {
   findType(ref: string): TriggerTypeRecord | undefined
   insertType(type: TriggerTypeRecord): Step
   updateType(type: TriggerTypeRecord): Step
-  /** Fails with `Conflict` while it has triggers. */
+  /** Fails with `Conflict` if the type has triggers. */
   deleteType(type: TriggerTypeRecord): Step
 
   /** Oldest first. */
   triggers(): StoredTrigger[]
   find(id: string): StoredTrigger | undefined
   findByIdentity(type: string, identity: string): StoredTrigger | undefined
-  /** How many rules use it. */
+  /** Number of rules that use the trigger. */
   usesOf(id: string): number
-  /** Fails with `Conflict` when there is one with its name or its parameters already, or no such type. */
+  /** Fails with `Conflict` if its name or parameters are taken, or its type does not exist. */
   insert(trigger: StoredTrigger, uses: number): Step
   update(trigger: StoredTrigger): Step
-  /** Fails with `Conflict` once a rule uses it. */
+  /** Fails with `Conflict` if a rule uses it. */
   updateUnused(trigger: StoredTrigger): Step
-  /** Fails with `Conflict` once a rule uses it. */
+  /** Fails with `Conflict` if a rule uses it. */
   deleteUnused(id: string): Step
   use(id: string): Step
   release(id: string): Step
-  /** Fails with `Conflict` once another rule uses it. */
+  /** Fails with `Conflict` if another rule uses it. */
   releaseAndDelete(id: string): Step
 }
 
@@ -134,7 +134,7 @@ function prepareInsert({ build }: Database) {
   }
   const triggerColumns = Object.keys(trigger) as (keyof TriggerTable)[] // the literal has exactly these
   const triggerValues = columnsOf(trigger)
-  // A trigger of a type that is deleted meanwhile would never go.
+  // A trigger whose type is deleted concurrently would never be deleted.
   return prepared(
     build
       .insertInto('triggers')

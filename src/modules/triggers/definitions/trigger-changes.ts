@@ -1,4 +1,4 @@
-/** Makes, changes and deletes triggers (contract 05, 5.2). */
+/** Creates, changes and deletes triggers (contract 05, 5.2). */
 import { commitPlan, merge, type Database, type Unit } from '../../../db/index.ts'
 import {
   bodyInvalid,
@@ -22,7 +22,7 @@ import type { TriggerAuthor, TriggerRecord, TriggerRequest, TriggerUpdate } from
 export interface TriggerChanges {
   /** @throws RESOURCE_NOT_FOUND */
   getTrigger(id: string): TriggerRecord
-  /** One with this pack and name is answered as it is. @throws TRIGGER_TYPE_UNKNOWN, PARAMETERS_INVALID, NAME_TAKEN */
+  /** Returns an existing trigger with this pack and name unchanged. @throws TRIGGER_TYPE_UNKNOWN, PARAMETERS_INVALID, NAME_TAKEN */
   createTrigger(request: TriggerRequest, author: TriggerAuthor): Promise<{ trigger: TriggerRecord; isNew: boolean }>
   /** @throws RESOURCE_NOT_FOUND, BODY_INVALID, PARAMETERS_INVALID, NAME_TAKEN, TRIGGER_IN_USE */
   updateTrigger(id: string, request: TriggerUpdate, author: TriggerAuthor): Promise<TriggerRecord>
@@ -101,7 +101,9 @@ export function createTriggerChanges(deps: {
       const stored = store.find(id)
       if (stored === undefined) throw resourceNotFound(id)
       if (request.type !== undefined && request.type !== before.type) {
-        throw bodyInvalid(`type: a trigger stays of its type, "${before.type}"; make a new trigger for another one.`)
+        throw bodyInvalid(
+          `type: the type of a trigger cannot change from "${before.type}"; create a new trigger instead.`,
+        )
       }
       const parameters = service.resolveParameters(type, request.parameters ?? before.parameters, before.parameters)
       const isAsBefore = canonical(parameters) === canonical(before.parameters)

@@ -50,7 +50,7 @@ export function createTriggerRoutes(deps: {
       query: {
         type: { type: 'string', description: 'Only triggers of this type (reference).' },
         pack: { type: 'string', description: 'Only triggers of this pack.' },
-        name: { type: 'string', description: 'Only triggers of this name.' },
+        name: { type: 'string', description: 'Only triggers with this name.' },
         ref: { type: 'array', description: 'Only triggers with these references; at most 100.' },
       },
       response: Type.Array(Trigger),
@@ -86,14 +86,14 @@ export function createTriggerRoutes(deps: {
       path: '/triggers',
       permission: 'trigger_all',
       resourceOfBody: (body) => triggerResource(body.type),
-      summary: 'Creates a trigger. If one of this pack and name exists, the answer is that one, unchanged.',
+      summary: 'Creates a trigger. If a trigger with this pack and name exists, svc returns it unchanged.',
       body: TriggerRequest,
       status: 201,
       response: Trigger,
       failures: [400, 409],
       async handler(request) {
         const { trigger, isNew } = await changes.createTrigger(request.body, authorOf(request))
-        // It may be of another type than the one that was asked for.
+        // The existing trigger can be of another type than requested.
         if (!isNew) request.rights.require('trigger_view', triggerResource(trigger.type))
         else auditTrigger('created', trigger, request)
         return service.record(trigger)

@@ -18,12 +18,12 @@ export interface TypeChanges {
   getType(refOrId: string): TriggerTypeRecord
   /** @throws BODY_INVALID, TRIGGER_TYPE_FIXED, NAME_TAKEN */
   createType(definition: TriggerTypeRequest): Promise<TriggerTypeRecord>
-  /** Replaces all but the id. @throws CONTENT_NOT_FOUND, BODY_INVALID, TRIGGER_TYPE_FIXED, NAME_TAKEN, TRIGGER_IN_USE */
+  /** Replaces everything except the id. @throws CONTENT_NOT_FOUND, BODY_INVALID, TRIGGER_TYPE_FIXED, NAME_TAKEN, TRIGGER_IN_USE */
   updateType(refOrId: string, definition: TriggerTypeUpdate): Promise<TriggerTypeRecord>
-  /** With its triggers. @throws CONTENT_NOT_FOUND, TRIGGER_TYPE_FIXED, TRIGGER_IN_USE */
+  /** Deletes the type with its triggers. @throws CONTENT_NOT_FOUND, TRIGGER_TYPE_FIXED, TRIGGER_IN_USE */
   deleteType(refOrId: string): Promise<TriggerTypeRecord>
 
-  /** Keeps ids. A definition with problems does not keep the others out. */
+  /** Keeps ids. An invalid definition does not affect the others. */
   registerTypes(content: PackDefinitions): Promise<Registration>
   /** Creates or updates the types that come with svc. */
   registerBuiltin(): Promise<void>
@@ -120,7 +120,7 @@ export function createTypeChanges(deps: {
       const ofPack = [...catalogue.types()].filter(({ pack }) => pack === content.pack)
       for (const type of ofPack.filter((one) => isGone(one, content, definitions))) {
         try {
-          plans.refuseInUse(type, 'it stays although its file is gone')
+          plans.refuseInUse(type, 'it stays although its file was deleted')
           await commitDelete(type)
           removed += 1
         } catch (error) {
@@ -140,7 +140,7 @@ function check(definition: TriggerTypeRequest): TriggerTypeDefinition {
   const checked = checkTypeDefinition(definition)
   if ('definition' in checked) return checked.definition
   const [problem] = checked.problems
-  throw bodyInvalid(problem?.message ?? 'The definition of the trigger type is not usable.')
+  throw bodyInvalid(problem?.message ?? 'The definition of the trigger type is invalid.')
 }
 
 function problemOf(error: unknown, { metadata_file, name }: { metadata_file?: string; name: string }) {

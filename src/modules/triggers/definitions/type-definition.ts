@@ -4,7 +4,7 @@ import { checkDraft4, compileSchema, type JsonSchema, type SchemaProblem } from 
 import { compileSecrets } from '../../../lib/secrets/index.ts'
 import { TriggerTypeRequest, type TriggerTypeDefinition } from '../types.ts'
 
-/** Compiles the patterns too, which a schema that checks nothing else would leave uncompiled. */
+/** Finds secrets that cannot be masked. Compiles all patterns, also those without a check. */
 function problemOfSecrets(schema: JsonSchema): string | undefined {
   try {
     compileSecrets(schema)
@@ -14,7 +14,7 @@ function problemOfSecrets(schema: JsonSchema): string | undefined {
   return undefined
 }
 
-/** Checks a definition as its author wrote it, and fills in defaults. */
+/** Checks a definition and fills in defaults. */
 export function checkTypeDefinition(
   given: unknown,
 ): { definition: TriggerTypeDefinition } | { problems: SchemaProblem[] } {
@@ -40,7 +40,7 @@ function fillDefinition(given: TriggerTypeRequest): TriggerTypeDefinition {
   }
 }
 
-/** Triggers of the type have no parameters: there is one, of the type's own name. */
+/** Whether the type has no parameters, and so exactly one trigger, with the name of the type. */
 export function takesNoParameters({
   parameters_schema: schema,
 }: Pick<TriggerTypeDefinition, 'parameters_schema'>): boolean {

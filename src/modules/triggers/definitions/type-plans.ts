@@ -1,4 +1,4 @@
-/** The units that make, change and delete a trigger type together with its triggers. */
+/** Plans the creation, change and deletion of a trigger type together with its triggers. */
 import { merge, type Step, type Unit } from '../../../db/index.ts'
 import { triggerInUse } from '../../../core/errors.ts'
 import type { Catalogue } from './catalogue.ts'
@@ -10,16 +10,16 @@ import { hasSecrets, problemOfParameters } from './type-schemas.ts'
 import type { TriggerTypeRecord } from '../types.ts'
 
 export interface TypePlans {
-  /** @throws TRIGGER_IN_USE when a rule uses a trigger of the type. @param what the consequence, for the message */
+  /** @throws TRIGGER_IN_USE if a rule uses a trigger of the type. @param what the consequence, for the message */
   refuseInUse(type: TriggerTypeRecord, what: string): void
   create(type: TriggerTypeRecord): Unit
   /**
-   * The type with the changes that its triggers need.
+   * Plans the change of the type and of its triggers.
    *
-   * @throws TRIGGER_IN_USE when a rule would lose its trigger
+   * @throws TRIGGER_IN_USE if a rule would lose its trigger
    */
   update(before: TriggerTypeRecord, after: TriggerTypeRecord): Unit
-  /** Fails with `Conflict` when a rule has begun to use one of its triggers. */
+  /** Fails with `Conflict` if a rule now uses one of its triggers. */
   delete(type: TriggerTypeRecord): Unit
 }
 
@@ -34,7 +34,7 @@ export function createTypePlans(deps: {
     const uses = catalogue.ofType(type.ref).reduce((sum, { id }) => sum + store.usesOf(id), 0)
     if (uses === 0) return
     throw triggerInUse(
-      `Trigger type "${type.ref}" is used by ${rulesIn(uses)}, so ${what}. Delete these rules, or give them another trigger, first.`,
+      `Trigger type "${type.ref}" is used by ${rulesIn(uses)}, so ${what}. First delete these rules or give them another trigger.`,
     )
   }
 
@@ -48,7 +48,7 @@ export function createTypePlans(deps: {
     return { steps: [store.insert(shadow, 0)], facts: [triggerFact('created', shadow.record)] }
   }
 
-  /** Fails with `Conflict` once a rule uses one of its triggers. */
+  /** Fails with `Conflict` if a rule now uses one of its triggers. */
   function planDeleteTriggers(type: TriggerTypeRecord): Unit {
     const triggers = catalogue.ofType(type.ref)
     return {
@@ -58,9 +58,9 @@ export function createTypePlans(deps: {
   }
 
   /**
-   * What of the triggers has to change with their type.
+   * Plans the changes of the triggers of the type.
    *
-   * @throws TRIGGER_IN_USE when rules would lose theirs
+   * @throws TRIGGER_IN_USE if rules would lose their trigger
    */
   function planUpdate(before: TriggerTypeRecord, after: TriggerTypeRecord): Unit {
     const unit: Unit = { steps: [store.updateType(after)], facts: [] }
@@ -71,7 +71,7 @@ export function createTypePlans(deps: {
       return merge(unit, gone, takesNoParameters(after) ? planShadow(after) : undefined)
     }
     if (takesNoParameters(before) !== takesNoParameters(after)) {
-      refuseInUse(before, 'parameters can neither be added to it nor taken away')
+      refuseInUse(before, 'parameters_schema cannot become empty or stop being empty')
       return merge(unit, planDeleteTriggers(before), takesNoParameters(after) ? planShadow(after) : undefined)
     }
     if (takesNoParameters(after)) {
@@ -84,7 +84,7 @@ export function createTypePlans(deps: {
     return merge(unit, planReschema(before, after))
   }
 
-  /** What is secret, and so encrypted, may be something else now. */
+  /** Encrypts the parameters again, because the new schema can have other secrets. */
   function planReschema(before: TriggerTypeRecord, after: TriggerTypeRecord): Unit {
     const steps: Step[] = []
     const triggers = catalogue.ofType(before.ref)
@@ -92,10 +92,10 @@ export function createTypePlans(deps: {
       const problem = problemOfParameters(after, trigger.parameters)
       const isUsed = store.usesOf(trigger.id) > 0
       if (problem !== undefined && isUsed) {
-        // The new schema may not know that a value is secret.
+        // The problem could contain a value that the new schema no longer marks as secret.
         const why = hasSecrets(before, trigger.parameters) ? '' : `: ${problem}`
         throw triggerInUse(
-          `Trigger "${trigger.ref}" is used by rules and its parameters would not fit the new parameters_schema${why}. Change or delete these rules first.`,
+          `Trigger "${trigger.ref}" is used by rules, and its parameters are invalid under the new parameters_schema${why}. First change or delete these rules.`,
         )
       }
       const stored = store.find(trigger.id)

@@ -1,4 +1,4 @@
-/** From query parameters to a page of trigger instances (contract 05, 5.3). */
+/** Parses the query parameters of trigger instance lists (contract 05, 5.3). */
 import {
   parseItems,
   parsePlace,

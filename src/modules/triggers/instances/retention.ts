@@ -3,7 +3,7 @@ import type { Database } from '../../../db/index.ts'
 import { retire, type OldRecords, type Retention } from '../../../core/retention.ts'
 import type { InstanceStore } from './store.ts'
 
-/** Payloads may be long. */
+/** Instances per batch; payloads can be long. */
 const AT_ONCE = 100
 
 export function createInstanceRetention(deps: { store: InstanceStore; database: Pick<Database, 'write'> }): Retention {

@@ -77,7 +77,7 @@ describe('pages and totals', () => {
     [{ trigger_type: 'p.rare', status: 'processed' }, /INDEX trigger_instances_type \(trigger_type=\?\)$/],
     [{ after: formatMicros(START) }, /SEARCH .*\(id>\?\)$/],
     [{ ids: ['a', 'b'] }, /SEARCH .*\(id=\?\)/],
-  ])('of %j walk an index, without sorting', async (filter, plan) => {
+  ])('of %j use an index, without sorting', async (filter, plan) => {
     await fill(200)
     queries.take()
     await page(filter)
@@ -104,7 +104,7 @@ describe('pages and totals', () => {
     expect(await page(filter, { limit: undefined })).toHaveLength(total)
   })
 
-  test('of several triggers are in the order of time, wherever they begin', async () => {
+  test('of several triggers are sorted by time, from every page start', async () => {
     const ids = await fill(100)
     const newest = ids.toReversed().filter((_, n) => n % 2 === 0 || n % 10 === 9)
     const filter = { triggers: ['p.big1', 'p.rare0'] }
@@ -133,7 +133,7 @@ describe('pages and totals', () => {
     expect(await page({ before: '0001-01-01T00:00:00.000000Z' })).toEqual([])
   })
 
-  test('what may grow with the table is asked on the thread', async () => {
+  test('queries whose cost grows with the table run on the scan thread', async () => {
     await fill(40)
     queries.take()
     await page({ types: ['p.rare'] })
@@ -158,7 +158,7 @@ describe('pages and totals', () => {
     expect(await Promise.all(totals)).toEqual([1, 37, 1])
   })
 
-  test('what waits is found by its own index', async () => {
+  test('pending instances have an index of their own', async () => {
     const ids = await fill(60)
     queries.take()
     expect(store.pending('', 10).map(({ id }) => id)).toEqual([ids[0], ids[20], ids[40]])
@@ -171,7 +171,7 @@ describe('pages and totals', () => {
 })
 
 describe('instances', () => {
-  test('come in the order asked for, whatever is not there left out', async () => {
+  test('are returned in the given order without missing ones', async () => {
     const ids = await fill(60)
     const wanted = [ids[40], ids[3], 'nothing', ids[50], ...ids.slice(0, 30)].map((id) => id ?? '')
     const found = [...store.instances(wanted, Infinity)]
@@ -190,7 +190,7 @@ describe('instances', () => {
     expect([...store.instances([], Infinity)]).toEqual([])
   })
 
-  test('payloads that are larger than wanted are not read', async () => {
+  test('payloads above the limit are not read', async () => {
     const ids = await fill(3, (i) => 'x'.repeat(i * 10))
     const found = [...store.instances(ids, 12)]
     expect(found.map(({ payload, payload_size: size }) => [payload, size])).toEqual([
@@ -200,7 +200,7 @@ describe('instances', () => {
     ])
   })
 
-  test('large payloads are read one by one, and only when they are wanted', async () => {
+  test('large payloads are read one by one and only if requested', async () => {
     const ids = await fill(20, (i) => ({ i, text: 'x'.repeat(200_000) }))
     queries.take()
     const one = store.instances(ids, Infinity)

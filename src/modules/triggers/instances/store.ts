@@ -15,21 +15,21 @@ import { readJson } from '../../../lib/text/index.ts'
 import { microsOf } from '../../../core/time.ts'
 import type { QueuedInstance, TriggerInstance, TriggerInstanceStatus } from '../types.ts'
 
-/** What a list of instances can be narrowed by. */
+/** Filter of instance lists. */
 export interface InstanceFilter {
   ids?: readonly string[]
-  /** References, of which each will do. */
+  /** References; matches any of them. */
   triggers?: readonly string[] | undefined
   trigger_type?: string
   status?: string
   /** Wire timestamps, exclusive. */
   after?: string
   before?: string
-  /** Types that the caller may see. */
+  /** Types that the caller can view. */
   types?: readonly string[]
 }
 
-/** `occurrence_time` is the order of ids. */
+/** Sorting by `occurrence_time` is sorting by id. */
 export type InstanceSortColumn = 'id' | 'trigger' | 'trigger_type' | 'status'
 
 export interface InstanceSort {
@@ -40,56 +40,55 @@ export interface InstanceSort {
 export interface InstancePage {
   filter: InstanceFilter
   sort: readonly InstanceSort[]
-  /** Only in the order of ids. */
+  /** Only when sorted by id. */
   place?: Place
   limit: number | undefined
   offset: number
 }
 
-/** An instance as its row has it. */
+/** An instance as stored. */
 export type StoredInstance = Omit<TriggerInstance, 'payload'> & { payloadText: string }
 
 export interface InstanceStore {
   insert(instance: StoredInstance): Step
-  /** Fails with `Conflict` unless it is pending. */
+  /** Fails with `Conflict` if the instance is not pending. */
   end(id: string, status: TriggerInstanceStatus): Step
   find(id: string): TriggerInstance | undefined
-  /** Without payloads, oldest first. */
+  /** Pending instances without payloads, oldest first. */
   pending(afterId: string, limit: number): QueuedInstance[]
   pendingCount(): number
-  /** Those that occurred before a time, oldest first. */
+  /** Instances that occurred before a time, oldest first. */
   occurredBefore(
     before: string,
     afterId: string,
     limit: number,
   ): { id: string; status: string; occurrence_time: string }[]
-  /** How many there are. */
   count(): number
-  /** Of these those that have been looked at. */
+  /** Deletes those of these instances that are not pending. */
   deleteProcessed(ids: readonly string[]): Step
-  /** Traces of those that have not been looked at yet. */
+  /** Ids of the traces of pending instances. */
   pendingTraces(): string[]
   page(page: InstancePage): Promise<string[]>
   total(filter: InstanceFilter): Promise<number>
   /**
-   * In the order given, as many at once as their size allows.
+   * Reads instances in the given order, in batches limited by payload size.
    *
-   * @param maxPayloadBytes larger payloads are not read; 0: none is
+   * @param maxPayloadBytes larger payloads are not read; 0: no payload is read
    */
   instances(ids: readonly string[], maxPayloadBytes: number): Generator<ListedInstance>
 }
 
 export interface ListedInstance extends TriggerInstance {
-  /** Bytes of the payload, which is null where it has not been read. */
+  /** Bytes of the payload. An unread payload is null. */
   payload_size: number
 }
 
-/** An offset or a limit beyond this is counted off on the scan thread. */
+/** Pages with a larger offset or limit run on the scan thread. */
 const MAX_QUICK_ROWS = 10_000
-/** Instances of a list that are read at once, and what their payloads may have together. */
+/** Instances per batch, and bytes of their payloads. */
 const INSTANCES_TOGETHER = 25
 const MAX_BYTES_TOGETHER = 1024 * 1024
-/** Limit of index ranges that one query merges in the order of ids. */
+/** Index ranges that one query merges by id. */
 const MAX_MERGED = 20
 
 export function createInstanceStore(database: Database): InstanceStore {
@@ -146,7 +145,7 @@ export function createInstanceStore(database: Database): InstanceStore {
           .select('id')
           .where(conditions({ ...filter, triggers }, driving, place))
       const isInOrder = sort.every(({ column }) => column === 'id')
-      // SQLite would find what has one of several values and sort all of it; what is in order already it merges.
+      // For several values SQLite would sort all matching rows. It merges ranges that are already sorted.
       const [first, ...others] = isInOrder ? mergedTriggers(filter, driving) : []
       let query =
         first === undefined
@@ -177,7 +176,7 @@ export function createInstanceStore(database: Database): InstanceStore {
               found
                 .where('id', 'in', some)
                 .select(['id', 'trigger', 'trigger_id', 'trigger_type', 'occurrence_time', 'status', 'trace_id'])
-                // Read from the head of the row: nothing of the payload is.
+                // SQLite reads the size from the row header, without the payload.
                 .select(sql<number>`octet_length(payload)`.as('payload_size')),
             )
             .map((row) => [row.id, row]),
@@ -207,7 +206,7 @@ export function createInstanceStore(database: Database): InstanceStore {
   }
 }
 
-/** What every instance needs; the values here only shape the statements. */
+/** Prepares the statements that every instance needs. The values here only define the types. */
 function prepareStatements({ build }: Database) {
   const instance: TriggerInstanceTable = {
     id: '',
@@ -247,7 +246,7 @@ function toInstance({ payload, ...row }: TriggerInstanceTable): TriggerInstance 
 
 type On = ExpressionBuilder<Tables, 'trigger_instances'>
 
-/** Filters of which `trigger_instance_counts` says of how many instances they are true, and what they ask for. */
+/** Columns with totals in `trigger_instance_counts`. */
 const countedColumns = ['trigger', 'trigger_type', 'status'] as const
 
 function wantedOf(filter: InstanceFilter, column: (typeof countedColumns)[number]): readonly string[] | undefined {
@@ -256,13 +255,13 @@ function wantedOf(filter: InstanceFilter, column: (typeof countedColumns)[number
   return value === undefined ? undefined : [value]
 }
 
-/** @param driving the column whose index is to be walked; undefined: SQLite chooses */
+/** @param driving the column whose index SQLite must use; undefined: SQLite chooses */
 function conditions(
   filter: InstanceFilter,
   driving: keyof TriggerInstanceTable | undefined,
   place: Place = {},
 ): (on: On) => Expression<SqlBool> {
-  // With a sign in front it is no column any more, and no index fits it.
+  // The unary plus keeps SQLite from an index on the column.
   const left = (column: keyof TriggerInstanceTable): Expression<unknown> =>
     driving === undefined || driving === column ? sql.ref(column) : sql`+${sql.ref(column)}`
   return (on) => {
@@ -275,7 +274,7 @@ function conditions(
         others.length === 0 ? sql<SqlBool>`${left(column)} = ${value}` : isAmong(left(column), [value, ...others]),
       )
     }
-    // Ids are made from the time of the occurrence, so the primary key serves time ranges.
+    // Ids contain the occurrence time, so the primary key serves time ranges.
     if (filter.after !== undefined) all.push(on('id', '>=', idBound(microsOf(filter.after) + 1)))
     if (filter.before !== undefined) all.push(on('id', '<', idBound(microsOf(filter.before))))
     if (place.after !== undefined) all.push(on('id', '>', place.after))
@@ -286,8 +285,8 @@ function conditions(
 }
 
 /**
- * The column whose index is to be walked, when there is a choice: the one that leads to the fewest instances. SQLite knows
- * how many values an index has, not how many instances have this one.
+ * If several columns have an index: the one whose value has the fewest instances. SQLite only knows the average number
+ * of instances per value.
  */
 function drivingColumn(database: Database, filter: InstanceFilter): keyof TriggerInstanceTable | undefined {
   if (filter.ids !== undefined) return 'id'
@@ -307,8 +306,8 @@ function mergedTriggers(
 }
 
 /**
- * Whether one index serves the whole query: at most one equality, in the order of ids. Everything else may have to look at
- * every instance there is and goes to the scan thread.
+ * Whether one index serves the whole query: at most one equality, sorted by id. Every other query can scan the whole
+ * table and runs on the scan thread.
  */
 function isQuick(
   filter: InstanceFilter,
@@ -323,7 +322,7 @@ function isQuick(
   return given.length <= 1 && (sort.length === 0 || (sort.length === 1 && sort[0]?.column === 'id'))
 }
 
-/** Filters that `trigger_instance_counts` can answer, in any combination. */
+/** Whether `trigger_instance_counts` has the total of a filter. */
 function isCounted({ ids, after, before }: InstanceFilter): boolean {
   return [ids, after, before].every((value) => value === undefined)
 }

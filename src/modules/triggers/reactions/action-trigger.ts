@@ -1,9 +1,9 @@
-/** The ActionTrigger: an execution has reached a status (contract 05, 5.9). */
+/** Payload of the ActionTrigger, which fires when an execution reaches a status (contract 05, 5.9). */
 import { resultJson } from '../../../core/result-json.ts'
 import { offsetTime } from '../../../core/time.ts'
 import type { Execution } from '../../executions/types.ts'
 
-/** JSON text. The one of the result is not made again: it may be 20 MB. */
+/** Payload as JSON text. Uses the existing JSON text of the result, which can be 20 MB. */
 export function actionTriggerPayload(execution: Execution, parameters: Record<string, unknown>): string {
   const { id, status, start_timestamp, action_ref, runner, result } = execution
   const head = JSON.stringify({

@@ -1,4 +1,4 @@
-/** Notifications of an execution that has ended: one payload for each route (contract 02, 2.12; 05, 5.9). */
+/** Notifications of a finished execution: one payload per route (contract 02, 2.12; 05, 5.9). */
 import { isAppError } from '../../../core/errors.ts'
 import type { Log } from '../../../lib/log/index.ts'
 import { resultJson } from '../../../core/result-json.ts'
@@ -35,16 +35,16 @@ const sectionsOf = new Map<ExecutionStatus, readonly SectionName[]>([
   ['canceled', ['on-complete']],
 ])
 
-/** Of one section; what is beyond is left out. */
+/** Routes per section. svc ignores further routes. */
 const MAX_ROUTES = 100
-/** Texts of results in all notifications of one execution together; beyond it they say where the result is. */
-const MAX_RESULT_LENGTH_TOGETHER = 16 * 1024 * 1024
+/** Characters of results in all notifications of an execution. A larger result is replaced by its path. */
+const MAX_RESULTS_LENGTH = 16 * 1024 * 1024
 
 /**
- * JSON texts, mostly none.
+ * Payloads as JSON texts, often none.
  *
  * @param parameters of the execution, secrets masked
- * @param templates what texts may read besides the execution
+ * @param templates scope of texts besides the execution
  */
 export function notifyPayloads(
   execution: Execution,
@@ -54,7 +54,7 @@ export function notifyPayloads(
 ): string[] {
   const names = sectionsOf.get(execution.status)
   if (names === undefined) return []
-  // What the action says replaces what the request says.
+  // The section of the action replaces that of the request.
   const isOfAction = !isEmpty(execution.action.notify)
   const notify = isOfAction ? execution.action.notify : (execution.liveaction.notify ?? {})
   const sections = names.flatMap((name) => {
@@ -112,15 +112,15 @@ function textsOf(value: unknown): string[] {
   return Array.isArray(value) ? value.filter((item) => typeof item === 'string') : []
 }
 
-/** The result as JSON text, written as a text of JSON. */
+/** The result as a JSON string that contains JSON. */
 function encodedResult({ id, result }: Execution, count: number): string {
   const text = result === undefined || result === null ? '{}' : resultJson(result)
-  if (text.length * count <= MAX_RESULT_LENGTH_TOGETHER) return JSON.stringify(text)
-  const message = `The result has ${text.length} characters and is left out here; it is at /v1/executions/${id}/result.`
+  if (text.length * count <= MAX_RESULTS_LENGTH) return JSON.stringify(text)
+  const message = `The result has ${text.length} characters, too many for a notification. Read it at /v1/executions/${id}/result.`
   return JSON.stringify(JSON.stringify({ message }))
 }
 
-/** What cannot be rendered stays as it is. */
+/** Renders texts. Returns a text unchanged if it cannot be rendered. */
 interface TextRenderer {
   value(given: unknown): unknown
   text(given: string): unknown
@@ -153,14 +153,14 @@ function createTextRenderer(
       return render()
     } catch (error) {
       if (!isAppError(error)) throw error
-      log.warning('notify.template_failed', 'A text of a notification is sent as it was written', {
+      log.warning('notify.template_failed', 'Could not render a notification text; svc sends it unrendered', {
         execution_id: execution.id,
         error,
       })
       return given
     }
   }
-  /** Users who can view trigger instances see it, and some of them cannot decrypt. */
+  /** Masks decrypted values, because users who can view the instance cannot all decrypt them. */
   const value = (given: unknown): unknown => {
     const rendered = renderer.render('notify', given, variables)
     return createSecretValues(decrypted)?.maskValue(rendered) ?? rendered

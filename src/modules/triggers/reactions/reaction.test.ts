@@ -124,7 +124,7 @@ describe('the ActionTrigger', () => {
     expect(instance?.payload['result']).toEqual(expected)
   })
 
-  test('wakes rules only where there are some', async () => {
+  test('wakes the rule engine only if a rule exists', async () => {
     await react(ended())
     expect(world.takeFacts()).toEqual([])
     world.awaited.add(triggers.find('core.svc.generic.actiontrigger')?.id ?? '')
@@ -133,7 +133,7 @@ describe('the ActionTrigger', () => {
     expect(world.takeFacts()).toMatchObject([{ name: 'trigger_instance.created', payload: { id: instance?.id } }])
   })
 
-  test('the text of the result is not made again', () => {
+  test('reuses the JSON text of the result', () => {
     const result = { stdout: 'x' }
     const execution = ended({ result, liveaction: notifying({ 'on-success': { routes: ['a', 'b'] } }) })
     resultJson(result)
@@ -148,7 +148,7 @@ describe('the ActionTrigger', () => {
     }
   })
 
-  test('what goes wrong is logged and leaves the execution alone', () => {
+  test('a failure is logged and does not affect the execution', () => {
     const broken = ended()
     Object.defineProperty(broken, 'runner', {
       get() {
@@ -220,7 +220,7 @@ describe('notifications', () => {
     expect(sent.map(({ route, message }) => `${String(route)}: ${String(message)}`)).toEqual(expected)
   })
 
-  test('one for each route, each once; channels are the older name', async () => {
+  test('one per route; channels is the older name of routes', async () => {
     const routes = async (section: Record<string, unknown>) =>
       (await notifications(ended({ liveaction: notifying({ 'on-complete': section }) }))).map(({ route }) => route)
     expect(await routes({ routes: ['a', 'b', 'a'] })).toEqual(['a', 'b'])
@@ -231,7 +231,7 @@ describe('notifications', () => {
     expect(await routes({ routes: Array.from({ length: 500 }, (_, i) => `r${i}`) })).toHaveLength(100)
   })
 
-  test('what the action says replaces what the request says, whole', async () => {
+  test('the section of the action replaces that of the request completely', async () => {
     const execution = ended({ liveaction: notifying(every) })
     const action = { ...execution.action, notify: { 'on-failure': { routes: ['of the action'] } } }
     expect(await notifications({ ...execution, action })).toEqual([])
@@ -239,7 +239,7 @@ describe('notifications', () => {
     expect(sent.map(({ route }) => route)).toEqual(['of the action'])
   })
 
-  test('texts are templates over the execution and the datastore', async () => {
+  test('texts are templates that read the execution and the datastore', async () => {
     const execution = ended({
       context: { user: 'tester', pack: 'core', source_channel: 'chat' },
       liveaction: notifying({
@@ -270,7 +270,7 @@ describe('notifications', () => {
     expect(readers).toEqual([{ user: 'tester', executionId }])
   })
 
-  test('what a template gives is data and not rendered again', async () => {
+  test('the result of a template is not rendered again', async () => {
     const execution = ended({
       result: { stdout: '{{ svckv.system.team }}' },
       liveaction: notifying({ 'on-success': { message: '{{ action_results.stdout }}', routes: ['r'] } }),
@@ -278,7 +278,7 @@ describe('notifications', () => {
     expect((await notifications(execution))[0]?.['message']).toBe('{{ svckv.system.team }}')
   })
 
-  test('a message is text, whatever its template gives', async () => {
+  test('a message is text, whatever type its template renders to', async () => {
     const execution = ended({
       liveaction: notifying({ 'on-success': { message: '{{ action_results }}', routes: ['r'] } }),
     })
@@ -290,7 +290,7 @@ describe('notifications', () => {
     '{{ action_results.stdout | nofilter }}',
     '{% for i in range(100000000) %}x{% endfor %}',
     '{{ broken',
-  ])('a text that cannot be rendered stays as it is, the others are rendered: %s', async (text) => {
+  ])('a text that cannot be rendered stays unrendered, the others are rendered: %s', async (text) => {
     const execution = ended({
       liveaction: notifying({
         'on-success': { message: text, data: { bad: text, good: '{{ action_results.stdout }}' }, routes: ['r'] },
@@ -300,7 +300,7 @@ describe('notifications', () => {
     expect(sent).toMatchObject({ message: text, data: { bad: text, good: 'hi' } })
   })
 
-  test('a refused read keeps the text', async () => {
+  test('a denied read leaves the text unrendered', async () => {
     const refusing = await world.restart({
       templates: () => ({
         variables: { svckv: {} },
@@ -317,7 +317,7 @@ describe('notifications', () => {
     expect(instance?.payload['message']).toBe(text)
   })
 
-  test('the datastore is read for the acting user, and for who wrote the texts', async () => {
+  test('the datastore is read with the permissions of both the acting user and the author of the texts', async () => {
     const section = { 'on-success': { message: '{{ svckv.system.team }}', routes: ['r'] } }
     const scopes = [{ permission_types: ['key_value_pair_view'] }]
     await react(
@@ -336,7 +336,7 @@ describe('notifications', () => {
     ])
   })
 
-  test('a result that is too large for so many routes is pointed at', async () => {
+  test('a result that is too large for all routes is replaced by its path', async () => {
     const routes = Array.from({ length: 20 }, (_, i) => `r${i}`)
     const execution = ended({
       result: { stdout: 'x'.repeat(1024 * 1024) },
@@ -353,7 +353,7 @@ describe('notifications', () => {
     expect(dataOf(few).result).toBe(JSON.stringify(execution.result))
   })
 
-  test('sections of an odd shape are none', async () => {
+  test('sections of another type are ignored', async () => {
     const odd = [null, 5, [], 'x', { routes: 'a' }, { routes: [5, null] }, { routes: {} }]
     for (const section of odd) {
       expect(await notifications(ended({ liveaction: notifying({ 'on-success': section }) }))).toEqual([])

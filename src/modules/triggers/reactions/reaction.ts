@@ -1,4 +1,4 @@
-/** What executions bring about: ActionTrigger, notifications, that an inquiry waits; in the unit of their change. */
+/** Dispatches ActionTrigger, notifications and inquiries in the same transaction as the change of the execution. */
 import { merge, type Unit } from '../../../db/index.ts'
 import type { Log } from '../../../lib/log/index.ts'
 import { inquirerName } from '../../../runners/index.ts'
@@ -48,8 +48,8 @@ export function createTriggerReaction(deps: {
       const [only] = units
       return units.length <= 1 ? only : merge(...units)
     } catch (error) {
-      // The change of the execution counts more.
-      log.error('trigger.reaction_failed', 'The triggers of an execution could not be dispatched', {
+      // The change of the execution has priority.
+      log.error('trigger.reaction_failed', 'Could not dispatch the triggers of an execution', {
         execution_id: execution.id,
         error,
       })
@@ -58,7 +58,7 @@ export function createTriggerReaction(deps: {
   }
 }
 
-/** JSON text (contract 05, 5.9). */
+/** Payload as JSON text (contract 05, 5.9). */
 function inquiryPayload({ id, result }: Execution): string {
   const route = isObject(result) && typeof result['route'] === 'string' ? result['route'] : ''
   return JSON.stringify({ id, route })
