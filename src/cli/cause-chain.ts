@@ -1,5 +1,5 @@
 /** The chain of causes in a trace (contract 07, 7.1; contract 09, 9.6). */
-import { textOf, toList, toObject } from './connection/responses.ts'
+import { textOrEmpty, toList, toObject } from './connection/responses.ts'
 import type { Json } from './output/print.ts'
 
 /** The kinds of `caused_by`, in causal order. */
@@ -26,7 +26,7 @@ export function causeChainOf(trace: Json, kind: ComponentKind, id: string): Json
   }
   for (const { kind: each, components } of lists) {
     for (const component of components) {
-      const name = `${each} ${textOf(component['object_id'])}`
+      const name = `${each} ${textOrEmpty(component['object_id'])}`
       add(name, component)
       // The same rule may match for several instances.
       if (each === 'rule') add(`${name}:${causeOf(component).id}`, component)
@@ -55,11 +55,11 @@ export function withoutNoopTriggers(trace: Json, whole: Json = trace): Json {
   const instances = toList(trace[listOf('trigger_instance')])
   return {
     ...trace,
-    [listOf('trigger_instance')]: instances.filter((instance) => causes.has(textOf(instance['object_id']))),
+    [listOf('trigger_instance')]: instances.filter((instance) => causes.has(textOrEmpty(instance['object_id']))),
   }
 }
 
 function causeOf(component: Json): { type: string; id: string } {
   const { type, id } = toObject(component['caused_by'])
-  return { type: textOf(type), id: textOf(id) }
+  return { type: textOrEmpty(type), id: textOrEmpty(id) }
 }

@@ -10,10 +10,10 @@ import type { Completions } from './names.ts'
 import { optionLength, commonGroup } from './option-length.ts'
 import { printable } from './output/print.ts'
 import { descriptionColumn, indentText, renderParagraph, renderTerms, usableWidth } from './reference/screen.ts'
-import type { Described } from './reference/text.ts'
+import type { HelpTerm } from './reference/text.ts'
 
 /** A file that an example uses. */
-export interface Sample {
+export interface ExampleFile {
   name: string
   text: string
 }
@@ -31,10 +31,10 @@ const streams: OutputConfiguration = {
 export class CliCommand extends Command {
   readonly #examples: string[] = []
   readonly #notes: string[] = []
-  readonly #samples: Sample[] = []
+  readonly #samples: ExampleFile[] = []
   readonly #footer: string[] = []
   readonly #shortNames = new Map<string, string>()
-  readonly #lists: { title: string; items: readonly Described[] }[] = []
+  readonly #lists: { title: string; items: readonly HelpTerm[] }[] = []
   #listsExamples = false
   readonly #completions = new Map<string, Completions>()
 
@@ -106,7 +106,7 @@ export class CliCommand extends Command {
     return this.#notes
   }
 
-  get sampleFiles(): readonly Sample[] {
+  get sampleFiles(): readonly ExampleFile[] {
     return this.#samples
   }
 
@@ -186,7 +186,7 @@ export class CliCommand extends Command {
   }
 
   /** Adds a list to the help, between commands and options. */
-  list(title: string, items: readonly Described[]): this {
+  list(title: string, items: readonly HelpTerm[]): this {
     this.#lists.push({ title, items })
     return this
   }
@@ -267,7 +267,7 @@ export class CliCommand extends Command {
 }
 
 /** Global options are the same for every command, so help does not repeat them. */
-const furtherOptions: Described = {
+const furtherOptions: HelpTerm = {
   term: '--url, --debug, ...',
   description: 'global options; see: svc help configuration',
 }

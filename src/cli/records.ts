@@ -1,7 +1,7 @@
 /** Reading and printing records of any kind: lists page by page, one record as a table (contract 09, 9.2). */
 import { secretMask } from '../lib/log/index.ts'
 import { segment, type JsonRequest, type Query } from './connection/client.ts'
-import { listIn, recordIn, textOf, type ApiResponse } from './connection/responses.ts'
+import { listIn, recordIn, textOrEmpty, type ApiResponse } from './connection/responses.ts'
 import { exitCodes } from './exit-codes.ts'
 import { CliFailure, HttpFailure, NotFound } from './failures.ts'
 import {
@@ -16,7 +16,7 @@ import {
   truncationNote,
   type Json,
 } from './output/print.ts'
-import { countOf } from './output/progress.ts'
+import { countText } from './output/progress.ts'
 import type { Session } from './session.ts'
 
 /** Every server accepts a page of this size. */
@@ -51,7 +51,7 @@ export async function listRecords(
     const total = Number(answer.headers['x-total-count'] ?? offset + page.length)
     const before = records.size
     // New records move others to the next page, where they appear again.
-    for (const [index, record] of page.entries()) records.set(textOf(record['id']) || String(offset + index), record)
+    for (const [index, record] of page.entries()) records.set(textOrEmpty(record['id']) || String(offset + index), record)
     repeated = records.size === before ? repeated + 1 : 0
     if (repeated > MAX_REPEATED_PAGES) {
       throw new CliFailure(
@@ -61,7 +61,7 @@ export async function listRecords(
     offset += page.length
     const isEnd = page.length === 0 || offset >= total
     if (!isEnd && (count === -1 || records.size < count)) {
-      progress.update(`Reading: ${countOf(offset, count === -1 ? total : Math.min(count, total))}`)
+      progress.update(`Reading: ${countText(offset, count === -1 ? total : Math.min(count, total))}`)
       continue
     }
     progress.stop()

@@ -1,6 +1,6 @@
 /** Describes the outcome of a rule for a trigger instance, real or tested. */
 import { clip } from '../lib/log/index.ts'
-import { textOf, toObject } from './connection/responses.ts'
+import { textOrEmpty, toObject } from './connection/responses.ts'
 import { printable, type Json } from './output/print.ts'
 import { toYaml } from './output/yaml.ts'
 
@@ -21,8 +21,8 @@ const MAX_DETAILS_LENGTH = 10_000
  * @returns lines, the last one ended too
  */
 export function describeRuleOutcome(verdict: Json): string {
-  const ref = printable(textOf(toObject(verdict['rule'])['ref']))
-  const said = textOf(verdict['verdict'])
+  const ref = printable(textOrEmpty(toObject(verdict['rule'])['ref']))
+  const said = textOrEmpty(verdict['verdict'])
   const word = Object.hasOwn(words, said) ? words[said] : printable(said)
   const { key, type, pattern, condition, value } = toObject(verdict['criterion'])
   const { id: enforcement, execution_id: execution, failure_reason: failureReason } = toObject(verdict['enforcement'])

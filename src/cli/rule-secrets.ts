@@ -1,6 +1,6 @@
 /** What must not be printed of a rule that is sent to the server. */
 import { segment } from './connection/client.ts'
-import { recordIn, textOf, toObject } from './connection/responses.ts'
+import { recordIn, textOrEmpty, toObject } from './connection/responses.ts'
 import { CliFailure } from './failures.ts'
 import type { Json } from './output/print.ts'
 import type { Session } from './session.ts'
@@ -8,8 +8,8 @@ import type { Session } from './session.ts'
 /** Has `--debug` mask the parameters that the action and the trigger type of a rule declare secret. */
 export async function maskSecretsOf(session: Session, rule: Json): Promise<void> {
   if (!session.settings.debug) return
-  const action = textOf(toObject(rule['action'])['ref'])
-  const type = textOf(toObject(rule['trigger'])['type'])
+  const action = textOrEmpty(toObject(rule['action'])['ref'])
+  const type = textOrEmpty(toObject(rule['trigger'])['type'])
   const schemas = [
     await read(session, '/actions/views/parameters/', action, ({ parameters }) => parameters),
     await read(session, '/triggertypes/', type, (record) => toObject(record['parameters_schema'])['properties']),

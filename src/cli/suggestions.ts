@@ -3,7 +3,7 @@ import { setTimeout as delay } from 'node:timers/promises'
 import { closestWords } from '../lib/text/index.ts'
 import { namesOf } from './command.ts'
 import { commands, readCommand } from './commands/index.ts'
-import { listIn, textOf } from './connection/responses.ts'
+import { listIn, textOrEmpty } from './connection/responses.ts'
 import { printable } from './output/print.ts'
 import type { Session } from './session.ts'
 
@@ -109,7 +109,7 @@ export async function suggestActions({ client }: Pick<Session, 'client'>, ref: s
   const ask = async (query: { pack: string } | { name: string }): Promise<string[]> => {
     const full = { ...query, include_attributes: 'ref', limit: 100 }
     const answer = await client.call('GET', '/actions', { query: full, maxBytes: MAX_BYTES })
-    return listIn(answer).map((record) => textOf(record['ref']))
+    return listIn(answer).map((record) => textOrEmpty(record['ref']))
   }
   const find = async (): Promise<string[]> => {
     const dot = ref.indexOf('.')

@@ -12,9 +12,9 @@ const answeredBy: Record<Surface, ReadonlySet<string>> = {
 }
 
 /** The page of the web client at its public address. Its other files are ordinary routes. */
-const webClient: Location = { surface: 'api', path: '/ui/index.html' }
+const webClient: RouteLocation = { surface: 'api', path: '/ui/index.html' }
 
-export interface Location {
+export interface RouteLocation {
   surface: Surface
   /** Begins with `/`; no version, no trailing slash. */
   path: string
@@ -27,7 +27,7 @@ export interface Location {
  *
  * @throws PATH_UNDECODABLE
  */
-export function locateRoute(listener: Surface, rawPath: string): Location {
+export function locateRoute(listener: Surface, rawPath: string): RouteLocation {
   if (listener === 'api' && rawPath === '/') return webClient
   const encoded = rawPath.includes('%') ? reencode(rawPath) : rawPath
   const path = encoded.length > 1 && encoded.endsWith('/') ? encoded.slice(0, -1) : encoded

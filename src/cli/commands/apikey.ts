@@ -2,7 +2,7 @@
 import { CliCommand } from '../command.ts'
 import { isId } from '../../core/ids.ts'
 import { parseExpiry, parseMetadata, parseScope, type ApiKeyScopeInput } from '../input/api-key-options.ts'
-import { recordIn, textOf, type ApiResponse } from '../connection/responses.ts'
+import { recordIn, textOrEmpty, type ApiResponse } from '../connection/responses.ts'
 import { exitCodes } from '../exit-codes.ts'
 import { NotFound } from '../failures.ts'
 import { addCommonOptions, addListOptions, addWidthOption, type CommonFlags, type WidthFlags } from '../options.ts'
@@ -196,7 +196,7 @@ async function createKey(session: Session, flags: CreateFlags): Promise<number> 
   }
   const record = await createRecord(session, apiKey.path, body)
   if (flags.onlyKey === true) {
-    await session.print(`${printable(textOf(record['key']))}\n`)
+    await session.print(`${printable(textOrEmpty(record['key']))}\n`)
     return exitCodes.ok
   }
   await showRecord(session, apiKey, record, flags)

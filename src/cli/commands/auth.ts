@@ -3,7 +3,7 @@ import { CliCommand } from '../command.ts'
 import { escapeUnprintable, secretMask } from '../../lib/log/index.ts'
 import { segment } from '../connection/client.ts'
 import { changeConfigFile } from '../connection/config-edit.ts'
-import { recordIn, textOf, toObject, type ApiResponse } from '../connection/responses.ts'
+import { recordIn, textOrEmpty, toObject, type ApiResponse } from '../connection/responses.ts'
 import { exitCodes } from '../exit-codes.ts'
 import { CliFailure, HttpFailure, NotLoggedIn } from '../failures.ts'
 import { storeToken } from '../connection/login.ts'
@@ -50,7 +50,7 @@ export function createAuthCommand(context: CommandContext): CliCommand {
         flags,
         async (session) => {
           const record = recordIn(await makeToken(session, user, await readPassword(session, flags), flags))
-          if (flags.onlyToken === true) await session.print(`${printable(textOf(record['token']))}\n`)
+          if (flags.onlyToken === true) await session.print(`${printable(textOrEmpty(record['token']))}\n`)
           else {
             // A token that wraps cannot be copied.
             const wide = { ...session, terminalWidth: undefined }
@@ -121,8 +121,8 @@ async function logIn(session: Session, user: string, flags: LoginCommandFlags): 
     await changeConfigFile(configFile, folder, 'credentials', changes)
   } catch (error) {
     // The token was not printed, so it is revoked. A server that reports no expiry has none to revoke.
-    const expireTimestamp = Date.parse(textOf(record['expiry'])) / 1000 || 0
-    await revokeStored(session, { token: textOf(record['token']), expireTimestamp, authUrl })
+    const expireTimestamp = Date.parse(textOrEmpty(record['expiry'])) / 1000 || 0
+    await revokeStored(session, { token: textOrEmpty(record['token']), expireTimestamp, authUrl })
     throw error
   }
   const isKept = settings.cachesToken && (await storeToken({ folder, user, authUrl }, answer, session.warn))
@@ -242,11 +242,11 @@ async function showUser(session: Session): Promise<number> {
   }
   const authentication = toObject(record['authentication'])
   const rbac = toObject(record['rbac'])
-  const method = textOf(authentication['method'])
+  const method = textOrEmpty(authentication['method'])
   const expiry = authentication['token_expire']
   const roles = Array.isArray(rbac['roles']) ? rbac['roles'].map(cellText) : []
   const lines = [
-    `Currently logged in as "${escapeUnprintable(textOf(record['username']))}".`,
+    `Currently logged in as "${escapeUnprintable(textOrEmpty(record['username']))}".`,
     '',
     `Authentication method: ${method === '' ? 'none (authentication is off)' : method}`,
     ...(expiry === undefined

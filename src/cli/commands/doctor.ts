@@ -7,7 +7,7 @@ import { accountOf, otherAccountOf } from '../../lib/process/index.ts'
 import type { Finding, CheckContext } from '../../doctor/index.ts'
 import type { RunFile } from '../../core/run-file.ts'
 import { CliCommand } from '../command.ts'
-import { recordIn, textOf, toObject } from '../connection/responses.ts'
+import { recordIn, textOrEmpty, toObject } from '../connection/responses.ts'
 import {
   FIRST_POLL_MS,
   getExecution,
@@ -124,16 +124,16 @@ async function runProbe(
       const elapsed = (): number => Math.round(performance.now() - begun)
       const body = { action: 'core.local', parameters: { cmd: 'date -R' } }
       const { id } = recordIn(await session.client.call('POST', '/executions', { body }))
-      let execution = await getExecution(session, textOf(id))
+      let execution = await getExecution(session, textOrEmpty(id))
       for (let pause = FIRST_POLL_MS; !isFinalRecord(recordStatusOf(execution)) && elapsed() < PROBE_MS;) {
         await delay(pause)
         pause = Math.min(MAX_POLL_MS, pause * POLL_GROWTH)
-        execution = await getExecution(session, textOf(id))
+        execution = await getExecution(session, textOrEmpty(id))
       }
       const isGood = toObject(execution['result'])['failed'] === false
       found = isGood
         ? { milliseconds: elapsed() }
-        : { failure: `execution ${textOf(id)} is ${recordStatusOf(execution)}.` }
+        : { failure: `execution ${textOrEmpty(id)} is ${recordStatusOf(execution)}.` }
       return exitCodes.ok
     })
   } catch (error) {

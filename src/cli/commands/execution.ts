@@ -1,7 +1,7 @@
 /** `svc execution`: lists, shows, follows, re-runs and cancels executions (contract 09, 9.5). */
 import { Option } from 'commander'
 import { CliCommand } from '../command.ts'
-import { recordIn, textOf } from '../connection/responses.ts'
+import { recordIn, textOrEmpty } from '../connection/responses.ts'
 import { segment } from '../connection/client.ts'
 import { cancelExecution, executionName, getExecution } from '../executions/calls.ts'
 import { markWorkflows, printExecution, withStatusText } from '../executions/details.ts'
@@ -213,7 +213,7 @@ async function change(session: Session, id: string, status: string, flags: Attri
 
 async function rerunExecution(session: Session, id: string, words: string[], flags: RerunFlags): Promise<number> {
   const original = await getExecution(session, id, { include_attributes: 'id,action.ref' })
-  const ref = textOf(attributeOf(original, 'action.ref'))
+  const ref = textOrEmpty(attributeOf(original, 'action.ref'))
   if (flags.actionHelp === true) return printActionHelp(session, ref)
   const parameters =
     words.length === 0 && flags.inheritEnv !== true ? {} : await readParameters(session, ref, words, flags)
@@ -229,7 +229,7 @@ async function rerunExecution(session: Session, id: string, words: string[], fla
     ...(flags.user === undefined ? {} : { user: flags.user }),
     ...(flags.delay === undefined ? {} : { delay: flags.delay }),
   }
-  const created = await create(session, `/executions/${segment(textOf(original['id']))}/re_run`, body)
+  const created = await create(session, `/executions/${segment(textOrEmpty(original['id']))}/re_run`, body)
   return showProgress(session, created, flags)
 }
 

@@ -2,7 +2,7 @@
 import { InvalidArgumentError } from 'commander'
 import { CliCommand } from '../command.ts'
 import type { Query } from '../connection/client.ts'
-import { recordIn, textOf } from '../connection/responses.ts'
+import { recordIn, textOrEmpty } from '../connection/responses.ts'
 import { exitCodes } from '../exit-codes.ts'
 import { CliFailure, NotFound } from '../failures.ts'
 import {
@@ -16,7 +16,7 @@ import {
 import { printable, type Json } from '../output/print.ts'
 import { withSecretInput } from '../input/prompt.ts'
 import { createGenerateCommand } from './key-file.ts'
-import { countOf } from '../output/progress.ts'
+import { countText } from '../output/progress.ts'
 import { callOn, listRecords, printDone, subjectOf } from '../records.ts'
 import {
   addAttributeOption,
@@ -207,9 +207,9 @@ async function deleteByPrefix(session: Session, flags: PlaceFlags & { prefix: st
   const deleted: string[] = []
   const progress = session.progress('Deleting')
   for (const [index, { name: given, scope, user }] of records.entries()) {
-    progress.update(`Deleting: ${countOf(index, records.length)}`)
-    const name = textOf(given)
-    const place: PlaceFlags = { scope: textOf(scope), ...(typeof user === 'string' && user !== '' ? { user } : {}) }
+    progress.update(`Deleting: ${countText(index, records.length)}`)
+    const name = textOrEmpty(given)
+    const place: PlaceFlags = { scope: textOrEmpty(scope), ...(typeof user === 'string' && user !== '' ? { user } : {}) }
     try {
       await callOn(session, 'DELETE', subjectOf(pair, name), { query: placeOf(place) })
     } catch (error) {

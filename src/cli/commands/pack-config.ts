@@ -2,7 +2,7 @@
 import { Option } from 'commander'
 import { secretMask } from '../../lib/log/index.ts'
 import { CliCommand } from '../command.ts'
-import { recordIn, textOf, toObject } from '../connection/responses.ts'
+import { recordIn, textOrEmpty, toObject } from '../connection/responses.ts'
 import { exitCodes } from '../exit-codes.ts'
 import { CliFailure, HttpFailure, NotFound } from '../failures.ts'
 import { addCommonOptions, splitAttributes } from '../options.ts'
@@ -154,7 +154,7 @@ function attributesOf(properties: Json, path: string): Json[] {
     const choices = Array.isArray(schema['enum']) ? `: ${schema['enum'].map(cellText).join(', ')}` : ''
     const own = {
       attribute: `${path}${name}`,
-      type: `${textOf(type)}${secret === true ? ' (secret)' : ''}${choices}`,
+      type: `${textOrEmpty(type)}${secret === true ? ' (secret)' : ''}${choices}`,
       required: required === true,
       default: secret === true && preset !== undefined ? secretMask : preset,
       description,
@@ -176,10 +176,10 @@ async function listConfigs(session: Session, flags: ConfigFlags): Promise<number
   )
   const byPack = new Map<string, Json>()
   for (const { pack, attributes } of schemas ?? []) {
-    byPack.set(textOf(pack), { pack, configured: false, attributes, values: null })
+    byPack.set(textOrEmpty(pack), { pack, configured: false, attributes, values: null })
   }
   for (const { pack, values } of configs ?? []) {
-    byPack.set(textOf(pack), { attributes: {}, ...byPack.get(textOf(pack)), pack, configured: true, values })
+    byPack.set(textOrEmpty(pack), { attributes: {}, ...byPack.get(textOrEmpty(pack)), pack, configured: true, values })
   }
   const records = [...byPack.entries()].toSorted(([a], [b]) => (a < b ? -1 : 1)).map(([, record]) => record)
   const rows =

@@ -2,7 +2,7 @@
 import { existsSync } from 'node:fs'
 import { absolutePath, pathToOpen } from '../cli-process.ts'
 import { CliCommand } from '../command.ts'
-import { recordIn, textOf, toList, toObject } from '../connection/responses.ts'
+import { recordIn, textOrEmpty, toList, toObject } from '../connection/responses.ts'
 import { getExecution, getWithRetry, isForbidden, shownId, recordStatusOf } from '../executions/calls.ts'
 import { askAtInterrupt } from '../executions/interruption.ts'
 import { noteStillRunning } from '../executions/follow-up.ts'
@@ -93,7 +93,7 @@ async function installPacks(
     ...(flags.skipDependencies === true ? { skip_dependencies: true } : {}),
   }
   const answer = recordIn(await session.client.call('POST', '/packs/install', { body }))
-  return follow(session, answer, `Installing ${sources.join(', ')}`, async (execution) => {
+  return followPackExecution(session, answer, `Installing ${sources.join(', ')}`, async (execution) => {
     const refs = Object.keys(toObject(attributeOf(execution, 'result.packs')))
     const packs = await readPacks(session, pack, refs)
     if (packs === undefined) return false
@@ -120,7 +120,7 @@ function absolute(source: string): string {
 async function uninstallPacks(session: Session, pack: CliResource, refs: string[]): Promise<number> {
   const packs = await readPacks(session, pack, refs)
   const answer = recordIn(await session.client.call('POST', '/packs/uninstall', { body: { packs: refs } }))
-  return follow(session, answer, `Removing ${refs.join(', ')}`, async () => {
+  return followPackExecution(session, answer, `Removing ${refs.join(', ')}`, async () => {
     if (packs === undefined) return false
     // The output of the execution has shown it.
     if (session.form !== 'human') await showPacks(session, pack, packs, {})
@@ -157,13 +157,13 @@ async function showPacks(session: Session, pack: CliResource, packs: Json[], { a
  * @param showResult prints the result; resolves with false when it cannot
  * @returns the exit code
  */
-export async function follow(
+export async function followPackExecution(
   session: Session,
   answer: Json,
   doing: string,
   showResult: (execution: Json) => Promise<boolean>,
 ): Promise<number> {
-  const id = textOf(answer['execution_id'])
+  const id = textOrEmpty(answer['execution_id'])
   const progress = session.progress(doing)
   try {
     const { value: execution, isCanceled } = await askAtInterrupt(session, id, () => readToEnd(session, id))
@@ -233,7 +233,7 @@ function throwAbsence(error: unknown): never {
 /** `web/actions/deploy.yaml:12 (parameters.cmd): <message>` */
 function describe(problem: Json): string {
   const { line, key } = problem
-  const place = `${textOf(problem['pack'])}/${textOf(problem['file'])}${typeof line === 'number' ? `:${line}` : ''}`
+  const place = `${textOrEmpty(problem['pack'])}/${textOrEmpty(problem['file'])}${typeof line === 'number' ? `:${line}` : ''}`
   const where = typeof key === 'string' ? `${place} (${key})` : place
-  return printable(`${where}: ${textOf(problem['message'])}`)
+  return printable(`${where}: ${textOrEmpty(problem['message'])}`)
 }

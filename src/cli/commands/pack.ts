@@ -1,7 +1,7 @@
 /** `svc pack`: lists, shows, installs and configures packs (contract 09, 9.3). */
 import { CliCommand } from '../command.ts'
 import { segment } from '../connection/client.ts'
-import { listIn, textOf } from '../connection/responses.ts'
+import { listIn, textOrEmpty } from '../connection/responses.ts'
 import { exitCodes } from '../exit-codes.ts'
 import { NotFound } from '../failures.ts'
 import { addCommonOptions, addWidthOption, type CommonFlags, type WidthFlags } from '../options.ts'
@@ -65,7 +65,7 @@ async function listFiles(session: Session, ref: string, { width }: WidthFlags): 
   const subject = { kind: pack.name, path: '/packs/views/files', id: ref }
   const records = listIn(await callOn(session, 'GET', subject)).map((record) => ({
     ...record,
-    size: Buffer.byteLength(textOf(record['content'])),
+    size: Buffer.byteLength(textOrEmpty(record['content'])),
   }))
   await printList(session, records, {
     columns: ['file_path', 'size'],

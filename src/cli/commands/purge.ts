@@ -3,7 +3,7 @@ import { Argument, InvalidArgumentError, Option } from 'commander'
 import { recordKinds, type RecordKind } from '../../core/retention.ts'
 import { formatMicros, nowMicros, parseTimestamp } from '../../core/time.ts'
 import { CliCommand } from '../command.ts'
-import { recordIn, textOf } from '../connection/responses.ts'
+import { recordIn, textOrEmpty } from '../connection/responses.ts'
 import { segment } from '../connection/client.ts'
 import { exitCodes } from '../exit-codes.ts'
 import { CliFailure } from '../failures.ts'
@@ -79,7 +79,7 @@ async function purge(session: Session, kind: RecordKind, flags: PurgeFlags): Pro
     done.records += Number(answer['records'])
     done.canceled += Number(answer['canceled'])
     progress.update(`${dryRun ? 'Counting' : 'Purging'}: ${done.records}`)
-    after = answer['next'] === null ? null : textOf(answer['next'])
+    after = answer['next'] === null ? null : textOrEmpty(answer['next'])
   }
   progress.stop()
   if (session.form !== 'human') {

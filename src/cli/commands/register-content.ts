@@ -1,12 +1,12 @@
 /** `svc-register-content`, and `svcctl reload` (contract 02, 2.8; contract 10, 10.6): registration for existing scripts. */
 import { Option } from 'commander'
 import { CliCommand } from '../command.ts'
-import { listIn, recordIn, textOf } from '../connection/responses.ts'
+import { listIn, recordIn, textOrEmpty } from '../connection/responses.ts'
 import { exitCodes } from '../exit-codes.ts'
 import { CliFailure } from '../failures.ts'
 import { addOperatorOptions, withOperatorSession, type OperatorFlags } from '../operator-session.ts'
 import type { CommandContext, Session } from '../session.ts'
-import { follow, registerPacks } from './pack-install.ts'
+import { followPackExecution, registerPacks } from './pack-install.ts'
 
 /** Name in the flags → name on the server. */
 const typeOf = {
@@ -92,9 +92,9 @@ function flagOf(kind: Kind): keyof KindFlags {
 async function setUp(session: Session, pack: string | undefined, recreates: boolean): Promise<number> {
   const packs = listIn(await session.client.call('GET', '/packs?limit=-1'))
     .filter(({ ref, path }) => pack === undefined || [ref, path].includes(pack))
-    .map(({ ref }) => textOf(ref))
+    .map(({ ref }) => textOrEmpty(ref))
   if (packs.length === 0) throw new CliFailure(`No registered pack has the reference or directory ${pack ?? ''}.`)
   const body = { action: 'packs.setup_virtualenv', parameters: { packs, update: recreates } }
   const { id } = recordIn(await session.client.call('POST', '/executions', { body }))
-  return follow(session, { execution_id: id }, 'Creating Python environments', () => Promise.resolve(false))
+  return followPackExecution(session, { execution_id: id }, 'Creating Python environments', () => Promise.resolve(false))
 }

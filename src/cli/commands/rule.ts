@@ -2,7 +2,7 @@
 import { Option } from 'commander'
 import { CliCommand } from '../command.ts'
 import type { Query } from '../connection/client.ts'
-import { textOf } from '../connection/responses.ts'
+import { textOrEmpty } from '../connection/responses.ts'
 import { printable, type Json } from '../output/print.ts'
 import {
   createCreateCommand,
@@ -108,5 +108,5 @@ function queryOf({ action, trigger, enabled, disabled, pack }: RuleListFlags): Q
 
 function noteDisabled(session: Session, written: Json): void {
   if (written['enabled'] !== false) return
-  session.note(`Note: The rule is disabled. To enable it: svc rule enable ${printable(textOf(written['ref']))}\n`)
+  session.note(`Note: The rule is disabled. To enable it: svc rule enable ${printable(textOrEmpty(written['ref']))}\n`)
 }

@@ -5,14 +5,14 @@ import { secretMask } from '../../lib/log/index.ts'
 import { mustBeGiven, parametersOf, type ActionParameter } from '../action-parameters.ts'
 import { CliCommand } from '../command.ts'
 import { segment } from '../connection/client.ts'
-import { recordIn, textOf, toObject } from '../connection/responses.ts'
+import { recordIn, textOrEmpty, toObject } from '../connection/responses.ts'
 import { exitCodeOf, getWithRetry, shownId, recordStatusOf } from '../executions/calls.ts'
 import { waitForEnd } from '../executions/wait.ts'
 import { exitCodes } from '../exit-codes.ts'
 import { noteStillRunning, followUpCommands } from '../executions/follow-up.ts'
 import { printExecution, type DisplayOptions } from '../executions/details.ts'
 import { CliFailure, HttpFailure, Interrupted, NotFound } from '../failures.ts'
-import { askAtInterrupt, type Outcome } from '../executions/interruption.ts'
+import { askAtInterrupt, type InterruptibleResult } from '../executions/interruption.ts'
 import { addCommonOptions, addWidthOption, splitAttributes, type CommonFlags } from '../options.ts'
 import { isAssignment, parseParameters, type InputSchemas } from '../input/parameters.ts'
 import { attributeOf, cellText, printable, wrapText, type Json } from '../output/print.ts'
@@ -211,7 +211,7 @@ function inheritedEnvironment(env: NodeJS.ProcessEnv): Json {
 
 /** Waits, follows the output or prints how to follow it, depending on the flags. @returns the exit code */
 export async function showProgress(session: Session, created: Json, flags: RunFlags): Promise<number> {
-  const id = textOf(created['id'])
+  const id = textOrEmpty(created['id'])
   const display = { ...flags, attributes: splitAttributes(flags.attr) }
   if (flags.async === true && flags.tail !== true) {
     if (session.form === 'human') await session.print(followUpCommands(id))
@@ -221,7 +221,7 @@ export async function showProgress(session: Session, created: Json, flags: RunFl
   const isTailed = flags.tail === true
   const wait = (): Promise<string> =>
     isTailed ? tailExecution(session, created, { includeMetadata: false }) : waitForEnd(session, id)
-  let outcome: Outcome<string>
+  let outcome: InterruptibleResult<string>
   let record: Json
   try {
     outcome = await askAtInterrupt(session, id, wait)
@@ -242,17 +242,17 @@ export async function printKey(session: Session, record: Json, key: string): Pro
   if (value === undefined) {
     const keys = Object.keys(toObject(result))
     const instead = keys.length === 0 ? 'the result is empty.' : `its keys: ${keys.join(', ')}.`
-    const error = textOf(attributeOf(result, 'error'))
+    const error = textOrEmpty(attributeOf(result, 'error'))
     // A failed execution has no output: the error says why.
     const why = error === '' ? '' : `\nThe execution is ${recordStatusOf(record)}: ${error}`
-    throw new CliFailure(`The result of execution ${textOf(record['id'])} has no key "${key}"; ${instead}${why}`)
+    throw new CliFailure(`The result of execution ${textOrEmpty(record['id'])} has no key "${key}"; ${instead}${why}`)
   }
   if (session.form !== 'human') await session.printMachine(value)
   else if (typeof value === 'string') await session.print(`${cliProcess().stdout.isTTY ? printable(value) : value}\n`)
   else await session.print(`${cellText(value ?? 'null')}\n`)
   // Without the warning, truncated output in a file would look complete.
   if (attributeOf(result, `${key}_truncated`) === true) {
-    const id = textOf(record['id'])
+    const id = textOrEmpty(record['id'])
     session.warn(`"${key}" is truncated. To print the whole output: svc execution tail ${shownId(id)}`)
   }
 }
@@ -265,7 +265,7 @@ export async function printActionHelp(session: Session, ref: string): Promise<nu
   const optional = shown.filter((parameter) => !mustBeGiven(parameter))
   const width = Math.max(40, session.terminalWidth ?? 100)
   const parts = [
-    wrapText(printable(textOf(action['description'])) || ref, width).join('\n'),
+    wrapText(printable(textOrEmpty(action['description'])) || ref, width).join('\n'),
     ...(required.length === 0 ? [] : ['Required Parameters:', ...required.map((each) => describe(each, width))]),
     ...(optional.length === 0 ? [] : ['Optional Parameters:', ...optional.map((each) => describe(each, width))]),
     ...(shown.length === 0 ? ['This action has no parameters.'] : []),
@@ -277,7 +277,7 @@ export async function printActionHelp(session: Session, ref: string): Promise<nu
 function describe({ name, schema }: ActionParameter, width: number): string {
   const lines = [`    ${printable(name)}`]
   const add = (text: string): unknown => lines.push(...wrapText(text, width - 8).map((line) => `        ${line}`))
-  const description = printable(textOf(schema['description']))
+  const description = printable(textOrEmpty(schema['description']))
   if (description !== '') add(description)
   if (schema['type'] !== undefined) add(`Type: ${cellText(schema['type'])}`)
   if (Array.isArray(schema['enum'])) add(`Enum: ${schema['enum'].map(compact).join(', ')}`)

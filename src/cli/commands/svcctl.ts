@@ -5,7 +5,7 @@
 import { cliProcess } from '../cli-process.ts'
 import { components } from '../../core/components.ts'
 import { CliCommand } from '../command.ts'
-import { recordIn, textOf, toList } from '../connection/responses.ts'
+import { recordIn, textOrEmpty, toList } from '../connection/responses.ts'
 import { dropData } from '../control/clean.ts'
 import { findServer, signalServer } from '../control/server.ts'
 import { isService, pidOfService } from '../control/systemd.ts'
@@ -79,7 +79,7 @@ export function createSvcctl(context: CommandContext): CliCommand {
         const rows = toList(recordIn(await session.client.call('GET', '/status'))['queues'])
         if (session.form !== 'human') await session.printMachine(rows)
         else {
-          const cells = rows.map(({ name, length, limit }) => [textOf(name), String(length), String(limit)])
+          const cells = rows.map(({ name, length, limit }) => [textOrEmpty(name), String(length), String(limit)])
           await session.print(renderTable(['queue', 'messages', 'limit'], cells))
         }
         return exitCodes.ok

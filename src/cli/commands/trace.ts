@@ -2,7 +2,7 @@
 import { Option } from 'commander'
 import { CliCommand } from '../command.ts'
 import { causeChainOf, componentKinds, listOf, withoutNoopTriggers, type ComponentKind } from '../cause-chain.ts'
-import { textOf, toList } from '../connection/responses.ts'
+import { textOrEmpty, toList } from '../connection/responses.ts'
 import { exitCodes } from '../exit-codes.ts'
 import { NotFound } from '../failures.ts'
 import type { NameSource } from '../names.ts'
@@ -128,7 +128,7 @@ async function listTraces(session: Session, flags: TraceListFlags): Promise<numb
   const { records, isTruncated } = await listRecords(session, trace.path, query, flags.last)
   const [only] = records
   if (only !== undefined && records.length === 1 && !isMachine && attributes === undefined) {
-    await showTrace(session, await getRecord(session, trace, textOf(only['id'])), {})
+    await showTrace(session, await getRecord(session, trace, textOrEmpty(only['id'])), {})
     if (isTruncated) session.note(truncationNote(1, trace.pluralName, trace.name))
     return exitCodes.ok
   }
@@ -150,7 +150,7 @@ function narrow(record: Json, flags: GetFlags): Json {
     const id = wanted[kind]
     if (id === undefined) continue
     const chain = causeChainOf(record, kind, id)
-    if (chain === undefined) throw new NotFound(`${names[kind]} of trace ${textOf(record['id'])}`, id)
+    if (chain === undefined) throw new NotFound(`${names[kind]} of trace ${textOrEmpty(record['id'])}`, id)
     narrowed = chain
   }
   if (flags.hideNoopTriggers === true) narrowed = withoutNoopTriggers(narrowed, record)
@@ -181,7 +181,7 @@ async function showTrace(session: Session, record: Json, flags: AttributeFlags):
   const { timezone } = session.settings
   const members = componentKinds
     .flatMap((kind) => toList(record[listOf(kind)]).map((component) => ({ kind, component })))
-    .map(({ kind, component }) => ({ kind, component, at: textOf(component['updated_at']) }))
+    .map(({ kind, component }) => ({ kind, component, at: textOrEmpty(component['updated_at']) }))
     // Components with the same time stay in causal order.
     .toSorted((a, b) => (a.at < b.at ? -1 : a.at > b.at ? 1 : 0))
   const rows = members.map(({ kind, component, at }) => [
@@ -193,7 +193,7 @@ async function showTrace(session: Session, record: Json, flags: AttributeFlags):
   const header = [
     `id: ${cellText(record['id'])}\n`,
     // Tags are free text: a tag of several lines must not look like part of the header.
-    toYaml({ trace_tag: printable(textOf(record['trace_tag'])) }),
+    toYaml({ trace_tag: printable(textOrEmpty(record['trace_tag'])) }),
     `start_timestamp: ${formatTime(record['start_timestamp'], timezone)}\n`,
   ]
   await session.print(header.join(''))

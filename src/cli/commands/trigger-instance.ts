@@ -1,6 +1,6 @@
 /** `svc trigger-instance`: events and their outcome (contract 09, 9.3; contract 05, 5.3). */
 import { CliCommand } from '../command.ts'
-import { recordIn, textOf, toList, toObject } from '../connection/responses.ts'
+import { recordIn, textOrEmpty, toList, toObject } from '../connection/responses.ts'
 import { exitCodes } from '../exit-codes.ts'
 import { names } from '../names.ts'
 import { addCommonOptionsWithoutT, addTimeOptions, type CommonFlags, type TimeFlags } from '../options.ts'
@@ -92,7 +92,7 @@ async function reEmitInstance(session: Session, id: string, message?: string): P
     await session.printMachine(said)
     return exitCodes.ok
   }
-  await session.print(`${message ?? printable(textOf(said['message']))}\n`)
+  await session.print(`${message ?? printable(textOrEmpty(said['message']))}\n`)
   const newId = answer.headers['svc-trigger-instance-id']
   if (typeof newId === 'string') session.note(`Note: New trigger instance: ${printable(newId)}\n`)
   return exitCodes.ok
@@ -107,12 +107,12 @@ async function explainInstance(session: Session, id: string): Promise<number> {
 
 function describeExplanation(answer: Json, timezone: string): string {
   const instance = toObject(answer['trigger_instance'])
-  const [id, trigger, status] = ['id', 'trigger', 'status'].map((name) => printable(textOf(instance[name])))
+  const [id, trigger, status] = ['id', 'trigger', 'status'].map((name) => printable(textOrEmpty(instance[name])))
   const time = formatTime(instance['occurrence_time'], timezone)
   const hidden = Number(answer['hidden'])
   return [
     `${id} (${trigger}, ${time}) is ${status}.\n`,
-    `${printable(textOf(answer['message']))}\n`,
+    `${printable(textOrEmpty(answer['message']))}\n`,
     ...toList(answer['rules']).map((verdict) => `\n${describeRuleOutcome(verdict)}`),
     ...(hidden > 0
       ? [`\nNot shown: ${hidden === 1 ? '1 rule' : `${hidden} rules`} that you have no permission to view.\n`]

@@ -1,6 +1,6 @@
 /** `svc trigger`: trigger types and their triggers (contract 09, 9.3; contract 05, 5.1 and 5.2). */
 import { CliCommand } from '../command.ts'
-import { textOf } from '../connection/responses.ts'
+import { textOrEmpty } from '../connection/responses.ts'
 import { addCommonOptions, addListOptions } from '../options.ts'
 import { getRecord } from '../records.ts'
 import {
@@ -80,6 +80,6 @@ payload_schema: {type: object, properties: {version: {type: string}}}`,
 }
 
 async function listSpecs(session: Session, ref: string, flags: ListFlags): Promise<number> {
-  const type = textOf((await getRecord(session, triggerType, ref))['ref'])
+  const type = textOrEmpty((await getRecord(session, triggerType, ref))['ref'])
   return showList(session, trigger, { type }, flags)
 }

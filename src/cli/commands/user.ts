@@ -3,7 +3,7 @@ import { InvalidArgumentError } from 'commander'
 import { cliProcess } from '../cli-process.ts'
 import { CliCommand } from '../command.ts'
 import { removeUser, PasswordFileProblem, setPassword, userNames } from '../../core/password-file.ts'
-import { recordIn, textOf, toObject } from '../connection/responses.ts'
+import { recordIn, textOrEmpty, toObject } from '../connection/responses.ts'
 import { exitCodes } from '../exit-codes.ts'
 import { CliFailure, NotFound } from '../failures.ts'
 import { addCommonOptions, addPasswordOption, type CommonFlags } from '../options.ts'
@@ -177,7 +177,7 @@ async function addUser(session: Session, name: string, flags: AddFlags): Promise
 }
 
 async function changePassword(session: Session, name: string | undefined, flags: PasswordFlags): Promise<number> {
-  const own = textOf(recordIn(await session.client.call('GET', '/user'))['username'])
+  const own = textOrEmpty(recordIn(await session.client.call('GET', '/user'))['username'])
   const target = name ?? own
   const body = await withSecretInput(session, async (input) => {
     const current = target === own ? { current_password: await input.ask('Current password') } : {}

@@ -3,7 +3,7 @@ import { addAbortListener } from 'node:events'
 import { InvalidArgumentError, Option } from 'commander'
 import { cliProcess } from '../cli-process.ts'
 import { CliCommand } from '../command.ts'
-import { recordIn, textOf, toList, type ApiResponse } from '../connection/responses.ts'
+import { recordIn, textOrEmpty, toList, type ApiResponse } from '../connection/responses.ts'
 import { exitCodeOf, recordStatusOf } from '../executions/calls.ts'
 import { exitCodes } from '../exit-codes.ts'
 import { CliFailure, Interrupted } from '../failures.ts'
@@ -96,7 +96,7 @@ async function send(session: Session, url: string, given: string | undefined, fl
 
 /** @returns the exit code */
 async function show(session: Session, answer: ApiResponse, waitedSeconds: number | undefined): Promise<number> {
-  const ids = textOf(answer.headers['svc-trigger-instance-id'])
+  const ids = textOrEmpty(answer.headers['svc-trigger-instance-id'])
     .split(',')
     .filter((id) => id !== '')
   const [first] = ids
@@ -121,7 +121,7 @@ async function show(session: Session, answer: ApiResponse, waitedSeconds: number
 function outcomeOf({ status, headers, body }: ApiResponse, ids: readonly string[]): Json {
   const outcome = status === 200 ? recordIn({ status, headers, body }) : {}
   return {
-    trace_id: textOf(headers['svc-trace-id']),
+    trace_id: textOrEmpty(headers['svc-trace-id']),
     ...(headers['idempotent-replayed'] === 'true' ? { repetition: true } : {}),
     trigger_instances: outcome['trigger_instances'] ?? ids.map((id) => ({ id })),
     ...(outcome['executions'] === undefined ? {} : { executions: outcome['executions'] }),

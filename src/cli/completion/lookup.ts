@@ -1,7 +1,7 @@
 /** Looks up completions on the server: names of resources and parameters of actions, with the available credentials. */
 import { mustBeGiven, parametersOf, type ActionParameter } from '../action-parameters.ts'
 import { createClient, segment, type Client, type Query } from '../connection/client.ts'
-import { listIn, recordIn, textOf } from '../connection/responses.ts'
+import { listIn, recordIn, textOrEmpty } from '../connection/responses.ts'
 import { createTimeLimit } from '../connection/time-limit.ts'
 import type { NameSource } from '../names.ts'
 import type { ConnectionFlags } from '../connection/setting-rows.ts'
@@ -63,9 +63,9 @@ async function findNames(client: Client, names: NameSource, word: string, flags:
   const queries = [query?.(word, flags) ?? {}].flat()
   const records = (await Promise.all(queries.map((each) => askPages(client, names, each)))).flat()
   return records.map((record) => ({
-    text: textOf(attributeOf(record, name)),
+    text: textOrEmpty(attributeOf(record, name)),
     about: about
-      .map((attribute) => textOf(attributeOf(record, attribute)))
+      .map((attribute) => textOrEmpty(attributeOf(record, attribute)))
       .filter((text) => text !== '')
       .join(', '),
   }))
@@ -124,7 +124,7 @@ async function findParameters(
 async function actionOf(client: Client, id: string): Promise<string> {
   const query = { include_attributes: 'action.ref' }
   const answer = await client.call('GET', `/executions/${segment(id)}`, { query, maxBytes: MAX_BYTES })
-  return textOf(attributeOf(recordIn(answer), 'action.ref'))
+  return textOrEmpty(attributeOf(recordIn(answer), 'action.ref'))
 }
 
 function nameIn(assignment: string): string | undefined {
@@ -142,7 +142,7 @@ function valuesOf({ type, enum: values }: ActionParameter['schema']): string[] {
 }
 
 function describe(parameter: ActionParameter): string {
-  return [textOf(parameter.schema['description']), mustBeGiven(parameter) ? '(required)' : '']
+  return [textOrEmpty(parameter.schema['description']), mustBeGiven(parameter) ? '(required)' : '']
     .filter((text) => text !== '')
     .join(' ')
 }

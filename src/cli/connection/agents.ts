@@ -8,14 +8,14 @@ import type { Settings } from './settings.ts'
 const MAX_AUTHORITIES_BYTES = 16 * 1024 * 1024
 
 /** How to connect to one server. */
-export interface Route {
+export interface ServerConnection {
   agent: http.Agent
   proxy: Proxy | undefined
 }
 
 export interface Agents {
   /** @throws CliFailure when the environment names a proxy that cannot be one */
-  routeTo(url: URL): Route
+  routeTo(url: URL): ServerConnection
   /** The proxy used for the server at this origin. */
   proxyOf(origin: string): Proxy | undefined
   /** Ends all connections. */
@@ -31,11 +31,11 @@ export function createAgents(
   warn: (text: string) => void,
   env: NodeJS.ProcessEnv,
 ): Agents {
-  const routes = new Map<string, Route>()
+  const routes = new Map<string, ServerConnection>()
   let isProxyIgnored = false
   const authorities = typeof cacert === 'string' ? readAuthorities(cacert) : undefined
 
-  function createRoute(url: URL): Route {
+  function createRoute(url: URL): ServerConnection {
     const proxy = usableProxy(url)
     const options = { keepAlive: true, proxyEnv: proxy?.agentEnv ?? {} }
     if (url.protocol === 'http:') return { agent: new http.Agent(options), proxy }

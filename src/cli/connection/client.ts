@@ -8,7 +8,7 @@ import { refuseInfinite } from '../../lib/text/index.ts'
 import { createRedactor, escapeUnprintable } from '../../lib/log/index.ts'
 import { CliFailure, ConnectionFailure, Interrupted } from '../failures.ts'
 import { createAgents, secureHttp } from './agents.ts'
-import { isDeeper, MAX_DEPTH, parseJson, recordIn, textOf, type ApiResponse } from './responses.ts'
+import { isDeeper, MAX_DEPTH, parseJson, recordIn, textOrEmpty, type ApiResponse } from './responses.ts'
 import { createDebugLines } from './debug-lines.ts'
 import { adviceAbout, describeConnection, describeSocket, toHttpFailure } from './failure-texts.ts'
 import { isCredentialText, type ClientCredential, type Settings } from './settings.ts'
@@ -259,7 +259,7 @@ export function createClient({ settings, login, interrupted, warn, debug, env }:
       const answer = await readAnswer(await send('POST', outgoing), 'POST', outgoing)
       const { token, expiry } = recordIn(answer)
       // Anything else, stored as a token, would break every later command.
-      if (!isCredentialText(textOf(token)) || Number.isNaN(Date.parse(textOf(expiry)))) {
+      if (!isCredentialText(textOrEmpty(token)) || Number.isNaN(Date.parse(textOrEmpty(expiry)))) {
         throw new CliFailure(
           `${settings.authUrl} did not return a token. Check that --auth-url is the authentication service of an svc server.`,
         )

@@ -3,7 +3,7 @@ import http from 'node:http'
 import { escapeUnprintable } from '../../lib/log/index.ts'
 import { codeOf } from '../../lib/process/index.ts'
 import { HttpFailure } from '../failures.ts'
-import { parseJson, textOf, toObject } from './responses.ts'
+import { parseJson, textOrEmpty, toObject } from './responses.ts'
 import type { Proxy } from './proxy.ts'
 import type { ClientCredential } from './settings.ts'
 
@@ -93,7 +93,7 @@ function describeProxied(error: Error, code: string, origin: string, { url, vari
   }
 }
 
-export interface Refusal {
+export interface HttpErrorResponse {
   status: number
   /** The words beside it. */
   statusMessage: string | undefined
@@ -109,11 +109,11 @@ export interface Refusal {
 }
 
 /** An answer that is an error, in words; other programs than ours may have sent it. */
-export function toHttpFailure({ status, statusMessage, text, method, url, advice, proxy }: Refusal): HttpFailure {
+export function toHttpFailure({ status, statusMessage, text, method, url, advice, proxy }: HttpErrorResponse): HttpFailure {
   const { faultstring: said, code } = toObject(parseJson(text)?.value)
   const reason = escapeUnprintable(statusMessage ?? '') || http.STATUS_CODES[status] || 'Unknown'
   const faultstring = typeof said === 'string' ? said : text.trim().slice(0, 1000) || `${method} was refused`
-  const failure = new HttpFailure(status, reason, escapeLines(faultstring), textOf(code), url)
+  const failure = new HttpFailure(status, reason, escapeLines(faultstring), textOrEmpty(code), url)
   // A missing signature is refused with any credential.
   if (advice !== undefined && !failure.code.startsWith('SIGNATURE_')) failure.message += `\n${advice}`
   if (proxy !== undefined && typeof said !== 'string') {

@@ -1,6 +1,6 @@
 /** Automatic login: with the token of an earlier login, else with the password of the configuration file. */
 import type { Client, ClientLogin } from './client.ts'
-import { recordIn, textOf, type ApiResponse } from './responses.ts'
+import { recordIn, textOrEmpty, type ApiResponse } from './responses.ts'
 import { ConnectionFailure, HttpFailure, NotLoggedIn } from '../failures.ts'
 import type { AccountSettings, ClientCredential, Settings } from './settings.ts'
 import { readCachedToken, readStoredToken, writeCachedToken, type TokenPlace } from './token-cache.ts'
@@ -45,7 +45,7 @@ export function createLogin({ settings, account, createToken, warn }: LoginOptio
       )
     }
     if (cachesToken) await storeToken(place, answer, warn)
-    return toCredential(textOf(recordIn(answer)['token']))
+    return toCredential(textOrEmpty(recordIn(answer)['token']))
   }
 
   return {
@@ -75,10 +75,10 @@ export async function storeToken(
   warn: (text: string) => void,
 ): Promise<boolean> {
   const record = recordIn(answer)
-  const expireMs = Date.parse(textOf(record['expiry'])) + clockDifferenceMs(answer)
+  const expireMs = Date.parse(textOrEmpty(record['expiry'])) + clockDifferenceMs(answer)
   const expireTimestamp = Math.floor(expireMs / 1000)
   try {
-    await writeCachedToken(place, textOf(record['token']), expireTimestamp)
+    await writeCachedToken(place, textOrEmpty(record['token']), expireTimestamp)
     return true
   } catch (error) {
     warn(`Cannot store the token for later commands: ${error instanceof Error ? error.message : String(error)}`)

@@ -1,6 +1,6 @@
 /** Requests about executions. */
 import { setTimeout as delay } from 'node:timers/promises'
-import { listIn, recordIn, textOf } from '../connection/responses.ts'
+import { listIn, recordIn, textOrEmpty } from '../connection/responses.ts'
 import { segment, type Query } from '../connection/client.ts'
 import { escapeUnprintable } from '../../lib/log/index.ts'
 import { quote } from '../../lib/process/index.ts'
@@ -52,7 +52,7 @@ export async function getExecution(session: Session, id: string, query: Query = 
     // To the server it is the last of all users.
     const newest = { include_attributes: 'id', sort_desc: true, limit: 1 }
     const [found] = listIn(await client.call('GET', '/executions', { query: newest }))
-    const newestId = textOf(found?.['id'])
+    const newestId = textOrEmpty(found?.['id'])
     // Prevents endless recursion if a server answers with the same word.
     if (newestId === '' || newestId === id) throw new NotFound(executionName, id)
     return getExecution(session, newestId, query)

@@ -1,5 +1,5 @@
 /** How executions look: their details, and lists of them (contract 09, 9.4 and 9.5). */
-import { listIn, textOf, toObject } from '../connection/responses.ts'
+import { listIn, textOrEmpty, toObject } from '../connection/responses.ts'
 import { segment } from '../connection/client.ts'
 import { isFinalRecord, recordStatusOf } from './calls.ts'
 import {
@@ -50,15 +50,15 @@ const workflowRunners: ReadonlySet<string> = new Set(['action-chain', 'orquesta'
 function isWorkflow(record: Json): boolean {
   return (
     attributeOf(record, 'liveaction.action_is_workflow') === true ||
-    workflowRunners.has(textOf(attributeOf(record, 'action.runner_type')))
+    workflowRunners.has(textOrEmpty(attributeOf(record, 'action.runner_type')))
   )
 }
 
 /** The status with its elapsed time, such as `running (3s elapsed)`; without it when the execution has not started. */
 function statusText(record: Json, nowMs: number): string {
   const status = printable(recordStatusOf(record))
-  const start = Date.parse(textOf(record['start_timestamp']))
-  const end = Date.parse(textOf(record['end_timestamp']))
+  const start = Date.parse(textOrEmpty(record['start_timestamp']))
+  const end = Date.parse(textOrEmpty(record['end_timestamp']))
   const until = Number.isNaN(end) && !isFinalRecord(status) ? nowMs : end
   if (status === '' || Number.isNaN(start) || Number.isNaN(until)) return status
   return `${status} (${Math.max(0, Math.floor((until - start) / 1000))}s elapsed)`
@@ -155,7 +155,7 @@ const MAX_INDENT = 50
 const childColumns = ['id', 'status', 'task', 'action', 'start_timestamp']
 
 async function renderChildren(session: Session, record: Json, { depth, width }: DisplayOptions): Promise<string> {
-  const path = `/executions/${segment(textOf(record['id']))}/children`
+  const path = `/executions/${segment(textOrEmpty(record['id']))}/children`
   const children = listIn(await session.client.call('GET', path, { query: { depth: depth ?? -1 } }))
   if (children.length === 0) return ''
   const depths = new Map<unknown, number>([[record['id'], -1]])
@@ -165,7 +165,7 @@ async function renderChildren(session: Session, record: Json, { depth, width }: 
     const marker = isWorkflow(child) ? '+ ' : ''
     const task = attributeOf(child, 'context.orquesta.task_name') ?? attributeOf(child, 'context.chain.name')
     return [
-      `${'  '.repeat(Math.min(MAX_INDENT, level))}${marker}${cellText(textOf(child['id']))}`,
+      `${'  '.repeat(Math.min(MAX_INDENT, level))}${marker}${cellText(textOrEmpty(child['id']))}`,
       statusText(child, Date.now()),
       cellText(task),
       cellText(attributeOf(child, 'action.ref')),
@@ -185,7 +185,7 @@ export function markWorkflows(records: Json[]): Json[] {
   if (!marked.includes(true)) return records
   return records.map((record, index) => ({
     ...record,
-    id: `${marked[index] === true ? '+ ' : '  '}${textOf(record['id'])}`,
+    id: `${marked[index] === true ? '+ ' : '  '}${textOrEmpty(record['id'])}`,
   }))
 }
 

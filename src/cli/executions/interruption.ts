@@ -6,7 +6,7 @@ import { printable } from '../output/print.ts'
 import { isInForeground } from '../output/progress.ts'
 import type { Session } from '../session.ts'
 
-export interface Outcome<T> {
+export interface InterruptibleResult<T> {
   value: T
   /** The user chose to cancel the execution, and the server accepted it. */
   isCanceled: boolean
@@ -18,7 +18,7 @@ export interface Outcome<T> {
  *
  * @throws Interrupted when it is left, and what the work fails with
  */
-export async function askAtInterrupt<T>(session: Session, id: string, work: () => Promise<T>): Promise<Outcome<T>> {
+export async function askAtInterrupt<T>(session: Session, id: string, work: () => Promise<T>): Promise<InterruptibleResult<T>> {
   const { isTerminal } = cliProcess()
   if (!isTerminal(0) || !isTerminal(2)) return { value: await work(), isCanceled: false }
   const over = new AbortController()

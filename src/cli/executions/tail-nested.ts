@@ -4,7 +4,7 @@ import type { Readable } from 'node:stream'
 import { finished } from 'node:stream/promises'
 import { segment } from '../connection/client.ts'
 import { readEvents } from '../connection/server-events.ts'
-import { listIn, textOf } from '../connection/responses.ts'
+import { listIn, textOrEmpty } from '../connection/responses.ts'
 import { isForbidden, isMissing, isFinalRecord, mayPass, MAX_OUTAGE_MS, pause, recordStatusOf } from './calls.ts'
 import { CliFailure, ConnectionFailure, HttpFailure, Interrupted, NotFound } from '../failures.ts'
 import { attributeOf, printable, type Json } from '../output/print.ts'
@@ -65,7 +65,7 @@ class ExecutionTree {
       progress: () => ({ update: nothing, stop: nothing }),
     }
     this.#root = record
-    this.#rootId = textOf(record['id'])
+    this.#rootId = textOrEmpty(record['id'])
     this.#options = options
     this.#printer = new LinePrinter(session, options)
   }
@@ -105,7 +105,7 @@ class ExecutionTree {
   }
 
   async #followChild(child: Json): Promise<void> {
-    const id = textOf(child['id'])
+    const id = textOrEmpty(child['id'])
     if (this.#session.interrupted.aborted) throw new Interrupted()
     try {
       const output = this.#printer.outputOf(id, id)
@@ -123,7 +123,7 @@ class ExecutionTree {
 
   /** @returns whether it was news */
   #add(child: Json): boolean {
-    const id = textOf(child['id'])
+    const id = textOrEmpty(child['id'])
     if (id === '' || id === this.#rootId || this.#known.has(id)) return false
     if (this.#known.size >= MAX_CHILDREN) {
       if (!this.#saidTooMany) {
@@ -169,7 +169,7 @@ class ExecutionTree {
       try {
         for await (const child of this.#readCreated()) {
           retry = FIRST_RETRY_MS
-          if (this.#isInTree(textOf(child['parent']))) this.#add(child)
+          if (this.#isInTree(textOrEmpty(child['parent']))) this.#add(child)
         }
       } catch (error) {
         if (this.#over.signal.aborted) return
@@ -234,10 +234,10 @@ function isRefusal(error: unknown): boolean {
 }
 
 function childMessages(child: Json): TailMessages {
-  const task = ['context.orquesta.task_name', 'context.chain.name'].map((path) => textOf(attributeOf(child, path)))
+  const task = ['context.orquesta.task_name', 'context.chain.name'].map((path) => textOrEmpty(attributeOf(child, path)))
   const name = task.find((each) => each !== '')
-  const what = name === undefined ? `action=${textOf(attributeOf(child, 'action.ref'))}` : `task=${name}`
-  const subject = printable(`Child execution (${what}) ${textOf(child['id'])}`).replaceAll('\n', ' ')
+  const what = name === undefined ? `action=${textOrEmpty(attributeOf(child, 'action.ref'))}` : `task=${name}`
+  const subject = printable(`Child execution (${what}) ${textOrEmpty(child['id'])}`).replaceAll('\n', ' ')
   return {
     sayStarted: (output: TailOutput) => output.say(`${subject} has started.`),
     sayEnded: (output: TailOutput, status: string) => output.say(`${subject} has finished (status=${status}).`),

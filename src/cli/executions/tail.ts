@@ -4,7 +4,7 @@ import { setTimeout as delay } from 'node:timers/promises'
 import type { Readable } from 'node:stream'
 import { segment } from '../connection/client.ts'
 import { readEvents, readText } from '../connection/server-events.ts'
-import { textOf, toList, toObject } from '../connection/responses.ts'
+import { textOrEmpty, toList, toObject } from '../connection/responses.ts'
 import {
   executionName,
   FIRST_POLL_MS,
@@ -53,7 +53,7 @@ export async function tailExecution(session: Session, record: Json, options: Tai
     const { tailTree } = await import('./tail-nested.ts')
     return tailTree(session, record, options)
   }
-  const id = textOf(record['id'])
+  const id = textOrEmpty(record['id'])
   return followExecution(session, record, options, createPieceOutput(session, id, options), executionMessages(id))
 }
 
@@ -90,7 +90,7 @@ export async function followExecution(
   output: TailOutput,
   words: TailMessages,
 ): Promise<string> {
-  const tail = new Tail(session, textOf(record['id']), options, output, words)
+  const tail = new Tail(session, textOrEmpty(record['id']), options, output, words)
   return isFinalRecord(recordStatusOf(record)) ? tail.stored() : tail.live()
 }
 
@@ -273,9 +273,9 @@ class Tail {
 
   async #printPiece(data: string): Promise<void> {
     const piece = parseEvent(data)
-    const text = textOf(piece['data'])
+    const text = textOrEmpty(piece['data'])
     if (text === '') return
-    const [type, timestamp] = [textOf(piece['output_type']), textOf(piece['timestamp'])]
+    const [type, timestamp] = [textOrEmpty(piece['output_type']), textOrEmpty(piece['timestamp'])]
     await this.#output.print({ text, type, timestamp })
   }
 }

@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
-import { countOf, createProgressLine, formatElapsed, type ProgressStream } from './progress.ts'
+import { countText, createProgressLine, formatElapsed, type ProgressStream } from './progress.ts'
 
 const utf8 = { LANG: 'C.UTF-8', TERM: 'xterm' }
 
@@ -145,6 +145,6 @@ test('times', () => {
 })
 
 test('counts', () => {
-  expect(countOf(0, 999)).toBe('0 of 999')
-  expect(countOf(12_300, 1_000_000)).toBe('12,300 of 1,000,000')
+  expect(countText(0, 999)).toBe('0 of 999')
+  expect(countText(12_300, 1_000_000)).toBe('12,300 of 1,000,000')
 })

@@ -1,6 +1,6 @@
 /** Renders the command reference as a manual page in man(7) format, for groff and mandoc. */
 import { leavesOf, type CommandPage, type Reference } from './tree.ts'
-import { detailsOf, introduction, spansOf, type Block, type Described, type Table } from './text.ts'
+import { detailsOf, introduction, spansOf, type Block, type HelpTerm, type Table } from './text.ts'
 
 export function renderManual({ pages, commonOptions, globalOptions, topics }: Reference): string {
   const [first, ...others] = topics
@@ -55,11 +55,11 @@ function renderCommand({ otherNames, usage, description, notes, examples, sample
   ]
 }
 
-function withBrackets({ term, description }: Described): Described {
+function withBrackets({ term, description }: HelpTerm): HelpTerm {
   return { term: `<${term}>`, description }
 }
 
-function described(items: readonly Described[]): string[] {
+function described(items: readonly HelpTerm[]): string[] {
   return items.flatMap(({ term, description }) => ['.TP', bold(term), running(description)])
 }
 

@@ -1,6 +1,6 @@
 /** Renders the command reference as one page of Markdown: `docs/cli.md`. */
 import type { CommandPage, Reference } from './tree.ts'
-import { introduction, spansOf, type Block, type Described } from './text.ts'
+import { introduction, spansOf, type Block, type HelpTerm } from './text.ts'
 import type { Topic } from './topics.ts'
 
 export function renderMarkdown({ pages, commonOptions, globalOptions, topics }: Reference): string {
@@ -74,7 +74,7 @@ function renderBlock(block: Block): string {
   )
 }
 
-function terms(title: string, items: readonly Described[]): string {
+function terms(title: string, items: readonly HelpTerm[]): string {
   if (items.length === 0) return ''
   return table(
     [title, 'Meaning'],

@@ -1,8 +1,8 @@
 /** Sample files that several help texts show. */
-import type { Sample } from '../command.ts'
+import type { ExampleFile } from '../command.ts'
 
 /** A rule that runs a command for each order that a webhook receives. */
-export const onOrder: Sample = {
+export const onOrder: ExampleFile = {
   name: 'on_order.yaml',
   text: `name: on_order
 enabled: true

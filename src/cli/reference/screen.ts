@@ -1,6 +1,6 @@
 /** Renders help texts for a terminal. */
 import { displayWidth, wrapText } from '../output/print.ts'
-import { detailsOf, plainText, type Block, type Described, type Table } from './text.ts'
+import { detailsOf, plainText, type Block, type HelpTerm, type Table } from './text.ts'
 
 /** Longer lines are hard to read. */
 const MAX_COLUMNS = 100
@@ -35,7 +35,7 @@ export function descriptionColumn(terms: readonly string[]): number {
 
 /** Terms with their descriptions beside them. @param column where the descriptions start */
 export function renderTerms(
-  items: readonly Described[],
+  items: readonly HelpTerm[],
   width: number,
   column = descriptionColumn(items.map(({ term }) => term)),
 ): string {

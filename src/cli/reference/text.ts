@@ -7,7 +7,7 @@
 export const introduction =
   '`svc` is one executable. `svc serve` runs the server; most other commands connect to a server over HTTP. `svc --help` lists the commands and topics. `svc help <command>` (or `svc <command> --help`) shows the help of a command, and `svc help <topic>` explains a topic. `svc manual` shows everything as a manual page.'
 
-export interface Described {
+export interface HelpTerm {
   /** As it is written, such as `-n, --last <count>` or `<ref...>`. */
   term: string
   description: string

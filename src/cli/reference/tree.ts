@@ -1,9 +1,9 @@
 /** The command reference as data: the source of the manual page and `docs/cli.md`. */
 import type { Command } from 'commander'
-import { CliCommand, optionText, type Sample } from '../command.ts'
+import { CliCommand, optionText, type ExampleFile } from '../command.ts'
 import { commands, readCommand } from '../commands/index.ts'
 import { addCommonOptions, addGlobalOptions } from '../options.ts'
-import type { Described } from './text.ts'
+import type { HelpTerm } from './text.ts'
 import { topics, type Topic } from './topics.ts'
 
 export interface CommandPage {
@@ -18,12 +18,12 @@ export interface CommandPage {
   description: string
   /** Such as `svc execution list [options]`. */
   usage: string
-  arguments: readonly Described[]
+  arguments: readonly HelpTerm[]
   /** Of the command itself: those that all commands share are left out. */
-  options: readonly Described[]
+  options: readonly HelpTerm[]
   notes: readonly string[]
   examples: readonly string[]
-  samples: readonly Sample[]
+  samples: readonly ExampleFile[]
   children: readonly CommandPage[]
 }
 
@@ -46,9 +46,9 @@ export function leavesOf(pages: readonly CommandPage[]): CommandPage[] {
 export interface Reference {
   pages: readonly CommandPage[]
   /** Options of every command that connects to a server. */
-  commonOptions: readonly Described[]
+  commonOptions: readonly HelpTerm[]
   /** Global options, which go before or after the command. */
-  globalOptions: readonly Described[]
+  globalOptions: readonly HelpTerm[]
   topics: readonly Topic[]
 }
 
@@ -56,16 +56,16 @@ export async function readReference(): Promise<Reference> {
   return { pages: await readTree(), commonOptions: readCommonOptions(), globalOptions: readGlobalOptions(), topics }
 }
 
-function readCommonOptions(): Described[] {
+function readCommonOptions(): HelpTerm[] {
   return describeOptions(addCommonOptions(new CliCommand('')))
 }
 
-function readGlobalOptions(): Described[] {
+function readGlobalOptions(): HelpTerm[] {
   const common = new Set(readCommonOptions().map(({ term }) => term))
   return describeOptions(addGlobalOptions(new CliCommand(''))).filter(({ term }) => !common.has(term))
 }
 
-function describeOptions(command: CliCommand): Described[] {
+function describeOptions(command: CliCommand): HelpTerm[] {
   return command.options
     .filter(({ hidden }) => !hidden)
     .map((option) => ({ term: command.optionTerm(option), description: optionText(option) }))

@@ -10,9 +10,9 @@ import {
   isWhole,
   LazyNamespace,
   Members,
-  Range,
+  RangeValue,
   Sequence,
-  settled,
+  resolveLazy,
   typeNameOf,
   Undefined,
   type Value,
@@ -24,7 +24,7 @@ export function getMember(object: Value, name: string): Value | undefined {
   if (object instanceof Members) return object.get(name)
   if (object instanceof LazyNamespace) {
     const value = object.get(name)
-    return value === undefined ? undefined : settled(value)
+    return value === undefined ? undefined : resolveLazy(value)
   }
   if (object instanceof Sequence) return object.items[object.names.indexOf(name)]
   return isMapping(object) ? mappingGet(object, name) : undefined
@@ -68,7 +68,7 @@ export function getItem(object: Value, key: Value, budget: Budget): Value {
 
 function itemsAt(object: Value, index: number): Value {
   if (isList(object)) return adopt(object[index])
-  if (object instanceof Range) return object.start + index * object.step
+  if (object instanceof RangeValue) return object.start + index * object.step
   if (object instanceof Sequence) return adopt(object.items[index])
   throw typeError(`'${typeNameOf(object)}' object is not subscriptable`)
 }
@@ -95,17 +95,17 @@ export function getSlice(object: Value, bounds: readonly (Value | undefined)[], 
   if (length === undefined) throw typeError(`'${typeNameOf(object)}' object cannot be sliced`)
   const indices = sliceIndices(length, start, stop, step)
   budget.items(indices.length)
-  if (object instanceof Range) return sliceRange(object, indices, clamp(stop, length, length), step)
+  if (object instanceof RangeValue) return sliceRange(object, indices, clamp(stop, length, length), step)
   const items = indices.map((index) => itemsAt(object, index))
   return object instanceof Sequence ? new Sequence(items) : items
 }
 
 /** A part of a range is a range; its end is printed, so it is the one Python computes. */
-function sliceRange(range: Range, indices: readonly number[], stop: number, step: number): Range {
+function sliceRange(range: RangeValue, indices: readonly number[], stop: number, step: number): RangeValue {
   const at = (index: number): number => range.start + index * range.step
   const [first] = indices
-  if (first === undefined) return new Range(at(stop), at(stop), range.step * step)
-  return new Range(at(first), step > 0 ? at(stop) : at((indices.at(-1) ?? first) + step), range.step * step)
+  if (first === undefined) return new RangeValue(at(stop), at(stop), range.step * step)
+  return new RangeValue(at(first), step > 0 ? at(stop) : at((indices.at(-1) ?? first) + step), range.step * step)
 }
 
 function sliceBound(value: Value | undefined): number | undefined {

@@ -1,6 +1,6 @@
 import { quoted, typeError } from './error.ts'
 import type { Budget } from './limits.ts'
-import { isNumeric, isWhole, numberOf, typeNameOf, Undefined, type Call, type Value } from './values.ts'
+import { isNumeric, isWhole, toNumber, typeNameOf, Undefined, type Call, type Value } from './values.ts'
 
 /** Parameter names of a filter, test or method; optional ones come last. */
 export interface Signature {
@@ -69,5 +69,5 @@ export function numberArgument(what: string, value: Value | undefined): number {
   if (value instanceof Undefined) value.raise()
   if (value === undefined || !isNumeric(value))
     throw typeError(`${what} needs a number, not ${typeNameOf(value ?? null)}`)
-  return numberOf(value)
+  return toNumber(value)
 }

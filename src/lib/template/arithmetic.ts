@@ -8,7 +8,7 @@ import {
   isList,
   isNumeric,
   isWhole,
-  numberOf,
+  toNumber,
   Sequence,
   typeNameOf,
   Undefined,
@@ -39,7 +39,7 @@ export function operate(operator: BinaryOperator, left: Value, right: Value, bud
   if (operator === '%' && typeof left === 'string') return formatPercent(left, right, budget)
   if (isNumeric(left) && isNumeric(right)) {
     if (isWhole(left) && isWhole(right)) return operateWhole(operator, BigInt(left), BigInt(right), budget)
-    return operateFloat(operator, numberOf(left), numberOf(right))
+    return operateFloat(operator, toNumber(left), toNumber(right))
   }
   if (operator === '+') return join(left, right, budget)
   if (operator === '*') return repeat(left, right, budget)
@@ -187,5 +187,5 @@ export function sign(value: Value, negative: boolean, budget: Budget): Value {
     throw typeError(`bad operand type for unary ${negative ? '-' : '+'}: '${typeNameOf(value)}'`)
   }
   if (isWhole(value)) return integer(negative ? -BigInt(value) : BigInt(value), budget)
-  return negative ? float(-numberOf(value)) : value
+  return negative ? float(-toNumber(value)) : value
 }

@@ -9,7 +9,7 @@ import {
   isList,
   isNumeric,
   LazyNamespace,
-  Range,
+  RangeValue,
   Sequence,
   typeNameOf,
   Undefined,
@@ -43,7 +43,7 @@ export function equals(a: Value, b: Value, budget: Budget, depth = 0): boolean {
   }
   if (a === b) return true
   budget.depth(depth)
-  if (a instanceof Range && b instanceof Range) return a.isLike(b)
+  if (a instanceof RangeValue && b instanceof RangeValue) return a.isLike(b)
   const [aItems, bItems] = [itemsOf(a), itemsOf(b)]
   if (aItems !== undefined && bItems !== undefined) {
     if (typeNameOf(a) !== typeNameOf(b) || aItems.length !== bItems.length) return false
@@ -123,7 +123,7 @@ export function contains(container: Value, item: Value, budget: Budget): boolean
   }
   if (isMapping(container)) return mappingHas(container, item)
   if (container instanceof LazyNamespace) return typeof item === 'string' && container.has(item)
-  if (container instanceof Range) {
+  if (container instanceof RangeValue) {
     if (item instanceof Undefined && !item.lenient) item.raise()
     return container.has(item)
   }

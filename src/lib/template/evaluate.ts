@@ -36,7 +36,7 @@ import {
   Members,
   orElse,
   Sequence,
-  settled,
+  resolveLazy,
   typeNameOf,
   Undefined,
   type Call,
@@ -154,7 +154,7 @@ class Evaluation implements Runtime {
   }
 
   #evaluate(node: Expression, scope: LoopScope): Value {
-    return settled(this.#find(node, scope))
+    return resolveLazy(this.#find(node, scope))
   }
 
   /** A namespace that stands for a value is found as it is: what comes after it may be one of its names. */
@@ -172,7 +172,7 @@ class Evaluation implements Runtime {
       case 'item': {
         const object = this.#find(node.object, scope)
         const key = this.#evaluate(node.key, scope)
-        if (typeof key !== 'string') return getSubscript(settled(object), key, this.budget)
+        if (typeof key !== 'string') return getSubscript(resolveLazy(object), key, this.budget)
         const value = this.#member(object, key, true)
         // A key that is computed is a value, and messages hold none.
         if (!(value instanceof Undefined) || value.lenient || node.key.kind === 'literal') return value
@@ -374,11 +374,11 @@ class Evaluation implements Runtime {
         const object = this.#lookUp(target.object, scope)
         if (object instanceof Undefined) object.raise()
         if (!(object instanceof Members)) throw typeError('attributes can be set on namespace() objects only')
-        object.set(target.name, settled(value))
+        object.set(target.name, resolveLazy(value))
         return
       }
       case 'tuple': {
-        const items = iterate(settled(value), this.budget)
+        const items = iterate(resolveLazy(value), this.budget)
         if (items.length !== target.items.length) {
           throw typeError(`cannot unpack ${items.length} values into ${target.items.length} names`)
         }

@@ -9,7 +9,7 @@ import {
   isFloatValue,
   isNumeric,
   isWhole,
-  numberOf,
+  toNumber,
   Sequence,
   typeNameOf,
   Undefined,
@@ -145,7 +145,7 @@ class PercentFormat {
       case 'g':
       case 'G': {
         if (!isNumeric(value)) throw typeError(`must be real number, not ${typeNameOf(value)}`)
-        const number = numberOf(value)
+        const number = toNumber(value)
         const body = floatBody(number, type, precision ?? 6, flags.includes('#'))
         return padPercent(signOf(number, flags), body, flags, width, Number.isFinite(number))
       }
@@ -161,7 +161,7 @@ class PercentFormat {
         `%${type} format: a ${decimal ? 'real number' : 'whole number'} is required, not ${typeNameOf(value)}`,
       )
     }
-    const whole = isWhole(value) ? BigInt(value) : BigInt(truncated(numberOf(value)))
+    const whole = isWhole(value) ? BigInt(value) : BigInt(truncated(toNumber(value)))
     const radix = decimal ? 10 : type === 'o' ? 8 : 16
     let digits = (whole < 0n ? -whole : whole).toString(radix).padStart(precision ?? 1, '0')
     if (type === 'X') digits = digits.toUpperCase()
@@ -362,8 +362,8 @@ function formatValue(value: Value, spec: string, budget: Budget): string {
     padTo(prefix, body, fill ?? (zero === undefined ? ' ' : '0'), align ?? (zero === undefined ? usual : '='), width)
 
   if (isNumeric(value)) {
-    const negative = numberOf(value) < 0
-    const minusZero = Object.is(numberOf(value), -0) && isFloatValue(value)
+    const negative = toNumber(value) < 0
+    const minusZero = Object.is(toNumber(value), -0) && isFloatValue(value)
     const prefix = negative || minusZero ? '-' : sign === '-' ? '' : sign
     const plain = numberBody(value, type, precision, alternate !== undefined)
     const group = type === 'x' || type === 'X' || type === 'o' || type === 'b' ? 4 : 3
@@ -400,7 +400,7 @@ function numberBody(
     const text = digits.toString(type === 'b' ? 2 : type === 'o' ? 8 : 16)
     return { prefix: alternate ? `0${type}` : '', body: type === 'X' ? text.toUpperCase() : text }
   }
-  const number = numberOf(value)
+  const number = toNumber(value)
   if (type === '%') {
     const places = precision ?? 6
     const percent = Number.isFinite(number) ? fixedDigits(number * 100, places) : floatBody(number, 'f', 0, false)

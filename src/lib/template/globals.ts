@@ -4,7 +4,7 @@ import { iterate } from './iteration.ts'
 import type { Budget } from './limits.ts'
 import { isMapping, mappingEntries } from './mapping.ts'
 import { textOf } from './text.ts'
-import { Callable, Dict, Members, Range, Undefined, type Call, type Value } from './values.ts'
+import { Callable, Dict, Members, RangeValue, Undefined, type Call, type Value } from './values.ts'
 
 const rangeSignature = signature('start stop? step?')
 const joinerSignature = signature('sep?')
@@ -15,7 +15,7 @@ function range(call: Call, budget: Budget): Value {
   const stop = wholeArgument('range()', second === undefined ? first : second)
   const step = wholeArgument('range()', third, 1)
   if (step === 0) throw typeError('range() arg 3 must not be zero')
-  const result = new Range(start, stop, step)
+  const result = new RangeValue(start, stop, step)
   budget.items(result.length)
   return result
 }

@@ -17,4 +17,4 @@ export {
   type Namespace,
   type TemplateScope,
 } from './render.ts'
-export { LazyNamespace, Undefined, adopt, isList, isTrue, settled, typeNameOf, type Value } from './values.ts'
+export { LazyNamespace, Undefined, adopt, isList, isTrue, resolveLazy, typeNameOf, type Value } from './values.ts'

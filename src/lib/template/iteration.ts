@@ -2,11 +2,11 @@ import { typeError } from './error.ts'
 import type { Budget } from './limits.ts'
 import { isMapping, mappingKeys, mappingSize } from './mapping.ts'
 import { characterCount, charactersOf } from './text.ts'
-import { adopt, isList, LazyNamespace, Range, Sequence, typeNameOf, Undefined, type Value } from './values.ts'
+import { adopt, isList, LazyNamespace, RangeValue, Sequence, typeNameOf, Undefined, type Value } from './values.ts'
 
 /** Number of items of what can be indexed by position; undefined for anything else. */
 export function lengthOfItems(object: Value): number | undefined {
-  if (isList(object) || object instanceof Range) return object.length
+  if (isList(object) || object instanceof RangeValue) return object.length
   return object instanceof Sequence && object.typeName === 'tuple' ? object.items.length : undefined
 }
 
@@ -21,7 +21,7 @@ export function iterate(value: Value, budget: Budget): readonly Value[] {
     budget.step(value.length)
     return value.map(adopt)
   }
-  if (value instanceof Range) {
+  if (value instanceof RangeValue) {
     budget.step(value.length)
     return value.items()
   }
@@ -53,7 +53,7 @@ export function isIterable(value: Value): boolean {
     typeof value === 'string' ||
     isList(value) ||
     value instanceof Sequence ||
-    value instanceof Range ||
+    value instanceof RangeValue ||
     isMapping(value)
   )
 }

@@ -11,8 +11,8 @@ import {
   isIntegerValue,
   isList,
   isNumeric,
-  numberOf,
-  Range,
+  toNumber,
+  RangeValue,
   Sequence,
   typeNameOf,
   Undefined,
@@ -80,9 +80,9 @@ class JsonWriter {
     else if (typeof value === 'string') this.#text(value)
     else if (typeof value === 'boolean') this.parts.push(String(value))
     else if (isIntegerValue(value)) this.parts.push(textOf(value, this.#budget))
-    else if (isNumeric(value)) this.parts.push(jsonFloat(numberOf(value)))
+    else if (isNumeric(value)) this.parts.push(jsonFloat(toNumber(value)))
     else if (isMapping(value)) this.#mapping(value, depth)
-    else if (isList(value) || value instanceof Sequence || value instanceof Range) this.#items(value, depth)
+    else if (isList(value) || value instanceof Sequence || value instanceof RangeValue) this.#items(value, depth)
     else throw typeError(`a value of type ${typeNameOf(value)} cannot be written as JSON`)
   }
 
@@ -98,7 +98,7 @@ class JsonWriter {
     this.parts.push(indent)
   }
 
-  #items(value: List | Sequence | Range, depth: number): void {
+  #items(value: List | Sequence | RangeValue, depth: number): void {
     const items = itemsOf(value)
     if (items.length === 0) {
       this.parts.push('[]')
@@ -134,9 +134,9 @@ class JsonWriter {
   }
 }
 
-function itemsOf(value: List | Sequence | Range): List {
+function itemsOf(value: List | Sequence | RangeValue): List {
   if (value instanceof Sequence) return value.items
-  return value instanceof Range ? value.items() : value
+  return value instanceof RangeValue ? value.items() : value
 }
 
 function jsonFloat(value: number): string {
@@ -151,7 +151,7 @@ function keyText(key: Value): string {
   if (key === null) return 'null'
   if (typeof key === 'boolean') return String(key)
   if (isIntegerValue(key)) return String(key)
-  if (isNumeric(key)) return jsonFloat(numberOf(key))
+  if (isNumeric(key)) return jsonFloat(toNumber(key))
   throw typeError(`keys must be text, numbers, booleans or None, not ${typeNameOf(key)}`)
 }
 
@@ -209,7 +209,7 @@ export function plainValue(value: Value, budget: Budget, depth = 0): unknown {
     return result
   }
   if (isList(value)) return value.map((item) => plainValue(adopt(item), budget, depth + 1))
-  if (value instanceof Sequence || value instanceof Range) {
+  if (value instanceof Sequence || value instanceof RangeValue) {
     return itemsOf(value).map((item) => plainValue(adopt(item), budget, depth + 1))
   }
   throw typeError(`a value of type ${typeNameOf(value)} cannot leave a template`)

@@ -14,7 +14,7 @@ import {
   isList,
   isNumeric,
   Members,
-  Range,
+  RangeValue,
   Sequence,
   Undefined,
   type Call,
@@ -80,7 +80,7 @@ export const tests: ReadonlyMap<string, TemplateTest> = new Map([
   }),
   test('sequence', '', (value) => {
     const isTuple = value instanceof Sequence && value.typeName === 'tuple'
-    return typeof value === 'string' || isList(value) || isTuple || value instanceof Range || isMapping(value)
+    return typeof value === 'string' || isList(value) || isTuple || value instanceof RangeValue || isMapping(value)
   }),
   test('callable', '', (value) => value instanceof Callable || (value instanceof Members && value.callable)),
   test('sameas', 'other', (value, [other = null]) => value === other),

@@ -8,7 +8,7 @@ import {
   isList,
   LazyNamespace,
   Members,
-  Range,
+  RangeValue,
   Sequence,
   Undefined,
   type Value,
@@ -58,7 +58,7 @@ function write(value: Value, parts: string[], budget: Budget, depth: number): vo
   if (value instanceof Float) parts.push(floatText(value.value))
   else if (value instanceof Undefined) value.raise()
   else if (value instanceof Sequence) writeSequence(value, parts, budget, depth)
-  else if (value instanceof Range) parts.push(rangeText(value))
+  else if (value instanceof RangeValue) parts.push(rangeText(value))
   else if (isList(value)) writeItems('[', value, ']', parts, budget, depth)
   else if (value instanceof Callable) parts.push(`<function ${value.name}>`)
   else if (value instanceof Members) parts.push(`<${value.typeName}>`)
@@ -101,7 +101,7 @@ function writeItems(
   parts.push(close)
 }
 
-function rangeText({ start, stop, step }: Range): string {
+function rangeText({ start, stop, step }: RangeValue): string {
   return step === 1 ? `range(${start}, ${stop})` : `range(${start}, ${stop}, ${step})`
 }
 

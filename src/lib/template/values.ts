@@ -80,7 +80,7 @@ export class Sequence extends TemplateObject {
   }
 }
 
-export class Range extends TemplateObject {
+export class RangeValue extends TemplateObject {
   readonly typeName = 'range'
   readonly start: number
   readonly stop: number
@@ -98,12 +98,12 @@ export class Range extends TemplateObject {
   /** `value in range`, which asks for the number, not for each item. */
   has(value: Value): boolean {
     if (!isNumeric(value)) return false
-    const index = (numberOf(value) - this.start) / this.step
+    const index = (toNumber(value) - this.start) / this.step
     return Number.isInteger(index) && index >= 0 && index < this.length
   }
 
   /** Whether both give the same items. */
-  isLike(other: Range): boolean {
+  isLike(other: RangeValue): boolean {
     if (this.length !== other.length) return false
     return this.length === 0 || (this.start === other.start && (this.length === 1 || this.step === other.step))
   }
@@ -204,7 +204,7 @@ export class LazyNamespace extends TemplateObject {
 }
 
 /** The value that is used, once it is known that no name is asked for. */
-export function settled(value: Value): Value {
+export function resolveLazy(value: Value): Value {
   return value instanceof LazyNamespace ? value.own() : value
 }
 
@@ -345,7 +345,7 @@ export function isWhole(value: Numeric): value is boolean | number | bigint {
 }
 
 /** The nearest JavaScript number. */
-export function numberOf(value: Numeric): number {
+export function toNumber(value: Numeric): number {
   return value instanceof Float ? value.value : Number(value)
 }
 
@@ -392,7 +392,7 @@ export function isTrue(value: Value): boolean {
   if (value instanceof Undefined) return value.lenient ? false : value.raise()
   if (value instanceof Float) return value.value !== 0
   if (value instanceof Sequence) return value.items.length > 0
-  if (value instanceof Range) return value.length > 0
+  if (value instanceof RangeValue) return value.length > 0
   if (value instanceof Dict) return value.size > 0
   if (value instanceof TemplateObject) return true
   if (isList(value)) return value.length > 0

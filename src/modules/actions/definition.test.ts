@@ -1,8 +1,8 @@
 import { describe, expect, test } from 'vitest'
 import { checkActionDefinition } from './definition.ts'
-import type { Parameters } from './parameters.ts'
+import type { ParameterSchemas } from './parameters.ts'
 
-const shell: Parameters = {
+const shell: ParameterSchemas = {
   cmd: { type: 'string' },
   sudo: { type: 'boolean', default: false },
   dir: { type: 'string', default: '/tmp', immutable: true },

@@ -7,7 +7,7 @@ import {
   type ParameterSchema,
   type SchemaProblem,
 } from '../../lib/schema/index.ts'
-import { overridableAttributes, type Parameters } from './parameters.ts'
+import { overridableAttributes, type ParameterSchemas } from './parameters.ts'
 import { actionDefinitionSchema, type ActionDefinition, type ActionRecord } from './types.ts'
 
 /** One reason why a definition is refused; `path` leads through the definition: `['parameters', 'cmd']`. */
@@ -31,7 +31,7 @@ export type CheckedDefinition = { definition: ActionDefinition } | { problems: D
  */
 export function checkActionDefinition(
   given: unknown,
-  runnerOf: (name: string) => Parameters | undefined,
+  runnerOf: (name: string) => ParameterSchemas | undefined,
 ): CheckedDefinition {
   const problem = compileSchema(actionDefinitionSchema).find(given)
   if (problem !== undefined) return { problems: [problem] }
@@ -107,7 +107,7 @@ function checkParameterSchemas(parameters: Readonly<Record<string, unknown>>): D
   return problems
 }
 
-function checkOverrides(definition: ActionDefinition, runner: Parameters): DefinitionProblem[] {
+function checkOverrides(definition: ActionDefinition, runner: ParameterSchemas): DefinitionProblem[] {
   const ref = `${definition.pack}.${definition.name}`
   const problems: DefinitionProblem[] = []
   for (const [name, schema] of Object.entries(definition.parameters)) {

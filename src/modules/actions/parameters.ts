@@ -3,13 +3,13 @@ import { compileParameters, type SchemaCheck, type ParameterSchema } from '../..
 import { findTemplates, type Templates } from '../../core/template-values.ts'
 import { compileSecrets, type ReplaceSecrets } from '../../lib/secrets/index.ts'
 
-export type Parameters = Readonly<Record<string, ParameterSchema>>
+export type ParameterSchemas = Readonly<Record<string, ParameterSchema>>
 
 /** What an action may say about a parameter of its runner. */
 export const overridableAttributes = ['default', 'description', 'enum', 'immutable', 'required'] as const
 
 /** Runner parameters first, each with the action's overrides; then those only the action has. */
-export function mergeParameters(runner: Parameters, action: Parameters): Record<string, ParameterSchema> {
+export function mergeParameters(runner: ParameterSchemas, action: ParameterSchemas): Record<string, ParameterSchema> {
   const merged = new Map<string, ParameterSchema>()
   for (const [name, schema] of Object.entries(runner)) {
     const override = Object.hasOwn(action, name) ? action[name] : undefined
@@ -44,7 +44,7 @@ export interface ParameterSet {
 }
 
 /** Compiles lazily: reading an old execution needs no validator. */
-export function createParameterSet(runner: Parameters, action: Parameters): ParameterSet {
+export function createParameterSet(runner: ParameterSchemas, action: ParameterSchemas): ParameterSet {
   const merged = mergeParameters(runner, action)
   const schemas = new Map(Object.entries(merged))
   const templatedDefaults = new Map<string, Templates>()
@@ -75,7 +75,7 @@ export function createParameterSet(runner: Parameters, action: Parameters): Para
 }
 
 /** A default that is rendered when the action runs satisfies `required` before. */
-function withoutLater(merged: Parameters, templated: ReadonlyMap<string, unknown>): Record<string, ParameterSchema> {
+function withoutLater(merged: ParameterSchemas, templated: ReadonlyMap<string, unknown>): Record<string, ParameterSchema> {
   return Object.fromEntries(
     Object.entries(merged).map(([name, schema]) => [
       name,

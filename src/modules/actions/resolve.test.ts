@@ -1,7 +1,7 @@
 import { describe, expect, onTestFinished, test, vi } from 'vitest'
 import { isAppError } from '../../core/errors.ts'
 import type { ParameterSchema } from '../../lib/schema/index.ts'
-import { createParameterSet, mergeParameters, type Parameters } from './parameters.ts'
+import { createParameterSet, mergeParameters, type ParameterSchemas } from './parameters.ts'
 import { createRenderer, findTemplates } from '../../core/template-values.ts'
 import { checkParameters, effectiveParameters, renderParameters } from './resolve.ts'
 import type { TemplateScope } from '../../lib/template/render.ts'
@@ -20,18 +20,18 @@ const scope: TemplateScope = {
   variables: { action_context: { user: 'ada', pack: 'mine' }, svckv: { system: { key: 'v' } } },
 }
 
-function kept(action: Parameters, supplied: Values, runner: Parameters = {}): Values {
+function kept(action: ParameterSchemas, supplied: Values, runner: ParameterSchemas = {}): Values {
   return renderParameters(createParameterSet(runner, action), supplied, scope)
 }
 
-function accept(action: Parameters, supplied: Values, runner: Parameters = {}): Values {
+function accept(action: ParameterSchemas, supplied: Values, runner: ParameterSchemas = {}): Values {
   const set = createParameterSet(runner, action)
   const rendered = renderParameters(set, supplied, scope)
   checkParameters(set, rendered, supplied)
   return rendered
 }
 
-function effective(action: Parameters, supplied: Values, runner: Parameters = {}): Values {
+function effective(action: ParameterSchemas, supplied: Values, runner: ParameterSchemas = {}): Values {
   const set = createParameterSet(runner, action)
   const { runnerParameters, actionParameters } = effectiveParameters(set, renderParameters(set, supplied, scope), scope)
   return { ...runnerParameters, ...actionParameters }
@@ -74,7 +74,7 @@ describe('merging with the runner', () => {
 })
 
 describe('what an execution keeps', () => {
-  test.each<[string, Parameters, Values, Values]>([
+  test.each<[string, ParameterSchemas, Values, Values]>([
     ['only what was supplied', { a: { default: 1 } }, {}, {}],
     ['converted', { a: { type: 'integer' } }, { a: '7' }, { a: 7 }],
     ['null as null', { a: { type: 'string' } }, { a: null }, { a: null }],
@@ -90,7 +90,7 @@ describe('what an execution keeps', () => {
 })
 
 describe('templates', () => {
-  test.each<[string, Parameters, Values, Values]>([
+  test.each<[string, ParameterSchemas, Values, Values]>([
     [
       'a whole expression keeps its type',
       { a: {}, b: {} },
@@ -133,7 +133,7 @@ describe('templates', () => {
     expect(kept(action, supplied)).toMatchObject(result)
   })
 
-  test.each<[string, Parameters, Values, string]>([
+  test.each<[string, ParameterSchemas, Values, string]>([
     [
       'an undefined attribute',
       { a: {} },
@@ -261,7 +261,7 @@ describe('templates', () => {
 
 describe('data is rendered once', () => {
   const hostile = '{{ svckv.system.key }}'
-  const action: Parameters = {
+  const action: ParameterSchemas = {
     a: {},
     b: {},
     list: { type: 'array' },
@@ -299,7 +299,7 @@ describe('data is rendered once', () => {
 })
 
 describe('checks', () => {
-  const action: Parameters = {
+  const action: ParameterSchemas = {
     cmd: { required: true },
     sudo: { immutable: true },
     level: { type: 'string', enum: ['low', 'high'] },
@@ -359,7 +359,7 @@ describe('what a runner gets', () => {
   })
 
   test('immutable templates, as core.echo has them', () => {
-    const echo: Parameters = {
+    const echo: ParameterSchemas = {
       message: { type: 'string', required: true },
       cmd: { default: 'echo "{{message}}"', immutable: true },
     }

@@ -16,7 +16,7 @@ import {
 import { isObject, MASK } from '../../lib/schema/index.ts'
 import type { TemplateScope } from '../../lib/template/index.ts'
 import { checkActionDefinition, fillActionDefinition, isStored } from './definition.ts'
-import { createParameterSet, mergeParameters, type Parameters, type ParameterSet } from './parameters.ts'
+import { createParameterSet, mergeParameters, type ParameterSchemas, type ParameterSet } from './parameters.ts'
 import { checkParameters, effectiveParameters, renderParameters, type EffectiveParameters } from './resolve.ts'
 import { compileSecrets, maskSecrets, secretsIn, type ReplaceSecrets } from '../../lib/secrets/index.ts'
 import type { KeyedLock } from '../../lib/concurrency/index.ts'
@@ -31,7 +31,7 @@ export interface ActionService {
   /** By id when it looks like one, else by name. The record is shared: it must not be changed. */
   findRunnerType(nameOrId: string): RunnerTypeRecord | undefined
   /** The parameters of the runner with the action's overrides, then the action's own. */
-  parametersOf(action: ActionRecord): Parameters
+  parametersOf(action: ActionRecord): ParameterSchemas
 
   /**
    * Renders templates and converts to the declared types; the result is what an execution keeps.
@@ -153,7 +153,7 @@ export function createActionService(deps: {
   }
 
   async function register(content: PackDefinitions, areOurs: boolean): Promise<Registration> {
-    const runnerOf = (name: string): Parameters | undefined => findRunnerType(name)?.runner_parameters
+    const runnerOf = (name: string): ParameterSchemas | undefined => findRunnerType(name)?.runner_parameters
     const existing = new Map(store.ofPack(content.pack).map((action) => [action.ref, action]))
     const isKnown = (metadataFile: string, definition: unknown): boolean =>
       areOurs ||
@@ -261,7 +261,7 @@ function remembered<R>(cache: Lru<string, R>, key: string, find: (key: string) =
 
 function checkPackActions(
   content: PackDefinitions,
-  runnerOf: (name: string) => Parameters | undefined,
+  runnerOf: (name: string) => ParameterSchemas | undefined,
   isKnown: (metadataFile: string, definition: unknown) => boolean,
 ): { definitions: ActionDefinition[]; problems: RegistrationProblem[] } {
   return checkPackDefinitions(content, 'Action', (given, metadataFile) => {

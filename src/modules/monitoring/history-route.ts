@@ -1,14 +1,14 @@
 import { queryInvalid } from '../../core/errors.ts'
 import { parseTime, route, type Route } from '../../http/index.ts'
 import { microsOf } from '../../core/time.ts'
-import { KEPT_MINUTES, type History } from './history.ts'
+import { KEPT_MINUTES, type HistoryRecorder } from './history.ts'
 import { StatusHistory } from './types.ts'
 
 const DEFAULT_MINUTES = 60
 const MAX_STEP = 60
 const MICROS_PER_MINUTE = 60_000_000
 
-export function createHistoryRoute(history: Pick<History, 'read' | 'minuteNow'>): Route {
+export function createHistoryRoute(history: Pick<HistoryRecorder, 'read' | 'minuteNow'>): Route {
   return route({
     surface: 'api',
     method: 'get',

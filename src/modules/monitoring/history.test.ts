@@ -7,7 +7,7 @@ import { createLog } from '../../lib/log/log.ts'
 import { microsOf } from '../../core/time.ts'
 import { makeFolder, type TemporaryFolder } from '../../../tests/helpers/folders.ts'
 import { TextSink } from '../../../tests/helpers/text-sink.ts'
-import { createHistory, KEPT_MINUTES, type History } from './history.ts'
+import { createHistory, KEPT_MINUTES, type HistoryRecorder } from './history.ts'
 import type { StatusSample } from './types.ts'
 
 const SECOND = 1_000_000
@@ -15,13 +15,13 @@ const MINUTE = 60 * SECOND
 
 let folder: TemporaryFolder
 let database: Database
-let histories: History[]
+let histories: HistoryRecorder[]
 let now: number
 let gauges: Record<string, number>
 let delay: { mean: number; p99: number; max: number }
 let sink: TextSink
 
-function create(over: Database = database): History {
+function create(over: Database = database): HistoryRecorder {
   const history = createHistory({
     database: over,
     log: createLog({ level: 'INFO', format: 'text', stream: sink }),
@@ -34,14 +34,14 @@ function create(over: Database = database): History {
 }
 
 /** The timer of a history is for real time; here a look at the clock is made by hand. */
-function pass(history: History, seconds: number): void {
+function pass(history: HistoryRecorder, seconds: number): void {
   for (let passed = 0; passed < seconds; passed += 10) {
     now += Math.min(10, seconds - passed) * SECOND
     history.tick()
   }
 }
 
-const all = (history: History, step = 1): StatusSample[] => history.read(0, step)
+const all = (history: HistoryRecorder, step = 1): StatusSample[] => history.read(0, step)
 const stored = (): number[] =>
   database
     .all(database.build.selectFrom('status_samples').select('minute').orderBy('minute'))

@@ -49,7 +49,7 @@ interface Minute {
   runs: Histogram
 }
 
-export interface History {
+export interface HistoryRecorder {
   /** Counts what it keeps, and passes over everything else. */
   metrics: Metrics
   maintenance: MaintenanceTask[]
@@ -72,7 +72,7 @@ export interface HistoryDeps {
   readonly now: () => number
 }
 
-export function createHistory({ database, log, readings, loopDelay, now }: HistoryDeps): History {
+export function createHistory({ database, log, readings, loopDelay, now }: HistoryDeps): HistoryRecorder {
   const store = createMonitoringStore(database)
   const minuteNow = (): number => Math.floor(now() / MICROS_PER_MINUTE)
   /** Rows that could not be written yet, by minute. */

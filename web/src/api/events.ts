@@ -35,7 +35,7 @@ const SILENCE_MS = 90_000
 const HIDDEN_MS = 10_000
 
 /** @param path such as `stream/v1/stream`. @returns ends it */
-export function follow(path: string, options: EventFollowOptions): () => void {
+export function followEvents(path: string, options: EventFollowOptions): () => void {
   const ended = new AbortController()
   void keepFollowing(path, options, ended.signal)
   return () => ended.abort()

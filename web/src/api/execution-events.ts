@@ -1,7 +1,7 @@
 /** Changes of executions as they happen: one stream for the whole page, while anybody listens. */
 import { useEffect, useRef } from 'preact/hooks'
 import { createStore } from '../store.ts'
-import { follow, type EventConnection } from './events.ts'
+import { followEvents, type EventConnection } from './events.ts'
 import { summaryQuery, type ExecutionSummary } from './execution-summary.ts'
 
 export interface ExecutionListener {
@@ -36,7 +36,7 @@ function listen(listener: ExecutionListener): () => void {
   listeners.add(listener)
   if (liveConnection.value === 'open') listener.onOpen?.()
   if (stop === undefined) liveConnection.set('connecting')
-  stop ??= follow('stream/v1/stream', {
+  stop ??= followEvents('stream/v1/stream', {
     query: { events: Object.keys(changes), ...summaryQuery },
     onEvent({ name, data }) {
       const change = changes[name]

@@ -11,7 +11,7 @@ import { createStore } from '../store.ts'
 import type { CurrentUser, IssuedToken } from './records.ts'
 import { ApiError, sendRequest, errorOf } from './transport.ts'
 
-export interface User {
+export interface SessionUser {
   name: string
   /** Undefined: authentication is off. */
   method: 'token' | 'api_key' | undefined
@@ -27,7 +27,7 @@ export interface SessionState {
   /** `unknown` until the server has said who is calling. */
   phase: 'unknown' | 'signed_in' | 'signed_out'
   /** The last one, also while the session is over. */
-  user: User | undefined
+  user: SessionUser | undefined
   /** Why signing in is needed, in words. */
   reason: string | undefined
   /** Whose cookie the browser has, when that is somebody else than this page shows. */
@@ -210,7 +210,7 @@ interface Login {
 }
 
 interface Obtained {
-  user: User
+  user: SessionUser
   token: string
 }
 
@@ -321,7 +321,7 @@ async function leave(): Promise<void> {
   if (hasToken) await sendRequest('DELETE', 'auth/v1/tokens/current', {}, own).catch(() => undefined)
 }
 
-function accept(user: User, ownToken?: string): void {
+function accept(user: SessionUser, ownToken?: string): void {
   const earlier = state.value.user
   if (earlier !== undefined && earlier.name !== user.name) {
     // The page shows what somebody else was allowed to see. Whatever still waits, waits until the page is gone.
@@ -360,7 +360,7 @@ function rememberProxy(isSo: boolean): void {
   }
 }
 
-async function userOf(response: Response): Promise<User> {
+async function userOf(response: Response): Promise<SessionUser> {
   const { username, authentication, rbac } = (await response.json()) as CurrentUser // the answer of this path
   const { method, token_expire: expiry } = authentication
   return {

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import {
-  countOf,
+  rowCount,
   firstRows,
   idAfter,
   missingPages,
@@ -36,7 +36,7 @@ describe('rows', () => {
   const million = firstRows(down(1_000_000, 1_000_000 - PAGE_SIZE + 1), 1_000_000)
 
   test('of a million are known by pages', () => {
-    expect([countOf(million), numberAt(million, 0), numberAt(million, 99), numberAt(million, 100)]).toEqual([
+    expect([rowCount(million), numberAt(million, 0), numberAt(million, 99), numberAt(million, 100)]).toEqual([
       1_000_000,
       1_000_000,
       999_901,
@@ -53,7 +53,7 @@ describe('rows', () => {
   test('keep their place while newer ones come', () => {
     let rows: PagedRows<Row> = withPage(million, 5, down(999_500, 999_401))
     rows = withNewer(rows, down(1_000_003, 999_999)) ?? rows
-    expect([countOf(rows), numberAt(rows, 0), numberAt(rows, 3), numberAt(rows, 503)]).toEqual([
+    expect([rowCount(rows), numberAt(rows, 0), numberAt(rows, 3), numberAt(rows, 503)]).toEqual([
       1_000_003, 1_000_003, 1_000_000, 999_500,
     ])
     expect(missingPages(rows, 0, 103)).toEqual([])
@@ -90,7 +90,7 @@ describe('rows', () => {
 
   test('that were purged meanwhile are not there any more', () => {
     const rows = withPage(million, 7000, down(300_000, 299_951))
-    expect(countOf(rows)).toBe(700_050)
+    expect(rowCount(rows)).toBe(700_050)
     expect(missingPages(rows, 999_000, 1_000_000)).toEqual([])
   })
 
@@ -101,12 +101,12 @@ describe('rows', () => {
       { id: idOf(999_990), text: 'b' },
       { id: idOf(5), text: 'c' },
     ])
-    expect([rowAt(changed, 0)?.text, rowAt(changed, 11)?.text, countOf(changed)]).toEqual(['a', 'b', 1_000_001])
+    expect([rowAt(changed, 0)?.text, rowAt(changed, 11)?.text, rowCount(changed)]).toEqual(['a', 'b', 1_000_001])
     expect(withChanged(rows, [])).toBe(rows)
   })
 
   test('of an empty list are none', () => {
     const none = firstRows<Row>([], 0)
-    expect([countOf(none), rowAt(none, 0), missingPages(none, 0, 20)]).toEqual([0, undefined, []])
+    expect([rowCount(none), rowAt(none, 0), missingPages(none, 0, 20)]).toEqual([0, undefined, []])
   })
 })

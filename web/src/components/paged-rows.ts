@@ -31,7 +31,7 @@ export function firstRows<T extends { id: string }>(items: readonly T[], total: 
   }
 }
 
-export function countOf<T>({ head, total }: PagedRows<T>): number {
+export function rowCount<T>({ head, total }: PagedRows<T>): number {
   return head.length + total
 }
 

@@ -2,7 +2,7 @@
 import { useCallback, useEffect, useMemo, useRef, useState } from 'preact/hooks'
 import { isAbort, type ListPage } from '../api/client.ts'
 import {
-  countOf,
+  rowCount,
   firstRows,
   idAfter,
   missingPages,
@@ -174,5 +174,5 @@ export function usePagedList<T extends { id: string }>(
     }),
     [],
   )
-  return { ...methods, count: rows === undefined ? undefined : countOf(rows), error: isCurrent ? error : undefined }
+  return { ...methods, count: rows === undefined ? undefined : rowCount(rows), error: isCurrent ? error : undefined }
 }

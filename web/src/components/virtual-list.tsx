@@ -7,7 +7,7 @@ import {
   placeOfRow,
   drawnRowsAt,
   scrolledTo,
-  settled,
+  settledPlace,
   startPlace,
   topRowOf,
   type ListSize,
@@ -84,13 +84,13 @@ export function VirtualList(props: VirtualListProps): JSX.Element {
     if (current === null) return
     const { size: seen } = latest.current
     const next = scrolledTo(current.scrollTop, place.current, seen)
-    if (isStuck(next, seen)) goTo(settled(next, seen))
+    if (isStuck(next, seen)) goTo(settledPlace(next, seen))
     else take(next)
     clearTimeout(settling.current)
     settling.current = setTimeout(() => {
       // The next scroll event is on its way: scrolling has not ended.
       if (current.scrollTop !== place.current.scrollTop) return
-      goTo(settled(place.current, latest.current.size))
+      goTo(settledPlace(place.current, latest.current.size))
     }, SETTLE_MS)
   }
 

@@ -6,7 +6,7 @@ import {
   placeOfRow,
   drawnRowsAt,
   scrolledTo,
-  settled,
+  settledPlace,
   startPlace,
   topRowOf,
   type ListSize,
@@ -51,7 +51,7 @@ describe.each([0, 1, 50, 1000, 400_000, 400_001, 1_000_000, 10_000_000])('of %i 
     expect(rowSeen(place, size)).toBe(row)
     expect(place.scrollTop).toBeGreaterThanOrEqual(0)
     expect(place.scrollTop).toBeLessThanOrEqual(lastScrollTop)
-    expect(settled(place, size)).toEqual(place)
+    expect(settledPlace(place, size)).toEqual(place)
   })
 
   test('a place beyond the end is the end', () => {
@@ -96,10 +96,10 @@ describe('of ten million rows', () => {
     let place = placeOfRow(5_000_000, size)
     for (let i = 0; i < 1000; i++) place = scrolledTo(place.scrollTop + 100, place, size)
     expect(rowSeen(place, size)).toBe(5_005_000)
-    const settledPlace = settled(place, size)
-    expect(rowSeen(settledPlace, size)).toBe(5_005_000)
-    expect(settledPlace.scrollTop).toBeLessThan(place.scrollTop - 90_000)
-    expect(settledPlace.scrollTop).toBeCloseTo(placeOfRow(5_005_000, size).scrollTop, -1)
+    const atRest = settledPlace(place, size)
+    expect(rowSeen(atRest, size)).toBe(5_005_000)
+    expect(atRest.scrollTop).toBeLessThan(place.scrollTop - 90_000)
+    expect(atRest.scrollTop).toBeCloseTo(placeOfRow(5_005_000, size).scrollTop, -1)
   })
 
   test('whoever scrolls on and on reaches the ends, and nothing is passed over', () => {
@@ -110,7 +110,7 @@ describe('of ten million rows', () => {
         const scrollTop = Math.min(Math.max(place.scrollTop + step, 0), last)
         const next = scrolledTo(scrollTop, place, size)
         if (Math.abs(rowSeen(next, size) - rowSeen(place, size)) > 25) leaps += 1
-        place = isStuck(next, size) ? settled(next, size) : next
+        place = isStuck(next, size) ? settledPlace(next, size) : next
       }
       expect(leaps).toBe(0)
       expect(rowSeen(place, size)).toBe(step < 0 ? 0 : 10_000_000 - height / rowHeight)
@@ -128,6 +128,6 @@ describe('of ten million rows', () => {
     const place = placeOfRow(5_000_000, size)
     const grown = { ...size, count: 11_000_000 }
     expect(drawnRowsAt(place, grown)).toEqual(drawnRowsAt(place, size))
-    expect(rowSeen(settled(place, grown), grown)).toBe(5_000_000)
+    expect(rowSeen(settledPlace(place, grown), grown)).toBe(5_000_000)
   })
 })

@@ -63,7 +63,7 @@ export function scrolledTo(scrollTop: number, before: ScrollPlace, size: ListSiz
 }
 
 /** The same rows at the same place, where the scroll bar is at their share of the list. */
-export function settled(place: ScrollPlace, size: ListSize): ScrollPlace {
+export function settledPlace(place: ScrollPlace, size: ListSize): ScrollPlace {
   if (isNatural(size)) return place
   const row = clamp(topRowOf(place, size), 0, lastTopRow(size))
   // Whole pixels, so that nothing that is seen moves by less than one.

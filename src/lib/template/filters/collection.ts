@@ -9,7 +9,7 @@ import { operate } from '../arithmetic.ts'
 import { attributeReader, foldCase, sortBy, sortKeyReader } from '../sorting.ts'
 import { charactersOf } from '../text.ts'
 import { Dict, isTrue, orElse, Sequence, typeNameOf, Undefined, type Call, type Value } from '../values.ts'
-import { filter, type Filter, type Runtime } from './filter.ts'
+import { filter, type TemplateFilter, type Runtime } from './filter.ts'
 
 function rest(call: Call, count: number): Call {
   return { positional: call.positional.slice(count), named: call.named }
@@ -20,7 +20,7 @@ function nameOf(what: string, value: Value | undefined): string {
   return value
 }
 
-const map: Filter = (value, call, runtime) => {
+const map: TemplateFilter = (value, call, runtime) => {
   const { budget } = runtime
   const items = iterate(value, budget)
   budget.items(items.length)
@@ -36,7 +36,7 @@ const map: Filter = (value, call, runtime) => {
 }
 
 /** `select`, `reject` and their `…attr` forms. */
-function selecting(keep: boolean, byAttribute: boolean): Filter {
+function selecting(keep: boolean, byAttribute: boolean): TemplateFilter {
   return (value, call, runtime) => {
     const read = byAttribute ? attributeReader(requiredAttribute(call), runtime.budget) : (item: Value) => item
     const testCall = byAttribute ? rest(call, 1) : call
@@ -58,7 +58,7 @@ function testOf(call: Call, runtime: Runtime): (item: Value) => boolean {
   return (item) => runtime.test(name, item, inner)
 }
 
-function extreme(name: string, wanted: -1 | 1): [string, Filter] {
+function extreme(name: string, wanted: -1 | 1): [string, TemplateFilter] {
   return filter(name, 'case_sensitive? attribute?', (value, [caseSensitive = false, attribute], { budget }) => {
     const read = attributeReader(attribute, budget)
     const keyOf = (item: Value): Value => foldCase(read(item), isTrue(caseSensitive), budget)
@@ -77,14 +77,14 @@ function extreme(name: string, wanted: -1 | 1): [string, Filter] {
   })
 }
 
-function edge(name: string, index: 0 | -1): [string, Filter] {
+function edge(name: string, index: 0 | -1): [string, TemplateFilter] {
   return filter(name, '', (value, _args, { budget }) => {
     const item = iterate(value, budget).at(index)
     return item === undefined ? new Undefined(`no ${name} item, the sequence is empty`) : item
   })
 }
 
-function length(name: string): [string, Filter] {
+function length(name: string): [string, TemplateFilter] {
   return filter(name, '', (value, _args, { budget }) => {
     const size = lengthOf(value, budget)
     if (size === undefined) throw typeError(`object of type '${typeNameOf(value)}' has no len()`)
@@ -159,7 +159,7 @@ function pairsOf(value: Value): Sequence[] {
 }
 
 /** Filters over lists and dictionaries. */
-export const collectionFilters: readonly [string, Filter][] = [
+export const collectionFilters: readonly [string, TemplateFilter][] = [
   ['map', map],
   ['select', selecting(true, false)],
   ['reject', selecting(false, false)],

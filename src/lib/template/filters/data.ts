@@ -4,7 +4,7 @@ import { iterate } from '../iteration.ts'
 import { jsonText, readTemplateJson, writeJson, type JsonStyle } from '../json.ts'
 import type { Budget } from '../limits.ts'
 import { isList, isTrue, Sequence, typeNameOf, type Value } from '../values.ts'
-import { filter, stringFilter, type Filter } from './filter.ts'
+import { filter, stringFilter, type TemplateFilter } from './filter.ts'
 import { queryJsonPath } from './jsonpath.ts'
 import { prettyPrint } from './pprint.ts'
 import { readYaml, writeYaml } from './yaml.ts'
@@ -58,7 +58,7 @@ const readText = (what: string, value: Value): string => {
 }
 
 /** Filters that read and write structured text, and a few conversions. */
-export const dataFilters: readonly [string, Filter][] = [
+export const dataFilters: readonly [string, TemplateFilter][] = [
   filter('tojson', 'indent?', (value, [indent], { budget }) =>
     markupJson(value, indentArgument('tojson', indent, budget), budget),
   ),

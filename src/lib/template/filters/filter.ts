@@ -12,7 +12,7 @@ export interface Runtime {
   test(name: string, value: Value, call: Call): boolean
 }
 
-export type Filter = (value: Value, call: Call, runtime: Runtime) => Value
+export type TemplateFilter = (value: Value, call: Call, runtime: Runtime) => Value
 
 type Arguments = readonly (Value | undefined)[]
 
@@ -21,7 +21,7 @@ export function filter(
   name: string,
   parameters: string,
   run: (value: Value, args: Arguments, runtime: Runtime) => Value,
-): [string, Filter] {
+): [string, TemplateFilter] {
   const expected = signature(parameters)
   const what = `the filter '${name}'`
   return [
@@ -38,7 +38,7 @@ export function stringFilter(
   name: string,
   parameters: string,
   run: (text: string, args: Arguments, runtime: Runtime) => Value,
-): [string, Filter] {
+): [string, TemplateFilter] {
   return filter(name, parameters, (value, args, runtime) => {
     const text = textOf(value, runtime.budget)
     runtime.budget.work(text.length)

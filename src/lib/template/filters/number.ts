@@ -3,8 +3,8 @@ import { sign, integer } from '../arithmetic.ts'
 import { roundTo, divideHalfEven } from '../decimal.ts'
 import { typeError } from '../error.ts'
 import { strip } from '../text.ts'
-import { float, isNumeric, isWhole, numberOf, type Value } from '../values.ts'
-import { filter, type Filter } from './filter.ts'
+import { float, isNumeric, isWhole, toNumber, type Value } from '../values.ts'
+import { filter, type TemplateFilter } from './filter.ts'
 import type { Budget } from '../limits.ts'
 
 /** Longest text that is read as a number. */
@@ -63,11 +63,11 @@ function toWhole(value: Value, fallback: Value, base: number, budget: Budget): V
   }
   if (!isNumeric(value)) return fallback
   if (isWhole(value)) return typeof value === 'boolean' ? Number(value) : value
-  return truncate(numberOf(value), budget) ?? fallback
+  return truncate(toNumber(value), budget) ?? fallback
 }
 
 function toFloat(value: Value, fallback: Value): Value {
-  const number = typeof value === 'string' ? parseFloatText(value) : isNumeric(value) ? numberOf(value) : undefined
+  const number = typeof value === 'string' ? parseFloatText(value) : isNumeric(value) ? toNumber(value) : undefined
   return number === undefined ? fallback : float(number)
 }
 
@@ -75,7 +75,7 @@ function round(value: Value, places: number, method: string, budget: Budget): Va
   if (!isNumeric(value)) return float(numberArgument('round', value))
   if (method === 'common') {
     if (!isWhole(value)) {
-      const number = numberOf(value)
+      const number = toNumber(value)
       return float(Number.isFinite(number) ? roundTo(number, places) : number)
     }
     if (places >= 0) return integer(BigInt(value), budget)
@@ -87,18 +87,18 @@ function round(value: Value, places: number, method: string, budget: Budget): Va
   if (method !== 'ceil' && method !== 'floor') throw typeError("round needs the method 'common', 'ceil' or 'floor'")
   const power = 10 ** places
   // Adding zero turns -0 into 0, as rounding in Python goes by way of a whole number.
-  return float(Math[method](numberOf(value) * power) / power + 0)
+  return float(Math[method](toNumber(value) * power) / power + 0)
 }
 
 /** Filters over numbers. */
-export const numberFilters: readonly [string, Filter][] = [
+export const numberFilters: readonly [string, TemplateFilter][] = [
   filter('int', 'default? base?', (value, [fallback = 0, base], { budget }) =>
     toWhole(value, fallback, wholeArgument('int', base, 10), budget),
   ),
   filter('float', 'default?', (value, [fallback = float(0)]) => toFloat(value, fallback)),
   filter('abs', '', (value, _args, { budget }) => {
     if (!isNumeric(value)) throw typeError('abs needs a number')
-    return isWhole(value) ? sign(value, Number(value) < 0, budget) : float(Math.abs(numberOf(value)))
+    return isWhole(value) ? sign(value, Number(value) < 0, budget) : float(Math.abs(toNumber(value)))
   }),
   filter('round', 'precision? method?', (value, [places, method = 'common'], { budget }) =>
     round(value, wholeArgument('round', places, 0), typeof method === 'string' ? method : '', budget),

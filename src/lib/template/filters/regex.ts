@@ -4,7 +4,7 @@ import { filterError, limitError } from '../error.ts'
 import type { Budget } from '../limits.ts'
 import { compileTemplatePattern, paySearch } from '../pattern.ts'
 import { isTrue, Sequence, type Value } from '../values.ts'
-import { filter, stringFilter, type Filter } from './filter.ts'
+import { filter, stringFilter, type TemplateFilter } from './filter.ts'
 import { textOf } from '../text.ts'
 
 /** A match that has run this long is stopped between two finds, whatever the budget of steps says. */
@@ -89,7 +89,7 @@ function found({ groups }: RegExpMatch): Value {
 const flag = (value: Value | undefined): boolean => value !== undefined && isTrue(value)
 
 /** Filters that search text. */
-export const regexFilters: readonly [string, Filter][] = [
+export const regexFilters: readonly [string, TemplateFilter][] = [
   stringFilter('regex_match', 'pattern ignorecase?', (text, [pattern, ignoreCase], { budget }) => {
     const expression = compileTemplatePattern(
       textArgument('regex_match', pattern),

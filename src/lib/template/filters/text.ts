@@ -8,7 +8,7 @@ import { capitalize, replaceText } from '../methods.ts'
 import { attributeReader } from '../sorting.ts'
 import { characterCount, sliceCharacters, splitLines, splitSpace, strip, textOf } from '../text.ts'
 import { Dict, isList, isTrue, Sequence } from '../values.ts'
-import { filter, stringFilter, type Filter } from './filter.ts'
+import { filter, stringFilter, type TemplateFilter } from './filter.ts'
 import { wrap } from './wrap.ts'
 
 const wordStart = /([-\s({[<]+)/
@@ -132,7 +132,7 @@ function directoryOf(path: string): string {
 }
 
 /** `text | format(…)`: takes any arguments, hence no signature. */
-const formatFilter: Filter = (value, call, { budget }) => {
+const formatFilter: TemplateFilter = (value, call, { budget }) => {
   if (call.named.size > 0 && call.positional.length > 0) {
     throw filterError('format takes positional or named arguments, not both at once')
   }
@@ -141,7 +141,7 @@ const formatFilter: Filter = (value, call, { budget }) => {
 }
 
 /** Filters over text. */
-export const textFilters: readonly [string, Filter][] = [
+export const textFilters: readonly [string, TemplateFilter][] = [
   stringFilter('upper', '', (text) => text.toUpperCase()),
   stringFilter('lower', '', (text) => text.toLowerCase()),
   stringFilter('capitalize', '', capitalize),

@@ -1,6 +1,6 @@
 import { textArgument } from '../arguments.ts'
 import { filterError } from '../error.ts'
-import { stringFilter, type Filter } from './filter.ts'
+import { stringFilter, type TemplateFilter } from './filter.ts'
 
 interface Version {
   major: bigint
@@ -78,7 +78,7 @@ export function versionMatches(version: string, expression: string): boolean {
 }
 
 /** Filters over semantic versions. */
-export const versionFilters: readonly [string, Filter][] = [
+export const versionFilters: readonly [string, TemplateFilter][] = [
   stringFilter('version_compare', 'pattern', (text, [other]) =>
     compareVersions(text, textArgument('version_compare', other)),
   ),

@@ -23,8 +23,8 @@ import {
   isFloatValue,
   isIntegerValue,
   isList,
-  numberOf,
-  Range,
+  toNumber,
+  RangeValue,
   Sequence,
   typeNameOf,
   Undefined,
@@ -110,14 +110,14 @@ function toYaml(value: Value, budget: Budget, depth: number): unknown {
     budget.work(value.length)
     return value
   }
-  if (isFloatValue(value)) return new Float(numberOf(value))
+  if (isFloatValue(value)) return new Float(toNumber(value))
   if (isIntegerValue(value)) return typeof value === 'bigint' ? Number(value) : value
   if (isMapping(value)) {
     const result: Record<string, unknown> = Object.create(null)
     for (const [key, item] of mappingEntries(value)) result[yamlKey(key)] = toYaml(item, budget, depth + 1)
     return result
   }
-  if (isList(value) || value instanceof Sequence || value instanceof Range) {
+  if (isList(value) || value instanceof Sequence || value instanceof RangeValue) {
     return iterate(value, budget).map((item) => toYaml(item, budget, depth + 1))
   }
   throw typeError(`a value of type ${typeNameOf(value)} cannot be written as YAML`)

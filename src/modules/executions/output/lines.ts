@@ -35,7 +35,7 @@ export interface Spot {
 }
 
 /** A snapshot of the output of an execution, of one type or of all. */
-export interface OutputView {
+export interface OutputSnapshot {
   readonly first: NumberedPlace
   readonly last: NumberedPlace
   /** The place after the last record. */
@@ -62,7 +62,7 @@ export function viewOutput(
   store: OutputReadStore,
   executionId: string,
   type: OutputType | undefined,
-): OutputView | undefined {
+): OutputSnapshot | undefined {
   const firstPlace = store.outputPlace(executionId, 0)
   const lastRecord = store.lastOutput(executionId)
   if (firstPlace === undefined || lastRecord === undefined) return undefined
@@ -187,7 +187,7 @@ export function readLines(
   }
 }
 
-function linesOf(view: OutputView, from: number, limit: number, offset: number): OutputLine[] {
+function linesOf(view: OutputSnapshot, from: number, limit: number, offset: number): OutputLine[] {
   const start = view.lineStart(from)
   const end = start && endOfLine(view, from)
   if (start === undefined || end === undefined || start.bytes + offset > end) return []
@@ -220,7 +220,7 @@ function linesOf(view: OutputView, from: number, limit: number, offset: number):
 }
 
 /** Bytes before its line end, or before the end of the output. */
-function endOfLine(view: OutputView, number: number): number {
+function endOfLine(view: OutputSnapshot, number: number): number {
   const behind = view.behindLineEnd(number)
   return behind === undefined ? view.bytesBefore(view.end) : behind.bytes - 1
 }
@@ -240,7 +240,7 @@ interface LineReader {
   isExhausted(): boolean
 }
 
-function createReader(view: OutputView, begin: Spot): LineReader {
+function createReader(view: OutputSnapshot, begin: Spot): LineReader {
   let recordsRead = 0
   let source = view.records(begin.seq)
   let record: PlacedRecord | undefined

@@ -12,7 +12,7 @@ import { newId } from '../../../core/ids.ts'
 import { createLog } from '../../../lib/log/log.ts'
 import type { OutputType } from '../../../runners/runner.ts'
 import { noPlace } from './place.ts'
-import { createOutput, type Output, type OutputIntake } from './output.ts'
+import { createOutput, type ExecutionOutput, type OutputIntake } from './output.ts'
 import { createOutputStore, type OutputStore } from './store.ts'
 import type { OutputRecord } from '../types.ts'
 
@@ -23,7 +23,7 @@ let folder: TemporaryFolder
 let database: Database
 let store: OutputStore
 let bus: Bus
-let output: Output
+let output: ExecutionOutput
 let logged: TextSink
 /** Units that were handed to the database, accepted or not. */
 let units: Unit[]

@@ -45,7 +45,7 @@ export interface OutputCursor {
   after(seq: number, type: OutputType | undefined): OutputRecord[]
 }
 
-export interface Output {
+export interface ExecutionOutput {
   /** @param enabled `actionrunner.stream_output`: without it nothing is stored */
   open(execution: Execution, enabled: boolean): OutputIntake
   cursor(executionId: string): OutputCursor
@@ -84,7 +84,7 @@ export function createOutput(deps: {
   log: Log
   /** Aborted when a stopping server gives up writes that fail. */
   stopRetrying: AbortSignal
-}): Output {
+}): ExecutionOutput {
   const { store, database, stopRetrying } = deps
   const rings = new Map<string, Ring>()
   const dirty = new Set<Intake>()

@@ -8,7 +8,7 @@ import { withoutControlSequences } from './control-sequences.ts'
 import { queryInvalid } from '../../../core/errors.ts'
 import { patternSize } from '../../../lib/schema/index.ts'
 import type { OutputType } from '../../../runners/index.ts'
-import { viewOutput, type OutputReadStore, type OutputView } from './lines.ts'
+import { viewOutput, type OutputReadStore, type OutputSnapshot } from './lines.ts'
 import { countLineEnds } from './place.ts'
 import type { OutputMatch, OutputMatches } from '../types.ts'
 import { shown } from '../../../lib/text/index.ts'
@@ -99,7 +99,7 @@ export async function searchOutput(
 }
 
 async function scan(
-  view: OutputView,
+  view: OutputSnapshot,
   { find, pieceLength, waitsFor }: Finder,
   { from, offset, limit }: SearchRequest,
   nextTurn: FairQueue,
@@ -189,7 +189,7 @@ async function scan(
   }
 }
 
-function beginOf(view: OutputView, from: number, offset: number): { seq: number; index: number; bytes: number } {
+function beginOf(view: OutputSnapshot, from: number, offset: number): { seq: number; index: number; bytes: number } {
   const start = view.lineStart(from) ?? { seq: view.first.seq, index: 0, bytes: view.bytesBefore(view.first) }
   const end = view.behindLineEnd(from)?.bytes ?? view.bytesBefore(view.end)
   const isWithin = offset > 0 && start.bytes + offset < end

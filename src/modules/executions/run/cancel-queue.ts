@@ -7,7 +7,7 @@ import type { ExecutionStore } from '../store.ts'
 import type { Execution } from '../types.ts'
 
 /** A run with a slot. */
-export interface Run {
+export interface ActiveRun {
   controller: AbortController
   ended: Promise<void>
 }
@@ -24,7 +24,7 @@ export function createCancelQueue(deps: {
   change: Pick<Change, 'settle'>
   log: Log
   /** By execution id. */
-  runs: ReadonlyMap<string, Run>
+  runs: ReadonlyMap<string, ActiveRun>
   /** Most executions that are canceled at once. */
   slots: number
 }): CancelQueue {

@@ -7,8 +7,8 @@ import type { Metrics } from '../../../core/metrics.ts'
 import type { RunContext, Runner, RunResult, StopReason } from '../../../runners/index.ts'
 import type { SecretValues } from '../../../lib/secrets/index.ts'
 import type { Change } from '../change.ts'
-import type { Output, OutputIntake } from '../output/output.ts'
-import { createCancelQueue, type Run } from './cancel-queue.ts'
+import type { ExecutionOutput, OutputIntake } from '../output/output.ts'
+import { createCancelQueue, type ActiveRun } from './cancel-queue.ts'
 import { createRunSecrets, isCutText, maskOutput, type RunSecrets } from '../secrets/run-masking.ts'
 import type { ResultSecrets } from '../secrets/results.ts'
 import { isFinal } from '../state.ts'
@@ -58,7 +58,7 @@ export function createDispatcher(deps: {
   store: ExecutionStore
   processes: ProcessStore
   change: Change
-  output: Output
+  output: ExecutionOutput
   runners: ReadonlyMap<string, Runner>
   prepare: Prepare
   maskResult: ResultSecrets['mask']
@@ -77,7 +77,7 @@ export function createDispatcher(deps: {
 }): Dispatcher {
   const { store, processes, change, bus, log, metrics } = deps
   /** Each has a slot. */
-  const runs = new Map<string, Run>()
+  const runs = new Map<string, ActiveRun>()
   const freeSlotListeners: ((ended: Execution) => void)[] = []
   const runnerInfo = { hostname: hostname(), pid: process.pid }
   const grace = new AbortController()

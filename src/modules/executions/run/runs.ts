@@ -1,6 +1,6 @@
 /** Wires admission, scheduler and dispatcher of executions. */
 import type { Change } from '../change.ts'
-import type { Output } from '../output/output.ts'
+import type { ExecutionOutput } from '../output/output.ts'
 import type { ExecutionsDeps } from '../public.ts'
 import type { ParameterSecrets } from '../secrets/parameters.ts'
 import type { ResultSecrets } from '../secrets/results.ts'
@@ -30,7 +30,7 @@ export function createRuns(
   deps: ExecutionsDeps & {
     store: ExecutionStore
     change: Change
-    output: Output
+    output: ExecutionOutput
     parameters: ParameterSecrets
     results: ResultSecrets
   },

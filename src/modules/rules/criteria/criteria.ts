@@ -12,7 +12,7 @@ import {
   type Compared,
   type CriteriaContext,
   type CriteriaResult,
-  type Failure,
+  type CriteriaMismatch,
   type FailedCriterion,
   type Stage,
 } from './run.ts'
@@ -44,7 +44,7 @@ export function compileCriteria(criteria: Readonly<Record<string, unknown>>): Co
   if (first === undefined) {
     return { evaluate: () => ({ matches: true }), evaluateEach: () => ({ result: { matches: true }, outcomes: [] }) }
   }
-  const refuse = ({ payload }: CriteriaContext): Failure | undefined =>
+  const refuse = ({ payload }: CriteriaContext): CriteriaMismatch | undefined =>
     isTrue(adopt(payload))
       ? undefined
       : { matches: false, failed: describe(first, undefined, null), note: 'The payload is empty.' }
@@ -63,7 +63,7 @@ export function compileCriteria(criteria: Readonly<Record<string, unknown>>): Co
       const refusal = refuse(context)
       if (refusal !== undefined) return { result: refusal, outcomes: [] }
       const run = new CriteriaRun(compiled.templates, context)
-      let first: Failure | undefined
+      let first: CriteriaMismatch | undefined
       const outcomes = compiled.criteria.map((criterion): SeenOutcome => {
         const compared: Compared = { pattern: undefined, value: null }
         const failure = run.check(criterion, undefined, compared)

@@ -11,7 +11,7 @@ import {
   adopt,
   isList,
   LazyNamespace,
-  settled,
+  resolveLazy,
   Undefined,
   type Value,
 } from '../../../lib/template/index.ts'
@@ -76,7 +76,7 @@ function memberOf(value: Value, name: string | number): Value | undefined {
 
 /** A missing datastore item is an empty string in templates, but null here, like a missing name in the payload. */
 function itemOf(namespace: LazyNamespace): Value {
-  const item = settled(namespace)
+  const item = resolveLazy(namespace)
   return item === '' || item instanceof LazyNamespace ? null : item
 }
 

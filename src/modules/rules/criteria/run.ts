@@ -59,7 +59,7 @@ const RENDERING_STEPS = 100
 const FAILURE_STEPS = 20
 export const SUBJECT = 'the comparison'
 
-export type Failure = Extract<CriteriaResult, { matches: false }>
+export type CriteriaMismatch = Extract<CriteriaResult, { matches: false }>
 export type Stage = 'pattern' | 'value' | 'comparison'
 
 /** Inputs of a comparison; pattern and value are set once the criterion has read them. */
@@ -86,11 +86,11 @@ export class CriteriaRun {
   }
 
   /** Why a criterion does not hold; undefined: it holds. @param compared receives pattern and value */
-  check(criterion: Criterion, roots: Roots = this.#roots, compared?: Compared): Failure | undefined {
+  check(criterion: Criterion, roots: Roots = this.#roots, compared?: Compared): CriteriaMismatch | undefined {
     let pattern: Value | undefined
     let value: Value = null
     let stage: Stage = 'value'
-    let found: Failure | undefined
+    let found: CriteriaMismatch | undefined
     try {
       value = criterion.path.read(roots, this.#budget)
       stage = 'pattern'
@@ -174,10 +174,10 @@ export class CriteriaRun {
   }
 
   /** True if enough items match, else false or the first comparison that failed. */
-  #search(criterion: Criterion, criteria: readonly Criterion[], value: Value): boolean | Failure {
+  #search(criterion: Criterion, criteria: readonly Criterion[], value: Value): boolean | CriteriaMismatch {
     const condition = requireCondition(criterion)
     const items = listOf(value)
-    let failure: Failure | undefined
+    let failure: CriteriaMismatch | undefined
     const holds = items[condition.items]((item) => {
       const roots: Roots = { data: { item }, system: () => undefined }
       return criteria[condition.criteria]((inner) => {

@@ -37,7 +37,7 @@ export interface InstanceSort {
   descending: boolean
 }
 
-export interface InstancePage {
+export interface InstanceQuery {
   filter: InstanceFilter
   sort: readonly InstanceSort[]
   /** Only when sorted by id. */
@@ -68,7 +68,7 @@ export interface InstanceStore {
   deleteProcessed(ids: readonly string[]): Step
   /** Ids of the traces of pending instances. */
   pendingTraces(): string[]
-  page(page: InstancePage): Promise<string[]>
+  page(page: InstanceQuery): Promise<string[]>
   total(filter: InstanceFilter): Promise<number>
   /**
    * Reads instances in the given order, in batches limited by payload size.

@@ -7,7 +7,7 @@ import { Failure } from '../failure.tsx'
 import { JsonTree } from '../json-tree.tsx'
 import { formatBytes } from '../size.ts'
 import { findJson } from './find-json.ts'
-import { readLines, type Filter } from './output-api.ts'
+import { readLines, type OutputFilter } from './output-api.ts'
 import { Spans } from './output-row.tsx'
 import { plainText, spansOf } from './terminal-text.ts'
 
@@ -24,7 +24,7 @@ export function LinePanel({
   onClose,
 }: {
   executionId: string
-  filter: Filter
+  filter: OutputFilter
   number: number
   total: number
   /** To another line. */

@@ -1,24 +1,24 @@
 /** What the pane asks of the server. */
 import { addressOf, get, messageOf } from '../../api/client.ts'
-import { follow } from '../../api/events.ts'
+import { followEvents } from '../../api/events.ts'
 import type { OutputLine, OutputLines, OutputMatches, OutputType } from '../../api/records.ts'
 import type { LiveRecord } from './line-store.ts'
 import type { OutputSource } from './output-model.ts'
 import type { SearchSource } from './output-search.ts'
 import { plainText, spansOf } from './terminal-text.ts'
 
-export const filters = ['all', 'stdout', 'stderr', 'other'] as const
-export type Filter = 'all' | OutputType
+export const outputFilters = ['all', 'stdout', 'stderr', 'other'] as const
+export type OutputFilter = 'all' | OutputType
 
-const queryOf = (filter: Filter): { output_type: string | undefined } => ({
+const queryOf = (filter: OutputFilter): { output_type: string | undefined } => ({
   output_type: filter === 'all' ? undefined : filter,
 })
 
-export function outputSource(executionId: string, filter: Filter): OutputSource {
+export function outputSource(executionId: string, filter: OutputFilter): OutputSource {
   return {
     read: (range, signal) => readLines(executionId, filter, range, signal),
     follow: (lastSeq, listener) =>
-      follow(`stream/v1/executions/${executionId}/output`, {
+      followEvents(`stream/v1/executions/${executionId}/output`, {
         query: queryOf(filter),
         lastEventId: `${executionId}/${lastSeq}`,
         endEvent: 'EOF',
@@ -31,7 +31,7 @@ export function outputSource(executionId: string, filter: Filter): OutputSource 
   }
 }
 
-export function searchSource(executionId: string, filter: Filter): SearchSource {
+export function searchSource(executionId: string, filter: OutputFilter): SearchSource {
   return {
     search: ({ query, matchesCase, isPattern }, place, signal) =>
       get<OutputMatches>(
@@ -45,14 +45,14 @@ export function searchSource(executionId: string, filter: Filter): SearchSource 
 
 export function readLines(
   executionId: string,
-  filter: Filter,
+  filter: OutputFilter,
   range: { from: number; limit: number; offset?: number },
   signal?: AbortSignal,
 ): Promise<OutputLines> {
   return get<OutputLines>(`executions/${executionId}/output/lines`, { ...queryOf(filter), ...range }, signal)
 }
 
-export function downloadAddress(executionId: string, filter: Filter): string {
+export function downloadAddress(executionId: string, filter: OutputFilter): string {
   return addressOf(`api/v1/executions/${executionId}/output`, queryOf(filter)).href
 }
 
@@ -66,7 +66,7 @@ const LINES_AT_ONCE = 1000
  *
  * @throws ApiError; Error when that is more than anybody wants to paste
  */
-export async function textOfLines(executionId: string, filter: Filter, first: number, last: number): Promise<string> {
+export async function textOfLines(executionId: string, filter: OutputFilter, first: number, last: number): Promise<string> {
   const refusal = new Error('The selection is too large. Download the output instead.')
   if (last - first >= MAX_COPIED_LINES) throw refusal
   const texts: string[] = []
@@ -85,7 +85,7 @@ export async function textOfLines(executionId: string, filter: Filter, first: nu
   return texts.join('\n')
 }
 
-async function wholeText(executionId: string, filter: Filter, line: OutputLine, room: number): Promise<string> {
+async function wholeText(executionId: string, filter: OutputFilter, line: OutputLine, room: number): Promise<string> {
   const parts = [...line.parts]
   let length = 0
   for (let offset = line.next_offset; offset !== undefined && length <= room;) {

@@ -5,14 +5,14 @@ import { messageOf } from '../../api/client.ts'
 import { notify } from '../notices.tsx'
 import { formatBytes } from '../size.ts'
 import { writeLineRange, type LineRange } from './line-range.ts'
-import { downloadAddress, filters, textOfLines, type Filter } from './output-api.ts'
+import { downloadAddress, outputFilters, textOfLines, type OutputFilter } from './output-api.ts'
 import type { OutputState } from './output-model.ts'
 import type { PaneQuery } from './pane-query.ts'
 import type { OutputView } from './use-output-view.ts'
 
 interface OutputBarProps {
   executionId: string
-  filter: Filter
+  filter: OutputFilter
   query: PaneQuery
   view: OutputView
   showsTimes: boolean
@@ -24,7 +24,7 @@ export function OutputBar({ executionId, filter, query, view, showsTimes }: Outp
   return (
     <div class="output-bar">
       <div class="output-choice" role="group" aria-label="Stream">
-        {filters
+        {outputFilters
           .filter((one) => one === 'all' || one === filter || hasOutput(state, one))
           .map((one) => (
             <button
@@ -74,7 +74,7 @@ function StateText({
   state: OutputState
   isFollowing: boolean
   total: number
-  filter: Filter
+  filter: OutputFilter
 }): JSX.Element {
   const { stdout = 0, stderr = 0, other = 0 } = about?.bytes ?? {}
   const size = filter === 'all' ? stdout + stderr + other : (about?.bytes[filter] ?? 0)
@@ -132,7 +132,7 @@ export function SelectedLines({
   onClear,
 }: {
   executionId: string
-  filter: Filter
+  filter: OutputFilter
   range: LineRange
   total: number
   onClear: () => void
@@ -170,10 +170,10 @@ export function SelectedLines({
   )
 }
 
-export function hasOutput({ about }: OutputState, type: Filter): boolean {
+export function hasOutput({ about }: OutputState, type: OutputFilter): boolean {
   return type !== 'all' && about !== undefined && about.bytes[type] > 0
 }
 
-function fileName(executionId: string, filter: Filter): string {
+function fileName(executionId: string, filter: OutputFilter): string {
   return filter === 'all' ? `${executionId}.txt` : `${executionId}.${filter}.txt`
 }

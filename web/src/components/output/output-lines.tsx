@@ -3,7 +3,7 @@ import type { JSX, TargetedKeyboardEvent } from 'preact'
 import { useLayoutEffect, useRef, useState } from 'preact/hooks'
 import { VirtualList } from '../virtual-list.tsx'
 import { isWithin, rangeOf, writeLineRange } from './line-range.ts'
-import type { Filter } from './output-api.ts'
+import type { OutputFilter } from './output-api.ts'
 import { hasOutput } from './output-bar.tsx'
 import { OutputRow } from './output-row.tsx'
 import { placesOf, type OutputSearch } from './output-search.ts'
@@ -16,7 +16,7 @@ const ROW_HEIGHT = 20
 
 interface OutputLinesProps {
   executionId: string
-  filter: Filter
+  filter: OutputFilter
   query: PaneQuery
   view: OutputView
   showsTimes: boolean

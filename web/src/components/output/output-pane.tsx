@@ -3,7 +3,7 @@ import type { JSX } from 'preact'
 import { useState } from 'preact/hooks'
 import { Failure } from '../failure.tsx'
 import { LinePanel } from './line-panel.tsx'
-import { filters, type Filter } from './output-api.ts'
+import { outputFilters, type OutputFilter } from './output-api.ts'
 import { OutputBar, SelectedLines } from './output-bar.tsx'
 import { OutputLines } from './output-lines.tsx'
 import type { OutputState } from './output-model.ts'
@@ -24,7 +24,7 @@ export interface OutputPaneProps {
 
 export function OutputPane({ executionId, status, usesAddress = true }: OutputPaneProps): JSX.Element {
   const query = usePaneQuery(usesAddress)
-  const filter = filters.find((one) => one === query.get('output_type')) ?? 'all'
+  const filter = outputFilters.find((one) => one === query.get('output_type')) ?? 'all'
   // Another execution or stream has a state of its own.
   return (
     <Output key={`${executionId} ${filter}`} executionId={executionId} status={status} filter={filter} query={query} />
@@ -34,7 +34,7 @@ export function OutputPane({ executionId, status, usesAddress = true }: OutputPa
 interface OutputProps {
   executionId: string
   status: string | undefined
-  filter: Filter
+  filter: OutputFilter
   query: PaneQuery
 }
 
@@ -112,7 +112,7 @@ function Output({ executionId, status, filter, query }: OutputProps): JSX.Elemen
   )
 }
 
-function emptyText({ phase, about }: OutputState, status: string | undefined, filter: Filter): string {
+function emptyText({ phase, about }: OutputState, status: string | undefined, filter: OutputFilter): string {
   if (about?.is_stored === false) {
     return 'The server stores no output: actionrunner.stream_output is off. See the result of the execution instead.'
   }

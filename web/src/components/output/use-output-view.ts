@@ -4,7 +4,7 @@ import { useCallback, useEffect, useLayoutEffect, useRef, useState } from 'preac
 import { hrefOf, useLocation } from '../../router.ts'
 import type { VirtualListHandle } from '../virtual-list.tsx'
 import { readLineRange, type LineRange } from './line-range.ts'
-import { outputSource, searchSource, type Filter } from './output-api.ts'
+import { outputSource, searchSource, type OutputFilter } from './output-api.ts'
 import { createOutputModel, type OutputModel } from './output-model.ts'
 import { createOutputSearch, type OutputSearch, type SearchTerms } from './output-search.ts'
 import type { PaneQuery } from './pane-query.ts'
@@ -34,7 +34,7 @@ export interface OutputView {
   readonly scrolled: (topRow: number, isAtEnd: boolean) => void
 }
 
-export function useOutputView(executionId: string, filter: Filter, query: PaneQuery): OutputView {
+export function useOutputView(executionId: string, filter: OutputFilter, query: PaneQuery): OutputView {
   const redraw = useRedraw()
   const model = useOutput(executionId, filter, redraw)
   const list = useRef<VirtualListHandle>(null)
@@ -178,7 +178,7 @@ function useRedraw(): () => void {
   }, [])
 }
 
-function useOutput(executionId: string, filter: Filter, redraw: () => void): OutputModel {
+function useOutput(executionId: string, filter: OutputFilter, redraw: () => void): OutputModel {
   const [model] = useState(() => createOutputModel(outputSource(executionId, filter), redraw))
   useEffect(() => () => model.stop(), [model])
   return model
@@ -187,7 +187,7 @@ function useOutput(executionId: string, filter: Filter, redraw: () => void): Out
 /** Starts again when the terms change. */
 function useSearch(
   executionId: string,
-  filter: Filter,
+  filter: OutputFilter,
   terms: SearchTerms,
   isReady: boolean,
   begin: () => { line: number; total: number },
@@ -208,7 +208,7 @@ function useSearch(
 }
 
 /** The address of a line, wherever it is shown. */
-export function useHrefOfLine(executionId: string, filter: Filter): (line: number) => string {
+export function useHrefOfLine(executionId: string, filter: OutputFilter): (line: number) => string {
   const { path, query } = useLocation()
   const isHere = path[0] === 'history' && path[1] === executionId && path[2] === 'output'
   return (line) => {

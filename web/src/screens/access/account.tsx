@@ -3,7 +3,7 @@ import { useState } from 'preact/hooks'
 import { get, list, messageOf, send } from '../../api/client.ts'
 import { useLoaded } from '../../api/load.ts'
 import type { RoleAssignmentRecord, UserRecord } from '../../api/records.ts'
-import { session, type User } from '../../api/session.ts'
+import { session, type SessionUser } from '../../api/session.ts'
 import { Confirm } from '../../components/dialog.tsx'
 import { Failure } from '../../components/failure.tsx'
 import { notify } from '../../components/notices.tsx'
@@ -13,7 +13,7 @@ import { PasswordForm } from './password-form.tsx'
 
 const MAX_ROLES = 100
 
-export function Account({ user }: { user: User }): JSX.Element {
+export function Account({ user }: { user: SessionUser }): JSX.Element {
   return (
     <div class="access-cards">
       <section class="card" aria-labelledby="who">
@@ -57,7 +57,7 @@ export function Account({ user }: { user: User }): JSX.Element {
 }
 
 /** Where the roles come from: what each of them grants is for administrators to see. */
-function Roles({ user }: { user: User }): JSX.Element | null {
+function Roles({ user }: { user: SessionUser }): JSX.Element | null {
   const { data, error, reload } = useLoaded(
     (signal) => list<RoleAssignmentRecord>('rbac/role_assignments', { user: user.name, limit: MAX_ROLES }, signal),
     [user.name],
@@ -129,7 +129,7 @@ function Sessions(): JSX.Element {
 }
 
 /** Where the server keeps it. */
-function Password({ user }: { user: User }): JSX.Element | null {
+function Password({ user }: { user: SessionUser }): JSX.Element | null {
   const { data } = useLoaded(
     (signal) => get<UserRecord>(`users/${encodeURIComponent(user.name)}`, {}, signal),
     [user.name],

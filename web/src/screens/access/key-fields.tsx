@@ -3,7 +3,7 @@ import { useEffect, useId, useRef } from 'preact/hooks'
 import { get } from '../../api/client.ts'
 import { useLoaded } from '../../api/load.ts'
 import type { PermissionTypes } from '../../api/records.ts'
-import type { User } from '../../api/session.ts'
+import type { SessionUser } from '../../api/session.ts'
 import { JsonField } from '../../components/form/json-field.tsx'
 import { Time } from '../../components/time.tsx'
 import {
@@ -34,7 +34,7 @@ export interface KeyFieldsProps {
   /** @param edited what differs from the form before */
   onForm: (form: KeyForm, edited: Partial<KeyForm>) => void
   problems: KeyProblems
-  user: User
+  user: SessionUser
   isNew?: boolean
   /** Wire timestamp; of a key that exists. */
   expiresAt?: string | undefined
@@ -142,7 +142,7 @@ function Scopes({
   form: KeyForm
   set: (changes: Partial<KeyForm>) => void
   problems: KeyProblems
-  user: User
+  user: SessionUser
 }): JSX.Element {
   const name = useId()
   // The list is for administrators. Others type the names.

@@ -5,7 +5,7 @@ import { change, get, messageOf } from '../../api/client.ts'
 import { useLoaded } from '../../api/load.ts'
 import type { ApiKeyRecord, NewApiKeyRecord } from '../../api/records.ts'
 import { serverNow } from '../../api/server-clock.ts'
-import type { User } from '../../api/session.ts'
+import type { SessionUser } from '../../api/session.ts'
 import { Failure } from '../../components/failure.tsx'
 import { notify } from '../../components/notices.tsx'
 import { Time, useNow } from '../../components/time.tsx'
@@ -31,7 +31,7 @@ function BackToList(): JSX.Element {
   return <a href={listHref}>← API keys</a>
 }
 
-export function NewKeyPage({ user }: { user: User }): JSX.Element {
+export function NewKeyPage({ user }: { user: SessionUser }): JSX.Element {
   const [form, setForm] = useState<KeyForm>(emptyForm)
   const { problems, problem, isBusy, edited, submit } = useSubmit()
   // The only place that knows the value.
@@ -86,7 +86,7 @@ export function NewKeyPage({ user }: { user: User }): JSX.Element {
   )
 }
 
-export function KeyPage({ id, user }: { id: string; user: User }): JSX.Element {
+export function KeyPage({ id, user }: { id: string; user: SessionUser }): JSX.Element {
   const { data, error, reload, set } = useLoaded(
     (signal) => get<ApiKeyRecord>(`apikeys/${encodeURIComponent(id)}`, {}, signal),
     [id],
@@ -107,7 +107,7 @@ function Editor({
   onChanged,
 }: {
   record: ApiKeyRecord
-  user: User
+  user: SessionUser
   onChanged: (record: ApiKeyRecord) => void
 }): JSX.Element {
   const [before, setBefore] = useState(() => keyFormOf(record))

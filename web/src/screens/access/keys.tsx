@@ -3,7 +3,7 @@ import type { JSX } from 'preact'
 import { ApiError, list } from '../../api/client.ts'
 import { useLoaded } from '../../api/load.ts'
 import type { ApiKeyRecord } from '../../api/records.ts'
-import type { User } from '../../api/session.ts'
+import type { SessionUser } from '../../api/session.ts'
 import { Failure } from '../../components/failure.tsx'
 import { offsetIn, Pager } from '../../components/pager.tsx'
 import { Time, useNow } from '../../components/time.tsx'
@@ -13,7 +13,7 @@ import { KeyActions } from './key-actions.tsx'
 
 const AT_ONCE = 50
 
-export function Keys({ user, query }: { user: User; query: URLSearchParams }): JSX.Element {
+export function Keys({ user, query }: { user: SessionUser; query: URLSearchParams }): JSX.Element {
   const owner = query.get('user') ?? ''
   const offset = offsetIn(query)
   const { data, error, isLoading, reload } = useLoaded(

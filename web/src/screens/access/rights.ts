@@ -1,7 +1,7 @@
 /** What somebody may do, in words, as far as `GET /user` tells. */
-import type { User } from '../../api/session.ts'
+import type { SessionUser } from '../../api/session.ts'
 
-export function ownRightsOf({ method, isAdmin, hasAccessControl, roles }: User): string[] {
+export function ownRightsOf({ method, isAdmin, hasAccessControl, roles }: SessionUser): string[] {
   if (method === undefined) {
     return [
       'Everything: authentication is off, so everybody who reaches this server may do everything. Set auth.enable before others can reach it.',

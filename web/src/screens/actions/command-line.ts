@@ -3,7 +3,7 @@ import type { Field } from '../../components/form/field.ts'
 import { quote } from '../../shell.ts'
 import { hasSecret } from './secret-parts.ts'
 
-export interface Run {
+export interface RequestedRun {
   ref: string
   parameters: Readonly<Record<string, unknown>>
   traceTag?: string | undefined
@@ -17,7 +17,7 @@ export interface CommandText {
 }
 
 /** `svc run core.local cmd='date -R'` */
-export function svcCommand({ ref, parameters, traceTag, user }: Run, fields: readonly Field[]): CommandText {
+export function svcCommand({ ref, parameters, traceTag, user }: RequestedRun, fields: readonly Field[]): CommandText {
   const known = new Map(fields.map((field) => [field.name, field]))
   const words = ['svc', 'run']
   if (traceTag !== undefined) words.push(`--trace-tag=${quote(traceTag)}`)
@@ -46,7 +46,7 @@ function argumentOf({ types }: Field, value: unknown): string | undefined {
 
 /** @param address of `POST /executions` */
 export function curlCommand(
-  { ref, parameters, traceTag, user }: Run,
+  { ref, parameters, traceTag, user }: RequestedRun,
   fields: readonly Field[],
   address: string,
   hasLogin: boolean,

@@ -10,7 +10,7 @@ import { submitKeys } from '../../components/form/submit-keys.ts'
 import { controlIdOf, useParameterForm, type ParameterFormModel } from '../../components/form/use-parameter-form.ts'
 import { hrefOf, navigate, parseLocation } from '../../router.ts'
 import { useStore } from '../../store.ts'
-import { curlCommand, svcCommand, type Run, type CommandText } from './command-line.ts'
+import { curlCommand, svcCommand, type RequestedRun, type CommandText } from './command-line.ts'
 import { queryOfState, stateOfQuery } from './run-link.ts'
 
 /** In the address; no parameter has a dash in its name. */
@@ -228,7 +228,7 @@ function Circumstances({
   )
 }
 
-function Commands({ form, run }: { form: ParameterFormModel; run: Run }): JSX.Element {
+function Commands({ form, run }: { form: ParameterFormModel; run: RequestedRun }): JSX.Element {
   const [isOpen, setIsOpen] = useState(false)
   const { user } = useStore(session.state)
   return (

@@ -82,7 +82,7 @@ function Suggestions({ id, offered: { data, error } }: { id: string; offered: Ru
 }
 
 /** Of a trigger or an action. */
-export function Parameters({
+export function ParameterFields({
   of: { value, known, parameters: editor },
   what,
   problem,

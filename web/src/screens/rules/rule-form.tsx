@@ -3,7 +3,7 @@ import type { JSX } from 'preact'
 import { useId } from 'preact/hooks'
 import type { PayloadPath } from '../../components/rules/paths.ts'
 import { CriteriaEditor } from './criteria-editor.tsx'
-import { Parameters, TextField } from './rule-fields.tsx'
+import { ParameterFields, TextField } from './rule-fields.tsx'
 import type { Problems, RuleDraft } from './rule-model.ts'
 import type { RuleReference } from './use-rule-reference.ts'
 
@@ -75,7 +75,7 @@ export function RuleForm(props: RuleFormProps): JSX.Element {
           isRequired
           reference={{ of: trigger, placeholder: 'core.svc.webhook' }}
         />
-        <Parameters
+        <ParameterFields
           of={trigger}
           what="trigger type"
           problem={problems.get('triggerParameters')}
@@ -108,7 +108,7 @@ export function RuleForm(props: RuleFormProps): JSX.Element {
           isRequired
           reference={{ of: action, placeholder: 'core.local' }}
         />
-        <Parameters of={action} what="action" problem={problems.get('actionParameters')} emptyText="No parameters." />
+        <ParameterFields of={action} what="action" problem={problems.get('actionParameters')} emptyText="No parameters." />
       </section>
     </>
   )

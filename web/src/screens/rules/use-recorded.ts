@@ -13,11 +13,11 @@ const SHOWN = 20
 /** Paths of larger payloads are not offered. */
 const MAX_PAYLOAD_BYTES = 1024 * 1024
 
-export type ListedInstance = Pick<TriggerInstanceRecord, 'id' | 'trigger' | 'occurrence_time' | 'status'>
+export type RecordedInstance = Pick<TriggerInstanceRecord, 'id' | 'trigger' | 'occurrence_time' | 'status'>
 
 export interface Recorded {
   /** The last ones. */
-  instances: Loaded<ListedInstance[]>
+  instances: Loaded<RecordedInstance[]>
   /** Id of a trigger instance, `PASTED`, or empty: nothing yet. */
   choice: string
   readonly choose: (choice: string) => void
@@ -42,14 +42,14 @@ export function useRecorded(about: { trigger?: string; type: string } | undefine
   const [text, setText] = useState('')
   const { trigger, type } = about ?? { type: '' }
   const instances = useLoaded(
-    async (signal): Promise<ListedInstance[]> => {
+    async (signal): Promise<RecordedInstance[]> => {
       if (about === undefined || type === '') return []
       const query = {
         ...(trigger === undefined ? { trigger_type: type } : { trigger }),
         limit: SHOWN,
         include_attributes: 'id,trigger,occurrence_time,status',
       }
-      return (await list<ListedInstance>('triggerinstances', query, signal)).items
+      return (await list<RecordedInstance>('triggerinstances', query, signal)).items
     },
     [trigger, type],
   )

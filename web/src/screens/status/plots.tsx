@@ -16,7 +16,7 @@ import {
   ranges,
   windowOf,
   type Plot,
-  type Range,
+  type StatusRange,
 } from './samples.ts'
 import { usePolled } from './use-polled.ts'
 
@@ -32,7 +32,7 @@ const formats: Readonly<Record<Plot['unit'], (value: number) => string>> = {
   bytes: formatBytes,
 }
 
-export function Plots({ range }: { range: Range }): JSX.Element {
+export function Plots({ range }: { range: StatusRange }): JSX.Element {
   const { data, error, retry } = usePolled<StatusSample[]>(range.name, (before) => load(range, before), EVERY_MS)
   // The time, and not which sample it is: they move on.
   const [lookedAt, setLookedAt] = useState<number>()
@@ -83,7 +83,7 @@ export function Plots({ range }: { range: Range }): JSX.Element {
   )
 }
 
-async function load({ name, step, lengthMs }: Range, before: StatusSample[] | undefined): Promise<StatusSample[]> {
+async function load({ name, step, lengthMs }: StatusRange, before: StatusSample[] | undefined): Promise<StatusSample[]> {
   const since = before?.at(-1)?.timestamp ?? (name === 'hour' ? undefined : THE_BEGINNING)
   const { samples } = await get<StatusHistory>('status/history', { since, step })
   const all = mergeSamples(before ?? [], samples)

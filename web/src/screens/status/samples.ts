@@ -3,7 +3,7 @@ import type { StatusSample } from '../../api/records.ts'
 import type { ChartSeries } from '../../components/chart/chart.tsx'
 import { formatSeconds } from '../../components/time.tsx'
 
-export interface Range {
+export interface StatusRange {
   /** In the address. */
   name: 'hour' | 'day'
   title: string
@@ -14,7 +14,7 @@ export interface Range {
 
 const MINUTE_MS = 60_000
 
-export const ranges: readonly [Range, Range] = [
+export const ranges: readonly [StatusRange, StatusRange] = [
   { name: 'hour', title: 'Last hour', lengthMs: 60 * MINUTE_MS, step: 1 },
   { name: 'day', title: 'Last day', lengthMs: 24 * 60 * MINUTE_MS, step: 5 },
 ]
@@ -33,7 +33,7 @@ export interface Window {
 }
 
 /** The range that ends with the newest sample; what is older goes. */
-export function windowOf(samples: readonly StatusSample[], { lengthMs, step }: Range): Window {
+export function windowOf(samples: readonly StatusSample[], { lengthMs, step }: StatusRange): Window {
   const newest = samples.at(-1)
   const to = newest === undefined ? lengthMs : Date.parse(newest.timestamp) + step * MINUTE_MS
   const from = to - lengthMs

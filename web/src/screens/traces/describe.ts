@@ -3,12 +3,12 @@ import type { CausedBy, TraceMemberRecord } from '../../api/records.ts'
 import { formatSeconds } from '../../components/time.tsx'
 import { hrefOf } from '../../router.ts'
 import { secondsAfter, type Member } from './forest.ts'
-import type { Trace } from './use-trace.ts'
+import type { LoadedTrace } from './use-trace.ts'
 
 /** What names a trigger whose reference says nothing; undefined: nothing does. */
 export type TitleOf = (triggerRef: string) => string | undefined
 
-export interface NamedTrace extends Trace {
+export interface NamedTrace extends LoadedTrace {
   readonly titleOf: TitleOf
 }
 
@@ -18,7 +18,7 @@ export const kindTitles: Record<TraceMemberRecord['kind'], string> = {
   trigger_instance: 'Trigger instance',
 }
 
-export interface Described {
+export interface MemberDescription {
   kind: string
   title: string
   href: string
@@ -33,7 +33,7 @@ export interface Described {
 }
 
 /** The status of `describeMember` alone, cheap enough for thousands. */
-export function memberStatusOf({ kind, id }: Pick<Member, 'kind' | 'id'>, trace: Trace): string | undefined {
+export function memberStatusOf({ kind, id }: Pick<Member, 'kind' | 'id'>, trace: LoadedTrace): string | undefined {
   switch (kind) {
     case 'execution':
       return trace.executions.get(id)?.status
@@ -47,7 +47,7 @@ export function memberStatusOf({ kind, id }: Pick<Member, 'kind' | 'id'>, trace:
 export function describeMember(
   { kind, id, ref, at }: Pick<Member, 'kind' | 'id' | 'ref' | 'at'>,
   trace: NamedTrace,
-): Described {
+): MemberDescription {
   const described = {
     kind: kindTitles[kind],
     status: memberStatusOf({ kind, id }, trace),
@@ -121,7 +121,7 @@ export interface StatusCount {
 }
 
 /** Of the executions, the most frequent first. */
-export function statusCounts(trace: Trace): StatusCount[] {
+export function statusCounts(trace: LoadedTrace): StatusCount[] {
   const counts = new Map<string, number>()
   for (const { kind, object_id: id } of trace.members) {
     const status = kind === 'execution' ? trace.executions.get(id)?.status : undefined
@@ -131,7 +131,7 @@ export function statusCounts(trace: Trace): StatusCount[] {
 }
 
 /** Seconds from the start to the last that is known to have happened, or to now while something runs. */
-export function durationOf(trace: Trace, nowMs: number): number {
+export function durationOf(trace: LoadedTrace, nowMs: number): number {
   const { start_timestamp: start } = trace.head
   let isRunning = false
   // As text they are in the order of time.

@@ -13,7 +13,7 @@ import { formatPrecisely, durationOf, statusCounts } from './describe.ts'
 import { buildForest } from './forest.ts'
 import { Graph } from './graph.tsx'
 import { MemberTable, NARROW_TABLE } from './member-table.tsx'
-import { useTrace, type Part, type Trace } from './use-trace.ts'
+import { useTrace, type Part, type LoadedTrace } from './use-trace.ts'
 
 export function TracePage({ id, query }: { id: string; query: URLSearchParams }): JSX.Element {
   const part: Part = query.get('part') === 'last' ? 'last' : 'first'
@@ -39,7 +39,7 @@ export function TracePage({ id, query }: { id: string; query: URLSearchParams })
   )
 }
 
-function Loaded({ trace, part, query }: { trace: Trace; part: Part; query: URLSearchParams }): JSX.Element {
+function Loaded({ trace, part, query }: { trace: LoadedTrace; part: Part; query: URLSearchParams }): JSX.Element {
   const { head, members, total, isWhole, isLoading, problem } = trace
   const isNarrow = useMedia(NARROW_TABLE)
   const view = query.get('view') ?? (isNarrow ? 'table' : 'graph')
@@ -86,7 +86,7 @@ function Loaded({ trace, part, query }: { trace: Trace; part: Part; query: URLSe
   )
 }
 
-function Facts({ trace }: { trace: Trace }): JSX.Element {
+function Facts({ trace }: { trace: LoadedTrace }): JSX.Element {
   const { head, total, isLoading } = trace
   const counts = statusCounts(trace)
   const isRunning = [...trace.executions.values()].some(({ end_timestamp: end }) => end === undefined)

@@ -28,7 +28,7 @@ export interface TraceHead {
   start_timestamp: string
 }
 
-export interface Trace {
+export interface LoadedTrace {
   head: TraceHead
   /** In the order in which they were added. */
   members: readonly TraceMemberRecord[]
@@ -49,13 +49,13 @@ export interface Trace {
 
 export interface WatchedTrace {
   /** Undefined before it is known. */
-  trace: Trace | undefined
+  trace: LoadedTrace | undefined
   /** Why it cannot be shown. */
   error: unknown
   readonly reload: () => void
 }
 
-type State = Omit<Trace, 'head' | 'members' | 'executions' | 'instances' | 'missing'> & {
+type State = Omit<LoadedTrace, 'head' | 'members' | 'executions' | 'instances' | 'missing'> & {
   head: TraceHead | undefined
   members: readonly TraceMemberRecord[]
   executions: Map<string, ExecutionState>
@@ -301,7 +301,7 @@ export function useTrace(id: string, part: Part): WatchedTrace {
     },
   })
 
-  const trace = useMemo((): Trace | undefined => {
+  const trace = useMemo((): LoadedTrace | undefined => {
     const { head, ...state } = now.current
     return head === undefined ? undefined : { ...state, head }
   }, [version])

@@ -5,13 +5,13 @@ export interface CommandResult {
   kind: 'command'
   /** Undefined where the runner tells none. */
   exitCode: number | undefined
-  stdout: Output
-  stderr: Output
+  stdout: ResultOutput
+  stderr: ResultOutput
   /** Everything else, such as the return value of a Python action. */
   rest: Record<string, unknown>
 }
 
-export interface Output {
+export interface ResultOutput {
   text: string
   /** There was more, which the result does not hold. */
   isCut: boolean
