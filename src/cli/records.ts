@@ -51,7 +51,8 @@ export async function listRecords(
     const total = Number(answer.headers['x-total-count'] ?? offset + page.length)
     const before = records.size
     // New records move others to the next page, where they appear again.
-    for (const [index, record] of page.entries()) records.set(textOrEmpty(record['id']) || String(offset + index), record)
+    for (const [index, record] of page.entries())
+      records.set(textOrEmpty(record['id']) || String(offset + index), record)
     repeated = records.size === before ? repeated + 1 : 0
     if (repeated > MAX_REPEATED_PAGES) {
       throw new CliFailure(

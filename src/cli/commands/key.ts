@@ -209,7 +209,10 @@ async function deleteByPrefix(session: Session, flags: PlaceFlags & { prefix: st
   for (const [index, { name: given, scope, user }] of records.entries()) {
     progress.update(`Deleting: ${countText(index, records.length)}`)
     const name = textOrEmpty(given)
-    const place: PlaceFlags = { scope: textOrEmpty(scope), ...(typeof user === 'string' && user !== '' ? { user } : {}) }
+    const place: PlaceFlags = {
+      scope: textOrEmpty(scope),
+      ...(typeof user === 'string' && user !== '' ? { user } : {}),
+    }
     try {
       await callOn(session, 'DELETE', subjectOf(pair, name), { query: placeOf(place) })
     } catch (error) {

@@ -96,5 +96,7 @@ async function setUp(session: Session, pack: string | undefined, recreates: bool
   if (packs.length === 0) throw new CliFailure(`No registered pack has the reference or directory ${pack ?? ''}.`)
   const body = { action: 'packs.setup_virtualenv', parameters: { packs, update: recreates } }
   const { id } = recordIn(await session.client.call('POST', '/executions', { body }))
-  return followPackExecution(session, { execution_id: id }, 'Creating Python environments', () => Promise.resolve(false))
+  return followPackExecution(session, { execution_id: id }, 'Creating Python environments', () =>
+    Promise.resolve(false),
+  )
 }

@@ -109,7 +109,15 @@ export interface HttpErrorResponse {
 }
 
 /** An answer that is an error, in words; other programs than ours may have sent it. */
-export function toHttpFailure({ status, statusMessage, text, method, url, advice, proxy }: HttpErrorResponse): HttpFailure {
+export function toHttpFailure({
+  status,
+  statusMessage,
+  text,
+  method,
+  url,
+  advice,
+  proxy,
+}: HttpErrorResponse): HttpFailure {
   const { faultstring: said, code } = toObject(parseJson(text)?.value)
   const reason = escapeUnprintable(statusMessage ?? '') || http.STATUS_CODES[status] || 'Unknown'
   const faultstring = typeof said === 'string' ? said : text.trim().slice(0, 1000) || `${method} was refused`

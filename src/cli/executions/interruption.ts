@@ -18,7 +18,11 @@ export interface InterruptibleResult<T> {
  *
  * @throws Interrupted when it is left, and what the work fails with
  */
-export async function askAtInterrupt<T>(session: Session, id: string, work: () => Promise<T>): Promise<InterruptibleResult<T>> {
+export async function askAtInterrupt<T>(
+  session: Session,
+  id: string,
+  work: () => Promise<T>,
+): Promise<InterruptibleResult<T>> {
   const { isTerminal } = cliProcess()
   if (!isTerminal(0) || !isTerminal(2)) return { value: await work(), isCanceled: false }
   const over = new AbortController()

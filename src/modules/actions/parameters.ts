@@ -75,7 +75,10 @@ export function createParameterSet(runner: ParameterSchemas, action: ParameterSc
 }
 
 /** A default that is rendered when the action runs satisfies `required` before. */
-function withoutLater(merged: ParameterSchemas, templated: ReadonlyMap<string, unknown>): Record<string, ParameterSchema> {
+function withoutLater(
+  merged: ParameterSchemas,
+  templated: ReadonlyMap<string, unknown>,
+): Record<string, ParameterSchema> {
   return Object.fromEntries(
     Object.entries(merged).map(([name, schema]) => [
       name,

@@ -66,7 +66,12 @@ const LINES_AT_ONCE = 1000
  *
  * @throws ApiError; Error when that is more than anybody wants to paste
  */
-export async function textOfLines(executionId: string, filter: OutputFilter, first: number, last: number): Promise<string> {
+export async function textOfLines(
+  executionId: string,
+  filter: OutputFilter,
+  first: number,
+  last: number,
+): Promise<string> {
   const refusal = new Error('The selection is too large. Download the output instead.')
   if (last - first >= MAX_COPIED_LINES) throw refusal
   const texts: string[] = []

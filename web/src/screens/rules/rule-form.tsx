@@ -108,7 +108,12 @@ export function RuleForm(props: RuleFormProps): JSX.Element {
           isRequired
           reference={{ of: action, placeholder: 'core.local' }}
         />
-        <ParameterFields of={action} what="action" problem={problems.get('actionParameters')} emptyText="No parameters." />
+        <ParameterFields
+          of={action}
+          what="action"
+          problem={problems.get('actionParameters')}
+          emptyText="No parameters."
+        />
       </section>
     </>
   )

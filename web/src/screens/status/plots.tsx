@@ -83,7 +83,10 @@ export function Plots({ range }: { range: StatusRange }): JSX.Element {
   )
 }
 
-async function load({ name, step, lengthMs }: StatusRange, before: StatusSample[] | undefined): Promise<StatusSample[]> {
+async function load(
+  { name, step, lengthMs }: StatusRange,
+  before: StatusSample[] | undefined,
+): Promise<StatusSample[]> {
   const since = before?.at(-1)?.timestamp ?? (name === 'hour' ? undefined : THE_BEGINNING)
   const { samples } = await get<StatusHistory>('status/history', { since, step })
   const all = mergeSamples(before ?? [], samples)
