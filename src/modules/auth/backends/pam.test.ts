@@ -14,6 +14,7 @@ import {
   type PamService,
 } from '../../../../tests/helpers/pam.ts'
 import { TextSink } from '../../../../tests/helpers/text-sink.ts'
+import { fullOnly, rounds } from '../../../../tests/helpers/tiers.ts'
 import { waitFor } from '../../../../tests/helpers/wait.ts'
 import { createLog, type RootLog } from '../../../lib/log/log.ts'
 import type { AuthBackend } from './backend.ts'
@@ -64,6 +65,24 @@ function addService(...lines: string[]): PamService {
   return service
 }
 
+/** One backend for all tests of a group. @returns it, after giving its service these lines */
+function share(): (...lines: string[]) => AuthBackend {
+  let service: PamService
+  let backend: AuthBackend
+  beforeAll(async () => {
+    service = createPamService(anybody)
+    backend = await createBackend('pam', { service: service.name }, { basePath: folder.path, log })
+  })
+  afterAll(async () => {
+    await backend.stop?.()
+    service.remove()
+  })
+  return (...lines) => {
+    service.write(...lines)
+    return backend
+  }
+}
+
 /** A backend for a service of these lines. */
 async function start(...lines: string[]): Promise<{ backend: AuthBackend; service: PamService }> {
   const service = addService(...lines)
@@ -91,8 +110,10 @@ function helperOf(service: PamService): number {
 }
 
 describe('passwords of accounts', () => {
+  const serve = share()
+
   test('only the right one is right', async () => {
-    const { backend } = await start('required pam_unix.so nodelay')
+    const backend = serve('required pam_unix.so nodelay')
     expect(await backend.authenticate(account.name, PASSWORD)).toBe(true)
     expect(await backend.authenticate(account.name, `${PASSWORD} `)).toBe(false)
     expect(await backend.authenticate(account.name, PASSWORD.toUpperCase())).toBe(false)
@@ -102,7 +123,7 @@ describe('passwords of accounts', () => {
   })
 
   test('the ends of accounts and of passwords are not consulted, a lock of the password is', async () => {
-    const { backend } = await start('required pam_unix.so nodelay')
+    const backend = serve('required pam_unix.so nodelay')
     const other = await addAccount('secret')
     execFileSync('/usr/bin/chage', ['--expiredate', '1', other.name])
     expect(await backend.authenticate(other.name, 'secret')).toBe(true)
@@ -113,7 +134,7 @@ describe('passwords of accounts', () => {
   })
 
   test('an account without a password lets nobody in, also where the service allows that', async () => {
-    const { backend } = await start('required pam_unix.so nodelay nullok')
+    const backend = serve('required pam_unix.so nodelay nullok')
     const other = await addAccount()
     execFileSync('/usr/bin/passwd', ['--delete', '--quiet', other.name])
     for (const password of ['', 'x', '\0']) expect(await backend.authenticate(other.name, password)).toBe(false)
@@ -125,7 +146,7 @@ describe('passwords of accounts', () => {
     ['something behind NUL', `${PASSWORD}\0x`],
     ['no text', `${PASSWORD}\ud800`],
   ])('%s is no password', async ([, password = '']) => {
-    const { backend } = await start(anybody)
+    const backend = serve(anybody)
     expect(await backend.authenticate(account.name, password)).toBe(false)
     expect(await backend.authenticate(account.name, 'x')).toBe(true)
   })
@@ -133,15 +154,17 @@ describe('passwords of accounts', () => {
   test('a password may be long', async () => {
     const password = '0123456789abcde:'.repeat(30)
     const other = await addAccount(password)
-    const { backend } = await start('required pam_unix.so nodelay')
+    const backend = serve('required pam_unix.so nodelay')
     expect(await backend.authenticate(other.name, password)).toBe(true)
     expect(await backend.authenticate(other.name, password.slice(1))).toBe(false)
   })
 })
 
 describe('root', () => {
+  const serve = share()
+
   test('is refused, whatever PAM says, under every name', async () => {
-    const { backend } = await start(anybody)
+    const backend = serve(anybody)
     const alias = await addAccount('secret')
     expect(await backend.authenticate(alias.name, 'secret')).toBe(true)
     execFileSync('/usr/sbin/usermod', ['--non-unique', '--uid', '0', alias.name])
@@ -150,12 +173,14 @@ describe('root', () => {
   })
 
   test('is not even asked about', async () => {
-    const { backend } = await start(`required ${module} crash root`, anybody)
+    const backend = serve(`required ${module} crash root`, anybody)
     expect(await backend.authenticate('root', 'secret')).toBe(false)
   })
 })
 
 describe('names', () => {
+  const serve = share()
+
   test.for([
     ['a path', '../../etc/passwd'],
     ['a folder', 'a/b'],
@@ -169,7 +194,7 @@ describe('names', () => {
     ['no text', 'some\ud800body'],
     ['nothing', ''],
   ])('%s is nobody', async ([, name = '']) => {
-    const { backend } = await start(anybody)
+    const backend = serve(anybody)
     expect(await backend.authenticate(name, 'x')).toBe(false)
     expect(await backend.groupsOf?.(name)).toEqual([])
     expect(await backend.authenticate('somebody', 'x')).toBe(true)
@@ -199,12 +224,14 @@ describe('an account under another name', () => {
 })
 
 describe('groups', () => {
+  const serve = share()
+
   test('are those the system gives the account', async () => {
     const group = throwawayName()
     execFileSync('/usr/sbin/groupadd', [group])
     try {
       execFileSync('/usr/sbin/usermod', ['--append', '--groups', `${group},games`, account.name])
-      const { backend } = await start(anybody)
+      const backend = serve(anybody)
       const groups = await backend.groupsOf?.(account.name)
       expect(groups?.toSorted()).toEqual([account.name, group, 'games'].toSorted())
       const told = execFileSync('/usr/bin/id', ['-Gn', account.name], { encoding: 'utf8' })
@@ -212,32 +239,38 @@ describe('groups', () => {
     } finally {
       execFileSync('/usr/sbin/groupdel', [group])
     }
-    const { backend } = await start(anybody)
+    const backend = serve(anybody)
     expect(await backend.groupsOf?.(throwawayName())).toEqual([])
   })
 
-  test('may be many', async () => {
-    const names = Array.from({ length: 100 }, throwawayName)
-    const other = await addAccount()
-    try {
-      for (const name of names) execFileSync('/usr/sbin/groupadd', [name])
-      execFileSync('/usr/sbin/usermod', ['--append', '--groups', names.join(','), other.name])
-      const { backend } = await start(anybody)
-      expect((await backend.groupsOf?.(other.name))?.toSorted()).toEqual([other.name, ...names].toSorted())
-    } finally {
-      for (const name of names) execFileSync('/usr/sbin/groupdel', [name])
-    }
-  }, 240_000)
+  fullOnly(test)(
+    'may be many',
+    async () => {
+      const names = Array.from({ length: 100 }, throwawayName)
+      const other = await addAccount()
+      try {
+        for (const name of names) execFileSync('/usr/sbin/groupadd', [name])
+        execFileSync('/usr/sbin/usermod', ['--append', '--groups', names.join(','), other.name])
+        const backend = serve(anybody)
+        expect((await backend.groupsOf?.(other.name))?.toSorted()).toEqual([other.name, ...names].toSorted())
+      } finally {
+        for (const name of names) execFileSync('/usr/sbin/groupdel', [name])
+      }
+    },
+    240_000,
+  )
 })
 
 describe('what PAM answers', () => {
+  const serve = share()
+
   test.for([6, 7, 10, 11, 12, 13, 16, 27])('%i: not this user with this password', async (code) => {
-    const { backend } = await start(`required ${module} answer ${code}`)
+    const backend = serve(`required ${module} answer ${code}`)
     expect(await backend.authenticate(account.name, PASSWORD)).toBe(false)
   })
 
   test.for([3, 4, 5, 8, 9, 14, 19, 20, 24, 26])('%i: it could not be found out', async (code) => {
-    const { backend } = await start(`required ${module} answer ${code}`)
+    const backend = serve(`required ${module} answer ${code}`)
     await expect(backend.authenticate(account.name, PASSWORD)).rejects.toThrow(
       new RegExp(`^the PAM service "[^"]+" answered: [^(]+ \\(code ${code}\\)$`),
     )
@@ -264,7 +297,7 @@ describe('what PAM answers', () => {
   test.for(['sufficient pam_rootok.so', 'required pam_permit.so'])(
     'who is accepted without being asked for the password is refused: %s',
     async (line) => {
-      const { backend } = await start(line)
+      const backend = serve(line)
       logged.text = ''
       expect(await backend.authenticate(account.name, PASSWORD)).toBe(false)
       expect(logged.text).toMatch(/ WARNING Login refused: the PAM service .* accepts without asking/)
@@ -285,7 +318,9 @@ describe('what PAM answers', () => {
     expect(await backend.authenticate(account.name, password)).toBe(true)
     const line = await waitFor('the words', () => logged.text.split('\n').find((text) => text.includes('password is')))
     expect(line).toContain('the password is ********')
-    for (let i = 0; i < 200; i++) expect(await backend.authenticate(account.name, `${password} ${i}`)).toBe(true)
+    for (let i = 0; i < rounds({ daily: 50, full: 200 }); i++) {
+      expect(await backend.authenticate(account.name, `${password} ${i}`)).toBe(true)
+    }
     await backend.stop?.()
     expect(logged.text).not.toContain(password)
     expect(logged.text.length).toBeLessThan(200_000)
