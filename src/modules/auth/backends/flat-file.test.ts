@@ -93,8 +93,14 @@ const forms: [name: string, prefix: string, make: (password: string) => string][
 
 /** Each of these uses the algorithm of another form, which the daily run tries with every password. */
 const variants = [
-  ...['htpasswd -B -C 6', 'htpasswd -B as $2b$', 'htpasswd -B as $2a$', 'htpasswd -2', 'htpasswd -5'],
-  ...['openssl passwd -apr1', 'openssl passwd -5', 'openssl passwd -6'],
+  'htpasswd -B -C 6',
+  'htpasswd -B as $2b$',
+  'htpasswd -B as $2a$',
+  'htpasswd -2',
+  'htpasswd -5',
+  'openssl passwd -apr1',
+  'openssl passwd -5',
+  'openssl passwd -6',
 ]
 
 const passwords = [

@@ -2,6 +2,7 @@ import { isDeepStrictEqual } from 'node:util'
 import { afterEach, describe, expect, it } from 'vitest'
 import { escapes } from '../../../../tests/helpers/escapes.ts'
 import { startRules, type RulesOptions, type RulesWorld } from '../../../../tests/helpers/rules.ts'
+import { fullOnly, rounds } from '../../../../tests/helpers/tiers.ts'
 import { waitFor } from '../../../../tests/helpers/wait.ts'
 import type { Database, Unit } from '../../../db/database.ts'
 import { storageFailed } from '../../../core/errors.ts'
@@ -397,7 +398,7 @@ describe('order and limits', () => {
     await start()
     await world.make('in-order', { action: { ref: 'test.do', parameters: { count: '{{ trigger.i }}' } } })
     const ids: string[] = []
-    for (let i = 0; i < 300; i++) ids.push(await world.dispatch({ i }))
+    for (let i = 0; i < rounds({ daily: 60, full: 300 }); i++) ids.push(await world.dispatch({ i }))
     await world.settled(ids.at(-1) ?? '')
     const { database } = world
     const rows = database.all(
@@ -432,7 +433,7 @@ describe('order and limits', () => {
     expect(enforcements[0]?.failure_reason).toContain('the templates give more than')
   })
 
-  it('rules that pass a large payload fire up to the limit of one transaction', async () => {
+  fullOnly(it)('rules that pass a large payload fire up to the limit of one transaction', async () => {
     await start()
     for (let i = 0; i < 24; i++) {
       await world.make(`large${i}`, { action: { ref: 'test.do', parameters: { text: '{{ trigger.text }}' } } })
@@ -445,7 +446,7 @@ describe('order and limits', () => {
     expect(enforcements.at(-1)).toMatchObject({ rule: { ref: 'test.small' }, status: 'succeeded' })
   })
 
-  it('10,000 rules on 1,000 triggers: one event reads and compiles those of its own trigger', async () => {
+  it('thousands of rules on hundreds of triggers: one event reads and compiles those of its own trigger', async () => {
     let read = 0
     const around = (real: Database): Database => ({
       ...real,
@@ -457,12 +458,13 @@ describe('order and limits', () => {
       },
     })
     await start({ around, start: false })
-    const definitions = Array.from({ length: 10_000 }, (_, i) => ({
+    const triggers = rounds({ daily: 200, full: 1000 })
+    const definitions = Array.from({ length: 10 * triggers }, (_, i) => ({
       metadataFile: `rules/r${i}.yaml`,
       definition: {
         name: `r${i}`,
         enabled: true,
-        trigger: { type: 'test.keyed', parameters: { key: `k${i % 1000}` } },
+        trigger: { type: 'test.keyed', parameters: { key: `k${i % triggers}` } },
         criteria: at('trigger.n', 'eq', i),
         action: { ref: 'test.do' },
       },
@@ -472,7 +474,7 @@ describe('order and limits', () => {
       definitions,
       metadataFiles: new Set(definitions.map(({ metadataFile }) => metadataFile)),
     }
-    expect(await world.rules.registerRules(content)).toEqual({ registered: 10_000, removed: 0, problems: [] })
+    expect(await world.rules.registerRules(content)).toEqual({ registered: 10 * triggers, removed: 0, problems: [] })
     read = 0
     await world.rules.start?.()
     expect(read).toBe(0)
@@ -480,7 +482,8 @@ describe('order and limits', () => {
       world.triggers.ofType('test.keyed').find(({ parameters }) => parameters['key'] === key)?.ref ?? ''
     expect(refs(await world.fire({ n: 17 }, refOf('k17')))).toEqual(['test.r17'])
     expect(read).toBe(10)
-    expect(refs(await world.fire({ n: 1017 }, refOf('k17')))).toEqual(['test.r1017'])
+    const next = 17 + triggers
+    expect(refs(await world.fire({ n: next }, refOf('k17')))).toEqual([`test.r${next}`])
     expect(read).toBe(10)
   }, 240_000)
 })
@@ -553,7 +556,9 @@ describe('errors', () => {
     })
     await world.make('steady')
     damaged = await world.dispatch()
-    const ids = await Promise.all(Array.from({ length: 1000 }, (_, i) => world.dispatch({ i })))
+    const ids = await Promise.all(
+      Array.from({ length: rounds({ daily: 200, full: 1000 }) }, (_, i) => world.dispatch({ i })),
+    )
     await world.rules.start?.()
     for (const id of ids) expect(await world.settled(id)).toHaveLength(1)
     expect(world.triggers.findInstance(damaged)?.status).toBe('pending')
@@ -578,15 +583,15 @@ describe('errors', () => {
       },
     }
     await start({ templates: () => ({ variables: { svckv: slow } }) })
-    for (let i = 0; i < 100; i++) await world.make(`r${i}`, { criteria: at('trigger.text', 'eq', '{{ svckv.x }}') })
+    for (let i = 0; i < 40; i++) await world.make(`r${i}`, { criteria: at('trigger.text', 'eq', '{{ svckv.x }}') })
     const id = await world.dispatch({ text: 'x' })
     await waitFor('the evaluation', () => looked > 0)
     await world.rules.stop?.()
-    expect(looked).toBeLessThan(100)
+    expect(looked).toBeLessThan(40)
     expect(world.triggers.findInstance(id)?.status).toBe('pending')
     const next = world.createServer()
     await next.start?.()
-    expect(await world.settled(id)).toHaveLength(100)
+    expect(await world.settled(id)).toHaveLength(40)
     await next.stop?.()
   })
 
@@ -614,8 +619,9 @@ describe('errors', () => {
     await start({ start: false })
     await world.make('later', { action: { ref: 'test.do', parameters: { count: '{{ trigger.i }}' } } })
     const ids: string[] = []
-    for (let i = 0; i < 250; i++) ids.push(await world.dispatch({ i }))
-    expect(world.triggers.pendingCount()).toBe(250)
+    const count = rounds({ daily: 120, full: 250 })
+    for (let i = 0; i < count; i++) ids.push(await world.dispatch({ i }))
+    expect(world.triggers.pendingCount()).toBe(count)
     await world.rules.start?.()
     for (const id of ids) expect(await world.settled(id)).toHaveLength(1)
     const { database } = world
