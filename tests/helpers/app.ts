@@ -9,8 +9,10 @@ import { TextSink } from './text-sink.ts'
 
 export type TestAppOptions = Pick<ServerOptions, 'settings' | 'basePath' | 'ca'>
 
+export type InProcessApp = TestApp & Pick<App, 'reload' | 'collect'>
+
 /** Ten times as quick as a process. Tests that need one, for its signals, its environment or its end, use `startServer`. */
-export async function createTestApp(options: TestAppOptions = {}): Promise<TestApp & Pick<App, 'reload' | 'collect'>> {
+export async function createTestApp(options: TestAppOptions = {}): Promise<InProcessApp> {
   const folder = options.basePath === undefined ? makeFolder() : undefined
   const basePath = options.basePath ?? folder?.path ?? ''
   const configFile = join(basePath, 'test.conf')
@@ -56,7 +58,7 @@ export async function createTestApp(options: TestAppOptions = {}): Promise<TestA
 }
 
 /** Runs a server for as long as the test uses it. */
-export async function withApp(options: TestAppOptions, use: (app: TestApp) => Promise<void> | void): Promise<void> {
+export async function withApp(options: TestAppOptions, use: (app: InProcessApp) => Promise<void> | void): Promise<void> {
   const app = await createTestApp(options)
   try {
     await use(app)
