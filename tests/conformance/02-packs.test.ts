@@ -3,8 +3,9 @@ import { execFileSync } from 'node:child_process'
 import { cpSync, mkdirSync, readFileSync, renameSync, rmSync, statSync, symlinkSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { createTestApp, withApp } from '../helpers/app.ts'
 import { makeFolder } from '../helpers/folders.ts'
-import { startServer, waitForStatus, withServer, type Answer, type TestServer } from '../helpers/server.ts'
+import { waitForStatus, withServer, type Answer, type TestApp } from '../helpers/server.ts'
 import { waitFor } from '../helpers/wait.ts'
 import { auditRecords, send, type ErrorAnswer } from './support.ts'
 
@@ -32,7 +33,7 @@ function writePack(basePath: string, name: string, files: Readonly<Record<string
 
 describe('a pack that uses every key', () => {
   const folder = makeFolder()
-  let server: TestServer
+  let server: TestApp
   const get = <T = Record<string, unknown>>(path: string): Promise<Answer<T & ErrorAnswer>> =>
     server.call<T & ErrorAnswer>('GET', `/v1${path}`)
 
@@ -65,7 +66,7 @@ describe('a pack that uses every key', () => {
         'extra: unheard of',
       ].join('\n'),
     )
-    server = await startServer({ basePath: folder.path })
+    server = await createTestApp({ basePath: folder.path })
   })
   afterAll(async () => {
     await server.stop()
@@ -956,7 +957,7 @@ const malformed: Malformed[] = [
 
 describe('2.8 what is wrong is told with file, line and key, and costs no more than its file', () => {
   const folder = makeFolder()
-  let server: TestServer
+  let server: TestApp
   let told: Map<string, Problem[]>
   const nameOf = (index: number): string => `case_${index}`
 
@@ -968,7 +969,7 @@ describe('2.8 what is wrong is told with file, line and key, and costs no more t
       if (typeof content === 'function') content(pack)
       else writeFileSync(path, content)
     }
-    server = await startServer({ basePath: folder.path, settings: { 'content.watch': 'False' } })
+    server = await createTestApp({ basePath: folder.path, settings: { 'content.watch': 'False' } })
     const { status, body, text } = await server.call<Registered>('POST', '/v1/packs/register', {
       packs: malformed.map((_, i) => nameOf(i)),
       fail_on_failure: false,
@@ -1029,7 +1030,7 @@ describe('2.8 several folders of packs', () => {
     }
     write(join(more.path, 'impostor', 'pack.yaml'), `ref: core\n${manifest}`)
     write(join(more.path, '.hidden', 'pack.yaml'), manifest)
-    await withServer({ basePath: folder.path, settings: { 'content.packs_base_paths': more.path } }, async (server) => {
+    await withApp({ basePath: folder.path, settings: { 'content.packs_base_paths': more.path } }, async (server) => {
       for (const [ref, status] of [
         ['twice.first', 200],
         ['twice.second', 404],
@@ -1055,7 +1056,7 @@ describe('2.8 several folders of packs', () => {
       'rules/uses.yaml': 'name: uses\ntrigger:\n  type: z_last.event\naction:\n  ref: core.noop\n',
     })
     writePack(folder.path, 'z_last', { 'triggers/event.yaml': 'name: event\n' })
-    await withServer({ basePath: folder.path }, async (server) => {
+    await withApp({ basePath: folder.path }, async (server) => {
       expect((await server.call('GET', '/v1/rules/a_first.uses')).status).toBe(200)
       expect(server.log()).not.toContain('uses.yaml')
     })
@@ -1073,24 +1074,24 @@ describe('2.8 a restart', () => {
     })
     write(join(folder.path, 'configs/mine.yaml'), 'a: 1\n')
     let before: Record<string, unknown> = {}
-    await withServer({ basePath: folder.path, settings }, async (server) => {
+    await withApp({ basePath: folder.path, settings }, async (server) => {
       before = (await server.call('GET', '/v1/rules/mine.r')).body
       expect((await server.call('PUT', '/v1/rules/mine.r', { ...before, enabled: false })).status).toBe(200)
     })
-    await withServer({ basePath: folder.path, settings }, async (server) => {
+    await withApp({ basePath: folder.path, settings }, async (server) => {
       expect((await server.call('GET', '/v1/rules/mine.r')).body).toMatchObject({ id: before['id'], enabled: false })
       const { body } = await server.call<{ id: string }>('POST', '/v1/executions', { action: 'mine.good' })
       expect((await waitForStatus(server, body.id)).status).toBe('succeeded')
     })
     writeFileSync(join(folder.path, 'configs/mine.yaml'), 'a: 2\n')
     writeFileSync(join(pack, 'actions/good.yaml'), 'name: better\nrunner_type: noop\n')
-    await withServer({ basePath: folder.path, settings }, async (server) => {
+    await withApp({ basePath: folder.path, settings }, async (server) => {
       expect((await server.call('GET', '/v1/configs/mine')).body).toMatchObject({ values: { a: 2 } })
       expect((await server.call('GET', '/v1/actions/mine.good')).status).toBe(404)
       expect((await server.call('GET', '/v1/actions/mine.better')).status).toBe(200)
     })
     renameSync(pack, join(folder.path, 'elsewhere'))
-    await withServer({ basePath: folder.path, settings }, async (server) => {
+    await withApp({ basePath: folder.path, settings }, async (server) => {
       expect((await server.call('GET', '/v1/actions/mine.better')).status).toBe(200)
       expect(server.log()).toContain('has no folder any more')
     })
@@ -1100,12 +1101,12 @@ describe('2.8 a restart', () => {
 
 describe('content.watch', () => {
   const folder = makeFolder()
-  let server: TestServer
+  let server: TestApp
   const status = async (path: string): Promise<number> => (await server.call('GET', `/v1${path}`)).status
 
   beforeAll(async () => {
     writePack(folder.path, 'watched')
-    server = await startServer({ basePath: folder.path })
+    server = await createTestApp({ basePath: folder.path })
     // Until it watches, changes are found when it begins to.
     write(join(folder.path, 'packs/watched/actions/probe.yaml'), 'name: probe\nrunner_type: noop\n')
     await waitFor('the first change to be noticed', async () => (await status('/actions/watched.probe')) === 200)

@@ -3,12 +3,13 @@ import { mkdtempSync, realpathSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { createTestApp } from '../helpers/app.ts'
 import { isRunning } from '../helpers/marked-processes.ts'
-import { run, runToEnd, startServer, waitForStatus, type TestServer } from '../helpers/server.ts'
+import { run, runToEnd, waitForStatus, type TestApp } from '../helpers/server.ts'
 import { openEvents } from '../helpers/sse.ts'
 import { create, rowsOf, startWithExamples } from './support.ts'
 
-let server: TestServer
+let server: TestApp
 let folder: string
 beforeAll(async () => {
   server = await startWithExamples({ env: { INHERITED: 'from the server', SVC_LOG__LEVEL: 'DEBUG' } })
@@ -232,7 +233,7 @@ describe('03.10 output records', () => {
   })
 
   it('03.10 actionrunner.stream_output off: no records, result complete, EOF at the end', async () => {
-    const silent = await startServer({ settings: { 'actionrunner.stream_output': 'False' } })
+    const silent = await createTestApp({ settings: { 'actionrunner.stream_output': 'False' } })
     try {
       const { id } = await run(silent, { cmd: 'echo hidden; sleep 0.2' })
       const client = await openEvents(`${silent.urls.stream}/v1/executions/${id}/output`)

@@ -3,8 +3,9 @@ import { randomBytes } from 'node:crypto'
 import { chmodSync, existsSync, mkdirSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { createTestApp, withApp } from '../helpers/app.ts'
 import { makeFolder } from '../helpers/folders.ts'
-import { runToEnd, startServer, withServer, type Answer, type TestServer } from '../helpers/server.ts'
+import { runToEnd, withServer, type Answer, type TestApp } from '../helpers/server.ts'
 import { waitFor } from '../helpers/wait.ts'
 import {
   auditRecords,
@@ -28,7 +29,7 @@ interface KeyAnswer extends ErrorAnswer {
   expire_timestamp?: string
 }
 
-let server: TestServer
+let server: TestApp
 
 beforeAll(async () => {
   server = await startWithExamples({ settings: { 'log.level': 'DEBUG' } })
@@ -339,7 +340,7 @@ describe('10.2 keys of secrets', () => {
   it('what is stored outlives the server; a new key is taken up by SIGHUP and the old one still opens', async () => {
     const folder = makeFolder()
     try {
-      await withServer({ basePath: folder.path }, async (first) => {
+      await withApp({ basePath: folder.path }, async (first) => {
         expect((await put('s', 'canary-s', { secret: true }, first)).status).toBe(200)
         expect((await put('p', 'plain', {}, first)).status).toBe(200)
       })
@@ -376,7 +377,7 @@ describe('10.2 keys of secrets', () => {
       mkdirSync(join(folder.path, 'keys'), { mode: 0o700 })
       writeFileSync(file, content)
       chmodSync(file, mode)
-      const error: unknown = await startServer({ basePath: folder.path }).catch((reason: unknown) => reason)
+      const error: unknown = await createTestApp({ basePath: folder.path }).catch((reason: unknown) => reason)
       expect(String(error)).toMatch(why)
       expect(String(error)).not.toContain('canary')
       expect(readFileSync(file, 'utf8')).toBe(content)
@@ -386,7 +387,7 @@ describe('10.2 keys of secrets', () => {
   })
 
   it('a key file that was named and is missing: secrets are refused, the rest works', async () => {
-    await withServer({ settings: { 'keyvalue.encryption_key_path': 'keys/mine.json' } }, async (without) => {
+    await withApp({ settings: { 'keyvalue.encryption_key_path': 'keys/mine.json' } }, async (without) => {
       const refused = await put('s', 'canary', { secret: true }, without)
       expect([refused.status, refused.body.faultstring]).toEqual([
         400,
@@ -401,7 +402,7 @@ describe('10.2 keys of secrets', () => {
   })
 
   it('encryption off: secrets are refused with the option that turns it on', async () => {
-    await withServer({ settings: { 'keyvalue.enable_encryption': 'False' } }, async (without) => {
+    await withApp({ settings: { 'keyvalue.enable_encryption': 'False' } }, async (without) => {
       const refused = await put('s', 'canary', { secret: true }, without)
       expect([refused.status, refused.body.faultstring]).toEqual([
         400,
@@ -420,7 +421,7 @@ describe('CVE-2022-31044, CVE-2025-2877 secrets are nowhere else', () => {
     let answers = ''
     const keep = (answer: Answer<unknown>): void => void (answers += `${answer.status} ${answer.text}\n`)
     try {
-      await withServer({ basePath: folder.path, settings }, async (place) => {
+      await withApp({ basePath: folder.path, settings }, async (place) => {
         keep(await put('s', secret, { secret: true, description: 'a secret' }, place))
         keep(await put('s', `${secret}-changed`, { secret: true, ttl: 1000 }, place))
         keep(await put('mine', secret, { secret: true, scope: 'user' }, place))

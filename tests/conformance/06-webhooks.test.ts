@@ -1,9 +1,10 @@
 /** Contract 06: hooks, bodies, headers, the generic hook, traces. Signatures are in `06-signatures`. */
 import { connect } from 'node:net'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { createTestApp, withApp } from '../helpers/app.ts'
 import { makeFolder } from '../helpers/folders.ts'
 import { basicAuth, firstPassword } from '../helpers/logins.ts'
-import { call, startServer, waitForLog, withServer, type Answer, type TestServer } from '../helpers/server.ts'
+import { call, startServer, waitForLog, type Answer, type TestApp } from '../helpers/server.ts'
 import { waitFor } from '../helpers/wait.ts'
 import { idPattern, rowsOf, send, type ErrorAnswer, type RawAnswer } from './support.ts'
 
@@ -36,9 +37,9 @@ interface Instance {
   status: string
 }
 
-let server: TestServer
+let server: TestApp
 beforeAll(async () => {
-  server = await startServer()
+  server = await createTestApp()
 })
 afterAll(async () => {
   await server.stop()
@@ -186,7 +187,7 @@ describe('06.1 registration', () => {
       const rule = { name: 'r', trigger: { type: 'core.svc.webhook', parameters: { url: 'kept' } } }
       await first.call('POST', '/v1/rules', { ...rule, action: { ref: 'core.noop' } })
       await first.stop('SIGKILL')
-      const second = await startServer({ basePath: folder.path })
+      const second = await createTestApp({ basePath: folder.path })
       try {
         expect((await second.call('POST', '/v1/webhooks/kept', {})).status).toBe(202)
         expect((await second.call<Webhook[]>('GET', '/v1/webhooks')).body).toHaveLength(1)
@@ -201,7 +202,7 @@ describe('06.1 registration', () => {
 
 describe('06.2 list and get', () => {
   it('06.2 GET /webhooks: the triggers of all hooks, not paged; none: an empty array', async () => {
-    await withServer({}, async (empty) => {
+    await withApp({}, async (empty) => {
       const answer = await empty.call<Webhook[]>('GET', '/v1/webhooks')
       expect([answer.status, answer.body, answer.headers.get('x-total-count')]).toEqual([200, [], '0'])
     })
@@ -524,7 +525,7 @@ describe('06.5 the generic hook', () => {
   })
 
   it('06.5 with system.validate_trigger_payload off: 202, whatever is in it; an unknown trigger is dropped', async () => {
-    await withServer({ settings: { 'system.validate_trigger_payload': 'False' } }, async (lax) => {
+    await withApp({ settings: { 'system.validate_trigger_payload': 'False' } }, async (lax) => {
       await lax.call('POST', '/v1/triggertypes', { name: 'n', pack: 'p', payload_schema: { required: ['x'] } })
       const send = (trigger: string) => lax.call('POST', '/v1/webhooks/svc', { trigger, payload: { a: 1 } })
       const [known, unknown] = [await send('p.n'), await send('no.such')]
@@ -681,7 +682,7 @@ describe('06.7 outcomes', () => {
 describe('06.3 admission', () => {
   it('06.3 too many instances wait for their rules: 503, and nothing is stored', async () => {
     // Nobody runs anything, and as soon as so many executions wait, instances do.
-    await withServer(
+    await withApp(
       {
         settings: {
           'actionrunner.queue_limit': '3',
@@ -781,12 +782,12 @@ describe('hostile texts', () => {
 
 describe('with authentication and access control', () => {
   const folder = makeFolder()
-  let secured: TestServer
+  let secured: TestApp
   let token: Record<string, string>
   const key: Record<string, Record<string, string>> = {}
 
   beforeAll(async () => {
-    secured = await startServer({
+    secured = await createTestApp({
       basePath: folder.path,
       settings: {
         'auth.enable': 'True',

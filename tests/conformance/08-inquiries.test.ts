@@ -2,17 +2,11 @@
 import { join } from 'node:path'
 import Sqlite from 'better-sqlite3'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { createTestApp } from '../helpers/app.ts'
 import { makeFolder } from '../helpers/folders.ts'
 import { firstPassword, signIn } from '../helpers/logins.ts'
 import { createRbacFiles } from '../helpers/rbac.ts'
-import {
-  run,
-  startServer,
-  waitForStatus,
-  type Answer,
-  type ExecutionAnswer,
-  type TestServer,
-} from '../helpers/server.ts'
+import { run, startServer, waitForStatus, type Answer, type ExecutionAnswer, type TestApp } from '../helpers/server.ts'
 import { openEvents } from '../helpers/sse.ts'
 import { waitFor } from '../helpers/wait.ts'
 import { auditRecords, impossibleIds, rowsOf, unknownId, type ErrorAnswer } from './support.ts'
@@ -38,9 +32,9 @@ const secrets = ['a very secret word', '98 76 54']
 const secretResponse = { name: 'ann', password: secrets[0], accounts: [{ pin: secrets[1] }] }
 const maskedResponse = { name: 'ann', password: '********', accounts: [{ pin: '********' }] }
 
-let server: TestServer
+let server: TestApp
 beforeAll(async () => {
-  server = await startServer()
+  server = await createTestApp()
 })
 afterAll(async () => {
   await server.stop()
@@ -94,7 +88,7 @@ describe('8.15 an inquiry', () => {
   })
 
   it('holds no slot and no process, and is no work that waits', async () => {
-    const more = await startServer({ settings: { 'actionrunner.actions_pool_size': '1' } })
+    const more = await createTestApp({ settings: { 'actionrunner.actions_pool_size': '1' } })
     try {
       const inquiries = [await ask({}, more), await ask({}, more)]
       const other = await run(more, { cmd: 'echo through' })
@@ -148,7 +142,7 @@ describe('8.15 an inquiry', () => {
 
 describe('8.15 GET /inquiries', () => {
   it('lists those that wait, newest first, in pages of 20', async () => {
-    const own = await startServer()
+    const own = await createTestApp()
     try {
       expect((await own.call('GET', '/v1/inquiries')).body).toEqual([])
       const asked: string[] = []
@@ -350,12 +344,15 @@ describe('8.15 ttl', () => {
     await first.stop('SIGKILL')
     endTime(folder.path, over.id)
 
-    const held = await startServer({ basePath: folder.path, settings: { 'garbagecollector.purge_inquiries': 'False' } })
+    const held = await createTestApp({
+      basePath: folder.path,
+      settings: { 'garbagecollector.purge_inquiries': 'False' },
+    })
     expect((await respond(over.id, { continue: 'not sure' }, held)).body.code).toBe('INQUIRY_RESPONSE_INVALID')
     expect((await executionOf(over.id, '', held)).status).toBe('pending')
     await held.stop()
 
-    const second = await startServer({ basePath: folder.path })
+    const second = await createTestApp({ basePath: folder.path })
     try {
       for (const { status, body } of [await get(over.id, second), await respond(over.id, { continue: true }, second)]) {
         expect([status, body.code, body.faultstring]).toEqual([
@@ -386,7 +383,7 @@ describe('8.15 ttl', () => {
 
 describe('11.4 row 8 who may respond', () => {
   const folder = makeFolder()
-  let place: TestServer
+  let place: TestApp
   let admin: Record<string, string>
   const keys = new Map<string, Record<string, string>>()
   const users = ['responder', 'executor', 'packer', 'viewer', 'lister', 'nobody', 'named', 'second'] as const
@@ -401,7 +398,7 @@ describe('11.4 row 8 who may respond', () => {
     rbac.define('packer', [{ types: ['action_all'], on: 'pack:core' }])
     rbac.define('viewer', [{ types: ['inquiry_view'] }])
     rbac.define('lister', [{ types: ['inquiry_list'] }])
-    place = await startServer({
+    place = await createTestApp({
       basePath: folder.path,
       settings: { 'auth.enable': 'True', 'rbac.enable': 'True', 'rbac.backend': 'default' },
     })
@@ -420,7 +417,7 @@ describe('11.4 row 8 who may respond', () => {
     place.call<T & ErrorAnswer>(method, path, body, keys.get(user))
 
   async function askHere(parameters: Record<string, unknown> = {}, context?: unknown): Promise<string> {
-    const onPlace: TestServer = { ...place, call: (method, path, body) => place.call(method, path, body, admin) }
+    const onPlace: TestApp = { ...place, call: (method, path, body) => place.call(method, path, body, admin) }
     const { id } = await run(onPlace, parameters, { action: 'core.ask', ...(context === undefined ? {} : { context }) })
     await waitForStatus(onPlace, id, ['pending'])
     return id

@@ -3,18 +3,19 @@ import { createHmac } from 'node:crypto'
 import { readFileSync, symlinkSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { createTestApp } from '../helpers/app.ts'
 import { cell, header, missing, names, jsonOf, rows, runCli, type CliExit } from '../helpers/cli.ts'
 import { makeFolder } from '../helpers/folders.ts'
 import { firstPassword, signIn } from '../helpers/logins.ts'
-import { executable, startServer, type TestServer } from '../helpers/server.ts'
+import { executable, type TestApp } from '../helpers/server.ts'
 import { waitFor } from '../helpers/wait.ts'
 import { idPattern, timestampPattern, unknownId } from './support.ts'
 
 const folder = makeFolder()
-let server: TestServer
+let server: TestApp
 
 beforeAll(async () => {
-  server = await startServer()
+  server = await createTestApp()
 })
 afterAll(async () => {
   await server.stop()
@@ -872,7 +873,7 @@ describe('11.5 who may not', () => {
   it('11.5 is told so, 1; an explanation counts the rules that may not be seen', async () => {
     const base = makeFolder()
     const settings = { 'auth.enable': 'True', 'rbac.enable': 'True', 'rbac.backend': 'default' }
-    const guarded = await startServer({ basePath: base.path, settings })
+    const guarded = await createTestApp({ basePath: base.path, settings })
     try {
       const headers = await signIn(guarded, 'admin', firstPassword(base.path))
       const trigger = { type: 'core.svc.generic.actiontrigger' }

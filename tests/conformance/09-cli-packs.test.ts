@@ -6,20 +6,21 @@ import { createServer, type AddressInfo, type Socket } from 'node:net'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { afterAll, beforeAll, expect, it } from 'vitest'
+import { createTestApp } from '../helpers/app.ts'
 import { header, missing, runCli, type CliExit } from '../helpers/cli.ts'
 import { makeFolder, type TemporaryFolder } from '../helpers/folders.ts'
 import { firstPassword, signIn } from '../helpers/logins.ts'
 import { createRbacFiles } from '../helpers/rbac.ts'
 import { startAtTerminal } from '../helpers/pty.ts'
-import { executable, startServer, waitForStatus, type TestServer } from '../helpers/server.ts'
+import { executable, waitForStatus, type TestApp } from '../helpers/server.ts'
 import { waitFor } from '../helpers/wait.ts'
 
-let server: TestServer
+let server: TestApp
 let folder: TemporaryFolder
 
 beforeAll(async () => {
   folder = makeFolder()
-  server = await startServer()
+  server = await createTestApp()
 }, 120_000)
 afterAll(async () => {
   await server.stop()
@@ -244,7 +245,7 @@ it('tells whoever may install and not look which execution does it', async () =>
   rbac.assign('admin', 'system_admin')
   rbac.define('packer', [{ types: ['pack_install', 'pack_uninstall'] }])
   const settings = { 'auth.enable': 'True', 'rbac.enable': 'True', 'rbac.backend': 'default' }
-  const guarded = await startServer({ basePath: base.path, settings })
+  const guarded = await createTestApp({ basePath: base.path, settings })
   try {
     const admin = await signIn(guarded, 'admin', firstPassword(base.path))
     const { body } = await guarded.call<{ key: string }>('POST', '/v1/apikeys', { user: 'packer' }, admin)

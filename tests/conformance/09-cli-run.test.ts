@@ -2,22 +2,23 @@
 import { readFileSync } from 'node:fs'
 import type { ServerResponse } from 'node:http'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { createTestApp } from '../helpers/app.ts'
 import { runCli, startCli } from '../helpers/cli.ts'
 import { makeFolder } from '../helpers/folders.ts'
 import { startFront } from '../helpers/front.ts'
 import { startAtTerminal, type TerminalRun } from '../helpers/pty.ts'
 import { startRecorder, type Recorder } from '../helpers/recorder.ts'
-import { executable, startServer, waitForStatus, type TestServer } from '../helpers/server.ts'
+import { executable, startServer, waitForStatus, type TestApp } from '../helpers/server.ts'
 import { findPort } from '../helpers/slapd.ts'
 import { waitFor } from '../helpers/wait.ts'
 import { unknownId } from './support.ts'
 
 const home = makeFolder()
 const marks = home.path
-let server: TestServer
+let server: TestApp
 
 beforeAll(async () => {
-  server = await startServer()
+  server = await createTestApp()
 })
 afterAll(async () => {
   await server.stop()
@@ -40,7 +41,7 @@ function blocked(name: string): { cmd: string; end: () => Promise<unknown> } {
 }
 
 /** Id of the execution that runs this command. */
-function idOf(cmd: string, of: TestServer = server): Promise<string> {
+function idOf(cmd: string, of: TestApp = server): Promise<string> {
   return waitFor('the run', async () => {
     const { body } = await of.call<{ id: string; parameters: { cmd?: string } }[]>(
       'GET',
@@ -148,14 +149,14 @@ describe('09.4 waiting', () => {
     const there = env({ SVC_API_URL: first.urls.api })
     // Not begun when the server dies, so that the next one runs it.
     const cli = startCli(['run', 'core.local', '--delay', '3000', '-k', 'stdout', 'echo', 'over'], there)
-    let second: TestServer | undefined
+    let second: TestApp | undefined
     try {
       await waitFor('the run', async () => {
         const { body } = await first.call<unknown[]>('GET', '/v1/executions')
         return body.length === 1
       })
       await first.stop('SIGKILL')
-      second = await startServer({ basePath: place.path, settings })
+      second = await createTestApp({ basePath: place.path, settings })
       const { code, stdout } = await cli.exit
       expect([code, stdout]).toEqual([0, 'over\n'])
     } finally {

@@ -1,17 +1,18 @@
 /** Spans for OpenTelemetry: their form, their parents, and a collector that is gone. */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { createTestApp } from '../helpers/app.ts'
 import { startCollector, type CollectedSpan, type Collector } from '../helpers/collector.ts'
-import { call, runToEnd, startServer, waitForLog, withServer, type TestServer } from '../helpers/server.ts'
+import { call, runToEnd, waitForLog, withServer, type TestApp } from '../helpers/server.ts'
 import { waitFor } from '../helpers/wait.ts'
 
 const padded = (traceId: string): string => traceId.padStart(32, '0')
 
 describe('10 tracing.otlp_endpoint', () => {
   let collector: Collector
-  let server: TestServer
+  let server: TestApp
   beforeAll(async () => {
     collector = await startCollector()
-    server = await startServer({
+    server = await createTestApp({
       settings: {
         'tracing.otlp_endpoint': collector.url,
         'tracing.otlp_headers': '{"X-Collector-Key": "geheimes Wort"}',
@@ -42,7 +43,7 @@ describe('10 tracing.otlp_endpoint', () => {
         'svc.execution.status': 'failed',
         'svc.user': 'svc',
       },
-      resource: { 'service.name': 'automation', 'process.pid': String(server.pid) },
+      resource: { 'service.name': 'automation', 'process.pid': String(process.pid) },
     })
     expect(span.parentSpanId).toBeUndefined()
     const elapsed = Number(BigInt(span.endTimeUnixNano) - BigInt(span.startTimeUnixNano)) / 1e9
@@ -152,6 +153,8 @@ describe('10 a collector that is gone', () => {
   })
 
   it.each(['nonsense', 'ftp://127.0.0.1'])('10 tracing.otlp_endpoint = %s is refused', async (value) => {
-    await expect(startServer({ settings: { 'tracing.otlp_endpoint': value } })).rejects.toThrow('tracing.otlp_endpoint')
+    await expect(createTestApp({ settings: { 'tracing.otlp_endpoint': value } })).rejects.toThrow(
+      'tracing.otlp_endpoint',
+    )
   })
 })
