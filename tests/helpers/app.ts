@@ -58,7 +58,10 @@ export async function createTestApp(options: TestAppOptions = {}): Promise<InPro
 }
 
 /** Runs a server for as long as the test uses it. */
-export async function withApp(options: TestAppOptions, use: (app: InProcessApp) => Promise<void> | void): Promise<void> {
+export async function withApp(
+  options: TestAppOptions,
+  use: (app: InProcessApp) => Promise<void> | void,
+): Promise<void> {
   const app = await createTestApp(options)
   try {
     await use(app)
