@@ -15,10 +15,11 @@ import { hostname } from 'node:os'
 import { dirname, join } from 'node:path'
 import Sqlite from 'better-sqlite3'
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
+import { createTestApp } from '../helpers/app.ts'
 import { makeFolder } from '../helpers/folders.ts'
 import { firstPassword, signIn } from '../helpers/logins.ts'
 import { createRbacFiles } from '../helpers/rbac.ts'
-import { startServer, waitForStatus, type Answer, type ExecutionAnswer, type TestServer } from '../helpers/server.ts'
+import { startServer, waitForStatus, type Answer, type ExecutionAnswer, type TestApp } from '../helpers/server.ts'
 import { waitFor } from '../helpers/wait.ts'
 import { auditRecords, idPattern, rowsOf, unknownId, type ErrorAnswer } from './support.ts'
 
@@ -56,7 +57,7 @@ function writePack(path: string, files: Record<string, string>): void {
 const manifest = (name: string): string =>
   `name: ${name}\nref: ${name}\ndescription: For tests.\nversion: 1.0.0\nauthor: tests\n`
 
-let server: TestServer
+let server: TestApp
 beforeAll(async () => {
   writePack(pack, {
     'pack.yaml': manifest('web'),
@@ -64,7 +65,7 @@ beforeAll(async () => {
     'actions/shared.sh': '#!/bin/sh\necho shared\n',
   })
   writePack(join(folder.path, 'packs', 'bare'), { 'pack.yaml': manifest('bare') })
-  server = await startServer({ basePath: folder.path })
+  server = await createTestApp({ basePath: folder.path })
   const { status, text } = await server.call('POST', '/v1/packs/register', { packs: ['web', 'bare'] })
   if (status !== 200) throw new Error(text)
 })
@@ -529,7 +530,7 @@ it('2.8 registering a pack with the same content again changes nothing', async (
 
 describe('11.4 rights on actions and their files', () => {
   const own = makeFolder()
-  let place: TestServer
+  let place: TestApp
   const keys = new Map<string, Record<string, string>>()
 
   beforeAll(async () => {
@@ -543,7 +544,7 @@ describe('11.4 rights on actions and their files', () => {
       'actions/other.sh': '#!/bin/sh\necho other\n',
       'actions/lib/helper.py': 'pass\n',
     })
-    place = await startServer({
+    place = await createTestApp({
       basePath: own.path,
       settings: { 'auth.enable': 'True', 'rbac.enable': 'True', 'rbac.backend': 'default' },
     })

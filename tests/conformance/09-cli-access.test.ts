@@ -14,13 +14,14 @@ import {
 import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
+import { createTestApp } from '../helpers/app.ts'
 import { makeAuthority } from '../helpers/certificates.ts'
 import { jsonOf, runCli, spawnCli, type CliExit } from '../helpers/cli.ts'
 import { makeFolder } from '../helpers/folders.ts'
 import { startFront } from '../helpers/front.ts'
 import { basicAuth, firstPassword, signIn } from '../helpers/logins.ts'
 import { startAtTerminal } from '../helpers/pty.ts'
-import { call, executable, startServer, withServer, type TestServer } from '../helpers/server.ts'
+import { call, executable, withServer, type TestApp } from '../helpers/server.ts'
 import { waitFor } from '../helpers/wait.ts'
 import { idPattern, unknownId } from './support.ts'
 
@@ -31,12 +32,12 @@ const configFile = join(home, '.svc', 'config')
 const tokenFile = join(home, '.svc', 'token-admin')
 const ownerOnly = 0o600
 
-let server: TestServer
+let server: TestApp
 let password: string
 
 beforeAll(async () => {
   const settings = { 'auth.enable': 'True', 'rbac.enable': 'True', 'rbac.backend': 'default' }
-  server = await startServer({ basePath: base.path, settings })
+  server = await createTestApp({ basePath: base.path, settings })
   password = firstPassword(base.path)
 })
 
@@ -577,7 +578,7 @@ describe('09.7 automatic login', () => {
   })
 
   it('09.7 with authentication off nobody is asked to log in', async () => {
-    const open = await startServer()
+    const open = await createTestApp()
     try {
       configure('[credentials]\nusername = admin\npassword = p\n')
       const env = { SVC_API_URL: `${open.urls.api}/v1`, SVC_AUTH_URL: open.urls.auth }
@@ -1056,7 +1057,7 @@ describe('09.7 cacert', () => {
       [`${section}.cert`, certFile],
       [`${section}.key`, keyFile],
     ])
-    const secure = await startServer({ settings: { 'auth.enable': 'True', ...Object.fromEntries(tls) } })
+    const secure = await createTestApp({ settings: { 'auth.enable': 'True', ...Object.fromEntries(tls) } })
     try {
       expect(secure.urls.auth).toMatch(/^https:/)
       const secret = firstPassword(secure.basePath)

@@ -4,6 +4,7 @@ import { existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node
 import { dirname, join } from 'node:path'
 import { Ajv2020 } from 'ajv/dist/2020.js'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { createTestApp } from '../helpers/app.ts'
 import { ensureDebianPackage } from '../helpers/apt.ts'
 import { makeFolder, type TemporaryFolder } from '../helpers/folders.ts'
 import { firstPassword, signIn } from '../helpers/logins.ts'
@@ -192,7 +193,10 @@ beforeAll(async () => {
   hashes = new Map(
     userNames.map((name) => [
       name,
-      execFileSync('openssl', ['passwd', '-6', '-stdin'], { input: `${password(name)}\n`, encoding: 'utf8' }).trim(),
+      execFileSync('openssl', ['passwd', '-6', '-salt', 'rounds=1000$saltsalt', '-stdin'], {
+        input: `${password(name)}\n`,
+        encoding: 'utf8',
+      }).trim(),
     ]),
   )
   writeDefinitions(folder.path, definitions)
@@ -1180,7 +1184,7 @@ describe('11.6 the start', () => {
 
   it('11.1 a fresh installation: the account that was made is administrator', () =>
     withFolder(async (own) => {
-      const server = await startServer({ basePath: own.path, settings: withRoles })
+      const server = await createTestApp({ basePath: own.path, settings: withRoles })
       try {
         expect(readFileSync(adminFile(own), 'utf8')).toContain('username: "admin"\nroles:\n  - system_admin\n')
         expect(server.log()).not.toContain('There is no administrator')
@@ -1194,17 +1198,17 @@ describe('11.6 the start', () => {
 
   it('11.1 access control switched on later: the same, while the account has its first password', () =>
     withFolder(async (own) => {
-      await (await startServer({ basePath: own.path, settings: { 'auth.enable': 'True' } })).stop()
+      await (await createTestApp({ basePath: own.path, settings: { 'auth.enable': 'True' } })).stop()
       expect(existsSync(adminFile(own))).toBe(false)
-      await (await startServer({ basePath: own.path, settings: withRoles })).stop()
+      await (await createTestApp({ basePath: own.path, settings: withRoles })).stop()
       expect(existsSync(adminFile(own))).toBe(true)
     }))
 
   it('11.1 behind the name `admin` may be somebody else: a changed password file makes nobody administrator', () =>
     withFolder(async (own) => {
-      await (await startServer({ basePath: own.path, settings: { 'auth.enable': 'True' } })).stop()
+      await (await createTestApp({ basePath: own.path, settings: { 'auth.enable': 'True' } })).stop()
       writeFileSync(join(own.path, 'htpasswd'), `admin:${hashes.get('alice') ?? ''}\n`)
-      const server = await startServer({ basePath: own.path, settings: withRoles })
+      const server = await createTestApp({ basePath: own.path, settings: withRoles })
       await server.stop()
       expect(existsSync(adminFile(own))).toBe(false)
       expect(server.log()).toContain('There is no administrator')
@@ -1215,7 +1219,7 @@ describe('11.6 the start', () => {
       const file = writeUsers(own.path, ['root', 'alice'])
       writeFileSync(file, readFileSync(file, 'utf8').replace('root:', 'admin:'))
       const settings = { ...withRoles, 'auth.backend_kwargs': JSON.stringify({ file_path: file }) }
-      const server = await startServer({ basePath: own.path, settings })
+      const server = await createTestApp({ basePath: own.path, settings })
       await server.stop()
       expect(existsSync(adminFile(own))).toBe(false)
       expect(existsSync(dirname(adminFile(own)))).toBe(true)
