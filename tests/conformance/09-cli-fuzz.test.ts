@@ -17,13 +17,14 @@ import { makeFolder } from '../helpers/folders.ts'
 import { markedProcesses } from '../helpers/marked-processes.ts'
 import { createRandom, seedOfRun } from '../helpers/random.ts'
 import { projectRoot } from '../helpers/server.ts'
+import { rounds } from '../helpers/tiers.ts'
 
 const seed = seedOfRun()
 const only = process.env['SVC_TEST_ROUND']
 /** For each manner of the server. */
-const ROUNDS = 1500
-const PROCESSES = 60
-const SERVERS = 8
+const ROUNDS = rounds({ daily: 300, full: 1500 })
+const PROCESSES = rounds({ daily: 9, full: 60 })
+const SERVERS = rounds({ daily: 3, full: 8 })
 /** Nothing that a command line begins may keep this process busy for so long. */
 const SILENCE_MS = 30_000
 
@@ -199,10 +200,10 @@ describe(`random command lines, seed ${seed}`, () => {
   it('09.1 end in order as processes, and leave none behind', async () => {
     const vocabulary = await readLeaves()
     const server = await startHostileServer(seed, 'refusing')
-    const rounds = Array.from({ length: PROCESSES }, (_, index) => ROUNDS + index)
+    const waiting = Array.from({ length: PROCESSES }, (_, index) => ROUNDS + index)
     const odd: unknown[] = []
     const playNext = async (): Promise<void> => {
-      for (let round = rounds.shift(); round !== undefined; round = rounds.shift()) {
+      for (let round = waiting.shift(); round !== undefined; round = waiting.shift()) {
         const { line } = makeRound(seed, round, vocabulary)
         const url = server.apiUrl(round)
         const env = { HOME: folder.path, SVC_API_URL: url, SVC_AUTH_URL: url, SVC_STREAM_URL: url }
