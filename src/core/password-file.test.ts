@@ -183,7 +183,7 @@ describe('removing a user', () => {
 describe('several writers', () => {
   test('in one process lose nothing', async () => {
     const file = newFile(others)
-    const names = Array.from({ length: 12 }, (_, i) => `user${i}`)
+    const names = Array.from({ length: 6 }, (_, i) => `user${i}`)
     await Promise.all([...names.map((name) => setPassword(file, name, `of ${name}`)), removeUser(file, 'anna')])
     expect((await userNames(file)).toSorted()).toEqual(['indented', 'l\ufffdon', ...names].toSorted())
     for (const name of names) expect(await verify(file, name, `of ${name}`)).toBe(true)
@@ -193,10 +193,10 @@ describe('several writers', () => {
     const file = newFile('anna:x\n')
     const fixture = join(import.meta.dirname, '..', '..', 'tests', 'fixtures', 'sets-passwords.ts')
     const run = promisify(execFile)
-    await Promise.all(['a', 'b', 'c'].map((prefix) => run(process.execPath, [fixture, file, prefix, '8'])))
-    const expected = ['a', 'b', 'c'].flatMap((prefix) => Array.from({ length: 8 }, (_, i) => `${prefix}${i}`))
+    await Promise.all(['a', 'b', 'c'].map((prefix) => run(process.execPath, [fixture, file, prefix, '3'])))
+    const expected = ['a', 'b', 'c'].flatMap((prefix) => Array.from({ length: 3 }, (_, i) => `${prefix}${i}`))
     expect((await userNames(file)).toSorted()).toEqual(['anna', ...expected].toSorted())
-    expect(await verify(file, 'b7', 'secret of b7')).toBe(true)
+    expect(await verify(file, 'b2', 'secret of b2')).toBe(true)
     expect(readdirSync(join(file, '..'))).toEqual(['htpasswd'])
   }, 240_000)
 

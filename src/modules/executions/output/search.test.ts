@@ -4,6 +4,7 @@ import { openDatabase } from '../../../../tests/helpers/database.ts'
 import { makeFolder, type TemporaryFolder } from '../../../../tests/helpers/folders.ts'
 import { linesIn, storeChunks, textOf, type Chunk } from '../../../../tests/helpers/output-rows.ts'
 import { createRandom, seedOfRun } from '../../../../tests/helpers/random.ts'
+import { rounds } from '../../../../tests/helpers/tiers.ts'
 import { withoutControlSequences } from './control-sequences.ts'
 import type { Database } from '../../../db/database.ts'
 import { createFairQueue, searchOutput, type SearchRequest } from './search.ts'
@@ -160,7 +161,7 @@ describe('lines are found', () => {
   test(`as in the lines of the text, whatever pieces it came in (seed ${seed})`, async () => {
     const random = createRandom(seed)
     const problems: string[] = []
-    for (let round = 0; round < 150; round++) {
+    for (let round = 0; round < rounds({ daily: 40, full: 150 }); round++) {
       const alphabet = random.pick<readonly [string, ...string[]]>([
         ['a', 'b', '\n'],
         ['a', 'A', 'b', '\n', '\u001b[1m', '\u001b[0m', 'ä', '😀'],
@@ -188,16 +189,22 @@ describe('lines are found', () => {
     expect(problems).toEqual([])
   })
 
-  test('in a line of forty megabytes, and behind it, a part for each request', async () => {
+  test('in a line of many megabytes, and behind it, a part for each request', async () => {
     const piece = 'x'.repeat(16_384)
-    const chunks = Array.from({ length: 2600 }, (_, i): Chunk => ['stdout', i === 2400 ? `${piece}nee` : piece])
-    chunks[2401] = ['stdout', `dle${piece}`]
+    // A request reads 16 MiB, 1024 pieces.
+    const [count, at, parts] = [
+      rounds({ daily: 1300, full: 2600 }),
+      rounds({ daily: 1200, full: 2400 }),
+      rounds({ daily: 1, full: 2 }),
+    ]
+    const chunks = Array.from({ length: count }, (_, i): Chunk => ['stdout', i === at ? `${piece}nee` : piece])
+    chunks[at + 1] = ['stdout', `dle${piece}`]
     chunks.push(['stdout', '\nneedle\n'])
     const id = await put(chunks)
     const literal = await search(id, { query: 'needle' })
     expect(literal.matches.map(({ line }) => line)).toEqual([1, 2])
     expect(literal.matches[0]).toEqual({ line: 1, before: 'x'.repeat(80), match: 'needle', after: 'x'.repeat(120) })
-    expect(literal.requests).toBeGreaterThan(2)
+    expect(literal.requests).toBeGreaterThan(parts)
     const pattern = await search(id, { query: 'ne+dle', isPattern: true })
     expect(pattern.matches.map(({ line }) => line)).toEqual([1, 2])
   })
