@@ -13,6 +13,7 @@ import type { SystemUserDecision } from './process/system-user.ts'
 import type { RunContext, RunResult } from './runner.ts'
 
 const PASSWORD = 'correct horse'
+const TRUSTING = 'ALL=(ALL) NOPASSWD: ALL'
 const fixture = (name: string): string => fileURLToPath(new URL(`../../tests/fixtures/${name}`, import.meta.url))
 
 interface Answer extends RunResult {
@@ -77,6 +78,8 @@ class OtherAccount {
 let server: Account
 let system: Account
 let other: OtherAccount | undefined
+/** Serves all tests in which sudo asks for nothing, and so remembers nothing. */
+let trusted: OtherAccount | undefined
 
 beforeAll(async () => {
   server = await createAccount('svc-test-server', PASSWORD)
@@ -87,13 +90,19 @@ afterEach(async () => {
   other = undefined
   server.allow('')
 })
-afterAll(() => {
+afterAll(async () => {
+  await trusted?.stop()
   server.remove()
   system.remove()
 })
 
 async function start(rule: string, kind: LauncherKind = 'posix-spawn-thread'): Promise<OtherAccount> {
   server.allow(rule)
+  if (rule === TRUSTING) {
+    trusted ??= new OtherAccount(kind, server.name, system.name)
+    await trusted.decision
+    return trusted
+  }
   other = new OtherAccount(kind, server.name, system.name)
   await other.decision
   return other
@@ -101,7 +110,7 @@ async function start(rule: string, kind: LauncherKind = 'posix-spawn-thread'): P
 
 describe('the system user', () => {
   it('runs the commands when sudo lets it', async () => {
-    const account = await start('ALL=(ALL) NOPASSWD: ALL')
+    const account = await start(TRUSTING)
     expect(await account.decision).toMatchObject({ mode: 'sudo', processUser: server.name, isRoot: false })
     const { result } = await account.run({ cmd: 'id -un; echo "$HOME $SVC_ACTION_PACK_NAME"' })
     expect(result).toMatchObject({ stdout: `${system.name}\n${ACCOUNT_HOME} core`, stderr: '', return_code: 0 })
@@ -123,13 +132,13 @@ describe('the system user', () => {
 
 describe('sudo', () => {
   it('runs as root', async () => {
-    const account = await start('ALL=(ALL) NOPASSWD: ALL')
+    const account = await start(TRUSTING)
     const { result } = await account.run({ cmd: 'id -un; echo "$SVC_ACTION_PACK_NAME"', sudo: true })
     expect(result).toMatchObject({ stdout: 'root\ncore', stderr: '', return_code: 0 })
   })
 
   it('does not tell anybody about a command with a secret in it', async () => {
-    const account = await start('ALL=(ALL) NOPASSWD: ALL')
+    const account = await start(TRUSTING)
     const cmd = `: hunter22-secret; tr '\\0' ' ' < /proc/$$/cmdline; env`
     for (const sudo of [false, true]) {
       const { result } = await account.runHidden({ cmd, sudo }, 'hunter22-secret')
@@ -146,16 +155,13 @@ describe('sudo', () => {
     expect(JSON.stringify([result, output])).not.toContain(PASSWORD)
   })
 
-  it.each(['ALL=(ALL) NOPASSWD: ALL', 'ALL=(ALL) ALL'])(
-    'does not leave the password on stdin with %j',
-    async (rule) => {
-      const account = await start(rule)
-      for (let round = 0; round < 2; round++) {
-        const { result } = await account.run({ cmd: 'cat; echo end', sudo: true, sudo_password: PASSWORD })
-        expect(result).toMatchObject({ stdout: 'end', return_code: 0 })
-      }
-    },
-  )
+  it.each([TRUSTING, 'ALL=(ALL) ALL'])('does not leave the password on stdin with %j', async (rule) => {
+    const account = await start(rule)
+    for (let round = 0; round < 2; round++) {
+      const { result } = await account.run({ cmd: 'cat; echo end', sudo: true, sudo_password: PASSWORD })
+      expect(result).toMatchObject({ stdout: 'end', return_code: 0 })
+    }
+  })
 
   it('fails with -1 when the password is wrong, and soon', async () => {
     const account = await start('ALL=(ALL) ALL')
@@ -175,7 +181,7 @@ describe('sudo', () => {
 })
 
 const rules = [
-  ['without a password', 'ALL=(ALL) NOPASSWD: ALL', {}],
+  ['without a password', TRUSTING, {}],
   ['with a password', 'ALL=(ALL) ALL', { sudo_password: PASSWORD }],
 ] as const
 const stubborn = ['ignores-term.sh', 'leaves-session.sh', 'forks-twice.sh', 'forks-while-dying.sh']
@@ -236,7 +242,7 @@ describe('a script', () => {
   const printed = (user: string): string => `${user} --password=geheim a 'b' $HOME [geheim] hidden`
 
   it('runs as the system user and as root, with its arguments and secrets', async () => {
-    const account = await start('ALL=(ALL) NOPASSWD: ALL')
+    const account = await start(TRUSTING)
     for (const line of ['#!/bin/sh', '#!/bin/bash -eu', '']) {
       const parts = script(0o755, undefined, line)
       expect((await account.runScript(parts)).result).toMatchObject({ stdout: printed(system.name), stderr: '' })
@@ -247,7 +253,7 @@ describe('a script', () => {
   })
 
   it('of the system user is made executable by it', async () => {
-    const account = await start('ALL=(ALL) NOPASSWD: ALL')
+    const account = await start(TRUSTING)
     for (const line of ['#!/bin/sh', '#!/bin/bash']) {
       const parts = script(0o644, system, line)
       expect((await account.runScript(parts)).result['stdout']).toBe(printed(system.name))
