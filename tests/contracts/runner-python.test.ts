@@ -13,9 +13,11 @@ import { makeFolder, type TemporaryFolder } from '../helpers/folders.ts'
 import { isRunning, markedProcesses } from '../helpers/marked-processes.ts'
 import { recordRun, type RecordedRun } from '../helpers/run-context.ts'
 import { waitFor } from '../helpers/wait.ts'
+import { tier } from '../helpers/tiers.ts'
 import { describeProcessRunner } from './runner-suite.ts'
 
-const kinds: LauncherKind[] = ['posix-spawn-thread', 'child-process']
+/** `runner.test.ts` tries both each day. */
+const kinds: LauncherKind[] = tier === 'full' ? ['posix-spawn-thread', 'child-process'] : ['posix-spawn-thread']
 const MAX_RESULT_BYTES = 600_000
 
 describe.each(kinds)('python-script on launcher %s', (kind) => {

@@ -6,9 +6,11 @@ import { createLauncher, type LauncherKind } from '../../src/runners/process/cre
 import type { Launcher } from '../../src/runners/process/launcher.ts'
 import type { Runner } from '../../src/runners/runner.ts'
 import { makeFolder, type TemporaryFolder } from '../helpers/folders.ts'
+import { tier } from '../helpers/tiers.ts'
 import { describeProcessRunner, type RunParts } from './runner-suite.ts'
 
-const kinds: LauncherKind[] = ['posix-spawn-thread', 'child-process']
+/** `runner.test.ts` tries both each day. */
+const kinds: LauncherKind[] = tier === 'full' ? ['posix-spawn-thread', 'child-process'] : ['posix-spawn-thread']
 const MAX_RESULT_BYTES = 1000
 
 describe.each(kinds)('scripts on launcher %s', (kind) => {

@@ -4,12 +4,14 @@ import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'
 import { makeFolder, type TemporaryFolder } from '../../../tests/helpers/folders.ts'
 import { isRunning } from '../../../tests/helpers/marked-processes.ts'
 import { waitFor } from '../../../tests/helpers/wait.ts'
+import { tier } from '../../../tests/helpers/tiers.ts'
 import { inheritedEnvironment } from '../environment.ts'
 import { createLauncher, type LauncherKind } from '../process/create-launcher.ts'
 import type { Launcher } from '../process/launcher.ts'
 import { createInterpreters, startScript, type Interpreters, type InterpretersOptions } from './interpreters.ts'
 
-const kinds: LauncherKind[] = ['posix-spawn-thread', 'child-process']
+/** `runner.test.ts` tries both each day. */
+const kinds: LauncherKind[] = tier === 'full' ? ['posix-spawn-thread', 'child-process'] : ['posix-spawn-thread']
 const python = execFileSync('python3', ['-c', 'import sys; print(sys.executable)'], { encoding: 'utf8' }).trim()
 
 describe.each(kinds)('interpreters on launcher %s', (kind) => {
