@@ -12,6 +12,7 @@ import { markedProcesses } from '../helpers/marked-processes.ts'
 import { recordRun } from '../helpers/run-context.ts'
 import { makeSshSite, type ClientKey, type Sshd, type SshSite } from '../helpers/sshd.ts'
 import { startPasswordServer } from '../helpers/password-sshd.ts'
+import { fullOnly } from '../helpers/tiers.ts'
 import { waitFor } from '../helpers/wait.ts'
 import { describeProcessRunner } from './runner-suite.ts'
 
@@ -103,7 +104,8 @@ describeProcessRunner({
   ],
 })
 
-describeProcessRunner({
+// In the daily run `remote-shell-cmd` stands for both.
+fullOnly(describeProcessRunner)({
   name: 'remote-shell-script',
   runner: () => shared.script,
   shell: (text, more) => ({

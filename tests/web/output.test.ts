@@ -8,6 +8,7 @@ import { unknownId } from '../conformance/support.ts'
 import type { OutputLines } from '../../src/modules/executions/types.ts'
 import { createTestApp, withApp } from '../helpers/app.ts'
 import { runToEnd, type TestApp } from '../helpers/server.ts'
+import { rounds } from '../helpers/tiers.ts'
 import { waitFor } from '../helpers/wait.ts'
 import { startBrowser, type TestBrowser, type TestPage } from './browser.ts'
 import {
@@ -138,15 +139,16 @@ describe('while it runs', () => {
 
   it('more than anybody can read is followed as well, to the last line', async () => {
     const start = gate()
-    const id = await begin(server, `${start.wait}; seq 1 2000000; echo the end`)
+    const last = rounds({ daily: 200_000, full: 2_000_000 }) + 1
+    const id = await begin(server, `${start.wait}; seq 1 ${last - 1}; echo the end`)
     const { page, close } = await open(id)
     await pane(page).getByText('No output yet').waitFor()
     start.pass()
-    await waitForRow(page, 2_000_001)
+    await waitForRow(page, last)
     await phase(page).getByText('Complete').waitFor()
     const rows = await seenRows(page)
     expect(rows.map(({ text }) => text)).toEqual(
-      rows.map(({ number }) => (number === 2_000_001 ? 'the end' : String(number))),
+      rows.map(({ number }) => (number === last ? 'the end' : String(number))),
     )
     await close()
   })
