@@ -223,12 +223,11 @@ async function assemble(
     newest: () => executions.last()?.start_timestamp,
     settings: maintenanceSettings(config),
   })
-  const elsewhere = notIncluded(config, configFiles)
-  const backups = createBackups({ database, log, config: config.backup, elsewhere })
+  const backups = createBackups({ database, log, config: config.backup, notIncluded: notIncluded(config, configFiles) })
 
   const modules: Module[] = [...base, ...engine, maintenance, backups]
   const notReady = (): string[] => readinessOf(modules, database)
-  monitoring.watch(modules, { startedAt, basePath, urls: () => urls, notReady })
+  monitoring.observe(modules, { startedAt, basePath, urls: () => urls, notReady })
   const access = admitOperators(auth.access, systemUser)
   const { connections } = shares
   const own = { config, log, modules, urls, apiUrl, startedAt, undo, metrics, notReady }

@@ -5,7 +5,7 @@
 import { basename, dirname, join } from 'node:path'
 import { cliProcess } from './cli-process.ts'
 import type { Config, LoadedConfig } from '../config/index.ts'
-import { holdFolder } from '../lib/files/index.ts'
+import { openFolder } from '../lib/files/index.ts'
 import { controlSocketName } from '../core/run-file.ts'
 import type { CliCommand } from './command.ts'
 import { loadSettings, type LoadedSettings } from './connection/settings.ts'
@@ -82,7 +82,7 @@ export async function withSocketSession(
   if (Buffer.byteLength(path) <= MAX_SOCKET_PATH_BYTES) {
     return withSession(context, flags, work, { loaded: bySocket(flags, { path, address: path }) })
   }
-  const folder = await holdFolder(dirname(path))
+  const folder = await openFolder(dirname(path))
   try {
     const address = join(folder.path, basename(path))
     await withSession(context, flags, work, { loaded: bySocket(flags, { path, address }) })

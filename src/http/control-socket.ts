@@ -9,7 +9,7 @@ import { chmod, mkdtemp, rename, rm } from 'node:fs/promises'
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { dirname, join } from 'node:path'
 import type { Express } from 'express'
-import { holdFolder } from '../lib/files/index.ts'
+import { openFolder } from '../lib/files/index.ts'
 import { allRights, type AccessControl } from './authenticate.ts'
 import type { Principal } from './route.ts'
 
@@ -41,7 +41,7 @@ export async function listenOnControlSocket(app: Express, path: string): Promise
     ofOperators.add(request)
     handler(request, response)
   })
-  const parent = await holdFolder(dirname(path))
+  const parent = await openFolder(dirname(path))
   try {
     // No other account can open the socket in this folder before its mode is 0600.
     const folder = await mkdtemp(join(parent.path, '.svc-sock-'))

@@ -178,7 +178,7 @@ export type Guard<R extends AnyRequest = ApiRequest> =
        */
       resource(request: Omit<R, 'body'>): Resource
       /** A global permission that is required in addition. */
-      besides?: GlobalPermission
+      alsoRequires?: GlobalPermission
       /**
        * Whether the request can prove itself, such as by a signature; default false. Then the server checks a
        * credential only if one is given, and does not check the permission. The handler decides by the proof and the

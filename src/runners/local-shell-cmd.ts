@@ -7,8 +7,8 @@ import type { RunContext, Runner, RunResult } from './runner.ts'
  * Other accounts can see the arguments of a shell, but not its environment. Arguments that the command passes to
  * programs stay visible. The command does not inherit the variable.
  */
-const HIDDEN_COMMAND = 'SVC_ACTION_COMMAND'
-const runHiddenCommand = `eval "unset ${HIDDEN_COMMAND};$${HIDDEN_COMMAND}"`
+const SECRET_COMMAND = 'SVC_ACTION_COMMAND'
+const runSecretCommand = `eval "unset ${SECRET_COMMAND};$${SECRET_COMMAND}"`
 
 export function createLocalShellCmd(shell: LocalShell): Runner {
   return {
@@ -32,9 +32,9 @@ async function runLocalShellCmd(shell: LocalShell, context: RunContext): Promise
   }
   const cmd = context.runnerParameters['cmd']
   if (typeof cmd !== 'string') return programStartFailure('The parameter "cmd" is missing: there is no command to run.')
-  const isHidden = context.hides(cmd)
-  const args = shellArguments(isHidden ? runHiddenCommand : cmd)
-  const env = isHidden ? { [HIDDEN_COMMAND]: cmd } : {}
+  const isSecret = context.containsSecret(cmd)
+  const args = shellArguments(isSecret ? runSecretCommand : cmd)
+  const env = isSecret ? { [SECRET_COMMAND]: cmd } : {}
   return await shell.run(context, { file: '/bin/sh', args, bash: args, env })
 }
 

@@ -28,11 +28,11 @@ export function createRemoteShellCmd(deps: RemoteDeps): Runner {
       const cmd = context.runnerParameters['cmd']
       if (typeof cmd !== 'string')
         return programStartFailure('The parameter "cmd" is missing: there is no command to run.')
-      const isHidden = context.hides(cmd) || Buffer.byteLength(cmd) > MAX_ARGUMENT_BYTES
+      const isOffCommandLine = context.containsSecret(cmd) || Buffer.byteLength(cmd) > MAX_ARGUMENT_BYTES
       // The leading space keeps a command that begins with a dash from being an option.
       const words = cmd.startsWith('-') ? ['-c', '--', cmd] : ['-c', cmd]
       return await runOnHosts(deps, context, {
-        command: (sudo) => (isHidden ? { text: cmd } : { argv: [sudo ? 'bash' : '/bin/sh', ...words] }),
+        command: (sudo) => (isOffCommandLine ? { text: cmd } : { argv: [sudo ? 'bash' : '/bin/sh', ...words] }),
         mayNameKeyFile: true,
       })
     },

@@ -70,7 +70,7 @@ export interface RunContext {
   /** Publishes an event on the event stream, as `svc.announcement__<route>`. */
   announce(route: string, message: unknown): void
   /** Whether the text contains a secret of the run: it must not appear where others can read it, as in arguments. */
-  hides(text: string): boolean
+  containsSecret(text: string): boolean
   /** Reports the process of this run as soon as it exists, so that a crash can be cleaned up. */
   processStarted(identity: ProcessIdentity): void
   /** Aborted to stop the run; `signal.reason` is a `StopReason`. The runner stops its process tree, then resolves. */

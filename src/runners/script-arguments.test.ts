@@ -11,7 +11,7 @@ function argumentsOf(
     runnerParameters,
     actionParameters,
     parameterSchemas,
-    hides: (text) => text.includes('hidden'),
+    containsSecret: (text) => text.includes('hidden'),
   })
 }
 

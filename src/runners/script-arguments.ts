@@ -31,8 +31,8 @@ export function scriptArguments({
   runnerParameters,
   actionParameters,
   parameterSchemas,
-  hides,
-}: Pick<RunContext, 'runnerParameters' | 'actionParameters' | 'parameterSchemas' | 'hides'>): ScriptArguments {
+  containsSecret,
+}: Pick<RunContext, 'runnerParameters' | 'actionParameters' | 'parameterSchemas' | 'containsSecret'>): ScriptArguments {
   const given = runnerParameters['kwarg_op']
   const operator = typeof given === 'string' ? given : DEFAULT_OPERATOR
   const hasSecretArguments = runnerParameters['secret_arguments'] !== false
@@ -56,7 +56,8 @@ export function scriptArguments({
   positional.sort((a, b) => a.position - b.position)
   const words = [...named, ...positional.map((argument) => argument.text)]
   // Values that are too short to be masked are secrets all the same.
-  const isSecret = (hasSecretArguments && Object.keys(environment).length > 0) || words.some((word) => hides(word))
+  const isSecret =
+    (hasSecretArguments && Object.keys(environment).length > 0) || words.some((word) => containsSecret(word))
   return { arguments: words, environment, isSecret }
 }
 

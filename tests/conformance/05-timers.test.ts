@@ -419,7 +419,7 @@ describe('05.8, 10.2 on and off', () => {
       // Seconds passed in between, and no firing came for each of them.
       expect(Math.max(...slots.map((slot, i) => slot - (slots[i - 1] ?? slot)))).toBeGreaterThan(2)
       expect(await instancesOf(second, date)).toHaveLength(1)
-      await waitForLog(second, /fire once now/)
+      await waitForLog(second, /svc fires them once now/)
     })
     folder.remove()
   })

@@ -4,7 +4,7 @@ import { existsSync, lstatSync, mkdirSync, readFileSync, statSync, writeFileSync
 import { connect } from 'node:net'
 import { join } from 'node:path'
 import { afterEach, describe, expect, test } from 'vitest'
-import { holdFolder } from '../../src/lib/files/held-folder.ts'
+import { openFolder } from '../../src/lib/files/folder-handle.ts'
 import { readRunFile } from '../../src/core/run-file.ts'
 import { askBySocket as ask } from '../helpers/control-socket.ts'
 import { makeFolder, type TemporaryFolder } from '../helpers/folders.ts'
@@ -50,7 +50,7 @@ describe('10 control socket', () => {
     expect(readRunFile(basePath)).toBeUndefined()
 
     const server = await startServer({ basePath })
-    const folder = await holdFolder(basePath)
+    const folder = await openFolder(basePath)
     try {
       expect((await ask(join(folder.path, 'svc.sock'), 'GET', '/v1/')).status).toBe(200)
     } finally {

@@ -35,7 +35,7 @@ test('10.7 a queue with as many messages as the guideline says needs attention, 
       })
       expect(busy).toMatchObject({
         status: 'attention',
-        attention: ['The queue "request" has 10 messages; it should stay below 10.'],
+        attention: ['The queue "request" has 10 messages; the recommended limit is 10.'],
         gauges: { 'actionrunner.slots.used': 1, 'actionrunner.slots.size': 1, 'executions.running': 1 },
       })
       expect(busy.components.find(({ name }) => name === 'svctimersengine')?.state).toBe('disabled')
@@ -43,7 +43,7 @@ test('10.7 a queue with as many messages as the guideline says needs attention, 
       const told = await runCli(['status', ...config], {})
       expect(told.code).toBe(1)
       expect(told.stdout).toContain(
-        'Needs attention:\n  The queue "request" has 10 messages; it should stay below 10.\n',
+        'Needs attention:\n  The queue "request" has 10 messages; the recommended limit is 10.\n',
       )
       expect(told.stdout).toContain('running       1 of 1 slots\n')
       for (const id of ids.toReversed()) await server.call('DELETE', `/v1/executions/${id}`)

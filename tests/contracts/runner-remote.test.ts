@@ -207,7 +207,7 @@ echo second; # comment`
     const abort = new AbortController()
     const { context, output } = recordRun(
       { hosts: sshd.address, cmd: hidden, env: { PASSWORD: secret } },
-      { signal: abort.signal, hides: (text) => text.includes('secret-of-the-command') },
+      { signal: abort.signal, containsSecret: (text) => text.includes('secret-of-the-command') },
     )
     context.env['SVC_ACTION_AUTH_TOKEN'] = 'secret-of-the-token'
     const running = shared.cmd.run(context)

@@ -146,7 +146,8 @@ describe.each(kinds)('runners on launcher %s', (kind) => {
     })
 
     it('does not show others a command with a secret in it, which notices nothing of that', async () => {
-      const runHidden = (cmd: string): Promise<RunResult> => run({ cmd, env: { A: 'b' } }, { hides: () => true })
+      const runHidden = (cmd: string): Promise<RunResult> =>
+        run({ cmd, env: { A: 'b' } }, { containsSecret: () => true })
       const shown = (await runHidden(`: hunter22; tr '\\0' ' ' < /proc/$$/cmdline; env | grep -e hunter -e ^A=`)).result
       expect(shown['stdout']).toBe('/bin/sh -c eval "unset SVC_ACTION_COMMAND;$SVC_ACTION_COMMAND" A=b')
       for (const cmd of [

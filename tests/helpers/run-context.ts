@@ -33,7 +33,7 @@ export function recordRun(runnerParameters: Record<string, unknown>, more: Parti
       return undefined
     },
     announce: (route, message) => announced.push({ route, message }),
-    hides: () => false,
+    containsSecret: () => false,
     processStarted: (identity) => started.push(identity),
     signal: new AbortController().signal,
     ...more,

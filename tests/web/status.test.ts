@@ -68,7 +68,7 @@ describe('now', () => {
     await page.getByText(`process ${server.pid}`).waitFor()
     const runs = await Promise.all(Array.from({ length: 11 }, () => run(server, { cmd: 'sleep 1000', timeout: 0 })))
     await soon(page)
-    await page.getByText('The queue "request" has 10 messages; it should stay below 10.').waitFor()
+    await page.getByText('The queue "request" has 10 messages; the recommended limit is 10.').waitFor()
     await page.getByText('needs attention', { exact: true }).waitFor()
     await page.getByText('1 of 1 slots').waitFor()
     const meter = page.getByRole('meter', { name: 'Queued' })

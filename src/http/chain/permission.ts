@@ -9,7 +9,7 @@ export function requireGlobally(route: Route, rights: Rights): void {
   else if (isPermission(permission) && isGlobalPermission(permission) && !('resource' in route)) {
     rights.require(permission)
   }
-  if ('besides' in route && route.besides !== undefined) rights.require(route.besides)
+  if ('alsoRequires' in route && route.alsoRequires !== undefined) rights.require(route.alsoRequires)
 }
 
 /**

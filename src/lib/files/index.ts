@@ -5,7 +5,7 @@ export {
   readContainedFile,
   type ContainedProblem,
 } from './contained-file.ts'
-export { holdFolder } from './held-folder.ts'
+export { openFolder } from './folder-handle.ts'
 export { openLineFile, type LineFile, type Rotation } from './line-file.ts'
 export {
   createSecretFile,

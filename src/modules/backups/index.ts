@@ -13,14 +13,14 @@ import { codeOf } from '../../lib/process/index.ts'
 import { now } from '../../core/time.ts'
 import { createBackupFolder } from './folder.ts'
 import { createBackupRoutes } from './routes.ts'
-import type { KeptElsewhere, Backup } from './types.ts'
+import type { NotIncluded, Backup } from './types.ts'
 
 export interface BackupsDeps {
   database: Pick<Database, 'backup'>
   log: Log
   config: Config['backup']
   /** Other parts of the server; missing paths are left out of answers. */
-  elsewhere: readonly KeptElsewhere[]
+  notIncluded: readonly NotIncluded[]
 }
 
 /** Earliest scheduled backup after the start. */
@@ -31,7 +31,7 @@ const MAX_WAIT_SECONDS = 3600
 /** Maximum wait for the file system when the server stops. */
 const MAX_STOP_MS = 3000
 
-export function createBackups({ database, log, config, elsewhere }: BackupsDeps): Module {
+export function createBackups({ database, log, config, notIncluded }: BackupsDeps): Module {
   const folder = createBackupFolder(config.directory)
   const stopping = new AbortController()
   const { signal } = stopping
@@ -68,7 +68,7 @@ export function createBackups({ database, log, config, elsewhere }: BackupsDeps)
         started_at: startedAt,
         ended_at: now(),
         removed,
-        not_included: elsewhere.filter((each) => existsSync(each.path)),
+        not_included: notIncluded.filter((each) => existsSync(each.path)),
       }
     } catch (error) {
       if (signal.aborted) throw error

@@ -2,10 +2,10 @@
 import { join, resolve } from 'node:path'
 import { keysFolder, packFolders, type Config } from '../../config/index.ts'
 import { surfaces } from '../../http/index.ts'
-import type { KeptElsewhere } from './types.ts'
+import type { NotIncluded } from './types.ts'
 
 /** @param configFiles paths of the configuration files */
-export function notIncluded(config: Config, configFiles: readonly string[]): KeptElsewhere[] {
+export function notIncluded(config: Config, configFiles: readonly string[]): NotIncluded[] {
   const { base_path: basePath } = config.system
   const { file_path: passwords = join(basePath, 'htpasswd') } = config.auth.backend_kwargs
   const keys = config.keyvalue.encryption_key_path

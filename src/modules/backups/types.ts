@@ -3,12 +3,12 @@ import { backupFileExample, backupFileProperties } from '../../core/backup-recor
 import { record, Type, type Static } from '../../lib/schema/index.ts'
 
 /** A part of the server outside of the database. */
-export const KeptElsewhere = record(
+export const NotIncluded = record(
   'NotIncluded',
   Type.Object({ what: Type.String({ description: 'In a few words.' }), path: Type.String() }),
   { example: { what: 'the definitions of roles', path: '/var/lib/svc/rbac' } },
 )
-export type KeptElsewhere = Static<typeof KeptElsewhere>
+export type NotIncluded = Static<typeof NotIncluded>
 
 /** A new backup. */
 export const Backup = record(
@@ -19,7 +19,7 @@ export const Backup = record(
     started_at: Type.String(),
     ended_at: Type.String(),
     removed: Type.Array(Type.String(), { description: 'Names of scheduled backups that svc deleted for this one.' }),
-    not_included: Type.Array(KeptElsewhere, {
+    not_included: Type.Array(NotIncluded, {
       description: 'Parts of the server outside of the database. Copy them as well.',
     }),
   }),

@@ -12,7 +12,7 @@ const ends: ReadonlySet<ExecutionStatus> = new Set<ExecutionStatus>([
   'abandoned',
 ])
 
-/** @returns stops it */
+/** @returns stops the subscription */
 export function countFacts(bus: Bus, metrics: Metrics): () => void {
   const stops = [
     bus.subscribe('execution.created', ({ execution: { status } }) => metrics.count('execution.status', { status })),

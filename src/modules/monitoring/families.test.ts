@@ -2,7 +2,7 @@ import { Registry } from 'prom-client'
 import { expect, test } from 'vitest'
 import { createFamilies, createBound } from './families.ts'
 
-test('of a label that content gives its values so many are kept, the others are one', async () => {
+test('a label keeps a maximum number of values; further ones are other', async () => {
   const registry = new Registry()
   const families = createFamilies(registry)
   for (let i = 0; i < 600; i += 1) families.count('execution.ended', { action: `p.a${i}`, status: 'failed' })
@@ -14,7 +14,7 @@ test('of a label that content gives its values so many are kept, the others are 
   expect(page).not.toContain('p.a500')
 })
 
-test('a bound keeps what it knows', () => {
+test('known values stay after the maximum is reached', () => {
   const bound = createBound(2)
   expect(['a', 'b', 'c', 'a', 'b', 'c'].map(bound)).toEqual(['a', 'b', 'other', 'a', 'b', 'other'])
 })

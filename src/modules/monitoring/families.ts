@@ -1,6 +1,6 @@
 /**
- * What Prometheus is told of each measurement: families of metrics with labels. A label that content gives its values, such
- * as the reference of an action, has so many at most; those beyond it are counted as `other`.
+ * Prometheus metric families of each measurement. A label with values from content, such as action references, has a
+ * maximum number of values; further ones count as `other`.
  */
 import { Counter, Histogram, type Registry } from 'prom-client'
 import type { MeasurementName, Measurements, Metrics } from '../../core/metrics.ts'
@@ -14,7 +14,7 @@ const HTTP_SECONDS = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1
 type Observe<N extends MeasurementName> = (labels: Measurements[N], amount: number) => void
 type Families = { readonly [N in MeasurementName]: Observe<N> }
 
-/** Measurements as Prometheus has them, in this registry. */
+/** Registers the metric families and records measurements in them. */
 export function createFamilies(registry: Registry): Metrics {
   const registers = [registry]
   const counter = <L extends string>(name: string, help: string, labelNames: readonly L[]): Counter<L> =>
@@ -26,43 +26,41 @@ export function createFamilies(registry: Registry): Metrics {
     labelNames: readonly L[] = [],
   ): Histogram<L> => new Histogram({ name, help, labelNames, buckets, registers })
 
-  const ended = counter('svc_action_executions_total', 'Executions that have ended.', ['action', 'status'])
+  const ended = counter('svc_action_executions_total', 'Finished executions.', ['action', 'status'])
   const endedActions = createBound()
-  const runSeconds = counter('svc_action_execution_seconds_total', 'Time that runs have taken.', ['action'])
+  const runSeconds = counter('svc_action_execution_seconds_total', 'Total time of runs.', ['action'])
   const runActions = createBound()
   const runs = histogram('svc_action_execution_duration_seconds', 'Time of a run.', RUN_SECONDS, ['runner'])
   const waits = histogram(
     'svc_action_execution_wait_seconds',
-    'Time between the request of an execution and the begin of its run.',
+    'Time from the request of an execution to the start of its run.',
     WAIT_SECONDS,
     ['runner'],
   )
   const updates = histogram(
     'svc_execution_update_duration_seconds',
-    'Time of committing a change of an execution.',
+    'Time to commit a change of an execution.',
     SHORT_SECONDS,
   )
   const schedules = histogram(
     'svc_scheduler_handle_execution_duration_seconds',
-    'Time from when an execution was taken from the queue until it has a slot, or was set aside.',
+    'Time from the claim of an execution until it gets a slot or is delayed.',
     SHORT_SECONDS,
   )
-  const triggers = counter(
-    'svc_trigger_instances_processed_total',
-    'Trigger instances that rules were looked at for.',
-    ['trigger_type'],
-  )
+  const triggers = counter('svc_trigger_instances_processed_total', 'Trigger instances evaluated against rules.', [
+    'trigger_type',
+  ])
   const triggerTypes = createBound()
   const triggerTimes = histogram(
     'svc_trigger_instance_process_duration_seconds',
-    'Time of looking at the rules for one trigger instance.',
+    'Time to evaluate the rules for one trigger instance.',
     SHORT_SECONDS,
   )
-  const rulesProcessed = counter('svc_rules_processed_total', 'Rules looked at for a trigger instance.', ['rule'])
+  const rulesProcessed = counter('svc_rules_processed_total', 'Rules evaluated for a trigger instance.', ['rule'])
   const rulesMatched = counter('svc_rules_matched_total', 'Rules that matched a trigger instance.', ['rule'])
   const processedRules = createBound()
   const matchedRules = createBound()
-  const requests = counter('svc_http_requests_total', 'Requests answered, by the pattern of their path.', [
+  const requests = counter('svc_http_requests_total', 'Answered requests, by route.', [
     'surface',
     'method',
     'route',
@@ -70,13 +68,13 @@ export function createFamilies(registry: Registry): Metrics {
   ])
   const requestTimes = histogram(
     'svc_http_request_duration_seconds',
-    'Time until the answer was sent, streams aside.',
+    'Time until the response is sent, without streams.',
     HTTP_SECONDS,
     ['surface', 'method'],
   )
   const registrations = histogram(
     'svc_content_register_duration_seconds',
-    'Time of registering one kind of content of a pack.',
+    'Time to register one kind of pack content.',
     SHORT_SECONDS,
     ['kind'],
   )
@@ -100,7 +98,7 @@ export function createFamilies(registry: Registry): Metrics {
     },
     'rule.processed': ({ rule }) => rulesProcessed.inc({ rule: processedRules(rule) }),
     'rule.matched': ({ rule }) => rulesMatched.inc({ rule: matchedRules(rule) }),
-    // Counted with the answer, when its status is known.
+    // Counted with the response, when its status is known.
     'http.request': () => undefined,
     'http.response': ({ surface, method, route, status }, ms) => {
       const known = route === '' ? 'unknown' : route
@@ -115,7 +113,7 @@ export function createFamilies(registry: Registry): Metrics {
   }
 }
 
-/** The first values there are stay as they are. */
+/** Keeps the first values; replaces further ones by `other`. */
 export function createBound(maximum = MAX_VALUES): (value: string) => string {
   const known = new Set<string>()
   return (value) => {

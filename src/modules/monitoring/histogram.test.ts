@@ -14,7 +14,7 @@ test.each([
   ['several of one length', [40, 40, 40], 40, 40],
   ['a thousand of all lengths up to ten seconds', evenly, 5000, 9500],
   ['many short ones and few long ones', [...Array.from({ length: 90 }, () => 20), ...evenly.slice(-10)], 20, 9950],
-])('half and 95 of 100 of %s', (_name, durations, half, most) => {
+])('p50 and p95 of %s', (_name, durations, half, most) => {
   const histogram = histogramOf(durations)
   const octavesOff = (share: number, exact: number): number =>
     Math.abs(Math.log2((quantile(histogram, share) ?? 0) / exact))
@@ -22,17 +22,17 @@ test.each([
   expect(octavesOff(0.95, most)).toBeLessThanOrEqual(0.5)
 })
 
-test('of none there is no half', () => {
+test('no p50 without durations', () => {
   expect(quantile(histogramOf([]), 0.5)).toBeUndefined()
 })
 
-test('durations that are joined are as those that were counted together', () => {
+test('merged histograms equal one histogram of all durations', () => {
   const parts = [evenly.slice(0, 300), [], evenly.slice(300, 301), evenly.slice(301)].map(histogramOf)
   expect(join(parts)).toEqual(histogramOf(evenly))
   expect(join([])).toEqual([])
 })
 
-describe('whatever is no length', () => {
+describe('invalid durations', () => {
   test.each([0, -5, Number.NaN, 0.2])('%d is counted as short', (duration) => {
     expect(quantile(histogramOf([duration]), 0.5)).toBe(1)
   })

@@ -1,10 +1,10 @@
-/** Durations, counted by their length: little to keep, and several of them are joined by adding up. */
+/** Histogram of durations: small, and merged by addition. */
 
-/** Bounds grow by a half of an octave: what is read from it is off by 19 % at most. The last one, 37 hours, holds the rest. */
+/** Bucket bounds grow by the factor √2, so quantiles are off by at most 19 %. The last bucket starts at 37 hours. */
 const BUCKETS = 55
 const PER_OCTAVE = 2
 
-/** How many durations are in each bucket; the first one holds those of a millisecond and less. Buckets at the end may be missing. */
+/** Durations per bucket. The first bucket is up to 1 ms. Empty buckets at the end can be missing. */
 export type Histogram = number[]
 
 export function addTo(histogram: Histogram, milliseconds: number): void {
@@ -22,10 +22,10 @@ export function join(histograms: readonly Histogram[]): Histogram {
 }
 
 /**
- * How long so many took at most, in milliseconds: between the bounds of the bucket that the last of them is in.
+ * The quantile in milliseconds, interpolated within its bucket.
  *
- * @param share of all, 0.95 for 95 of 100
- * @returns undefined when there are none
+ * @param share 0.95 for p95
+ * @returns undefined if there are no durations
  */
 export function quantile(histogram: Histogram, share: number): number | undefined {
   const total = histogram.reduce((sum, count) => sum + count, 0)
@@ -34,7 +34,7 @@ export function quantile(histogram: Histogram, share: number): number | undefine
   let passed = 0
   for (const [bucket, count] of histogram.entries()) {
     if (count > 0 && passed + count >= wanted) {
-      // They are spread over the bucket as if each were as likely.
+      // Interpolates linearly within the bucket.
       const within = (wanted - passed) / count
       return bucket === 0 ? 1 : 2 ** ((bucket - 1 + within) / PER_OCTAVE)
     }

@@ -62,7 +62,7 @@ afterEach(async () => {
   folder.remove()
 })
 
-test('each minute has what was counted in it, and the highest of what was read', async () => {
+test('each minute has its counts and the maximum of its readings', async () => {
   const history = create()
   history.start()
   const { metrics } = history
@@ -106,7 +106,7 @@ test('each minute has what was counted in it, and the highest of what was read',
   ])
 })
 
-test('an idle server makes one unit a minute', async () => {
+test('an idle server writes once a minute', async () => {
   const history = create()
   history.start()
   pass(history, 40)
@@ -119,7 +119,7 @@ test('an idle server makes one unit a minute', async () => {
   expect(stored()).toHaveLength(11)
 })
 
-test('minutes are joined by adding up counts and lengths, and by the highest of the rest', () => {
+test('merging minutes adds counts and durations and takes the maximum of gauges', () => {
   const history = create()
   history.start()
   now = microsOf('2030-01-01T10:05:00.000000Z')
@@ -142,7 +142,7 @@ test('minutes are joined by adding up counts and lengths, and by the highest of 
   expect(joined?.run_seconds?.p95).toBeGreaterThan(7)
 })
 
-test('of a time when the server was not there is no sample, and the same minute goes on after a restart', async () => {
+test('no samples while the server is off; a restart continues the same minute', async () => {
   const before = create()
   before.start()
   before.metrics.count('execution.status', { status: 'running' })
@@ -161,7 +161,7 @@ test('of a time when the server was not there is no sample, and the same minute 
   expect(all(later).map(({ timestamp }) => timestamp.slice(11, 16))).toEqual(['10:00', '10:05'])
 })
 
-test('a server that dies loses the minute that ran, and no more', async () => {
+test('a crash loses only the current minute', async () => {
   const dead = create()
   dead.start()
   dead.metrics.count('execution.status', { status: 'running' })
@@ -174,7 +174,7 @@ test('a server that dies loses the minute that ran, and no more', async () => {
 })
 
 describe('the clock', () => {
-  test('that was set back goes on in the minutes that have been', () => {
+  test('set back: counts go to the existing minutes', () => {
     const history = create()
     history.start()
     pass(history, 60)
@@ -191,7 +191,7 @@ describe('the clock', () => {
     expect(all(history).map(({ executions }) => executions.started)).toEqual([1, 0, 0, 2])
   })
 
-  test('that has leapt counts no time that was not', () => {
+  test('set forward: the skipped time is not counted', () => {
     const history = create()
     history.start()
     now += 3 * 3600 * SECOND
@@ -202,7 +202,7 @@ describe('the clock', () => {
   })
 })
 
-test('old samples go, and those of a future that never was', async () => {
+test('deletes old samples and samples from the future', async () => {
   const history = create()
   history.start()
   const present = history.minuteNow()
@@ -217,7 +217,7 @@ test('old samples go, and those of a future that never was', async () => {
   expect(KEPT_MINUTES).toBeGreaterThan(24 * 60)
 })
 
-test('what cannot be stored waits in memory, within bounds, and is told once', async () => {
+test('unsaved samples stay in memory up to a limit, with one warning', async () => {
   let isFull = true
   const full: Database = {
     ...database,

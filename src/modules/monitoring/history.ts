@@ -1,6 +1,6 @@
 /**
- * How the server was: one sample a minute, kept for a little more than a day, so that an operator who comes later sees what
- * has happened. The minute that runs is in memory; its row is written when it is over, and when the server stops.
+ * Status history: one sample per minute, kept for a little more than a day. svc collects the current minute in memory
+ * and writes its row at the end of the minute and at shutdown.
  */
 import type { Database } from '../../db/index.ts'
 import type { Log } from '../../lib/log/index.ts'
@@ -16,17 +16,17 @@ const SECONDS_PER_MINUTE = 60
 const MICROS_PER_MINUTE = SECONDS_PER_MINUTE * MICROS_PER_SECOND
 /** Several readings per minute catch short peaks. */
 const READ_EVERY_SECONDS = 10
-/** So that there is a whole day whenever old ones go. */
+/** More than a day, so that a whole day remains after each cleanup. */
 export const KEPT_MINUTES = 25 * 60
 const TIDY_EVERY_SECONDS = 3600
-/** Minutes that wait for a storage that cannot be written. */
+/** Minutes kept in memory during a storage failure. */
 const MAX_UNSAVED = 120
 
-/** Of a status in which an execution ends, or of the begin of its run. */
+/** Counted final statuses. */
 const countedStatuses = ['succeeded', 'failed', 'timeout', 'canceled', 'abandoned'] as const
 type CountName = (typeof countedStatuses)[number] | 'started' | 'trigger_instances' | 'webhooks'
 
-/** Name in the sample → key of the gauge; the highest reading of a minute counts. */
+/** Gauge key by name in the sample. The sample has the maximum of the minute. */
 const gaugeKeys = {
   request: 'actionrunner.queue.request',
   work: 'actionrunner.queue.work',
@@ -39,26 +39,26 @@ const gaugeKeys = {
 } as const
 type GaugeName = keyof typeof gaugeKeys | 'loop_mean_ms' | 'loop_max_ms'
 
-/** As it is stored. What a later release adds is missing in rows of an earlier one. */
+/** A stored sample. Rows of earlier releases lack newer attributes. */
 interface Minute {
-  /** Of the minute, for which the server was there. */
+  /** Seconds of the minute in which the server ran. */
   seconds: number
   gauges: Partial<Record<GaugeName, number>>
   counts: Partial<Record<CountName, number>>
-  /** Lengths of runs that have ended. */
+  /** Durations of finished runs. */
   runs: Histogram
 }
 
 export interface HistoryRecorder {
-  /** Counts what it keeps, and passes over everything else. */
+  /** Counts the metrics that samples contain; ignores others. */
   metrics: Metrics
   maintenance: MaintenanceTask[]
   start(): void
-  /** A look at the gauges, and at the clock; called by itself while it is started. */
+  /** Reads the gauges and the clock. Runs on a timer after the start. */
   tick(): void
-  /** @param first the minute to begin with, of the epoch. @param step minutes that are joined */
+  /** @param first first minute, counted from the epoch. @param step minutes per sample */
   read(first: number, step: number): StatusSample[]
-  /** The minute that `now` is in. */
+  /** The current minute. */
   minuteNow(): number
   stop(): Promise<void>
 }
@@ -75,11 +75,11 @@ export interface HistoryDeps {
 export function createHistory({ database, log, readings, loopDelay, now }: HistoryDeps): HistoryRecorder {
   const store = createMonitoringStore(database)
   const minuteNow = (): number => Math.floor(now() / MICROS_PER_MINUTE)
-  /** Rows that could not be written yet, by minute. */
+  /** Unsaved samples by minute. */
   const unsaved = new Map<number, Minute>()
   let number = minuteNow()
   let current: Minute = emptyMinute()
-  /** Since when `current` lacks seconds, in microseconds; undefined: not started. */
+  /** End of the seconds counted in `current`, in microseconds; undefined: not started. */
   let countedUntil: number | undefined
   let timer: NodeJS.Timeout | undefined
   let writing: Promise<void> = Promise.resolve()
@@ -94,7 +94,7 @@ export function createHistory({ database, log, readings, loopDelay, now }: Histo
     const { mean, max } = loopDelay()
     raise('loop_mean_ms', mean)
     raise('loop_max_ms', max)
-    // The names of the object above.
+    // The object above has exactly these names.
     for (const [name, key] of Object.entries(gaugeKeys) as [GaugeName, string][]) raise(name, values.get(key))
   }
 
@@ -103,7 +103,7 @@ export function createHistory({ database, log, readings, loopDelay, now }: Histo
     current.gauges[name] = Math.max(current.gauges[name] ?? 0, Math.round(value * 100) / 100)
   }
 
-  /** Adds the time since the last reading that belongs to the minute. */
+  /** Adds the seconds since the last reading, as far as they belong to the minute. */
   function countSeconds(until: number): void {
     if (countedUntil === undefined) return
     const passed = Math.max(0, until - countedUntil) / MICROS_PER_SECOND
@@ -121,7 +121,7 @@ export function createHistory({ database, log, readings, loopDelay, now }: Histo
       if (unsaved.size <= MAX_UNSAVED) break
       unsaved.delete(oldest)
     }
-    // After the clock was set back it may have been before.
+    // After a clock set back, the minute can have a sample.
     current = minuteOf(next)
     number = next
     void save()
@@ -137,7 +137,7 @@ export function createHistory({ database, log, readings, loopDelay, now }: Histo
     return stored(minute, minute).get(minute) ?? emptyMinute()
   }
 
-  /** One unit with all that waits; what cannot be written waits for the next minute. */
+  /** Writes all unsaved samples in one transaction. After a failure they wait for the next minute. */
   function save(): Promise<void> {
     writing = writing.then(async () => {
       const rows = [...unsaved]
@@ -167,7 +167,7 @@ export function createHistory({ database, log, readings, loopDelay, now }: Histo
     readGauges()
   }
 
-  /** At the same seconds of each minute, so that counts belong to their minute. */
+  /** Ticks at fixed seconds of each minute, so that counts belong to their minute. */
   function schedule(): void {
     const every = READ_EVERY_SECONDS * MICROS_PER_SECOND
     const waitMs = Math.ceil((every - (now() % every)) / 1000)
@@ -203,7 +203,7 @@ export function createHistory({ database, log, readings, loopDelay, now }: Histo
         everySeconds: TIDY_EVERY_SECONDS,
         async run() {
           const last = minuteNow()
-          // Those that seem to come from the future are of a clock that was wrong.
+          // Deletes samples from the future too: a wrong clock made them.
           await database.write({ steps: [store.keep(last - KEPT_MINUTES, last)], facts: [] })
         },
       },
@@ -212,7 +212,7 @@ export function createHistory({ database, log, readings, loopDelay, now }: Histo
       if (timer !== undefined) return
       const at = now()
       number = Math.floor(at / MICROS_PER_MINUTE)
-      // A server that was stopped within this minute has left what it had.
+      // A server stopped within this minute has saved its part.
       current = mergeMinutes([minuteOf(number), current])
       countedUntil = at
       readGauges()
@@ -255,12 +255,12 @@ function parseMinute(text: string): Minute {
   return { ...emptyMinute(), ...(JSON.parse(text) as Partial<Minute>) } // as `save` has written it
 }
 
-/** Counts are added up, of gauges the highest counts. */
+/** Adds counts and takes the maximum of gauges. */
 function mergeMinutes(minutes: readonly Minute[]): Minute {
   const merged = emptyMinute()
   for (const { seconds, gauges, counts } of minutes) {
     merged.seconds += seconds
-    // The names of the objects.
+    // The objects have exactly these names.
     for (const [name, value] of Object.entries(gauges) as [GaugeName, number][]) {
       merged.gauges[name] = Math.max(merged.gauges[name] ?? 0, value)
     }
@@ -298,7 +298,7 @@ function sampleOf(minute: number, { seconds, gauges, counts, runs }: Minute): St
   }
 }
 
-/** As exact as a histogram is. */
+/** Rounded to the precision of a histogram. */
 function inSeconds(milliseconds: number): number {
   return Number((milliseconds / 1000).toPrecision(3))
 }

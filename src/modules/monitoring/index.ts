@@ -1,4 +1,4 @@
-/** What operators watch: measurements, gauges of every module, delays of the event loop, the last problems. */
+/** Monitoring: metrics, gauges of every module, event loop delay and the last problems. */
 import type { Bus } from '../../bus/index.ts'
 import type { Database } from '../../db/index.ts'
 import type { RootLog } from '../../lib/log/index.ts'
@@ -16,13 +16,13 @@ import { createMonitoringRoutes } from './routes.ts'
 import { createStatsd } from './statsd.ts'
 import { createStatusRoute } from './status.ts'
 import type { Tracing } from './tracing/index.ts'
-import type { GaugeReading, ServerFacts, Watch } from './types.ts'
+import type { GaugeReading, ServerFacts, StatusSource } from './types.ts'
 
-export interface Monitoring extends Module, Watch {
+export interface Monitoring extends Module, StatusSource {
   /** For measurements that bus events do not provide. */
   metrics: Metrics
   /** Sets the modules whose gauges are read, and the facts for `GET /v1/status`. */
-  watch(modules: readonly Module[], server: Omit<ServerFacts, 'modules'>): void
+  observe(modules: readonly Module[], server: Omit<ServerFacts, 'modules'>): void
 }
 
 export interface MonitoringDeps extends MonitoringPorts {
@@ -62,7 +62,7 @@ export function createMonitoring(deps: MonitoringDeps): Monitoring {
   const history = createHistory({ database, log, readings, loopDelay: () => loopDelay.read(), now })
   const metrics = combineMetrics([statsd, prometheus?.metrics, history.metrics].filter((sink) => sink !== undefined))
   const stopCounting = countFacts(bus, metrics)
-  const watch: Watch = { readings, loopDelay: () => loopDelay.read(), lastProblems: () => log.recent() }
+  const source: StatusSource = { readings, loopDelay: () => loopDelay.read(), lastProblems: () => log.recent() }
   let tracing: Tracing | undefined
 
   async function startTracing(): Promise<void> {
@@ -73,7 +73,7 @@ export function createMonitoring(deps: MonitoringDeps): Monitoring {
   }
 
   return {
-    ...watch,
+    ...source,
     name: 'monitoring',
     gauges: [
       ...processGauges({ database, loopDelay: () => loopDelay.read() }),
@@ -84,18 +84,18 @@ export function createMonitoring(deps: MonitoringDeps): Monitoring {
       },
       {
         key: 'tracing.dropped_spans',
-        about: 'Spans dropped since the start.',
+        about: 'Spans dropped since start.',
         read: () => tracing?.droppedCount ?? 0,
       },
     ],
     routes: [
-      createStatusRoute(watch, () => server),
+      createStatusRoute(source, () => server),
       createHistoryRoute(history),
       ...(prometheus === undefined ? [] : createMonitoringRoutes({ prometheus, token: config.prometheus_token })),
     ],
     maintenance: history.maintenance,
     metrics,
-    watch(modules, facts) {
+    observe(modules, facts) {
       server = { ...facts, modules }
       watched.push(...modules.flatMap((module) => module.gauges ?? []))
     },
@@ -113,7 +113,7 @@ export function createMonitoring(deps: MonitoringDeps): Monitoring {
   }
 }
 
-/** Nothing when it cannot be read now. */
+/** Empty if the gauge cannot be read now. */
 function readingOf(gauge: Gauge): GaugeReading[] {
   try {
     const value = gauge.read()
@@ -123,4 +123,4 @@ function readingOf(gauge: Gauge): GaugeReading[] {
   }
 }
 
-export type { GaugeReading, LoopDelay, ServerFacts, Watch } from './types.ts'
+export type { GaugeReading, LoopDelay, ServerFacts, StatusSource } from './types.ts'

@@ -1,14 +1,14 @@
-/** How long the event loop keeps others waiting. */
+/** Event loop delay. */
 import { monitorEventLoopDelay } from 'node:perf_hooks'
 import type { LoopDelay } from './types.ts'
 
-/** Between two samples, which are intervals and therefore hold it. */
+/** Interval of samples. Each sample includes it. */
 const RESOLUTION_MS = 20
 const WINDOW_MS = 10_000
 
 export interface LoopDelayWatch {
   start(): void
-  /** Of the last whole window and the present one. */
+  /** Delay in the last complete window and the current one. */
   read(): LoopDelay
   stop(): void
 }
@@ -42,7 +42,7 @@ export function watchLoopDelay(): LoopDelayWatch {
 }
 
 function delaysOf(histogram: ReturnType<typeof monitorEventLoopDelay>): LoopDelay {
-  // Without samples the histogram has its bounds, and no mean.
+  // Without samples the histogram returns its bounds and no mean.
   if (histogram.count === 0) return { mean: 0, p99: 0, max: 0 }
   return {
     mean: delayOf(histogram.mean),

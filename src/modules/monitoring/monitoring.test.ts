@@ -52,8 +52,8 @@ const facts: Omit<ServerFacts, 'modules'> = {
 }
 const valueOf = (key: string): number | undefined => monitoring.readings().find((each) => each.key === key)?.value
 
-test('gauges of the process and of the database are what they are', async () => {
-  monitoring.watch([monitoring], facts)
+test('gauges of the process and of the database have current values', async () => {
+  monitoring.observe([monitoring], facts)
   expect(valueOf('database.file_bytes')).toBeGreaterThanOrEqual(4096)
   expect(valueOf('database.log_bytes')).toBeGreaterThan(100_000)
   expect(valueOf('process.memory.resident_bytes')).toBeGreaterThan(10_000_000)
@@ -65,19 +65,19 @@ test('gauges of the process and of the database are what they are', async () => 
   expect(database.stats()).toMatchObject({ commits: 1, units: 2 })
 })
 
-test('a gauge that throws, or is no number, is left out', () => {
+test('a gauge that throws or returns no number is skipped', () => {
   const gauge = (key: string, read: () => number) => ({ key, about: key, read })
   const broken = (): number => {
     throw new Error('not now')
   }
-  monitoring.watch(
+  monitoring.observe(
     [{ name: 'a', gauges: [gauge('a.broken', broken), gauge('a.nan', () => NaN), gauge('a.fine', () => 3)] }],
     facts,
   )
   expect(monitoring.readings()).toEqual([{ key: 'a.fine', about: 'a.fine', value: 3 }])
 })
 
-test('an event loop that is kept busy is seen to be late', async () => {
+test('a busy event loop has a delay', async () => {
   const delay = await waitFor('a delay of 100 ms', () => {
     const until = performance.now() + 200
     while (performance.now() < until);

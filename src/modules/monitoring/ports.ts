@@ -1,5 +1,5 @@
-/** What monitoring asks of modules above it; `app.ts` says who answers. */
+/** What monitoring needs from modules above it; `app.ts` connects them. */
 export interface MonitoringPorts {
-  /** The execution that a trigger instance comes from, if it comes from one. */
+  /** The execution that dispatched a trigger instance, if any. */
   readonly causeOf: (instanceId: string) => string | undefined
 }

@@ -1,4 +1,4 @@
-/** What belongs to no module: the process, its memory, its event loop, and the file of the database. */
+/** Gauges of the process, its memory, its event loop and the database file. */
 import type { Database } from '../../db/index.ts'
 import type { Gauge } from '../../core/module.ts'
 import type { LoopDelay } from './types.ts'

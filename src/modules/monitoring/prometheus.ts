@@ -1,4 +1,4 @@
-/** The page that Prometheus reads. Gauges are read when it is asked for, and not before. */
+/** Metrics for Prometheus. svc reads the gauges at each scrape. */
 import { readdirSync } from 'node:fs'
 import { Counter, Gauge, Registry } from 'prom-client'
 import type { Database } from '../../db/index.ts'
@@ -58,13 +58,13 @@ export function createPrometheus(deps: PrometheusDeps): Prometheus {
   }
 }
 
-/** Prometheus has seconds: `event_loop.delay_max_ms` is `svc_event_loop_delay_max_seconds`. */
+/** Converts to seconds: `event_loop.delay_max_ms` becomes `svc_event_loop_delay_max_seconds`. */
 function exposed({ key, value }: GaugeReading): { name: string; value: number } {
   const name = `svc_${key.replace(/\W/g, '_')}`
   return name.endsWith('_ms') ? { name: name.replace(/_ms$/, '_seconds'), value: value / 1000 } : { name, value }
 }
 
-/** Counts that exist elsewhere, and the standard process metrics of Prometheus clients. */
+/** Counts kept by other modules, and the standard process metrics of Prometheus clients. */
 function registerTotals({ database, log }: Pick<PrometheusDeps, 'database' | 'log'>, registry: Registry): void {
   const registers = [registry]
   const total = (name: string, help: string, read: () => number): void => {
@@ -90,7 +90,7 @@ function registerTotals({ database, log }: Pick<PrometheusDeps, 'database' | 'lo
   }
   new Counter({
     name: 'svc_log_messages_total',
-    help: 'Messages logged.',
+    help: 'Logged messages.',
     labelNames: ['level'],
     registers,
     collect() {
@@ -99,20 +99,20 @@ function registerTotals({ database, log }: Pick<PrometheusDeps, 'database' | 'lo
     },
   })
   total('svc_database_commits_total', 'Commits.', () => database.stats().commits)
-  total('svc_database_units_total', 'Changes in those commits.', () => database.stats().units)
+  total('svc_database_units_total', 'Changes in all commits.', () => database.stats().units)
   total('process_cpu_seconds_total', 'Processor time.', () => {
     const { user, system } = process.cpuUsage()
     return (user + system) / 1e6
   })
   const startedAt = Date.now() / 1000 - process.uptime()
-  gauge('process_start_time_seconds', 'When the process was started, in seconds since 1970.', () => startedAt)
+  gauge('process_start_time_seconds', 'Start time of the process in seconds since 1970.', () => startedAt)
   gauge('process_resident_memory_bytes', 'Resident memory of the process.', () => process.memoryUsage.rss())
   gauge('process_open_fds', 'Open file descriptors.', countDescriptors)
 }
 
 function countDescriptors(): number {
   try {
-    // One of them reads the folder.
+    // One descriptor is that of this read.
     return readdirSync('/proc/self/fd').length - 1
   } catch {
     return NaN

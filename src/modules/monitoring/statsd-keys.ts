@@ -3,7 +3,7 @@ import type { HttpLabels, MeasurementName, Measurements } from '../../core/metri
 
 export interface StatsdKeys {
   counters?: readonly string[]
-  /** In milliseconds. */
+  /** Timers in milliseconds. */
   timers?: readonly string[]
 }
 
@@ -11,7 +11,7 @@ const both = (...keys: readonly string[]): StatsdKeys => ({ counters: keys, time
 
 export const statsdKeys: { readonly [N in MeasurementName]: (labels: Measurements[N]) => StatsdKeys } = {
   'execution.status': ({ status }) => ({ counters: [`action.executions.${safe(status)}`] }),
-  // The counter of the status says it.
+  // Already counted by the status.
   'execution.ended': () => ({}),
   'execution.wait': () => ({}),
   'execution.run': ({ action }) => both('action.executions', `action.${safe(action)}.executions`),
@@ -42,7 +42,7 @@ export const statsdKeys: { readonly [N in MeasurementName]: (labels: Measurement
 const maximumPartLength = 200
 const unsafe = /[^\w.-]/g
 
-/** A part of a key; what means something to statsd, or to what stores its files, is `_`. Dots stay. */
+/** Replaces characters with a meaning in statsd or file names by `_`. Dots stay. */
 export function safe(part: string): string {
   const short = part.length > maximumPartLength ? part.slice(0, maximumPartLength) : part
   return short.replace(unsafe, '_')

@@ -1,6 +1,6 @@
 /**
- * Measurements and gauges to a statsd server by UDP, or to the log (`echo`). Whatever becomes of that server, nothing here
- * waits for it, fails because of it, or is kept for it.
+ * Sends metrics and gauges to a statsd server by UDP, or to the log (`echo`). Never waits, fails or buffers because of
+ * that server.
  */
 import { lookup } from 'node:dns'
 import { isIP } from 'node:net'
@@ -14,25 +14,25 @@ export interface StatsdOptions {
   driver: 'statsd' | 'echo'
   host: string
   port: number
-  /** Behind `svc.`; may be empty. */
+  /** Part of each key after `svc.`; can be empty. */
   prefix: string
-  /** Part of the counters and timers that are sent, each saying so; gauges always are. */
+  /** Share of counters and timers that svc sends, marked with the rate. Gauges are always sent. */
   sampleRate: number
-  /** What gauges say now. */
+  /** Current readings of all gauges. */
   readonly readings: () => readonly GaugeReading[]
   log: Log
 }
 
 export interface Statsd extends Metrics {
   start(): void
-  /** Sends what waits. */
+  /** Sends buffered packets. */
   stop(): Promise<void>
 }
 
-/** What a packet may hold on an ordinary network, so that none is cut in pieces. */
+/** Maximum packet size without fragmentation on Ethernet. */
 const PACKET_BYTES = 1432
 const FLUSH_MS = 500
-/** As statsd servers have it. */
+/** The default flush interval of statsd servers. */
 const GAUGES_MS = 10_000
 
 interface Sender {
@@ -94,7 +94,7 @@ function createSender({ host, port, sampleRate, log }: StatsdOptions, root: stri
     bufferFlushInterval: FLUSH_MS,
     udpSocketOptions: { type: isIP(host) === 6 ? 'udp6' : 'udp4', lookup: address.lookup },
     errorHandler: () => undefined,
-    // Else variables of the environment would add tags, which plain statsd servers do not read.
+    // Otherwise environment variables add tags, which plain statsd servers do not support.
     datadog: false,
     includeDataDogTags: false,
     includeDatadogTelemetry: false,
@@ -109,7 +109,7 @@ function createSender({ host, port, sampleRate, log }: StatsdOptions, root: stri
       if (!isSilent()) client.timing(key, rounded(milliseconds), sampleRate)
     },
     gauge(key, value) {
-      // With 1, because the default of the client is its own rate.
+      // Rate 1, because the default is the rate of the client.
       if (!isClosed) client.gauge(key, rounded(value), 1)
     },
     close() {
@@ -120,7 +120,7 @@ function createSender({ host, port, sampleRate, log }: StatsdOptions, root: stri
   }
 }
 
-/** Microseconds: more digits say nothing, and never become `1e-7`, which is no number of the protocol. */
+/** Rounds to microseconds. This also avoids `1e-7`, which the protocol does not allow. */
 const rounded = (value: number): number => Math.round(value * 1000) / 1000
 
 const FRESH_MS = 60_000
@@ -134,8 +134,8 @@ interface Address {
 }
 
 /**
- * The address behind a name, asked for anew each minute. Looking it up for each packet would, while the name server does
- * not answer, take all threads that files and passwords need.
+ * Resolves a host name each minute. A lookup per packet would, while the name server does not respond, occupy all
+ * threads that file access and password checks need.
  */
 function followAddress(host: string, log: Log): Address {
   let known: string | undefined

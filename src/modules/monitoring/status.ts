@@ -11,21 +11,21 @@ import {
   type DiskStatus,
   type QueueStatus,
   type ServerFacts,
-  type Watch,
+  type StatusSource,
 } from './types.ts'
 
-/** From the specification: the work queues should stay below this length. */
+/** Recommended maximum length of work queues in the specification. */
 const QUEUE_LIMIT = 10
 const QUEUE_PREFIX = 'actionrunner.queue.'
-/** Of the mean: every request waits that long. */
+/** Maximum mean delay; every request waits that long. */
 const MAX_LOOP_DELAY_MS = 100
 const MIN_FREE_PERCENT = 5
 const RECENT_PROBLEM_MS = 3_600_000
-/** A file system that does not respond delays the answer no longer. */
+/** Maximum wait for a file system that does not respond. */
 const MAX_DISK_READ_MS = 2000
 
 /** @param server undefined until the server knows its modules */
-export function createStatusRoute(watch: Watch, server: () => ServerFacts | undefined): Route {
+export function createStatusRoute(source: StatusSource, server: () => ServerFacts | undefined): Route {
   return route({
     surface: 'api',
     method: 'get',
@@ -36,19 +36,19 @@ export function createStatusRoute(watch: Watch, server: () => ServerFacts | unde
     handler() {
       const facts = server()
       if (facts === undefined) throw starting()
-      return readStatus(watch, facts)
+      return readStatus(source, facts)
     },
   })
 }
 
-async function readStatus(watch: Watch, server: ServerFacts): Promise<StatusRecord> {
+async function readStatus(source: StatusSource, server: ServerFacts): Promise<StatusRecord> {
   const disk = await readDisk(server.basePath)
-  const readings = watch.readings()
+  const readings = source.readings()
   const queues = readings.flatMap(({ key, value }): QueueStatus[] =>
     key.startsWith(QUEUE_PREFIX) ? [{ name: key.slice(QUEUE_PREFIX.length), length: value, limit: QUEUE_LIMIT }] : [],
   )
-  const { mean, p99, max } = watch.loopDelay()
-  const problems = watch.lastProblems()
+  const { mean, p99, max } = source.loopDelay()
+  const problems = source.lastProblems()
   const errors = problems.filter(
     ({ level, timestamp }) => level !== 'WARNING' && Date.now() - Date.parse(timestamp) < RECENT_PROBLEM_MS,
   )
@@ -56,12 +56,12 @@ async function readStatus(watch: Watch, server: ServerFacts): Promise<StatusReco
     ...server.notReady().map((reason) => `The server is not ready: ${reason}.`),
     ...queues
       .filter(({ length, limit }) => length >= limit)
-      .map(({ name, length, limit }) => `The queue "${name}" has ${length} messages; it should stay below ${limit}.`),
-    ...(mean < MAX_LOOP_DELAY_MS
-      ? []
-      : [`The event loop keeps requests waiting, for ${Math.round(mean)} ms on average.`]),
-    ...(disk === undefined ? ['The file system of the base path does not answer.'] : roomNeeded(disk)),
-    ...(errors.length === 0 ? [] : [`Within the last hour ${counted(errors.length)} logged; see the last problems.`]),
+      .map(
+        ({ name, length, limit }) => `The queue "${name}" has ${length} messages; the recommended limit is ${limit}.`,
+      ),
+    ...(mean < MAX_LOOP_DELAY_MS ? [] : [`The event loop delays requests by ${Math.round(mean)} ms on average.`]),
+    ...(disk === undefined ? ['The file system of the base path does not respond.'] : diskAttention(disk)),
+    ...(errors.length === 0 ? [] : [`${counted(errors.length)} in the last hour. See the last problems.`]),
   ]
   return {
     status: attention.length === 0 ? 'ok' : 'attention',
@@ -80,7 +80,7 @@ async function readStatus(watch: Watch, server: ServerFacts): Promise<StatusReco
   }
 }
 
-const counted = (errors: number): string => (errors === 1 ? 'one error was' : `${errors} errors were`)
+const counted = (errors: number): string => (errors === 1 ? '1 logged error' : `${errors} logged errors`)
 
 const rounded = (milliseconds: number): number => Math.round(milliseconds * 100) / 100
 
@@ -104,7 +104,7 @@ async function readDisk(path: string): Promise<DiskStatus | undefined> {
 }
 
 /** File systems that create inodes on demand report a total of 0. */
-function roomNeeded(disk: DiskStatus): string[] {
+function diskAttention(disk: DiskStatus): string[] {
   const isShort = (free: number, total: number): boolean => total > 0 && (free * 100) / total < MIN_FREE_PERCENT
   return [
     ...(isShort(disk.free_bytes, disk.total_bytes)

@@ -2,11 +2,11 @@
 import { type Database, type Step, prepared, type StatusSampleTable } from '../../db/index.ts'
 
 export interface MonitoringStore {
-  /** Those of these minutes, both included, in their order. */
+  /** Samples from `first` to `last`, both included, in order. */
   samples(first: number, last: number): StatusSampleTable[]
-  /** Inserts, or replaces. */
+  /** Inserts or replaces. */
   put(row: StatusSampleTable): Step
-  /** Removes all others. */
+  /** Deletes all samples outside of this range. */
   keep(first: number, last: number): Step
 }
 

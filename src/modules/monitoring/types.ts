@@ -17,10 +17,10 @@ export interface LoopDelay {
 }
 
 /** The source of `GET /v1/status`, metrics and history. */
-export interface Watch {
+export interface StatusSource {
   /** Gauges of every module and of the process, without those that cannot be read now. */
   readings(): GaugeReading[]
-  /** In the last 10 to 20 seconds. */
+  /** Event loop delay in the last 10 to 20 seconds. */
   loopDelay(): LoopDelay
   /** The last 50 messages at WARNING or above, oldest first. */
   lastProblems(): readonly LogMessage[]
@@ -28,7 +28,7 @@ export interface Watch {
 
 /** Facts about the server that the composition root provides. */
 export interface ServerFacts {
-  /** A module that is off is part of the server and does no work. */
+  /** A module that is off belongs to the server, but does no work. */
   modules: readonly { name: string; isOff?: boolean }[]
   /** Wire timestamp. */
   startedAt: string
@@ -100,7 +100,7 @@ export const StatusRecord = record(
     uptime_seconds: Type.Integer(),
     urls: Type.Object({ auth: Type.String(), api: Type.String(), stream: Type.String() }),
     components: Type.Array(ComponentStatus),
-    queues: Type.Array(QueueStatus, { description: 'Each length should stay below its limit.' }),
+    queues: Type.Array(QueueStatus, { description: '`limit` is the recommended limit of `length`.' }),
     event_loop: Type.Object(
       { mean_ms: Type.Number(), p99_ms: Type.Number(), max_ms: Type.Number() },
       { description: 'Event loop delay in the last 10 to 20 seconds, in milliseconds.' },

@@ -65,7 +65,7 @@ export function createStreamRoutes(deps: {
       path: '/executions/:id/output',
       aliases: ['/actionexecutions/:id/output'],
       permission: 'execution_view',
-      besides: 'stream_view',
+      alsoRequires: 'stream_view',
       resource: (request) => executionResource(pick(executions, request.params['id'] ?? '', resumePosition(request))),
       summary: 'Streams the output of one execution from its beginning, then live, then an EOF event.',
       query: {

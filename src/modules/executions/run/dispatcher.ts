@@ -208,7 +208,7 @@ export function createDispatcher(deps: {
             name: 'announcement.created',
             payload: { execution, route, message: masksOf(secrets)?.maskValue(message) ?? message },
           }),
-        hides: (text) => secrets.values?.isIn(text) ?? false,
+        containsSecret: (text) => secrets.values?.isIn(text) ?? false,
         processStarted: (identity) =>
           record({ steps: [processes.insertProcess(execution.id, { ...identity, bootId: deps.bootId })], facts: [] }),
         signal,

@@ -221,7 +221,7 @@ describe('a run', () => {
   it('tells its runner what must not be seen', async () => {
     const hidden: boolean[] = []
     await start((context) => {
-      hidden.push(context.hides(`echo ${PASSWORD}`), context.hides('echo'))
+      hidden.push(context.containsSecret(`echo ${PASSWORD}`), context.containsSecret('echo'))
       return succeed()
     })
     await ended({ password: PASSWORD })

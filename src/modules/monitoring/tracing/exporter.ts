@@ -1,8 +1,8 @@
 /**
- * Spans to an OpenTelemetry collector, by OTLP over HTTP in JSON (opentelemetry.io/docs/specs/otlp). Written here because the
- * format is a page long, and the SDK that would write it is 71 packages, 50 MB on disk and 35 MB of memory.
+ * Exports spans to an OpenTelemetry collector by OTLP over HTTP in JSON (opentelemetry.io/docs/specs/otlp). Own code,
+ * because the format is short and the SDK has 71 packages, 50 MB on disk and 35 MB of memory.
  *
- * One request at a time; what a collector does not take now waits, up to a bound, and is dropped beyond it.
+ * Sends one request at a time. Spans that the collector does not accept now wait in a bounded buffer.
  */
 import { hostname } from 'node:os'
 import type { Log } from '../../../lib/log/index.ts'
@@ -11,7 +11,7 @@ import { version } from '../../../core/version.ts'
 export type AttributeValue = string | number | boolean
 
 export interface TraceSpan {
-  /** 32 and 16 hexadecimal digits. */
+  /** 32 hexadecimal digits; span ids have 16. */
   traceId: string
   spanId: string
   parentSpanId?: string | undefined
@@ -27,7 +27,7 @@ export interface TraceSpan {
 }
 
 export interface Exporter {
-  /** Never throws, never waits. */
+  /** Never throws or blocks. */
   add(span: TraceSpan): void
   readonly waitingCount: number
   /** Spans dropped since the start: buffer full, or refused by the collector. */
@@ -37,7 +37,7 @@ export interface Exporter {
 }
 
 export interface ExporterOptions {
-  /** As in `OTEL_EXPORTER_OTLP_ENDPOINT`: `/v1/traces` is added unless it ends with that. */
+  /** Like `OTEL_EXPORTER_OTLP_ENDPOINT`: svc adds `/v1/traces` unless the URL ends with it. */
   endpoint: string
   headers: Readonly<Record<string, string>>
   serviceName: string
@@ -96,7 +96,7 @@ export function createExporter({ endpoint, headers, serviceName, log }: Exporter
       const batch = waiting.slice(0, MAX_BATCH)
       const outcome = await post(batch, signal)
       if (outcome.kind === 'later') {
-        tell(outcome.why)
+        warnOnce(outcome.why)
         retryMs = Math.min(LAST_RETRY_MS, retryMs === 0 ? FIRST_RETRY_MS : retryMs * 2)
         return
       }
@@ -104,7 +104,7 @@ export function createExporter({ endpoint, headers, serviceName, log }: Exporter
       retryMs = 0
       if (outcome.kind === 'refused') {
         dropped += outcome.rejected
-        tell(outcome.why)
+        warnOnce(outcome.why)
       } else if (isTrouble) {
         isTrouble = false
         log.info('tracing.resumed', 'The collector accepts spans again', { endpoint: url, dropped })
@@ -112,8 +112,8 @@ export function createExporter({ endpoint, headers, serviceName, log }: Exporter
     }
   }
 
-  /** Once for each time of trouble. */
-  function tell(why: string): void {
+  /** Logs once per outage. */
+  function warnOnce(why: string): void {
     if (isTrouble) return
     isTrouble = true
     log.warning('tracing.failed', 'The collector does not accept spans', { endpoint: url, reason: why })
@@ -195,7 +195,7 @@ function otlpSpan(span: TraceSpan): Record<string, unknown> {
   }
 }
 
-/** 64-bit numbers are texts in this JSON. */
+/** OTLP JSON has 64-bit numbers as strings. */
 const nanoseconds = (micros: number): string => `${micros}000`
 
 const MAX_TEXT = 1000
@@ -214,12 +214,12 @@ function otlpValue(value: AttributeValue): Record<string, unknown> {
 
 const taken: Outcome = { kind: 'taken', rejected: 0, why: '' }
 
-/** An answer may say in its body that not everything has been taken. */
+/** The response body can report rejected spans. */
 function outcomeOf(text: string): Outcome {
   try {
     const { partialSuccess } = JSON.parse(text) as {
       partialSuccess?: { rejectedSpans?: string | number; errorMessage?: string }
-    } // other values give no number
+    } // other values become NaN or 0
     const rejected = Number(partialSuccess?.rejectedSpans ?? 0)
     if (!(rejected > 0)) return taken
     const why = `it rejected ${rejected} spans: ${String(partialSuccess?.errorMessage ?? '').slice(0, 200)}`
@@ -229,7 +229,7 @@ function outcomeOf(text: string): Outcome {
   }
 }
 
-/** `fetch` says no more than that it failed; its cause does. */
+/** The message of `fetch` is generic; its cause has the reason. */
 function reasonOf(error: unknown): string {
   if (!(error instanceof Error)) return String(error)
   return error.cause instanceof Error ? error.cause.message || error.cause.name : error.message

@@ -1,4 +1,4 @@
-/** OpenTelemetry; loaded only where `tracing.otlp_endpoint` is given. */
+/** OpenTelemetry export, loaded only if `tracing.otlp_endpoint` is set. */
 import type { Bus } from '../../../bus/index.ts'
 import { createExporter, type ExporterOptions } from './exporter.ts'
 import { traceFacts } from './trace-facts.ts'

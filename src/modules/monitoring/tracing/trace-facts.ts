@@ -1,6 +1,6 @@
 /**
- * Spans of what facts tell: one for each trigger instance that rules looked at, for each rule enforcement and for each
- * execution. Their ids come from the ids of the records, so that a child names its parent whoever saw that.
+ * Creates spans from facts: one per evaluated trigger instance, per rule enforcement and per execution. Span ids derive
+ * from record ids, so that a child can name its parent without having seen it.
  */
 import { hash } from 'node:crypto'
 import type { Bus } from '../../../bus/index.ts'
@@ -9,7 +9,7 @@ import type { Execution, ExecutionStatus } from '../../executions/types.ts'
 import type { QueuedInstance } from '../../triggers/types.ts'
 import type { Exporter } from './exporter.ts'
 
-/** Trigger instances that have begun and not ended; of those beyond it there are no spans. */
+/** Unfinished trigger instances with spans. Further ones get no spans. */
 const MAX_OPEN = 10_000
 
 const outcomes: Partial<Record<ExecutionStatus, 'ok' | 'error'>> = {
@@ -27,8 +27,8 @@ const ends: ReadonlySet<ExecutionStatus> = new Set<ExecutionStatus>([
 ])
 
 /**
- * @param causeOf the execution that a trigger instance comes from
- * @returns stops it
+ * @param causeOf the execution that dispatched a trigger instance
+ * @returns stops the subscription
  */
 export function traceFacts(
   bus: Bus,
@@ -45,7 +45,7 @@ export function traceFacts(
       ({ trigger_instance_id: instanceId, execution_id, rule, status, failure_reason }) => {
         const begun = open.get(instanceId)
         if (begun === undefined) return
-        // The clock may have been set back.
+        // The clock can have been set back.
         const at = Math.max(begun.start, nowMicros())
         exporter.add({
           traceId: traceIdOf(begun.instance.trace_id),
@@ -119,7 +119,7 @@ function parentOf({ parent, trigger_instance: instanceId, origin }: Execution): 
   return instanceId === null || origin === null ? undefined : enforcementSpan(instanceId, origin.rule.id)
 }
 
-/** Ours have 24 hexadecimal digits, theirs 32. */
+/** svc ids have 24 hexadecimal digits, OpenTelemetry ids 32. */
 const traceIdOf = (id: string): string => id.padStart(32, '0')
 
 const spanIdOf = (id: string): string => hash('sha256', id).slice(0, 16)
