@@ -833,7 +833,7 @@ describe('01.4 ldap: the log', () => {
       'not in every one',
       'more than one',
       'differently',
-      'needless blanks',
+      'extra blanks',
     ]) {
       expect(text).toMatch(new RegExp(`INFO .*${reason}.*auth\\.directory_refused`))
     }
@@ -905,9 +905,9 @@ describe('01.4 ldap behind the server', () => {
 
   it.each<[Record<string, unknown>, string]>([
     [{ bind_password: '' }, 'auth.backend_kwargs: bind_password is required'],
-    [{ use_ssl: true, use_tls: true }, 'auth.backend_kwargs: use_ssl and use_tls exclude each other'],
+    [{ use_ssl: true, use_tls: true }, 'auth.backend_kwargs: use_ssl and use_tls are both set'],
     [{ cacert: '/nonexistent/ca.pem' }, 'auth.backend_kwargs: cacert /nonexistent/ca.pem does not exist'],
-    [{ account_pattern: '(uid={username}' }, 'auth.backend_kwargs: account_pattern is no search filter'],
+    [{ account_pattern: '(uid={username}' }, 'auth.backend_kwargs: account_pattern is not a search filter'],
   ])('01.4 %j stops the start', async (kwargs, message) => {
     const failure = await createTestApp({ settings: settings(kwargs) }).then(
       async (started) => {

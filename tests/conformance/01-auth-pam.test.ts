@@ -290,7 +290,7 @@ describe('01.4 pam: settings that stop the start, each in one line', () => {
         settings: { 'auth.enable': 'True', 'auth.backend': 'pam' },
         env: { NODE_OPTIONS: `--require ${preload}` },
       })
-      const line = 'auth.backend: pam checks the passwords of other accounts, which requires root'
+      const line = 'auth.backend: pam requires root to check passwords of other accounts'
       expect(await failedStart(starting)).toEqual([expect.stringContaining(line)])
     } finally {
       base.remove()

@@ -261,7 +261,7 @@ describe('01.3, 01.4 settings that stop the start, each in one line', () => {
   it.each([
     [
       { 'auth.backend': 'keystone' },
-      'auth.backend: there is no authentication backend "keystone"; available: flat_file',
+      'auth.backend: no authentication backend is named "keystone"; available: flat_file',
     ],
     [
       { 'auth.backend_kwargs': '{"file_path": "/nonexistent/htpasswd"}' },

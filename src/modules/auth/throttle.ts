@@ -1,9 +1,9 @@
 /**
- * Makes guessing slow: after some failures of one user, or from one address, the next tries have to wait, each time
- * twice as long, up to a bound.
+ * Slows down password guessing. After several failures of a user or from an address, further attempts must wait. The
+ * wait doubles each time, up to a maximum.
  *
- * Libraries for this are middleware that counts requests of a path; here a try counts as failed before its outcome is
- * known, so that many at once are no way around the limit, and it is taken back when it succeeds.
+ * Existing libraries are middleware that counts requests per path. Here an attempt counts as failed before its outcome
+ * is known, so that concurrent attempts cannot bypass the limit. A success takes the count back.
  */
 import { hash } from 'node:crypto'
 import { isIP } from 'node:net'
@@ -11,21 +11,21 @@ import { tooManyFailures } from '../../core/errors.ts'
 import { Lru } from '../../lib/cache/index.ts'
 
 /**
- * Of users, of addresses, and of users at one address: whoever tries more names than this makes the server forget the
- * failures of some, but not those of the own address.
+ * Entries per count: users, addresses, and users at one address. An attacker who tries more names makes svc forget the
+ * failures of some users, but not those of the attacker's address.
  */
 const MAX_KEYS = 10_000
 
 export interface ThrottleSettings {
-  /** Tries that may fail until the next has to wait; 0: any number. */
+  /** Failures before the next attempt must wait. 0 disables the limit. */
   failuresPerUser: number
   failuresPerAddress: number
-  /** Time after which a count is halved. */
+  /** Seconds after which a count is halved. */
   windowSeconds: number
   maxWaitSeconds: number
 }
 
-/** Who tries; it is handed on to `onWait` as it is. */
+/** Source of an attempt, passed to `onWait`. */
 export interface Trier {
   user?: string | undefined
   address: string
@@ -35,33 +35,33 @@ export interface Trier {
 export interface ThrottleWait {
   of: 'user' | 'address'
   failures: number
-  /** Seconds until it ends. */
+  /** Seconds until the wait ends. */
   seconds: number
 }
 
 export interface Throttle<T extends Trier = Trier> {
-  /** Counts nothing; for refusing early. @throws TOO_MANY_FAILURES */
+  /** Refuses early without counting. @throws TOO_MANY_FAILURES */
   admit(by: T): void
   /**
    * Runs a check of a credential that can be guessed.
    *
-   * @param check false counts as a failure, a throw as nothing
-   * @throws TOO_MANY_FAILURES without checking; what the check throws
+   * @param check false counts as a failure; an exception does not count
+   * @throws TOO_MANY_FAILURES without a check; errors of the check
    */
   attempt(by: T, check: () => Promise<boolean>): Promise<boolean>
   /**
    * Counts a refused credential for its address.
    *
-   * @param credential is counted once however often it is sent: a program that is not told of a new key guesses nothing
+   * @param credential counts once even if it is sent again: a program with an old key is not guessing
    * @throws TOO_MANY_FAILURES
    */
   refused(by: T, credential?: string): void
 }
 
 export interface ThrottleOptions<T extends Trier> extends ThrottleSettings {
-  /** Milliseconds of a clock that only goes forward. */
+  /** Milliseconds of a monotonic clock. */
   readonly now: () => number
-  /** Called once for each wait, with the first who has to. */
+  /** Called once per wait, for the first refused attempt. */
   readonly onWait: (by: T, wait: ThrottleWait) => void
 }
 
@@ -69,12 +69,12 @@ export function createThrottle<T extends Trier>(options: ThrottleOptions<T>): Th
   const { failuresPerUser, failuresPerAddress, now, onWait } = options
   const addresses = new Counts(failuresPerAddress, options)
   const users = new Counts(failuresPerUser, options)
-  /** Apart from `users`: a stranger cannot keep users out of where they usually log in. */
+  /** Separate from `users`, so that an attacker elsewhere cannot lock out users at their usual address. */
   const usersAtHome = new Counts(failuresPerUser, options)
   const homes = new Lru<string, true>(MAX_KEYS)
   const refusedBefore = new Lru<string, true>(MAX_KEYS)
 
-  /** The counts that a try belongs to. */
+  /** The counts of an attempt. */
   function countsOf({ user, address }: Trier): [ThrottleWait['of'], Counts, string][] {
     const network = networkOf(address)
     const counts: ReturnType<typeof countsOf> = []
@@ -97,7 +97,7 @@ export function createThrottle<T extends Trier>(options: ThrottleOptions<T>): Th
     }
   }
 
-  /** @returns what takes it back, or makes it final */
+  /** @returns a function that settles the attempt */
   function begin(by: T): (outcome: 'failed' | 'not failed') => void {
     const counts = countsOf(by)
     requireNoWait(by, counts)
@@ -136,11 +136,11 @@ export function createThrottle<T extends Trier>(options: ThrottleOptions<T>): Th
 
 interface Count {
   failures: number
-  /** Since when they have not been halved. */
+  /** Time of the last halving. */
   since: number
   /** 0: none. */
   waitsUntil: number
-  /** Whether the wait has refused no login so far. */
+  /** Whether the wait has not refused an attempt yet. */
   isNew: boolean
 }
 
@@ -156,7 +156,7 @@ class Counts {
     this.#maxWaitMs = maxWaitSeconds * 1000
   }
 
-  /** @returns the remaining wait, 0 or less when there is none */
+  /** @returns the remaining wait; 0 or less: none */
   waitOf(key: string, now: number): { milliseconds: number; failures: number; isNew: boolean } {
     const count = this.#counts.get(key)
     if (count === undefined || count.waitsUntil <= now) return { milliseconds: 0, failures: 0, isNew: false }
@@ -165,7 +165,7 @@ class Counts {
     return { milliseconds: count.waitsUntil - now, failures: count.failures, isNew }
   }
 
-  /** Counts a failure, until it is known to be none. */
+  /** Counts a failure. @returns a function that settles it */
   add(key: string, now: number): (outcome: 'failed' | 'not failed', now: number) => void {
     const count = this.#counts.get(key) ?? { failures: 0, since: now, waitsUntil: 0, isNew: false }
     const windows = Math.floor((now - count.since) / this.#windowMs)
@@ -201,7 +201,7 @@ class Counts {
   }
 }
 
-/** Some directories take all these spellings for one user. */
+/** Normalizes spellings that some directories accept for one user. */
 function nameOf(user: string): string {
   return user.normalize('NFKC').toLowerCase().trim().replace(/\s+/g, ' ')
 }
@@ -210,7 +210,7 @@ function homeOf(network: string, name: string): string {
   return `${network}\0${name}`
 }
 
-/** The address; of IPv6 its first 64 bits, within which a client chooses freely. */
+/** The address. For IPv6 its first 64 bits, because a client can choose the rest. */
 export function networkOf(address: string): string {
   const [plain = ''] = address.split('%')
   if (isIP(plain) !== 6) return address

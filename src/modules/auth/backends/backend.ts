@@ -1,4 +1,4 @@
-/** Contract of an authentication backend: where user names and passwords are checked in standalone mode. */
+/** Interface of an authentication backend, which checks user names and passwords in standalone mode. */
 import type { JsonObject } from '../../../config/index.ts'
 import type { Log, LogFields } from '../../../lib/log/index.ts'
 
@@ -10,39 +10,39 @@ export interface BackendContext {
 
 export interface AuthBackend {
   /**
-   * Whether this is the user's password. A user nobody knows is false after as much time as a wrong password takes.
-   * Undefined when it cannot be decided and the login is to be refused all the same; nobody's failures count it.
+   * Whether this is the user's password. An unknown user returns false and takes as long as a wrong password.
+   * Undefined: the backend cannot decide; the login is refused, but does not count as a failure.
    *
-   * @param about where the login comes from, for lines of the log
-   * @throws when it cannot be decided, for example because a file cannot be read: the login is answered with 500
+   * @param about log fields of the login
+   * @throws if the check fails, for example because a file cannot be read; the login gets 500
    */
   authenticate(user: string, password: string, about?: LogFields): Promise<boolean | undefined>
-  /** How many checks may be under way at a time; default 2, since hashing takes memory and a processor. */
+  /** Maximum number of concurrent checks. Default: 2, because hashing needs memory and a processor. */
   readonly maxChecks?: number
   /**
-   * Names of the groups of a user, for roles that groups bring (`rbac.sync_remote_groups`); absent when the backend knows
-   * of no groups. Empty for a user nobody knows.
+   * Groups of a user, for role assignments by group (`rbac.sync_remote_groups`). Empty for an unknown user. Absent: the
+   * backend has no groups.
    *
-   * @throws when it cannot be found out
+   * @throws if the lookup fails
    */
   groupsOf?(user: string): Promise<string[]>
-  /** Absent when users are kept somewhere else, where this server cannot change them. */
+  /** Absent: another system stores the users, so svc cannot change them. */
   readonly accounts?: Accounts
   /** Idempotent. */
   stop?(): Promise<void>
 }
 
-/** The users a backend keeps itself. */
+/** Users that the backend stores itself. */
 export interface Accounts {
   names(): Promise<string[]>
   /**
    * Adds the user, or replaces the password.
    *
-   * @param confirm called right before, while nobody else can change anything; an `AppError` that it throws keeps all as it is
-   * @throws when it cannot be stored
+   * @param confirm called right before the change, under the lock; an `AppError` from it cancels the change
+   * @throws if the change cannot be stored
    */
   setPassword(user: string, password: string, confirm?: () => void): Promise<void>
-  /** @returns false if there is none of this name. @throws when it cannot be stored */
+  /** @returns false if the user does not exist. @throws if the change cannot be stored */
   remove(user: string): Promise<boolean>
 }
 
@@ -55,5 +55,5 @@ export interface BackendType {
   create(kwargs: JsonObject, context: BackendContext): Promise<AuthBackend>
 }
 
-/** Why the backend cannot be used, in one line that begins with the option: the server does not start. */
+/** Why the backend cannot be used, in one line that starts with the option. The server does not start. */
 export class BackendProblem extends Error {}

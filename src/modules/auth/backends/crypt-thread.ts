@@ -1,4 +1,4 @@
-/** The thread behind `crypt-worker.ts`: checks one password after another. */
+/** The thread of `crypt-worker.ts`: checks one password at a time. */
 import { answerQuestions } from '../../../core/thread.ts'
 import { verifyCrypt } from './crypt.ts'
 

@@ -1,8 +1,8 @@
 /**
- * The password hashes that cost processor time to check: Apache MD5 and `$1$`, SHA-1, SHA-crypt, bcrypt. Only
- * `crypt-thread.ts` runs them.
+ * Password hashes that need processor time: Apache MD5 and `$1$`, SHA-1, SHA-crypt, bcrypt. Only `crypt-thread.ts` runs
+ * them.
  *
- * MD5 and SHA-crypt are own code: libraries computed wrong hashes for some passwords (`docs/dependencies.md`, section 3).
+ * MD5 and SHA-crypt are own code: libraries compute wrong hashes for some passwords (`docs/dependencies.md`, section 3).
  */
 import { createHash, timingSafeEqual } from 'node:crypto'
 import { compareSync } from 'bcryptjs'
@@ -35,7 +35,7 @@ export function isCryptHash(hash: string): boolean {
  */
 export function verifyCrypt(hash: string, password: string): boolean {
   if (!isCryptHash(hash)) return false
-  // crypt programs stop at a NUL byte: `secret\0anything` would pass for `secret`.
+  // crypt programs stop at a NUL byte, so `secret\0anything` would match `secret`.
   if (password.includes('\0')) return false
   const bytes = Buffer.from(password)
 

@@ -17,19 +17,19 @@ export async function createFirstAdministrator(file: string, { basePath, log }: 
   const password = randomBytes(PASSWORD_BYTES).toString('base64url')
   const line = `${FIRST_ADMINISTRATOR}:${await hashPassword(password)}\n`
   const kept = join(basePath, KEPT)
-  // First what says the password: after a crash in between, the next start replaces it and makes the account.
+  // Writes the password first: after a crash in between, the next start replaces it and creates the account.
   await replaceSecretFile(kept, `${password}\n`)
   if (!(await createSecretFile(file, line))) return
   log.warning(
     'auth.first_administrator',
-    // Logs are kept, and read by others.
-    `Created the user "${FIRST_ADMINISTRATOR}"; the password is in ${kept} until it is changed: svc user passwd ${FIRST_ADMINISTRATOR}`,
+    // The log has only the path, because others can read logs.
+    `Created the user "${FIRST_ADMINISTRATOR}"; the password is in ${kept}. Change it with: svc user passwd ${FIRST_ADMINISTRATOR}`,
   )
 }
 
 /**
- * The administrator that this server has made, as long as it has the password that was made with it: behind a changed one
- * could be somebody else of the same name.
+ * The administrator that svc created, as long as it has its first password. With another password, the account could
+ * belong to somebody else with the same name.
  */
 export async function findFirstAdministrator(backend: AuthBackend, basePath: string): Promise<string | undefined> {
   const kept = await readContainedFile(basePath, KEPT, MAX_KEPT_BYTES)
@@ -37,9 +37,9 @@ export async function findFirstAdministrator(backend: AuthBackend, basePath: str
   return (await backend.authenticate(FIRST_ADMINISTRATOR, kept.text.trim())) ? FIRST_ADMINISTRATOR : undefined
 }
 
-/** The file with the password of the first administrator, for as long as that is the password. */
+/** The file with the first password of the administrator. svc deletes it once the password changes. */
 export interface KeptPassword {
-  /** Removes it unless it is what `isCurrent` accepts. Never rejects: a failure is logged. */
+  /** Deletes the file unless `isCurrent` accepts its password. Never rejects; logs a failure. */
   review(isCurrent: (password: string) => boolean | Promise<boolean>): Promise<void>
 }
 
@@ -57,11 +57,15 @@ export function createKeptPassword({ basePath, log }: { basePath: string; log: L
       try {
         if (await isCurrent(kept.text.trim())) return
         await unlink(path)
-        const message = `The password of "${FIRST_ADMINISTRATOR}" has been changed; removed the file with the first one`
+        const message = `The password of "${FIRST_ADMINISTRATOR}" was changed; deleted the file with the first password`
         log.info('auth.initial_password_removed', message, { path })
         isGone = true
       } catch (error) {
-        log.warning('auth.initial_password_kept', `${path} holds a password that was changed; remove it`, { error })
+        log.warning(
+          'auth.initial_password_kept',
+          `Could not delete ${path}, which contains an old password. Delete it.`,
+          { error },
+        )
       }
     },
   }

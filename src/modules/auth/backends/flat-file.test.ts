@@ -301,7 +301,7 @@ describe('the start', () => {
 
   test('an unknown backend lists those there are', async () => {
     await expect(createBackend('keystone', {}, { basePath: folder.path, log })).rejects.toThrow(
-      /^auth\.backend: there is no authentication backend "keystone"; available: flat_file, [a-z, ]+$/,
+      /^auth\.backend: no authentication backend is named "keystone"; available: flat_file, [a-z, ]+$/,
     )
   })
 

@@ -1,4 +1,4 @@
-/** `flat_file`: users and hashes in a file in the format of htpasswd (contract 01, 1.4). Edits count from the next login. */
+/** `flat_file`: users and hashes in an htpasswd file (contract 01, 1.4). Edits apply from the next login. */
 import { createHmac, randomBytes } from 'node:crypto'
 import { stat } from 'node:fs/promises'
 import { join, resolve } from 'node:path'
@@ -19,7 +19,7 @@ import { createFirstAdministrator, createKeptPassword, FIRST_ADMINISTRATOR } fro
 import { createPasswordVerifier, isUsableHash } from './password-hash.ts'
 import { shown } from '../../../lib/text/index.ts'
 
-/** A file changed less than this before it was read may change again and keep size and time: clocks of files are coarse. */
+/** Age from which a change of the file shows in its times. File clocks are coarse: an earlier change can be missed. */
 const SETTLED_MS = 2000
 
 export const flatFile: BackendType = { name: 'flat_file', create }
@@ -40,7 +40,7 @@ async function create(kwargs: JsonObject, context: BackendContext): Promise<Auth
   const verifier = createPasswordVerifier()
   const decoy = createDecoy()
   const kept = createKeptPassword(context)
-  // It may have been changed while no server ran, also with other programs.
+  // Other programs can have changed the password while the server was off.
   if (path === defaultPath) {
     const hash = (await file.read()).get(FIRST_ADMINISTRATOR)
     await kept.review(async (password) => hash !== undefined && verifier.verify(hash, password))
@@ -48,7 +48,7 @@ async function create(kwargs: JsonObject, context: BackendContext): Promise<Auth
   const reviewKept = async (user: string, isCurrent: (password: string) => boolean): Promise<void> => {
     if (path === defaultPath && user === FIRST_ADMINISTRATOR) await kept.review(isCurrent)
   }
-  /** A missing file is not created again: it held other users as well. */
+  /** Never creates a missing file again, because it contained other users too. */
   const requireFile = async (): Promise<void> => void (await file.read())
   return {
     async authenticate(user, password) {
@@ -97,7 +97,7 @@ function readFilePath(kwargs: JsonObject): string | undefined {
   const other = Object.keys(kwargs).find((name) => name !== 'file_path')
   if (other !== undefined) {
     throw new BackendProblem(
-      `auth.backend_kwargs: flat_file has no argument ${JSON.stringify(shown(other))}; it takes {"file_path": "/etc/svc/htpasswd"}`,
+      `auth.backend_kwargs: flat_file has no argument ${JSON.stringify(shown(other))}; use {"file_path": "/etc/svc/htpasswd"}`,
     )
   }
   const path = kwargs['file_path']
@@ -126,8 +126,8 @@ function reasonOf(error: unknown): string {
 type Users = ReadonlyMap<string, string>
 
 /**
- * A hash for the password check of an unknown user, so that the answer takes as long as for a known one: that of
- * some user, always the same one for the same name. Undefined: the file has no users.
+ * A hash to check for an unknown user, so that the response takes as long as for a known one: the hash of some user,
+ * always the same for the same name. Undefined: the file has no users.
  */
 export function createDecoy(): (user: string, users: Users) => string | undefined {
   const key = randomBytes(32)
@@ -139,12 +139,12 @@ export function createDecoy(): (user: string, users: Users) => string | undefine
   }
 }
 
-/** The users of the file who can log in, read again when it has changed. */
+/** Users of the file who can log in. Read again after a change of the file. */
 class PasswordFile {
   readonly #path: string
   readonly #log: Log
   #users: Users = new Map()
-  /** Which state of the file was read; undefined: it may have changed since unseen. */
+  /** State of the file at the last read; undefined: the file is too new to detect a change. */
   #state: string | undefined
   #warned = ''
 
@@ -171,7 +171,7 @@ class PasswordFile {
     }
   }
 
-  /** Once for the same users: while a file is fresh, every login reads it. */
+  /** Warns once for the same users, because every login reads a new file. */
   #warn(unusable: string[]): void {
     const names = unusable.join('\n')
     const isNew = names !== this.#warned
@@ -185,7 +185,7 @@ class PasswordFile {
   }
 }
 
-/** A later line for the same user replaces an earlier one, also when it then can not be used. */
+/** A later line for a user replaces an earlier one, even if its hash is unsupported. */
 function parse(text: string): { users: Users; unusable: string[] } {
   const users = new Map<string, string>()
   const unusable = new Set<string>()

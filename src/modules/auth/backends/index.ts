@@ -1,4 +1,4 @@
-/** The list of authentication backends. To add one: its file, and a line here. */
+/** Authentication backends. To add one, add a file and a line here. */
 import type { JsonObject } from '../../../config/index.ts'
 import { BackendProblem, type AuthBackend, type BackendContext, type BackendType } from './backend.ts'
 import { flatFile } from './flat-file.ts'
@@ -12,7 +12,7 @@ export async function createBackend(name: string, kwargs: JsonObject, context: B
   const type = backends.find((backend) => backend.name === name)
   if (type === undefined) {
     const names = backends.map((backend) => backend.name).join(', ')
-    throw new BackendProblem(`auth.backend: there is no authentication backend "${name}"; available: ${names}`)
+    throw new BackendProblem(`auth.backend: no authentication backend is named "${name}"; available: ${names}`)
   }
   return type.create(kwargs, context)
 }

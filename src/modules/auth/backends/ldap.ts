@@ -1,8 +1,8 @@
 /**
  * `ldap`: users and groups of a directory (spec: Directory backend options; contract 01, 1.4).
  *
- * A login asks as the service account who the user is and in which groups, then tries the password on a connection of its
- * own. Every failure refuses the login and logs a line.
+ * A login finds the user and its groups as the service account, then binds with the password on a separate connection.
+ * Every failure refuses the login and is logged.
  */
 import { randomBytes } from 'node:crypto'
 import type { JsonObject } from '../../../config/index.ts'
@@ -17,10 +17,10 @@ import { readLdapOptions, type LdapOptions } from './ldap/options.ts'
 import { isPlainName } from './ldap/user-names.ts'
 
 const MAX_GROUPS = 5000
-/** A second entry is enough to know that the name is ambiguous. */
+/** Two entries are enough to detect an ambiguous name. */
 const MAX_USERS = 2
 /**
- * Codes by which a server turns down this user, not the service: constraint violation, no such object, inappropriate
+ * Codes that refuse this user, not the service: constraint violation, no such object, inappropriate
  * authentication, invalid credentials, insufficient rights, unwilling to perform (RFC 4511, appendix A).
  */
 const userCodes: ReadonlySet<number> = new Set([19, 32, 48, 49, 50, 53])
@@ -60,12 +60,12 @@ function warnOfChoices({ encryption, tls, servers, isDefaultAccountPattern }: Ld
   if (isDefaultAccountPattern) {
     log.warning(
       'auth.directory_default_pattern',
-      'Neither id_attr nor account_pattern is given in auth.backend_kwargs: users are found by the attribute uid.',
+      'Neither id_attr nor account_pattern is set in auth.backend_kwargs. svc finds users by the attribute uid.',
     )
   }
 }
 
-/** Why a login is refused, for the log. */
+/** Log message of a refused login. */
 interface Refusal {
   reason: string
   fields?: LogFields
@@ -115,11 +115,11 @@ class LdapBackend implements AuthBackend {
     return Promise.resolve()
   }
 
-  /** Undefined when the user may log in. */
+  /** Undefined: the login succeeds. */
   async #check(user: string, password: string): Promise<Refusal | undefined> {
-    // A directory takes a bind without password for an anonymous one, and grants it.
-    if (password === '') return { reason: 'A login without a password was refused.' }
-    if (!isPlainName(user)) return { reason: 'A user name with control characters or needless blanks was refused.' }
+    // Directories accept a bind without a password as an anonymous bind.
+    if (password === '') return { reason: 'Refused a login without a password.' }
+    if (!isPlainName(user)) return { reason: 'Refused a user name with control characters or extra blanks.' }
     const found = await this.#directory.ask(async (search) => {
       const entry = await this.#findUser(search, user)
       if ('reason' in entry) return entry
@@ -160,7 +160,7 @@ class LdapBackend implements AuthBackend {
     }
   }
 
-  /** As the directory writes them. */
+  /** Group names as the directory spells them. */
   async #groupsOf(
     search: (search: Search) => Promise<LocatedEntry[]>,
     user: string,
@@ -191,8 +191,8 @@ class LdapBackend implements AuthBackend {
   }
 
   /**
-   * As many connections and binds for somebody who cannot log in as for a wrong password. The name is one that nobody
-   * has, so that the attempt counts against no account.
+   * Makes as many connections and binds for an unknown user as for a wrong password. Binds with a random name, so that
+   * the directory counts no failure for a real account.
    */
   async #tryDecoy(): Promise<void> {
     const nobody = `cn=${randomBytes(12).toString('hex')},${this.#options.baseOu}`

@@ -1,7 +1,7 @@
 /**
- * The process behind `pam-process.ts`: asks PAM about one password after another, synchronously, because modules block for
- * seconds, may crash, and take no callback from another thread. Questions and answers are lines of JSON on one socket,
- * since modules may use the standard streams.
+ * The PAM helper process of `pam-process.ts`. It checks one password at a time, synchronously, because modules block
+ * for seconds, can crash, and accept no callback from another thread. Requests and responses are lines of JSON on a
+ * socket, because modules can use the standard streams.
  *
  * Arguments: the PAM service, the PAM library, the pid of the server.
  */
@@ -11,14 +11,14 @@ import koffi from 'koffi'
 export type PamQuestion = { kind: 'check'; user: string; password: string } | { kind: 'groups'; user: string }
 
 /**
- * What came of a password. `unasked`: PAM was content without asking for one, so it was not checked. `renamed`: the right
- * one of an account whose name is another, or is spelled otherwise.
+ * Result of a check. `unasked`: PAM succeeded without requesting the password, so it was not checked. `renamed`: the
+ * password is right, but the account has another name or spelling.
  */
 export type PamVerdict = 'accepted' | 'refused' | 'unasked' | 'renamed'
 
 /**
- * The first line says whether questions can be answered, and each further one answers a question. `delayMs`: how long PAM
- * wants whoever is refused to wait.
+ * The first line reports whether the helper is ready. Each further line answers a request. `delayMs`: the delay that
+ * PAM requests after a refusal.
  */
 export type PamReport =
   | { kind: 'ready' }
@@ -27,7 +27,7 @@ export type PamReport =
   | { kind: 'groups'; groups: string[] }
   | { kind: 'failed'; reason: string }
 
-/** The descriptor of the socket. Node closes it, as all it was started with, in programs that modules start. */
+/** Descriptor of the socket. Programs that modules start do not inherit it. */
 const CHANNEL = 3
 
 const RLIMIT_CORE = 4
@@ -36,10 +36,10 @@ const SIGKILL = 9
 const ENOENT = 2
 const ESRCH = 3
 const ERANGE = 34
-/** Limits that no directory service comes near to; beyond them there is a mistake. */
+/** Limits far above real directory services. A larger record is an error. */
 const MAX_RECORD_BYTES = 16 * 1024 * 1024
 const MAX_GROUPS = 65_536
-/** `struct passwd` and `struct group` begin alike in every C library: two pointers, the first to the name, then the numbers. */
+/** `struct passwd` and `struct group` start alike in every C library: two pointers, the first to the name, then ids. */
 const RECORD_BYTES = 128
 const UID_AT = 16
 const GID_AT = 20
@@ -49,7 +49,7 @@ const PAM_BUF_ERR = 5
 const PAM_CONV_ERR = 19
 const PAM_USER = 2
 const PAM_FAIL_DELAY = 10
-/** No messages for a terminal, and accounts without a password are no accounts whose password is right. */
+/** PAM_SILENT and PAM_DISALLOW_NULL_AUTHTOK: no terminal messages, and no success for accounts without a password. */
 const AUTHENTICATE_FLAGS = 0x8001
 const PROMPT_ECHO_OFF = 1
 const PROMPT_ECHO_ON = 2
@@ -60,7 +60,7 @@ const POINTER_BYTES = 8
 /** `struct pam_response`: the text, and an unused number. */
 const RESPONSE_BYTES = 16
 
-/** Answers that say "not this user with this password"; every other one says that it could not be found out. */
+/** Codes that refuse the user or the password. Every other code means that the check failed. */
 const REFUSALS: ReadonlySet<number> = new Set([
   6, // PAM_PERM_DENIED
   7, // PAM_AUTH_ERR
@@ -93,7 +93,7 @@ interface LibPam {
   errorText: (handle: Pointer, code: number) => string | null
 }
 
-/** Of the program itself: its C library is found whatever that is called (glibc, musl). */
+/** Loads symbols from the program itself, so that it finds every C library (glibc, musl). */
 function loadLibC(): LibC {
   const program = koffi.load(null)
   return {
@@ -130,7 +130,7 @@ class Accounts {
     return this.#find(name)?.uid === 0
   }
 
-  /** As the system spells it; without an account the name itself. */
+  /** The name as the system spells it; the given name if there is no account. */
   nameOf(name: string): string {
     return this.#find(name)?.name ?? name
   }
@@ -162,7 +162,7 @@ class Accounts {
     )
   }
 
-  /** Undefined for a number that stands for no group, which a file of accounts may hold. */
+  /** Undefined: no group has this id, which account files can contain. */
   #groupName(gid: number): string | undefined {
     return readRecord(
       `the group ${gid}`,
@@ -181,7 +181,7 @@ function readRecord<T>(
   const record = Buffer.alloc(RECORD_BYTES)
   const found = new BigUint64Array(1)
   for (let bytes = 16 * 1024; ; bytes *= 4) {
-    // The record points into the text, which has to be there until the record was read.
+    // The record points into the text, which must stay allocated until the record is read.
     const text = Buffer.allocUnsafeSlow(bytes)
     const errno = look(record, text, found)
     if (errno === ERANGE && bytes < MAX_RECORD_BYTES) continue
@@ -245,7 +245,7 @@ class Pam {
     if (code !== PAM_SUCCESS) throw new Error(`the PAM service "${this.#service}" cannot be used (code ${code})`)
     let status: number | undefined
     try {
-      // Otherwise the library itself would sleep, and this process could answer nobody else.
+      // Otherwise the library sleeps and the helper cannot answer further requests.
       this.#library.setItem(handle, PAM_FAIL_DELAY, this.#delay)
       status = this.#library.authenticate(handle, AUTHENTICATE_FLAGS)
       if (REFUSALS.has(status)) return 'refused'
@@ -254,7 +254,7 @@ class Pam {
         throw new Error(`the PAM service "${this.#service}" answered: ${text} (code ${status})`)
       }
       if (!this.#wasAsked) return 'unasked'
-      // Modules may go on with another name, and the system may know an account by several.
+      // Modules can change the name, and an account can have several names.
       const name = this.#finalUser(handle)
       return name === this.#user && this.#accounts.nameOf(name) === name ? 'accepted' : 'renamed'
     } finally {
@@ -270,7 +270,7 @@ class Pam {
     return textAt(pointer)
   }
 
-  /** Called by modules while `pam_authenticate` runs. What it allocates is freed by the one who called. */
+  /** Called by modules during `pam_authenticate`. The caller frees the memory that it allocates. */
   readonly #converse = (count: number, messages: Pointer, answers: Pointer): number => {
     try {
       if (count < 1 || count > MAX_MESSAGES) return PAM_CONV_ERR
@@ -305,10 +305,10 @@ class Pam {
   }
 }
 
-/** So that nothing of it stays behind when the server is killed, and no password in a core file. */
+/** Ends the helper when the server dies, and disables core files, which could contain passwords. */
 function bindToServer(libc: LibC, serverPid: number): void {
   libc.prctl(PR_SET_PDEATHSIG, SIGKILL)
-  // It may have died before.
+  // The server can have died before.
   if (process.ppid !== serverPid) process.exit(1)
 }
 
@@ -359,13 +359,13 @@ function serve(service: string, libraryName: string, serverPid: number): void {
     pam = new Pam(libc, loadLibPam(libraryName), accounts, service)
   } catch (error) {
     report({ kind: 'unusable', reason: error instanceof Error ? error.message : String(error) })
-    // It is the server that ends this process, so that it has read the reason before.
+    // Waits for the server to end this process, so that the server reads the reason first.
     readLine()
     return
   }
   report({ kind: 'ready' })
   for (let line = readLine(); line !== undefined; line = readLine()) {
-    // A module that changed the account of this process has undone it.
+    // A module that changed the account of this process has reset the binding.
     bindToServer(libc, serverPid)
     const question: PamQuestion = JSON.parse(line) // written by `pam-pool.ts`
     report(answer(question, accounts, pam))

@@ -1,4 +1,4 @@
-/** The processes that ask PAM (`pam-helper.ts`): a few, started when needed, ended when idle, replaced when they die. */
+/** Pool of PAM helper processes (`pam-helper.ts`): started on demand, ended when idle, replaced when they die. */
 import { setTimeout as delay } from 'node:timers/promises'
 import { shuttingDown } from '../../../core/errors.ts'
 import { createProcessReader } from '../../../runners/index.ts'
@@ -6,7 +6,7 @@ import { createGate } from '../gate.ts'
 import type { PamQuestion, PamReport, PamVerdict } from './pam-helper.ts'
 import { PamHelper, type PamHelperOptions } from './pam-process.ts'
 
-/** A process takes about 11 MB, and a check some milliseconds to a tenth of a second, unless a module asks another machine. */
+/** A helper needs about 11 MB. A check takes up to 100 ms unless a module asks another machine. */
 const MAX_HELPERS = 4
 const MAX_WAITING = 64
 const IDLE_MS = 30_000
@@ -14,23 +14,23 @@ const START_LIMIT_MS = 30_000
 const CHECK_LIMIT_MS = 60_000
 
 export interface PamPoolOptions extends PamHelperOptions {
-  /** How long one check may take before its process is ended; default 60 seconds. */
+  /** Maximum time of a check; then svc kills the helper. Default: 60 seconds. */
   checkLimitMs?: number
-  /** After how long without a question a process is ended; default 30 seconds. */
+  /** Time without a request after which svc ends a helper. Default: 30 seconds. */
   idleMs?: number
 }
 
 export interface PamPool {
-  /** Starts the first process. @throws Error with the reason why the library cannot be used */
+  /** Starts the first helper. @throws Error if the library cannot be used */
   start(): Promise<void>
   /**
-   * Takes as long as the service wants a refusal to take, which keeps no process from the next check; whoever calls bounds
-   * how many wait so. @throws when it cannot be found out; QUEUE_FULL, SHUTTING_DOWN
+   * Waits for the refusal delay of the PAM service without blocking a helper. The caller limits the concurrent checks.
+   * @throws if the check fails; QUEUE_FULL, SHUTTING_DOWN
    */
   check(user: string, password: string): Promise<PamVerdict>
-  /** Names; empty if there is no such account. @throws as `check` */
+  /** Group names; empty if the account does not exist. @throws like `check` */
   groupsOf(user: string): Promise<string[]>
-  /** Ends all processes, and those that modules have started in them; idempotent. */
+  /** Ends all helpers and the processes that their modules have started. Idempotent. */
   stop(): Promise<void>
 }
 
@@ -74,7 +74,7 @@ export function createPamPool(options: PamPoolOptions): PamPool {
     idle.push({ helper, timer })
   }
 
-  /** The one used last, so that the others come to their end. */
+  /** The most recently used helper, so that the others become idle and end. */
   function takeIdle(): PamHelper | undefined {
     for (let resting = idle.pop(); resting !== undefined; resting = idle.pop()) {
       clearTimeout(resting.timer)
@@ -133,5 +133,5 @@ function refuse(): never {
 }
 
 function unexpected(report: PamReport): Error {
-  return new Error(`the PAM helper gave an answer of the kind "${report.kind}"`)
+  return new Error(`the PAM helper sent an unexpected response of kind "${report.kind}"`)
 }

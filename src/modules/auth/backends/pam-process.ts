@@ -1,4 +1,4 @@
-/** One process that asks PAM (`pam-helper.ts`), as the server sees it: questions, answers, and its end. */
+/** The server side of one PAM helper process (`pam-helper.ts`). */
 import { spawn, type ChildProcess } from 'node:child_process'
 import { Socket } from 'node:net'
 import { commandOf, locateCode } from '../../../core/bundle.ts'
@@ -6,12 +6,12 @@ import type { Log } from '../../../lib/log/index.ts'
 import { type ProcessReader, listPids, type ProcessRow } from '../../../runners/index.ts'
 import type { PamQuestion, PamReport } from './pam-helper.ts'
 
-/** Much more than the groups of one account. */
+/** Far above the size of the groups of one account. */
 const MAX_REPORT_CHARACTERS = 4 * 1024 * 1024
-/** Of what modules write to the standard error of one process. */
+/** Logged characters of the standard error of one helper. */
 const MAX_LOGGED_CHARACTERS = 16 * 1024
 const MAX_LINE_CHARACTERS = 1000
-/** Something a module left behind may hold the pipe open. */
+/** Wait for the end of the pipe, which a process started by a module can keep open. */
 const LINGER_MS = 100
 const MAX_KILL_ROUNDS = 8
 
@@ -27,9 +27,9 @@ interface Expected {
   reject(error: Error): void
 }
 
-/** One process, which is asked one question at a time. */
+/** A helper process. It handles one request at a time. */
 export class PamHelper {
-  /** Resolves when nothing of the process is left. */
+  /** Resolves when the process and everything it started has ended. */
   readonly ended: Promise<void>
   readonly #child: ChildProcess
   readonly #sockets: Socket[]
@@ -42,7 +42,7 @@ export class PamHelper {
   #failure: Error | undefined
   #killed: Promise<void> | undefined
   #isBusy = true
-  /** Of the last question, to be kept out of the log. */
+  /** Password of the last request, to mask it in the log. */
   #password = ''
   #words = ''
   #loggedCharacters = 0
@@ -51,8 +51,8 @@ export class PamHelper {
     this.#reader = reader
     this.#log = log
     const [file, ...args] = commandOf(locateCode('./pam-helper', import.meta.url))
-    // An empty environment: PAM decides who gets in, and nothing of the server's must have a say or be passed on. A session
-    // of its own: the interrupt key of a terminal is for the server alone.
+    // An empty environment, so that the environment of the server cannot influence PAM. A session of its own, so that
+    // Ctrl-C in a terminal reaches the server only.
     const child = spawn(file, [...args, service, library, String(process.pid)], {
       cwd: '/',
       env: {},
@@ -60,11 +60,11 @@ export class PamHelper {
       stdio: ['ignore', 'ignore', 'pipe', 'pipe'],
     })
     this.#child = child
-    child.once('error', (error) => this.#fail(new Error(`the PAM helper could not be started: ${error.message}`)))
-    // Missing when too many files are open, despite its type.
+    child.once('error', (error) => this.#fail(new Error(`could not start the PAM helper: ${error.message}`)))
+    // Despite its type, undefined if too many files are open.
     const stdio: readonly unknown[] | undefined = child.stdio
     const channel = stdio?.[3]
-    if (child.pid === undefined || !(channel instanceof Socket)) throw new Error('the PAM helper could not be started')
+    if (child.pid === undefined || !(channel instanceof Socket)) throw new Error('could not start the PAM helper')
     this.#sockets = child.stdio.filter((stream) => stream instanceof Socket)
     this.#channel = channel
     channel.setEncoding('utf8').on('data', (text: string) => this.#receive(text))
@@ -85,7 +85,7 @@ export class PamHelper {
     })
   }
 
-  /** Nothing more can be asked, as after its end. */
+  /** Whether the helper can handle no further request. */
   get hasFailed(): boolean {
     return this.#failure !== undefined
   }
@@ -98,7 +98,7 @@ export class PamHelper {
     return this.nextReport(limitMs)
   }
 
-  /** @throws when the process ends before, or says nothing in time */
+  /** @throws if the process ends or does not respond in time */
   async nextReport(limitMs: number): Promise<PamReport> {
     const timer = setTimeout(
       () => this.#fail(new Error(`the PAM helper did not answer within ${limitMs / 1000} seconds`)),
@@ -117,7 +117,7 @@ export class PamHelper {
     }
   }
 
-  /** Until the next question it does not keep this process running. */
+  /** Lets the server exit until the next request. */
   unref(): void {
     this.#isBusy = false
     this.#child.unref()
@@ -138,9 +138,9 @@ export class PamHelper {
     const { pid } = this.#child
     this.#ref()
     if (pid !== undefined && this.#isBusy) {
-      // Stopped, it cannot start further processes while those are ended that its modules have started.
+      // SIGSTOP keeps it from starting processes while svc kills those that its modules have started.
       this.#child.kill('SIGSTOP')
-      // Those that cannot be found, as when no file can be opened, come to their own end.
+      // Processes that svc cannot find, for example because no file can be opened, end by themselves.
       await this.#killStarted(pid).catch(() => undefined)
     }
     this.#child.kill('SIGKILL')
@@ -162,11 +162,11 @@ export class PamHelper {
     this.#received = lines.pop() ?? ''
     if (this.#received.length > MAX_REPORT_CHARACTERS) {
       this.#received = ''
-      this.#fail(new Error('the PAM helper gave too long an answer'))
+      this.#fail(new Error('the response of the PAM helper is too long'))
     }
     for (const line of lines) {
       const report = readReport(line)
-      if (report === undefined) this.#fail(new Error('something else than the PAM helper wrote to its socket'))
+      if (report === undefined) this.#fail(new Error('the socket of the PAM helper contains invalid data'))
       else if (this.#expected === undefined) this.#reports.push(report)
       else this.#expected.resolve(report)
       this.#expected = undefined
@@ -180,7 +180,7 @@ export class PamHelper {
 
   #collectWords(text: string): void {
     this.#words += text
-    // A module may say what it was given.
+    // A module can print the password.
     if (this.#password !== '') this.#words = this.#words.replaceAll(this.#password, '********')
     const lines = this.#words.split('\n')
     const last = lines.pop() ?? ''
@@ -206,8 +206,8 @@ function readReport(line: string): PamReport | undefined {
 }
 
 /**
- * Descendants of the first of the family, which is left out itself, and their sessions: these keep those together whose
- * parents are dead already. Adds their pids to the family.
+ * Descendants of the first process of the family, without that process, and the members of their sessions, whose
+ * parents can be dead. Adds their pids to the family.
  */
 function findFamily(family: Set<number>, rows: readonly (ProcessRow | undefined)[]): ProcessRow[] {
   const [first] = family

@@ -217,7 +217,7 @@ describe('an account under another name', () => {
     expect(await backend.authenticate(account.name, 'x')).toBe(true)
     logged.text = ''
     expect(await backend.authenticate('somebody', 'x')).toBe(false)
-    expect(logged.text).toMatch(/ WARNING Login refused: the PAM service .* takes the name for that of another account/)
+    expect(logged.text).toMatch(/ WARNING Login refused: the PAM service .* maps the name to another account/)
     service.write(`required ${module} rename root`)
     expect(await backend.authenticate('somebody', 'x')).toBe(false)
   })
@@ -300,7 +300,7 @@ describe('what PAM answers', () => {
       const backend = serve(line)
       logged.text = ''
       expect(await backend.authenticate(account.name, PASSWORD)).toBe(false)
-      expect(logged.text).toMatch(/ WARNING Login refused: the PAM service .* accepts without asking/)
+      expect(logged.text).toMatch(/ WARNING Login refused: the PAM service .* accepts logins without requesting/)
     },
   )
 
@@ -469,7 +469,7 @@ describe('what cannot be used stops the start with one line', () => {
     [{ service: 'login\n' }, /^auth\.backend_kwargs: service must be /],
     [{ service: ['login'] }, /^auth\.backend_kwargs: service must be /],
     [{ service: null }, /^auth\.backend_kwargs: service must be /],
-    [{ services: 'login' }, /^auth\.backend_kwargs: pam has no argument "services"; it takes \{"service": "login"\}$/],
+    [{ services: 'login' }, /^auth\.backend_kwargs: pam has no argument "services"; use \{"service": "login"\}$/],
   ])('%j', async ([kwargs, line]) => {
     const error: unknown = await createPamBackend(kwargs, { basePath: folder.path, log }).catch((why: unknown) => why)
     expect(error).toBeInstanceOf(Error)

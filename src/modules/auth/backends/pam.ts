@@ -1,6 +1,6 @@
 /**
- * `pam`: the accounts of this machine, or whatever else a PAM service asks (contract 01, 1.4). Only passwords are checked:
- * account rules, such as the end of an account, are not consulted.
+ * `pam`: accounts of this machine, or another source that a PAM service uses (contract 01, 1.4). svc checks only
+ * passwords and ignores account rules such as expiry.
  */
 import { stat } from 'node:fs/promises'
 import { MAX_USER_CHARACTERS } from '../../../core/account-rules.ts'
@@ -12,22 +12,22 @@ import { shown } from '../../../lib/text/index.ts'
 
 const DEFAULT_SERVICE = 'login'
 const servicePattern = /^(?!\.{1,2}$)[A-Za-z0-9_.-]{1,100}$/
-/** Where the library looks for services. */
+/** Folders of PAM services. */
 const SERVICE_FOLDERS = ['/etc/pam.d', '/usr/lib/pam.d']
 const LIBRARY = 'libpam.so.0'
-/** Most of them wait: for other machines, or because they were refused. The pool bounds those that do more. */
+/** Most checks wait for other machines or for the delay of a refusal. The pool limits the running ones. */
 const MAX_CHECKS = 64
 
-/** The rights in this server belong to names, so an account must not get in under several. */
+/** Permissions belong to names, so an account must log in under one name only. */
 const reasons = {
-  unasked: 'accepts without asking for the password. Choose a service that asks.',
-  renamed: 'takes the name for that of another account. Log in under the name of the account.',
+  unasked: 'accepts logins without requesting the password. Choose a service that requests it.',
+  renamed: 'maps the name to another account. Log in with the name of that account.',
 }
 
 export const pam: BackendType = { name: 'pam', create: (kwargs, context) => createPamBackend(kwargs, context) }
 
 /**
- * @param library tests name one here that is not installed
+ * @param library PAM library; tests pass a missing one
  * @throws BackendProblem
  */
 export async function createPamBackend(
@@ -38,7 +38,7 @@ export async function createPamBackend(
   const service = readService(kwargs)
   if (process.geteuid?.() !== 0) {
     throw new BackendProblem(
-      'auth.backend: pam checks the passwords of other accounts, which requires root; run the server as root, or choose another backend',
+      'auth.backend: pam requires root to check passwords of other accounts. Run the server as root or choose another backend.',
     )
   }
   if (!(await hasService(service))) {
@@ -59,7 +59,7 @@ export async function createPamBackend(
     maxChecks: MAX_CHECKS,
     async authenticate(user, password, about = {}) {
       if (!isPossibleName(user) || !isPossiblePassword(password)) return false
-      // Without its file PAM would take the rules of another service, "other", and say nothing.
+      // Without the file, PAM silently uses the rules of the service "other".
       if (!(await hasService(service))) throw new Error(`the PAM service ${fileOf(service)} is gone`)
       const verdict = await pool.check(user, password)
       if (verdict === 'unasked' || verdict === 'renamed') {
@@ -79,7 +79,7 @@ function readService(kwargs: JsonObject): string {
   const other = Object.keys(kwargs).find((name) => name !== 'service')
   if (other !== undefined) {
     throw new BackendProblem(
-      `auth.backend_kwargs: pam has no argument ${JSON.stringify(shown(other))}; it takes {"service": "login"}`,
+      `auth.backend_kwargs: pam has no argument ${JSON.stringify(shown(other))}; use {"service": "login"}`,
     )
   }
   const { service = DEFAULT_SERVICE } = kwargs
@@ -91,7 +91,7 @@ function readService(kwargs: JsonObject): string {
   return service
 }
 
-/** The library looks for the name in small letters. */
+/** The library looks up the name in lower case. */
 function fileOf(service: string, folder = SERVICE_FOLDERS[0]): string {
   return `${folder}/${service.toLowerCase()}`
 }
@@ -108,8 +108,8 @@ async function hasService(service: string): Promise<boolean> {
 }
 
 /**
- * Modules make names into file names, arguments, lines of logs and of C strings, so what is special there is nobody's
- * name; an account of this machine cannot have such a name either.
+ * Rejects names with special characters, because modules use names as file names, arguments, log text and C strings.
+ * Accounts of this machine cannot have such names either.
  */
 function isPossibleName(user: string): boolean {
   if (user === '' || user.length > MAX_USER_CHARACTERS || !user.isWellFormed()) return false

@@ -6,18 +6,18 @@ export interface ClientSettings {
   timeoutSeconds?: number
   referrals?: boolean
   derefAliases: 'never' | 'search' | 'find' | 'always'
-  /** Whether certificates of servers are checked; absent: when there are certificates to check against. */
+  /** Whether server certificates are verified. Absent: only if CA certificates are set. */
   isVerified?: boolean
   caFile?: string
   minVersion: 'TLSv1.2' | 'TLSv1.3'
 }
 
 interface ClientOption {
-  /** As the library calls it, without its prefix. */
+  /** Name in the library without its prefix. */
   name: string
-  /** For the message. */
+  /** Valid values, for error messages. */
   values: string
-  /** @returns undefined if the value is none of those */
+  /** @returns undefined if the value is invalid */
   read(value: unknown): Partial<ClientSettings> | undefined
 }
 
@@ -30,7 +30,7 @@ function choose(name: string, choices: Readonly<Record<number, Partial<ClientSet
   return {
     name,
     values: `one of ${values}`,
-    // Languages with numeric truth write true for 1.
+    // Some languages write true for 1.
     read: (value) => choices[typeof value === 'number' ? value : typeof value === 'boolean' ? Number(value) : NaN],
   }
 }
@@ -64,7 +64,7 @@ const known: Readonly<Record<string, ClientOption>> = {
     4: { isVerified: true },
   }),
   24583: choose('X_TLS_PROTOCOL_MIN', { 771: { minVersion: 'TLSv1.2' }, 772: { minVersion: 'TLSv1.3' } }),
-  // Asks that the other TLS options take effect, which they do.
+  // Requests that other TLS options take effect, which they always do.
   24591: choose('X_TLS_NEWCTX', { 0: {} }),
 }
 

@@ -1,9 +1,9 @@
 /**
- * One connection to a server of the directory, bounded in time and bytes.
+ * One connection to a directory server, limited in time and bytes.
  *
- * The library gets a socket that is open already, and only one: left alone, it would connect anew without TLS after the
- * server hung up, and send the next password in the clear. It would also carry on with what came before StartTLS, where
- * somebody in between may have put the start of an answer of his own.
+ * The library gets a single open socket. Otherwise it would reconnect without TLS after the server closes the
+ * connection, and send the next password unencrypted. It would also accept data received before StartTLS, which an
+ * attacker in between can inject.
  */
 import { connect, isIP, type Socket } from 'node:net'
 import { connect as connectTls, type ConnectionOptions, type TLSSocket } from 'node:tls'
@@ -11,10 +11,10 @@ import { Client, ResultCodeError, type Filter } from 'ldapts'
 import { secretMask } from '../../../../lib/log/index.ts'
 import type { LdapOptions, LdapScope, LdapServer } from './options.ts'
 
-/** A server failed, or did not answer. */
+/** A server failed or did not respond. */
 export class DirectoryFailure extends Error {}
 
-/** An answer that says no. */
+/** A response with an error code. */
 export class DirectoryRefusal extends Error {
   /** Result code of the protocol (RFC 4511, 4.1.9). */
   readonly code: number
@@ -29,9 +29,9 @@ export interface Search {
   base: string
   scope: LdapScope
   filter: Filter
-  /** Names; `1.1` for none. */
+  /** Attribute names; `1.1` for none. */
   attributes: readonly string[]
-  /** Limit of entries. Without it an incomplete result is an error. */
+  /** Maximum number of entries. Absent: an incomplete result is an error. */
   maxEntries?: number
 }
 
@@ -64,13 +64,13 @@ export type ConnectionSettings = Pick<
   'encryption' | 'tls' | 'connectTimeoutMs' | 'answerTimeoutMs' | 'derefAliases'
 >
 
-/** Ample: names and groups are all that is asked for. */
+/** Ample for names and groups. */
 const MAX_RECEIVED_BYTES = 1024 * 1024
-/** The library calls itself for each message in what it is given at once. */
+/** The library recurses for each message in a chunk. */
 const MAX_READ_BYTES = 2048
 const START_TLS = '1.3.6.1.4.1.1466.20037'
 
-/** @param onSocket is told of every socket before anything is waited for; @throws DirectoryFailure */
+/** @param onSocket called for every socket before svc waits for it @throws DirectoryFailure */
 export async function openLdapConnection(
   server: LdapServer,
   settings: ConnectionSettings,
@@ -78,7 +78,7 @@ export async function openLdapConnection(
 ): Promise<LdapConnection> {
   const sockets: Socket[] = []
   const add = <S extends Socket>(socket: S): S => {
-    // The last of its failures may come when nobody waits for the socket any more.
+    // An error can occur after svc stops waiting for the socket.
     socket.on('error', () => undefined)
     sockets.push(socket)
     onSocket(socket)
@@ -127,7 +127,7 @@ function waitFor<S extends Socket>(socket: S, event: 'connect' | 'secureConnect'
   })
 }
 
-/** Rejects when the work takes longer, after ending it. */
+/** Aborts the work and rejects after the timeout. */
 function limit<T>(work: Promise<T>, timeoutMs: number, abort: () => void): Promise<T> {
   return new Promise((resolve, reject) => {
     const timer = setTimeout(() => {
@@ -144,15 +144,15 @@ function asFailure(error: unknown): Error {
   return new DirectoryFailure(error instanceof Error ? error.message : String(error), { cause: error })
 }
 
-/** Name and number of the result code, and what the server says about it. */
+/** Name and number of the result code with the diagnostic message. */
 function textOf({ name, code, message }: ResultCodeError): string {
-  // The library has no name for this one, and does not tell where the referral leads.
+  // The library has no name for referrals and does not return their target.
   const words = code === 10 ? 'served elsewhere' : name.replace(/Error$/, '').replace(/([a-z])([A-Z])/g, '$1 $2')
   const remark = message.replace(/ ?Code: 0x[0-9a-f]+$/, '')
   return `${words.toLowerCase()} (${code})${remark === '' ? '' : `: ${remark}`}`
 }
 
-/** The library on an open socket. */
+/** The library client on an open socket. */
 class Exchange {
   readonly #socket: Socket
   readonly #client: Client
@@ -181,28 +181,28 @@ class Exchange {
       return await result
     } catch (error) {
       if (error instanceof ResultCodeError) throw error
-      // The library's words are about its own messages.
+      // The error of the library describes its own messages only.
       throw this.#problem ?? (this.#socket.destroyed ? new Error('the server closed the connection') : error)
     }
   }
 
-  /** Stands between the socket and the library, which has just begun to listen. */
+  /** Passes received data to the library, after the library has added its listeners. */
   #read(): void {
     this.#isReading = true
-    // Only now, as the library has just removed all that listened before.
+    // Added here, because the library has removed all earlier listeners.
     this.#socket.on('error', (error) => (this.#problem ??= error))
     const readers = this.#socket.listeners('data')
     this.#socket.removeAllListeners('data')
     this.#socket.on('data', (chunk: Buffer) => {
       this.#received += chunk.length
       if (this.#received > MAX_RECEIVED_BYTES) {
-        this.#socket.destroy(new DirectoryFailure(`an answer of more than ${MAX_RECEIVED_BYTES} bytes`))
+        this.#socket.destroy(new DirectoryFailure(`the response has more than ${MAX_RECEIVED_BYTES} bytes`))
       }
       for (let i = 0; i < chunk.length && !this.#socket.destroyed; i += MAX_READ_BYTES) {
         try {
           for (const reader of readers) reader.call(this.#socket, chunk.subarray(i, i + MAX_READ_BYTES))
         } catch (error) {
-          this.#socket.destroy(new DirectoryFailure('an answer that cannot be read', { cause: error }))
+          this.#socket.destroy(new DirectoryFailure('the response is invalid', { cause: error }))
         }
       }
     })
@@ -253,7 +253,7 @@ class SocketConnection implements LdapConnection {
   async close(): Promise<void> {
     if (this.#isClosed) return
     this.#isClosed = true
-    // Without the farewell some servers log an error; it is not waited for longer than for an answer.
+    // Without an unbind some servers log an error. It has the timeout of a call.
     await this.#run((client) => client.unbind()).catch(() => undefined)
     this.abort()
   }
@@ -263,7 +263,7 @@ class SocketConnection implements LdapConnection {
       return await limit(this.#exchange.run(work), this.#settings.answerTimeoutMs, this.abort)
     } catch (error) {
       const failure = asFailure(error)
-      // Nothing keeps a server from repeating it.
+      // A server can repeat the password in its message.
       if (this.#password !== '') failure.message = failure.message.replaceAll(this.#password, secretMask)
       throw failure
     }

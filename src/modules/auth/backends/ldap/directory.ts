@@ -1,4 +1,4 @@
-/** The servers of the directory: failover, and searches that follow referrals. */
+/** Directory servers: failover, and searches that follow referrals. */
 import type { Socket } from 'node:net'
 import type { Log } from '../../../../lib/log/index.ts'
 import {
@@ -12,7 +12,7 @@ import {
 import { normaliseDn } from './dn.ts'
 import type { LdapOptions, LdapServer } from './options.ts'
 
-/** An entry, and the servers that can check its password. */
+/** An entry with the servers that can check its password. */
 export interface LocatedEntry extends FoundEntry {
   servers: readonly LdapServer[]
 }
@@ -25,20 +25,20 @@ export interface Directory {
    */
   ask<T>(work: (search: (search: Search) => Promise<LocatedEntry[]>) => Promise<T>): Promise<T>
   /**
-   * Binds on a connection of its own, at the first of the servers that answers.
+   * Binds on a separate connection to the first server that responds.
    *
-   * @throws DirectoryRefusal when the answer is no; DirectoryFailure
+   * @throws DirectoryRefusal if the server refuses the bind; DirectoryFailure
    */
   tryBind(dn: string, password: string, servers?: readonly LdapServer[]): Promise<void>
   /** Ends all connections. Idempotent. */
   stop(): void
 }
 
-/** A server that did not answer is asked after all others for this long, so that not every login waits for it. */
+/** Time during which a server that did not respond is tried last, so that not every login waits for it. */
 const AVOIDED_MS = 30_000
 const MAX_REFERRAL_DEPTH = 3
 const MAX_REFERRALS = 16
-/** Codes of servers that cannot serve now, while another may: busy, unavailable (RFC 4511, appendix A). */
+/** Codes that make svc try the next server: busy, unavailable (RFC 4511, appendix A). */
 const unavailableCodes: ReadonlySet<number> = new Set([51, 52])
 const scopesOfUrls = { base: 'base', one: 'one', sub: 'sub' } as const
 
@@ -81,13 +81,13 @@ class LdapDirectory implements Directory {
     for (const socket of this.#sockets) socket.destroy()
   }
 
-  /** As configured, those that lately did not answer last. */
+  /** Servers in the configured order, those that recently did not respond last. */
   #inOrder(servers: readonly LdapServer[]): LdapServer[] {
     const isAvoided = (server: LdapServer): boolean => (this.#avoidedUntil.get(server) ?? -Infinity) > this.#now()
     return [...servers.filter((server) => !isAvoided(server)), ...servers.filter(isAvoided)]
   }
 
-  /** A bound connection to the first server that answers. */
+  /** A bound connection to the first server that responds. */
   async #connect(servers: readonly LdapServer[], dn: string, password: string): Promise<LdapConnection> {
     let last: Error | undefined
     for (const server of servers) {
@@ -127,7 +127,7 @@ class LdapDirectory implements Directory {
     if (this.#isStopped) socket.destroy()
   }
 
-  /** Entries of the server and, when referrals are chased, of the servers it names. */
+  /** Entries of the server and, if svc follows referrals, of the referred servers. */
   async #search(connection: LdapConnection, search: Search): Promise<LocatedEntry[]> {
     const found = new Map<string, LocatedEntry>()
     const seen = new Set<string>()
@@ -182,10 +182,10 @@ class LdapDirectory implements Directory {
   }
 
   /**
-   * Where the referral leads; undefined if not to a server that is configured, with the encryption that is configured.
+   * Target of the referral; undefined unless it is a configured server with the configured encryption.
    *
-   * Whoever may write one referral into the directory could otherwise have the password of the service account sent to a
-   * server of his own, and log in as anybody whom that server makes up.
+   * Otherwise a user who can write a referral into the directory could direct the password of the service account to
+   * another server, and log in as any user that this server returns.
    */
   #readReferral(text: string, search: Search): { server: LdapServer; search: Search } | undefined {
     const { servers, encryption } = this.#options
@@ -205,7 +205,7 @@ class LdapDirectory implements Directory {
     }
   }
 
-  /** One call, with its result, for `debug`. */
+  /** Runs a call and logs it with its result at DEBUG. */
   async #traced<T>(
     call: string,
     fields: Readonly<Record<string, unknown>>,

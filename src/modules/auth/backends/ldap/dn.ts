@@ -1,4 +1,4 @@
-/** Distinguished names as text (RFC 4514), for telling whether two of them name the same entry. */
+/** Normalizes distinguished names (RFC 4514), to compare whether two name the same entry. */
 
 const attributeType = /\s*([A-Za-z][A-Za-z0-9-]*|\d+(?:\.\d+)+)\s*=\s*/y
 const quotedValue = /"((?:\\[^]|[^\\"])*)"\s*/y
@@ -8,8 +8,8 @@ const separator = /[,;+]/y
 const escapes = /((?:\\[0-9a-fA-F]{2})+)|\\([^])/g
 
 /**
- * One spelling for all spellings of a name: letter case, blanks around separators and inside of values, the ways to
- * escape, and the order within a multi-valued part do not matter, as they do not matter to directories.
+ * Normalizes what directories ignore: letter case, blanks around separators and in values, escapes, and the order in a
+ * multi-valued part.
  *
  * @returns undefined for the empty name and for invalid names
  */
@@ -28,7 +28,7 @@ export function normaliseDn(text: string): string | undefined {
   for (;;) {
     const type = match(attributeType)?.[1]
     if (type === undefined) return undefined
-    // Whatever is not quoted and not hexadecimal is plain, be it empty.
+    // A value that is not quoted or hexadecimal is plain, and can be empty.
     const value = match(quotedValue)?.[1] ?? match(hexValue)?.[0].toLowerCase() ?? match(plainValue)?.[1] ?? ''
     pairs.push(`${type.toLowerCase()}=${escapeSeparators(fold(unescape(value)))}`)
     const isAtEnd = at === text.length

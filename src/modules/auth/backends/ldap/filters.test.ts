@@ -47,15 +47,15 @@ describe('compileFilter', () => {
     ['(uid={username}', 'parentheses do not match'],
     ['(&(uid={username})', 'parentheses do not match'],
     ['uid={username})', 'parentheses do not match'],
-    ['(uid={username})(cn=x)', 'is no search filter'],
-    ['(&)', 'is no search filter'],
-    ['({username}=x)', 'is no search filter'],
-    ['(uid)', 'is no search filter'],
-    ['(uid={username}\\zz)', 'is no search filter'],
+    ['(uid={username})(cn=x)', 'is not a search filter'],
+    ['(&)', 'is not a search filter'],
+    ['({username}=x)', 'is not a search filter'],
+    ['(uid)', 'is not a search filter'],
+    ['(uid={username}\\zz)', 'is not a search filter'],
     ['(uid={username}\\ff)', 'not UTF-8'],
     ['(uid={name})', 'has no placeholder {name}, only {username}'],
     ['(uid={user_dn})', 'has no placeholder {user_dn}, only {username}'],
-    ['(uid=alice)', 'fits every user alike'],
+    ['(uid=alice)', 'matches every user'],
     [`(uid={username}${'x'.repeat(5000)})`, 'longer than 4096 characters'],
   ])('refuses %s', (pattern, reason) => {
     expect(() => compileFilter(pattern, ['username'])).toThrow(PatternProblem)
@@ -96,8 +96,8 @@ describe('readUserNames', () => {
     ['(uid={username}*)', 'one user would have many names'],
     ['(uid=*{username})', 'one user would have many names'],
     ['(uid=*{username}*)', 'one user would have many names'],
-    ['(!(uid={username}))', 'with no attribute'],
-    ['(uid>={username})', 'with no attribute'],
+    ['(!(uid={username}))', 'does not compare {username} with an attribute'],
+    ['(uid>={username})', 'does not compare {username} with an attribute'],
   ])('refuses %s', (pattern, reason) => {
     expect(() => read(pattern)).toThrow(PatternProblem)
     expect(() => read(pattern)).toThrow(reason)

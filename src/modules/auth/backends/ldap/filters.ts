@@ -19,20 +19,20 @@ export type Placeholder = 'username' | 'user_dn'
 
 export type Fillings = Partial<Record<Placeholder, string>>
 
-/** A pattern that cannot be used; the message says why and does not name the option. */
+/** An invalid pattern. The message has the reason without the option. */
 export class PatternProblem extends Error {}
 
 export interface FilterPattern {
-  /** The filter with these values in place of the placeholders. */
+  /** Replaces the placeholders by values. */
   fill(values: Fillings): Filter
-  /** Its comparisons that must or may hold for a match: not those inside of a negation. */
+  /** Its comparisons, except those within a negation. */
   readonly comparisons: readonly FilterComparison[]
 }
 
-/** One comparison of an attribute; a text before or after a wildcard is a part. */
+/** One comparison of an attribute. A wildcard separates its parts. */
 export interface FilterComparison {
   attribute: string
-  /** Each still with its placeholders; a comparison with a whole value has `initial` alone. */
+  /** Parts contain placeholders. A comparison without a wildcard has `initial` only. */
   initial: string
   any: readonly string[]
   final: string
@@ -55,14 +55,14 @@ export function compileFilter(pattern: string, allowed: readonly Placeholder[]):
   const choices = allowed.map((name) => `{${name}}`).join(' and ')
   const other = [...names].find((name) => !allowed.some((known) => known === name))
   if (other !== undefined) throw new PatternProblem(`has no placeholder {${other}}, only ${choices}`)
-  if (names.size === 0) throw new PatternProblem(`fits every user alike: use ${choices} in it`)
+  if (names.size === 0) throw new PatternProblem(`matches every user: add ${choices}`)
   return {
     fill: (values) => mapValues(filter, (text) => fillText(text, values)),
     comparisons: listComparisons(filter),
   }
 }
 
-/** In one pass, so that a user name that looks like a placeholder is not replaced. */
+/** Replaces in one pass, so that a user name that looks like a placeholder stays. */
 export function fillText(text: string, values: Fillings): string {
   const byName: Partial<Record<string, string>> = values
   return text.replace(placeholderPattern, (whole, doubled?: string, single?: string) => {
@@ -72,29 +72,29 @@ export function fillText(text: string, values: Fillings): string {
 
 function parse(pattern: string): Filter {
   const text = pattern.startsWith('(') ? pattern : `(${pattern})`
-  // The parser takes `(&(a=b)` for complete.
+  // The parser accepts `(&(a=b)`.
   if (text.replace(/[^(]/g, '').length !== text.replace(/[^)]/g, '').length) {
-    throw new PatternProblem('is no search filter: its parentheses do not match')
+    throw new PatternProblem('is not a search filter: its parentheses do not match')
   }
   try {
     return FilterParser.parseString(text)
   } catch (error) {
-    throw new PatternProblem(`is no search filter: ${error instanceof Error ? error.message : String(error)}`)
+    throw new PatternProblem(`is not a search filter: ${error instanceof Error ? error.message : String(error)}`)
   }
 }
 
-/** The parser reads every escaped byte as a character of its own; beyond ASCII these are bytes of UTF-8. */
+/** Decodes escaped bytes as UTF-8. The parser would read each as a character. */
 function decodeEscapes(pattern: string): string {
   return pattern.replace(/(?:\\[89a-f][0-9a-f])+/gi, (run) => {
     try {
       return new TextDecoder('utf-8', { fatal: true }).decode(Buffer.from(run.replaceAll('\\', ''), 'hex'))
     } catch {
-      throw new PatternProblem(`has the escapes ${run}, which are not UTF-8`)
+      throw new PatternProblem(`has escapes that are not UTF-8: ${run}`)
     }
   })
 }
 
-/** A copy whose values are changed. */
+/** A copy with changed values. */
 function mapValues(filter: Filter, change: (text: string) => string): Filter {
   if (filter instanceof AndFilter)
     return new AndFilter({ filters: filter.filters.map((one) => mapValues(one, change)) })

@@ -1,4 +1,4 @@
-/** Caches the groups of users, and nothing else of a login (contract 01, 1.4). */
+/** Caches only the groups of users (contract 01, 1.4). */
 import { Lru } from '../../../../lib/cache/index.ts'
 
 export interface GroupCache {
@@ -8,12 +8,12 @@ export interface GroupCache {
 }
 
 export interface CachedGroups {
-  /** DN of the user: another entry can get the same name. */
+  /** DN of the user, because another entry can get the same name. */
   dn: string
   groups: readonly string[]
 }
 
-/** @param now milliseconds of a clock that is never set back */
+/** @param now milliseconds of a monotonic clock */
 export function createGroupCache(maxUsers: number, ttlSeconds: number, now: () => number): GroupCache {
   const entries = new Lru<string, CachedGroups & { endsAt: number }>(maxUsers)
   return {

@@ -1,4 +1,4 @@
-/** The arguments of the `ldap` backend (spec: Directory backend options; contract 01, 1.4). */
+/** Arguments of the `ldap` backend (spec: Directory backend options; contract 01, 1.4). */
 import { X509Certificate } from 'node:crypto'
 import { isIPv6 } from 'node:net'
 import { resolve } from 'node:path'
@@ -23,21 +23,21 @@ export interface LdapOptions {
   bindPassword: string
   baseOu: string
   baseOuGroup: string
-  /** Normalised, without repetitions. */
+  /** Normalized DNs without duplicates. */
   groups: readonly string[]
   needsAllGroups: boolean
-  /** In the order in which they are tried. */
+  /** In the order of failover. */
   servers: readonly LdapServer[]
   encryption: 'none' | 'ssl' | 'starttls'
   tls: {
-    /** Certificates of the authorities; undefined: the usual ones of the platform. */
+    /** CA certificates; undefined: those of the platform. */
     ca: string | undefined
     isVerified: boolean
     minVersion: 'TLSv1.2' | 'TLSv1.3'
   }
   accountPattern: FilterPattern
   userNames: UserNames
-  /** Neither `id_attr` nor `account_pattern` was given. */
+  /** Whether `id_attr` and `account_pattern` are both absent. */
   isDefaultAccountPattern: boolean
   groupPattern: FilterPattern
   scope: LdapScope
@@ -94,11 +94,11 @@ const MAX_CACERT_BYTES = 4 * 1024 * 1024
 export async function readLdapOptions(kwargs: JsonObject, basePath: string): Promise<LdapOptions> {
   const other = Object.keys(kwargs).find((name) => !names.some((known) => known === name))
   if (other !== undefined) {
-    throw ldapProblem(`ldap has no argument ${JSON.stringify(shown(other))}; it takes ${names.join(', ')}`)
+    throw ldapProblem(`ldap has no argument ${JSON.stringify(shown(other))}; valid arguments: ${names.join(', ')}`)
   }
   const given = new Arguments(kwargs)
   const bindDn = given.requiredText('bind_dn')
-  // The library would take these for a mechanism instead of a name.
+  // The library interprets these as mechanisms.
   if (/^(?:EXTERNAL|PLAIN|DIGEST-MD5|SCRAM-SHA-1)$/.test(bindDn)) {
     throw ldapProblem('bind_dn must be a distinguished name such as "cn=reader,dc=example,dc=org"')
   }
@@ -107,7 +107,7 @@ export async function readLdapOptions(kwargs: JsonObject, basePath: string): Pro
   const groups = readGroups(given.value('group_dns'))
   const useSsl = given.flag('use_ssl', false)
   const useTls = given.flag('use_tls', false)
-  if (useSsl && useTls) throw ldapProblem('use_ssl and use_tls exclude each other: set one of them')
+  if (useSsl && useTls) throw ldapProblem('use_ssl and use_tls are both set; set only one')
   const port = given.port() ?? (useSsl ? 636 : 389)
   const settings = readClientOptions(given.value('client_options'))
   const idAttribute = given.text('id_attr') ?? 'uid'
@@ -150,7 +150,7 @@ export function ldapProblem(text: string): BackendProblem {
   return new BackendProblem(`auth.backend_kwargs: ${text}`)
 }
 
-/** Reads one argument at a time; null counts as absent, as it does where such a configuration comes from. */
+/** Reads arguments. Null counts as absent, as in existing configurations. */
 class Arguments {
   readonly #kwargs: JsonObject
 
@@ -165,7 +165,8 @@ class Arguments {
   text(name: Name): string | undefined {
     const value = this.value(name)
     if (value === undefined) return undefined
-    if (typeof value !== 'string' || value === '' || value.includes('\0')) throw ldapProblem(`${name} must be a text`)
+    if (typeof value !== 'string' || value === '' || value.includes('\0'))
+      throw ldapProblem(`${name} must be a non-empty string`)
     return value
   }
 
@@ -191,7 +192,7 @@ class Arguments {
     throw ldapProblem(`${name} must be a ${isWhole ? 'whole ' : ''}number ${from}, at most ${max}`)
   }
 
-  /** An empty text stands for the port that is usual (contract 01, 1.4). */
+  /** An empty text is the default port (contract 01, 1.4). */
   port(): number | undefined {
     return this.value('port') === '' ? undefined : this.number('port', { min: 1, max: 65_535, isWhole: true })
   }
@@ -211,16 +212,16 @@ class Arguments {
 function readDn(name: Name, dn: string): string {
   if (normaliseDn(dn) !== undefined) return dn
   throw ldapProblem(
-    `${name} ${JSON.stringify(shown(dn))} is no distinguished name such as "ou=people,dc=example,dc=org"`,
+    `${name} ${JSON.stringify(shown(dn))} is not a distinguished name such as "ou=people,dc=example,dc=org"`,
   )
 }
 
 function readGroups(value: unknown): string[] {
   const list: unknown[] = Array.isArray(value) ? value : [value ?? '']
   if (list.length === 0 || (list.length === 1 && list[0] === '')) throw ldapProblem('group_dns is required')
-  if (list.length > MAX_GROUP_DNS) throw ldapProblem(`group_dns holds more than ${MAX_GROUP_DNS} groups`)
+  if (list.length > MAX_GROUP_DNS) throw ldapProblem(`group_dns has more than ${MAX_GROUP_DNS} groups`)
   const groups = list.map((dn) => {
-    if (typeof dn !== 'string') throw ldapProblem('group_dns must be a list of distinguished names, or one of them')
+    if (typeof dn !== 'string') throw ldapProblem('group_dns must be a distinguished name or a list of them')
     return normaliseDn(readDn('group_dns', dn)) ?? ''
   })
   return [...new Set(groups)]
@@ -228,12 +229,12 @@ function readGroups(value: unknown): string[] {
 
 function readHosts(text: string): string[] {
   const hosts = text.split(',').map((host) => host.trim().replace(/^\[(.*)\]$/, '$1'))
-  if (hosts.length > MAX_SERVERS) throw ldapProblem(`host names more than ${MAX_SERVERS} servers`)
+  if (hosts.length > MAX_SERVERS) throw ldapProblem(`host has more than ${MAX_SERVERS} servers`)
   for (const host of hosts) {
     if (host === '') throw ldapProblem('host has an empty entry between its commas')
     if (isIPv6(host) || /^[A-Za-z0-9]([A-Za-z0-9._-]*[A-Za-z0-9])?\.?$/.test(host)) continue
     throw ldapProblem(
-      `host ${JSON.stringify(shown(host))} is no name or address of a server; the port goes into port, and use_ssl stands for ldaps://`,
+      `host ${JSON.stringify(shown(host))} is not a host name or address. Set the port in port, and use_ssl for ldaps://`,
     )
   }
   return [...new Set(hosts)]
@@ -259,13 +260,13 @@ async function readTls(
 ): Promise<LdapOptions['tls']> {
   const { caFile, minVersion } = settings
   if (cacert !== undefined && caFile !== undefined && cacert !== caFile) {
-    throw ldapProblem('cacert and client_options 24578 name different files: drop the second')
+    throw ldapProblem('cacert and client_options 24578 are different files; remove client_options 24578')
   }
   const [name, path] = cacert === undefined ? ['client_options 24578', caFile] : ['cacert', cacert]
   const ca = path === undefined ? undefined : await readCertificates(name, resolve(basePath, path))
   const { isVerified } = settings
   if (isVerified === false && ca !== undefined) {
-    throw ldapProblem('client_options 24582 turns off the check of certificates for which cacert is: drop one of them')
+    throw ldapProblem('client_options 24582 disables the certificate check that cacert is for; remove one of them')
   }
   return { ca, isVerified: isVerified ?? ca !== undefined, minVersion }
 }
@@ -277,7 +278,7 @@ async function readCertificates(name: string, path: string): Promise<string> {
   try {
     void new X509Certificate(text)
   } catch {
-    throw ldapProblem(`${name} ${shown(path)} holds no certificate in PEM form`)
+    throw ldapProblem(`${name} ${shown(path)} contains no certificate in PEM format`)
   }
   return text
 }
@@ -286,7 +287,7 @@ function readChasing(given: Arguments, { referrals }: ClientSettings): boolean {
   const isChosen = given.value('chase_referrals') !== undefined
   const chase = given.flag('chase_referrals', false)
   if (isChosen && referrals !== undefined && referrals !== chase) {
-    throw ldapProblem('chase_referrals and client_options 8 contradict each other: drop the second')
+    throw ldapProblem('chase_referrals and client_options 8 contradict each other; remove client_options 8')
   }
   return isChosen ? chase : (referrals ?? false)
 }
@@ -297,7 +298,7 @@ function readCache(given: Arguments): LdapOptions['cache'] {
   const short = given.number('cache_user_groups_ttl', range)
   const long = given.number('cache_user_groups_cache_ttl', range)
   if (short !== undefined && long !== undefined && short !== long) {
-    throw ldapProblem('cache_user_groups_ttl and cache_user_groups_cache_ttl are one option: give it once')
+    throw ldapProblem('cache_user_groups_ttl and cache_user_groups_cache_ttl are the same option; set only one')
   }
   const ttlSeconds = short ?? long ?? 120
   const sizes = { min: 1, max: MAX_CACHED_USERS, isWhole: true }

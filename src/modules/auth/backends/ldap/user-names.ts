@@ -1,29 +1,30 @@
 /**
- * Which user names an entry of the directory stands for.
+ * User names of a directory entry.
  *
- * Directories find `alice` for `ALICE`, for `alice ` and for other spellings that look alike. The name that was given
- * becomes the user of the session, and rights belong to names: each spelling would be another user with the same
- * password. So an entry stands only for the names that it holds character by character.
+ * Directories find `alice` also as `ALICE`, `alice ` and other spellings. The given name becomes the user of the
+ * session, and permissions belong to names, so each spelling would be another user with the same password. Therefore an
+ * entry matches only the names that it contains, character by character.
  */
 import { PatternProblem, fillText, type FilterComparison, type FilterPattern } from './filters.ts'
 
 export interface UserNames {
-  /** The attributes to ask for. */
+  /** Attributes to request. */
   readonly attributes: readonly string[]
   /** @param values of these attributes */
   stand(user: string, values: readonly string[]): boolean
 }
 
 /**
- * Reads from the pattern which attributes hold the user name.
+ * Finds the attributes with the user name in a pattern.
  *
- * @throws PatternProblem when the name is not compared as a whole
+ * @throws PatternProblem if the pattern does not compare the whole name
  */
 export function readUserNames({ comparisons }: FilterPattern): UserNames {
   const rules = comparisons.filter(holdsName)
-  if (rules.length === 0) throw new PatternProblem('compares {username} with no attribute: use (uid={username})')
+  if (rules.length === 0)
+    throw new PatternProblem('does not compare {username} with an attribute: use (uid={username})')
   if (rules.some(cutsName)) {
-    throw new PatternProblem('lets a wildcard complete {username}, so that one user would have many names')
+    throw new PatternProblem('has a wildcard next to {username}, so one user would have many names')
   }
   return {
     attributes: [...new Set(rules.map(({ attribute }) => attribute))],
@@ -31,14 +32,14 @@ export function readUserNames({ comparisons }: FilterPattern): UserNames {
   }
 }
 
-/** Whether this is a valid user name: directories ignore some blanks and characters. */
+/** Whether this is a valid user name. Directories ignore some blanks and characters. */
 export function isPlainName(user: string): boolean {
   return user !== '' && !/^\s|\s$|\s\s|[\p{Cc}\p{Cs}]/u.test(user)
 }
 
 const marker = '\0'
 
-/** With a NUL for the name, which no pattern holds. */
+/** Inserts NUL as the name, which no pattern contains. */
 function mark(text: string): string {
   return fillText(text, { username: marker })
 }
