@@ -146,6 +146,7 @@ describe('09.5 tail --nested', () => {
 
   it('09.5 as JSON and YAML each piece is a record with its execution; what we say goes to standard error', async () => {
     const root = await run('printf "one\\ntwo"')
+    await untilStatus(root, 'succeeded')
     const child = await run('echo three >&2', root)
     await untilStatus(child, 'succeeded')
     const { code, stdout, stderr } = await tail(root, '--nested', '-j')
@@ -166,6 +167,7 @@ describe('09.5 tail --nested', () => {
 
   it('09.5 all over: one after the other, in the order in which they were made', async () => {
     const root = await run('echo r 1')
+    await untilStatus(root, 'succeeded')
     const child = await run("echo 'a 1'; echo 'a 2' >&2; printf 'a 3'", root)
     await untilStatus(child, 'succeeded')
     const grandchild = await run('exit 4', child)
