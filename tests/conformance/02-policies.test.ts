@@ -92,7 +92,7 @@ function gate(name: string): { cmd: string; go: () => void; running: () => strin
   }
 }
 
-/** Prints how many others, itself included, were seen at work in the same folder. */
+/** Prints how many, itself included, were seen at work in the same folder. */
 function countingCommand(name: string): string {
   const folder = join(scratch.path, name)
   mkdirSync(folder, { recursive: true })
@@ -247,8 +247,13 @@ describe('02.11 concurrency', () => {
     `02.11 of ${REQUESTS} requests at once, those of %s never run more than %i together`,
     async (action, threshold) => {
       await make(action, 'concurrency', { threshold })
-      const cmd = countingCommand(action)
+      // As many as may run wait for each other, and for all others to be delayed; then each counts.
+      const holding = gate(`held-${action}`)
+      const cmd = `${holding.cmd}; ${countingCommand(action)}`
       const requested = await Promise.all(Array.from({ length: REQUESTS }, () => request(action, { cmd })))
+      await waitFor('the others to be delayed', () => countOf(action, 'delayed') === REQUESTS - threshold)
+      await waitFor('as many as may to run', () => holding.running().length === threshold)
+      holding.go()
       await waitFor('all to succeed', () => countOf(action, 'succeeded') === requested.length, 110_000)
       const ended = await Promise.all(requested.map(({ id }) => read(id)))
       expect(mostSeen(ended)).toBe(threshold)
