@@ -4,6 +4,7 @@
  */
 import { createMemoryBus } from './bus/index.ts'
 import { commonSettings, databaseSettings, keysFolder, refuseSharedFolder, type Config } from './config/index.ts'
+import { machineClock, type Clock } from './core/clock.ts'
 import { loadEncryption } from './core/encryption.ts'
 import { readinessOf, type Module } from './core/module.ts'
 import { now } from './core/time.ts'
@@ -59,12 +60,18 @@ export interface App {
  * Starts the whole server. When a step fails, undoes the previous steps.
  *
  * @param configFiles the files that the configuration was read from
+ * @param clock for logins and timers; all else uses the clock of this machine
  * @throws ConfigProblems for files and folders in the configuration that cannot be used
  */
-export async function startApp(config: Config, log: RootLog, configFiles: readonly string[] = []): Promise<App> {
+export async function startApp(
+  config: Config,
+  log: RootLog,
+  configFiles: readonly string[] = [],
+  clock = machineClock,
+): Promise<App> {
   const undo: (() => Promise<void>)[] = []
   try {
-    return await assemble(config, log, configFiles, undo)
+    return await assemble(config, log, configFiles, clock, undo)
   } catch (error) {
     for (const step of undo.toReversed()) await step().catch(() => undefined)
     throw error
@@ -75,6 +82,7 @@ async function assemble(
   config: Config,
   log: RootLog,
   configFiles: readonly string[],
+  clock: Clock,
   undo: (() => Promise<void>)[],
 ): Promise<App> {
   const startedAt = now()
@@ -144,6 +152,7 @@ async function assemble(
   const origins = createOriginPolicy(originSettings(config))
   const auth = createAuth({
     ...platform,
+    clock,
     log: log.of('auth'),
     peers,
     origins,
@@ -211,7 +220,7 @@ async function assemble(
   })
   const webhooks = createWebhooks({ ...platform, triggers, executions, templates, settings: common })
   const settings = timersSettings(config, common)
-  const timers = createTimers({ ...platform, log: log.of('timersengine'), triggers, settings })
+  const timers = createTimers({ ...platform, clock, log: log.of('timersengine'), triggers, settings })
   const stream = createStream({ bus, executions })
   const base: Module[] = [monitoring, rbac, auth, datastore, traces, triggers, actions, policies, packs]
   const engine: Module[] = [executions, inquiries, rules, webhooks, timers, stream, createUi()]

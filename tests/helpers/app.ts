@@ -3,11 +3,15 @@ import { join } from 'node:path'
 import { startApp, type App } from '../../src/app.ts'
 import { loadConfig, readLogFiles } from '../../src/config/index.ts'
 import { createLog } from '../../src/lib/log/index.ts'
+import type { TestClock } from './clock.ts'
 import { makeFolder } from './folders.ts'
 import { call, writeConfig, type ServerOptions, type TestApp } from './server.ts'
 import { TextSink } from './text-sink.ts'
 
-export type TestAppOptions = Pick<ServerOptions, 'settings' | 'basePath' | 'ca'>
+export interface TestAppOptions extends Pick<ServerOptions, 'settings' | 'basePath' | 'ca'> {
+  /** Default: the clock of this machine. */
+  clock?: TestClock
+}
 
 export type InProcessApp = TestApp & Pick<App, 'reload' | 'collect'>
 
@@ -33,7 +37,7 @@ export async function createTestApp(options: TestAppOptions = {}): Promise<InPro
       stream: sink,
     })
     for (const warning of [...loaded.warnings, ...logFiles.warnings]) log.warning('config.warning', warning)
-    const app = await startApp(loaded.config, log, loaded.files).catch(async (error: unknown) => {
+    const app = await startApp(loaded.config, log, loaded.files, options.clock).catch(async (error: unknown) => {
       await log.close()
       throw error
     })

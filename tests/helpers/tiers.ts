@@ -11,7 +11,7 @@ export const tier: Tier = process.env['SVC_TEST_TIER'] === 'daily' ? 'daily' : '
 
 export const FULL_ONLY = [
   'src/runners/arguments-by-environment.test.ts',
-  ...['01-slow-down', 'security-events'].map((name) => `tests/conformance/${name}.test.ts`),
+  'tests/conformance/security-events.test.ts',
   'tests/packaging/binary.test.ts',
   'tests/recovery/hangup.test.ts',
   'tests/recovery/policies.test.ts',

@@ -16,6 +16,7 @@ import {
 import type { AccessControl, OriginPolicy, Peers, Principal } from '../../http/index.ts'
 import { type Log, type LogFields, createRepeatLimit } from '../../lib/log/index.ts'
 import { isLoopback } from '../../lib/network/index.ts'
+import type { Clock } from '../../core/clock.ts'
 import { microsOf } from '../../core/time.ts'
 import type { AdmitLogin } from './admission.ts'
 import type { ApiKeyObstacle, ApiKeys } from './api-keys/index.ts'
@@ -52,18 +53,17 @@ export interface AccessOptions {
   origins: Pick<OriginPolicy, 'isKnown'>
   cookie: CookieSettings
   log: Log
-  /** Microseconds since the epoch. */
-  readonly now: () => number
+  clock: Pick<Clock, 'now' | 'monotonic'>
   rights: Pick<Rbac, 'isAdmin' | 'rightsOf'>
   watchers: Watchers
 }
 
 export function createAccess(options: AccessOptions): AccessControl {
-  const { tokens, apiKeys, checkPassword, throttle, logins, peers, origins, cookie, log, now, rights, watchers } =
+  const { tokens, apiKeys, checkPassword, throttle, logins, peers, origins, cookie, log, clock, rights, watchers } =
     options
 
-  const repeats = createRepeatLimit(10, () => performance.now())
-  const uses = createRepeatLimit(1, () => performance.now())
+  const repeats = createRepeatLimit(10, () => clock.monotonic())
+  const uses = createRepeatLimit(1, () => clock.monotonic())
 
   function sourceOf(request: Request): Source {
     return { address: peers.addressOf(request), requestId: String(request.res?.getHeader('X-Request-ID') ?? '-') }
@@ -224,7 +224,7 @@ export function createAccess(options: AccessOptions): AccessControl {
         const isSent = credential.kind === 'token' && credential.location !== 'cookie'
         // A link with a token must not log the browser in as another user.
         if (isSent && principal.expiry !== undefined && !isOfForeignPage(request)) {
-          const seconds = Math.max(0, Math.floor((microsOf(principal.expiry) - now()) / 1_000_000))
+          const seconds = Math.max(0, Math.floor((microsOf(principal.expiry) - clock.now()) / 1_000_000))
           const client = { isSecure: peers.isSecure(request), isLocal: isLoopback(peers.addressOf(request)) }
           response.setHeader('Set-Cookie', authCookie(credential.value, seconds, cookie, client))
         }

@@ -7,7 +7,7 @@ import { openAccess, type AccessControl, type OriginPolicy, type Peers } from '.
 import type { Log } from '../../lib/log/index.ts'
 import type { Module } from '../../core/module.ts'
 import type { Rbac } from '../rbac/index.ts'
-import { nowMicros } from '../../core/time.ts'
+import type { Clock } from '../../core/clock.ts'
 import type { AuthPorts } from './ports.ts'
 import { createAccess } from './access.ts'
 import { createLoginAdmission } from './admission.ts'
@@ -49,8 +49,7 @@ export interface AuthDependencies extends AuthPorts, AuthSettings {
   maskSecrets: boolean
   /** Public base URL of the API, without version and trailing slash. */
   readonly apiUrl: () => string
-  /** Microseconds since the epoch; default the system clock. */
-  now?: () => number
+  clock: Pick<Clock, 'now' | 'monotonic'>
 }
 
 export interface Auth extends Module {
@@ -73,7 +72,8 @@ interface Running {
 
 /** `start` throws a one-line error that names the option if the backend or the key of the tokens cannot be used. */
 export function createAuth(deps: AuthDependencies): Auth {
-  const { database, bus, log, config, basePath, now = nowMicros } = deps
+  const { database, bus, log, config, basePath, clock } = deps
+  const now = (): number => clock.now()
   const store = createAuthStore(database)
   // Keys can also be prepared while authentication is off.
   const { maxPageSize, maskSecrets } = deps
@@ -108,7 +108,7 @@ export function createAuth(deps: AuthDependencies): Auth {
       failuresPerAddress: config.failures_per_address,
       windowSeconds: config.failure_window,
       maxWaitSeconds: config.max_failure_wait,
-      now: () => performance.now(),
+      now: () => clock.monotonic(),
       onWait: ({ user, address, requestId }, { of, failures, seconds }) => {
         const message = `Too many failed logins of this ${of}; further attempts are refused until the wait ends`
         const fields = { user, remote_address: address, request_id: requestId, failures, wait_seconds: seconds }
@@ -178,7 +178,7 @@ export function createAuth(deps: AuthDependencies): Auth {
         origins: deps.origins,
         cookie: deps.cookie,
         log,
-        now,
+        clock,
         rights: deps.rbac,
         watchers,
       }),

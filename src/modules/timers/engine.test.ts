@@ -6,10 +6,10 @@ import { startTriggers, type TriggersWorld } from '../../../tests/helpers/trigge
 import { waitFor } from '../../../tests/helpers/wait.ts'
 import type { Database } from '../../db/database.ts'
 import { createLog } from '../../lib/log/log.ts'
+import type { Clock } from '../../core/clock.ts'
 import { formatMicros, microsOf, nowMicros } from '../../core/time.ts'
 import type { TriggerRecord } from '../triggers/types.ts'
 import { createTimerEngine, type EngineSettings, type TimerEngine } from './engine.ts'
-import type { Clock } from './clock.ts'
 import { createTimerStore } from './store.ts'
 
 const SECOND = 1_000_000
@@ -26,6 +26,9 @@ class TestClock implements Clock {
   }
   setBacks(): number {
     return this.count
+  }
+  monotonic(): number {
+    return this.micros / 1000
   }
   wait(ms: number, fn: () => void): () => void {
     const waiting = { at: this.micros + ms * 1000, ms, fn }

@@ -6,9 +6,9 @@
 import type { Bus } from '../../bus/index.ts'
 import { Conflict, merge, type Database, type Step, type TimerTable } from '../../db/index.ts'
 import type { Log } from '../../lib/log/index.ts'
+import type { Clock } from '../../core/clock.ts'
 import { formatMicros, microsOf, offsetTime } from '../../core/time.ts'
 import { isTimerType, timerTypes, type Triggers } from '../triggers/index.ts'
-import type { Clock } from './clock.ts'
 import { createSchedules } from './schedules.ts'
 import type { TimerStore } from './store.ts'
 

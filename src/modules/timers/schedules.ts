@@ -2,11 +2,11 @@
 import type { TimerTable } from '../../db/index.ts'
 import { microsOfId } from '../../core/ids.ts'
 import type { Log } from '../../lib/log/index.ts'
+import type { Clock } from '../../core/clock.ts'
 import { formatMicros } from '../../core/time.ts'
 import { readTimer, type TimerSchedule, type TimerType } from '../triggers/index.ts'
 import type { TriggerRecord } from '../triggers/types.ts'
 import { nextTime } from './next-time.ts'
-import type { Clock } from './clock.ts'
 
 export interface Schedules {
   /** Wire text; null: never. */
