@@ -3,11 +3,11 @@
  * written and in what other accounts of the machine can see of its processes.
  * CVE-2025-2877 (secrets in debug logs), CVE-2022-31044 (keys stored in clear).
  */
-import { spawnSync } from 'node:child_process'
 import { randomBytes } from 'node:crypto'
 import { readdirSync, readFileSync, statSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterAll, beforeAll, expect, it } from 'vitest'
+import { startCli } from '../helpers/cli.ts'
 import { makeFolder } from '../helpers/folders.ts'
 import { basicAuth, firstPassword } from '../helpers/logins.ts'
 import { call, executable, startServer, waitForLog, type Answer, type TestServer } from '../helpers/server.ts'
@@ -131,13 +131,14 @@ beforeAll(async () => {
 
   // The client, by environment and by its own files.
   for (const env of [
-    { SVC_AUTH_TOKEN: secrets['secondToken'] },
-    { SVC_API_KEY: secrets['key'] },
-    { SVC_API_KEY: secrets['wrongKey'] },
-  ]) {
-    spawnSync(process.execPath, [executable, '--api-url', `${server.urls.api}/v1`, 'execution', 'list'], {
-      env: { PATH: process.env['PATH'] ?? '', HOME: home.path, ...env },
-    })
+    { SVC_AUTH_TOKEN: secrets['secondToken'] ?? '' },
+    { SVC_API_KEY: secrets['key'] ?? '' },
+    { SVC_API_KEY: secrets['wrongKey'] ?? '' },
+  ] as Record<string, string>[]) {
+    const client = startCli(['--api-url', `${server.urls.api}/v1`, 'execution', 'list'], { HOME: home.path, ...env })
+    watchProcesses()
+    const { code, stderr } = await client.exit
+    if (code !== (env['SVC_API_KEY'] === secrets['wrongKey'] ? 1 : 0)) throw new Error(`ended with ${code}: ${stderr}`)
   }
   expectStatus(await server.call('DELETE', `/v1/apikeys/${secrets['key']}`, undefined, administrator), 204)
   watchProcesses()

@@ -1,5 +1,7 @@
 /** Servers on loopback that answer nothing as they should, the same way each time. */
 import type { IncomingMessage, ServerResponse } from 'node:http'
+import { Readable } from 'node:stream'
+import { readEvents } from '../../../src/cli/connection/server-events.ts'
 import { startFront } from '../front.ts'
 import { createRandom, type Random } from '../random.ts'
 
@@ -8,6 +10,8 @@ export interface HostileServer {
   apiUrl(round: number): string
   /** How many requests came with the address of that command line. */
   requests(round: number): number
+  /** Whether a stream for that command line had output of an execution before its end. */
+  hasSentOutput(round: number): Promise<boolean>
   stop(): Promise<void>
 }
 
@@ -19,6 +23,7 @@ export type Manner =
 
 export async function startHostileServer(seed: number, manner: Manner): Promise<HostileServer> {
   const counts = new Map<number, number>()
+  const streams = new Map<number, string[]>()
   const { server, url, close } = await startFront((request, response) => {
     const [, round = '0'] = /^\/c(\d+)\//.exec(request.url ?? '') ?? []
     const count = (counts.get(Number(round)) ?? 0) + 1
@@ -27,12 +32,20 @@ export async function startHostileServer(seed: number, manner: Manner): Promise<
     const random = createRandom(seed ^ Math.imul(Number(round) + 1, 2654435761) ^ (count * 40503))
     request.resume()
     if (manner === 'refusing') refuse(random, response)
-    else answer(random, request, response)
+    else {
+      const stream = answer(random, request, response)
+      const path = request.url?.split('?', 1)[0] ?? ''
+      if (path.endsWith('/output')) streams.set(Number(round), [...(streams.get(Number(round)) ?? []), stream])
+    }
   })
   server.on('clientError', (_error, socket) => socket.destroy())
   return {
     apiUrl: (round) => `${url}/c${round}/v1`,
     requests: (round) => counts.get(round) ?? 0,
+    async hasSentOutput(round) {
+      for (const text of streams.get(round) ?? []) if (await hasOutput(text)) return true
+      return false
+    },
     stop: close,
   }
 }
@@ -112,6 +125,7 @@ const plausible: Readonly<Record<string, unknown>> = {
   context: { user: 'alice', trace_context: { trace_tag: 'x' } },
   result: { stdout: 'x\ny', failed: false, return_code: 0 },
   output: 'x',
+  data: 'some output\n',
   log: [{ status: 'requested', timestamp: '2030-01-01T00:00:00.000000Z' }],
   start_timestamp: '2030-01-01T00:00:00.000000Z',
   end_timestamp: '2030-01-01T00:00:01.000000Z',
@@ -177,19 +191,37 @@ function body(random: Random): string {
   }
 }
 
-function answer(random: Random, request: IncomingMessage, response: ServerResponse): void {
+/** @returns the events that were sent */
+function answer(random: Random, request: IncomingMessage, response: ServerResponse): string {
   if (random.once(4)) response.setHeader('X-Total-Count', random.pick(['0', '-1', 'x', '999999999', '1e9', '']))
   if (random.once(4)) response.setHeader('X-Limit', 'x')
   if (request.headers.accept?.includes('event-stream') === true && !random.once(4)) {
     response.writeHead(200, { 'Content-Type': 'text/event-stream' })
-    response.end(Array.from({ length: random.below(6) }, () => event(random)).join(''))
-    return
+    const text = Array.from({ length: random.below(6) }, () => event(random)).join('')
+    response.end(text)
+    return text
   }
   response.setHeader(
     'Content-Type',
     random.pick(['application/json', 'text/html', 'text/plain; charset=utf-16', '', 'x/y;']),
   )
   response.writeHead(200).end(body(random))
+  return ''
+}
+
+async function hasOutput(stream: string): Promise<boolean> {
+  for await (const { name, data } of readEvents(Readable.from([Buffer.from(stream)]))) {
+    if (name === 'EOF') return false
+    if (name !== 'svc.execution.output__create') continue
+    try {
+      const { data: text } = Object(JSON.parse(data)) as { data?: unknown }
+      if (typeof text === 'string' && text !== '') return true
+    } catch {
+      // It is no JSON: the client fails.
+      return false
+    }
+  }
+  return false
 }
 
 const events = [
