@@ -1,34 +1,33 @@
-/** Templates inside parameter values (contract 02, 2.6). What a template gives is data and is never rendered again. */
+/** Templates inside parameter values (contract 02, 2.6). svc never renders the result of a template again. */
 import { templateFailed } from './errors.ts'
 import { isObject } from '../lib/schema/index.ts'
 import { isTemplate, references, render, TemplateError, type HostFunction, type Limits } from '../lib/template/index.ts'
 
 /** The templates inside one value. */
 export interface Templates {
-  /** Variables they read. */
+  /** Variables that the templates read. */
   names: ReadonlySet<string>
   count: number
-  /** There was too much text to look into; rendering any of it is refused. */
+  /** Whether the text is too long to parse. Rendering then fails. */
   isTooLong: boolean
 }
 
 const MAX_TEMPLATES = 500
-/** UTF-16 units of all texts of one request that may be templates: finding out takes parsing them. */
+/** Maximum UTF-16 units of all possible templates of one request, because svc must parse them. */
 const MAX_TEMPLATE_LENGTH = 1024 * 1024
-/** What all templates of one request may spend together. */
+/** Maximum steps of all templates of one request. */
 const TOTAL_STEPS = 400_000
 const TOTAL_WORK = 64 * 1024 * 1024
 const TOTAL_MILLISECONDS = 2_000
-/** UTF-16 units of all that the templates of one request give: a payload as large as can be, and as much again. */
+/** Maximum UTF-16 units that all templates of one request render to: twice the largest payload. */
 const TOTAL_LENGTH = 32 * 1024 * 1024
 const MIN_STEPS = 2_000
 const MIN_WORK = 256 * 1024
 
 /**
- * The templates in a value, at any depth; undefined when there is none. Text that looks like a template but is not valid
- * as one is plain text.
+ * Finds the templates in a value at any depth; undefined: none. Invalid templates are plain text.
  *
- * @param read length of what was looked into so far for the same request; added to
+ * @param read length of text parsed so far for the request; increased
  */
 export function findTemplates(value: unknown, read = { length: 0 }): Templates | undefined {
   const names = new Set<string>()
@@ -38,7 +37,7 @@ export function findTemplates(value: unknown, read = { length: 0 }): Templates |
     if (!text.includes('{{') && !text.includes('{%')) return
     read.length += text.length
     isTooLong ||= read.length > MAX_TEMPLATE_LENGTH
-    // The renderer refuses all of them then, so none has to be understood.
+    // The renderer rejects all of them then, so none must be parsed.
     const isRefused = isTooLong || count > MAX_TEMPLATES
     if (!isRefused && !isTemplate(text)) return
     count += 1
@@ -57,7 +56,7 @@ export function findTemplates(value: unknown, read = { length: 0 }): Templates |
   return count === 0 ? undefined : { names, count, isTooLong }
 }
 
-/** A template that is too large, or uses what is left out on purpose, says so when it is rendered. */
+/** Empty for a template that is too large or unsupported; rendering reports the error. */
 function namesOf(text: string): readonly string[] {
   try {
     return references(text).names
@@ -68,19 +67,19 @@ function namesOf(text: string): readonly string[] {
 }
 
 export interface Renderer {
-  /** A copy of the value with every template in it replaced by what it gives. @throws TEMPLATE_FAILED */
+  /** Returns a copy of the value with every template rendered. @throws TEMPLATE_FAILED */
   render(parameter: string, value: unknown, variables: ReadonlyMap<string, unknown>): unknown
-  /** A value as it would be printed inside text. @throws TEMPLATE_FAILED */
+  /** Prints a value as inside text. @throws TEMPLATE_FAILED */
   print(parameter: string, value: unknown): unknown
 }
 
 /**
- * Makes the renderer of one request, whose templates share a bounded amount of work.
+ * Creates the renderer of one request. Its templates share the limits.
  *
- * @param templates all that it will be asked to render
- * @param filters besides those that every template has
- * @param maxMilliseconds what all of them may take together
- * @param fail makes the error out of the name of what was rendered and the reason
+ * @param templates all templates that it will render
+ * @param filters in addition to the built-in filters
+ * @param maxMilliseconds maximum time of all templates
+ * @param fail creates the error from the name of the parameter and the reason
  */
 export function createRenderer(
   { count, isTooLong }: Pick<Templates, 'count' | 'isTooLong'>,
@@ -106,7 +105,7 @@ export function createRenderer(
     const renderText = (text: string): unknown => {
       const left = startedAt + maxMilliseconds - performance.now()
       const rendered = render(text, variables, { limits: { ...limits, maxMilliseconds: left }, filters })
-      // One text can be in it a thousand times and costs nothing until it is written down.
+      // A text that occurs a thousand times needs no memory until it is serialized.
       room -= textLengthOf(rendered, room)
       if (room < 0) throw fail(parameter, `the templates give more than ${TOTAL_LENGTH} characters together`)
       return rendered
@@ -120,7 +119,7 @@ export function createRenderer(
     const walkKey = (key: string): string => {
       const rendered = walk(key)
       if (typeof rendered !== 'string' || rendered === '__proto__') {
-        throw fail(parameter, 'a key of an object has to give text, and not "__proto__"')
+        throw fail(parameter, 'a key of an object must render to text other than "__proto__"')
       }
       return rendered
     }
@@ -145,7 +144,7 @@ export function createRenderer(
   }
 }
 
-/** UTF-16 units of all texts in a value, and one for each value in it; beyond `max` it is not counted to the end. */
+/** UTF-16 units of all texts in a value, plus one per value. Stops counting beyond `max`. */
 export function textLengthOf(value: unknown, max: number): number {
   let length = 0
   const walk = (inner: unknown): void => {

@@ -25,7 +25,7 @@ function times(expressions: CronExpressions, from: string, count = 3): (string |
   return found
 }
 
-describe('which times fit', () => {
+describe('matching times', () => {
   test.each<[CronExpressions, string, (string | undefined)[]]>([
     // Of what is left out the more significant is anything, the less significant the least.
     [{ hour: 5 }, '2030-01-01 05:00:01', ['2030-01-02 05:00:00', '2030-01-03 05:00:00', '2030-01-04 05:00:00']],
@@ -137,7 +137,7 @@ describe('which times fit', () => {
     expect(found).toEqual(expected)
   })
 
-  test('is told at once, even when it never comes', () => {
+  test('is computed at once, even if no time matches', () => {
     const schedules = [
       { month: 2, day: 30 },
       { month: 6, week: 1 },
@@ -149,25 +149,25 @@ describe('which times fit', () => {
   })
 })
 
-describe('what is refused, and what is said', () => {
+describe('invalid expressions and their messages', () => {
   test.each<[CronExpressions, string]>([
-    [{ minute: 60 }, 'minute: "60" goes beyond what the field can be, 0 to 59'],
-    [{ hour: '20-24' }, 'hour: "20-24" goes beyond what the field can be, 0 to 23'],
-    [{ day: 0 }, 'day: "0" goes beyond what the field can be, 1 to 31'],
+    [{ minute: 60 }, 'minute: "60" is outside of the range of the field, 0 to 59'],
+    [{ hour: '20-24' }, 'hour: "20-24" is outside of the range of the field, 0 to 23'],
+    [{ day: 0 }, 'day: "0" is outside of the range of the field, 1 to 31'],
     [{ minute: '*/0' }, 'minute: the step in "*/0" must be at least 1'],
     [{ minute: '*/60' }, 'minute: the step in "*/60" is larger than the range from 0 to 59'],
-    [{ day_of_week: 'sun-mon' }, 'day_of_week: the range "sun-mon" must not begin after its end'],
-    [{ day: '2nd day' }, 'day: "day" in "2nd day" is no weekday; use mon, tue, wed, thu, fri, sat, sun'],
+    [{ day_of_week: 'sun-mon' }, 'day_of_week: the range "sun-mon" starts after its end'],
+    [{ day: '2nd day' }, 'day: "day" in "2nd day" is not a weekday; use mon, tue, wed, thu, fri, sat, sun'],
   ])('%j', (expressions, problem) => {
     expect(readCron(expressions)).toEqual({ problem })
   })
 
   test.each<[CronExpressions, RegExp]>([
-    [{ minute: 'x' }, /^minute: the expression "x" is not understood; use .*numbers from 0 to 59/],
-    [{ minute: '' }, /^minute: the expression "" is not understood/],
-    [{ minute: '1,' }, /^minute: the expression "" is not understood/],
-    [{ hour: 'last' }, /^hour: the expression "last" is not understood/],
-    [{ day: 'L' }, /^day: the expression "l" is not understood; .*2nd fri/],
+    [{ minute: 'x' }, /^minute: the expression "x" is invalid; use .*numbers from 0 to 59/],
+    [{ minute: '' }, /^minute: the expression "" is invalid/],
+    [{ minute: '1,' }, /^minute: the expression "" is invalid/],
+    [{ hour: 'last' }, /^hour: the expression "last" is invalid/],
+    [{ day: 'L' }, /^day: the expression "l" is invalid; .*2nd fri/],
     [{ day_of_week: 'someday' }, /^day_of_week: .*0 is Monday/],
     [{ second: '1'.repeat(501) }, /^second: the expression has more than 500 characters$/],
     [{ second: Array(101).fill('1').join() }, /^second: the expression has more than 100 parts$/],

@@ -1,17 +1,17 @@
 import { shown } from '../text/index.ts'
 
-/** From the most to the least significant. */
+/** Fields from most to least significant. */
 export const cronFields = ['year', 'month', 'day', 'week', 'day_of_week', 'hour', 'minute', 'second'] as const
 
 export type CronField = (typeof cronFields)[number]
 
-/** What an author writes; `null` is the same as nothing. */
+/** Expressions by field; `null` counts as absent. */
 export type CronExpressions = { readonly [F in CronField]?: string | number | null | undefined }
 
 export interface CronSchedule {
   /** Sorted; steps count from `first`. */
   readonly years: readonly YearRange[]
-  /** Sorted, as are all lists here. */
+  /** Sorted, like all lists here. */
   readonly months: readonly number[]
   readonly days: ReadonlySet<number>
   readonly hasLastDay: boolean
@@ -34,7 +34,7 @@ interface YearRange {
 
 const MAX_EXPRESSION_CHARS = 500
 const MAX_PARTS = 100
-/** The calendar repeats itself after 400 years, weekdays included: what does not come in them never comes. */
+/** The calendar repeats after 400 years, including weekdays. A time without a match in them never matches. */
 const CYCLE_YEARS = 400
 const MAX_YEAR = 9999
 const DAY_SECONDS = 86_400
@@ -51,7 +51,7 @@ const ranges: Readonly<Record<CronField, readonly [min: number, max: number]>> =
   second: [0, 59],
 }
 
-/** Of fields less significant than every given one. */
+/** Defaults of fields less significant than every given field. */
 const minimums: Readonly<Record<CronField, string>> = {
   year: '*',
   month: '1',
@@ -65,7 +65,7 @@ const minimums: Readonly<Record<CronField, string>> = {
 
 const monthNames = ['jan', 'feb', 'mar', 'apr', 'may', 'jun', 'jul', 'aug', 'sep', 'oct', 'nov', 'dec']
 const weekdayNames = ['mon', 'tue', 'wed', 'thu', 'fri', 'sat', 'sun']
-/** Their place is the value of `nth`. */
+/** The index is the value of `nth`. */
 const ordinals = ['last', '1st', '2nd', '3rd', '4th', '5th']
 
 class ExpressionProblem extends Error {}
@@ -76,7 +76,7 @@ interface Parts {
   nthWeekdays: { nth: number; weekday: number }[]
 }
 
-/** A problem begins with the name of the field. */
+/** Parses expressions. A problem starts with the name of the field. */
 export function readCron(given: CronExpressions): { schedule: CronSchedule } | { problem: string } {
   const isGiven = (field: CronField): boolean => given[field] !== undefined && given[field] !== null
   const least = cronFields.findLastIndex(isGiven)
@@ -126,7 +126,8 @@ function readExpression(field: CronField, given: string): Parts {
     const nth = field === 'day' ? /^(last|1st|2nd|3rd|4th|5th)\s+([a-z]+)$/.exec(part) : null
     if (nth !== null) {
       const weekday = weekdayNames.indexOf(nth[2] ?? '')
-      if (weekday === -1) fail(`"${shown(nth[2])}" in "${shown(part)}" is no weekday; use ${weekdayNames.join(', ')}`)
+      if (weekday === -1)
+        fail(`"${shown(nth[2])}" in "${shown(part)}" is not a weekday; use ${weekdayNames.join(', ')}`)
       read.nthWeekdays.push({ nth: ordinals.indexOf(nth[1] ?? ''), weekday })
     } else if (field === 'day' && part === 'last') {
       read.hasLastDay = true
@@ -138,7 +139,7 @@ function readExpression(field: CronField, given: string): Parts {
   return read
 }
 
-/** A text is what is wrong. */
+/** A text is the problem. */
 function readRange(field: CronField, part: string): YearRange | string {
   const [min, max] = ranges[field]
   const names = field === 'month' ? monthNames : field === 'day_of_week' ? weekdayNames : []
@@ -157,12 +158,12 @@ function readRange(field: CronField, part: string): YearRange | string {
     const stranger = [from, ...(to === undefined ? [] : [to])].find((text) => !isKnown(text))
     if (stranger !== undefined) return unrecognized(field, part)
     first = numberOf(from)
-    // With a step and no end it goes on to the end of the field.
+    // A step without an end continues to the maximum of the field.
     last = to === undefined ? (step === undefined ? first : max) : numberOf(to)
     if (first < min || last > max || first > max) {
-      return `"${part}" goes beyond what the field can be, ${min} to ${max}`
+      return `"${part}" is outside of the range of the field, ${min} to ${max}`
     }
-    if (first > last) return `the range "${part}" must not begin after its end`
+    if (first > last) return `the range "${part}" starts after its end`
   }
   if (step !== undefined && step > last - first) {
     return `the step in "${part}" is larger than the range from ${first} to ${last}`
@@ -182,18 +183,18 @@ function unrecognized(field: CronField, part: string): string {
     minute: '',
     second: '',
   }[field]
-  return `the expression "${shown(part)}" is not understood; use *, */2, numbers from ${min} to ${max}, ranges such as ${min}-${min + 2} or ${min}-${min + 4}/2, commas between several${more}`
+  return `the expression "${shown(part)}" is invalid; use *, */2, numbers from ${min} to ${max}, ranges such as ${min}-${min + 2} or ${min}-${min + 4}/2, commas between several parts${more}`
 }
 
-/** Whether it fits every hour of the days it fits: then it does not matter what a clock shows when it is set. */
+/** Whether the schedule matches every hour of its days, so that clock changes do not matter. */
 export function isEveryHour({ hours }: CronSchedule): boolean {
   return hours.length === 24
 }
 
 /**
- * The first time at or after another that fits; undefined: none ever.
+ * The first matching time at or after `wallSeconds`; undefined: never.
  *
- * @param wallSeconds what a clock shows, as seconds since 1970-01-01 00:00 on that clock
+ * @param wallSeconds wall time as seconds since 1970-01-01 00:00 on that clock
  */
 export function nextWallTime(schedule: CronSchedule, wallSeconds: number): number | undefined {
   const firstDay = Math.floor(wallSeconds / DAY_SECONDS)
@@ -223,7 +224,7 @@ function nextTimeOfDay({ hours, minutes, seconds }: CronSchedule, from: number):
   return undefined
 }
 
-/** The first fitting day at or after one; days since 1970-01-01. */
+/** The first matching day at or after a day, in days since 1970-01-01. */
 function findDay(schedule: CronSchedule, from: number): number | undefined {
   const start = new Date(from * DAY_MS)
   const startYear = start.getUTCFullYear()
@@ -276,7 +277,7 @@ function weekdayOf(day: number): number {
   return (((day + 3) % 7) + 7) % 7
 }
 
-/** ISO week: the one that holds the Thursday of the same week belongs to that Thursday's year. */
+/** ISO week. It belongs to the year of its Thursday. */
 function weekOf(day: number): number {
   const thursday = day - weekdayOf(day) + 3
   const year = new Date(thursday * DAY_MS).getUTCFullYear()

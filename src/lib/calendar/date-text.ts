@@ -1,4 +1,4 @@
-/** Dates as people and programs write them, understood only where there is one way to understand them. */
+/** Parses dates in the formats of people and programs. Rejects ambiguous ones. */
 
 const MAX_LENGTH = 100
 
@@ -18,7 +18,7 @@ const months = [
 ]
 const weekdays = ['monday', 'tuesday', 'wednesday', 'thursday', 'friday', 'saturday', 'sunday']
 
-/** Hours east of UTC of the zones that RFC 2822 names. */
+/** Hours east of UTC of the zones in RFC 2822. */
 const zones: ReadonlyMap<string, number> = new Map([
   ['z', 0],
   ['utc', 0],
@@ -66,15 +66,15 @@ const forms = [
 ].map((form) => new RegExp(`^${form}$`))
 
 export interface DateText {
-  /** What a clock shows, as microseconds since 1970-01-01 00:00 on that clock; midnight where no time is named. */
+  /** Wall time as microseconds since 1970-01-01 00:00 on that clock. Without a time: midnight. */
   wallMicros: number
-  /** Minutes that the clock is ahead of UTC; undefined where the text does not say. */
+  /** Minutes ahead of UTC; undefined: not given. */
   offsetMinutes: number | undefined
 }
 
 /**
- * A date with or without a time. Undefined when it is not one, or leaves open which: two-digit years, times without a
- * date, zones with several meanings.
+ * A date with or without a time. Undefined: not a date, or ambiguous: two-digit years, times without a date, ambiguous
+ * zones.
  */
 export function readDateText(text: string): DateText | undefined {
   if (text.length > MAX_LENGTH) return undefined
@@ -86,7 +86,7 @@ export function readDateText(text: string): DateText | undefined {
   return undefined
 }
 
-/** The same as microseconds since the epoch; UTC where it names no zone. */
+/** Like `readDateText`, but returns microseconds since the epoch. Default zone: UTC. */
 export function parseDateText(text: string): number | undefined {
   const date = readDateText(text)
   return date === undefined ? undefined : date.wallMicros - (date.offsetMinutes ?? 0) * 60_000_000
@@ -106,7 +106,7 @@ function dateOf(found: Found): DateText | undefined {
   if (year === 0 || minute > 59 || second > 59) return undefined
 
   const date = new Date(0)
-  // Not `Date.UTC`, which takes the years 0 to 99 for those of the last century.
+  // Not `Date.UTC`, which reads the years 0 to 99 as 1900 to 1999.
   date.setUTCFullYear(year, month, day)
   if (date.getUTCMonth() !== month || date.getUTCDate() !== day) return undefined
   date.setUTCHours(hour, minute, second)
@@ -133,7 +133,7 @@ function hourOf({ hour = '0', half }: Found): number | undefined {
   return (written % 12) + (half === 'p' ? 12 : 0)
 }
 
-/** Minutes east of UTC, where they are named; undefined: nothing that anybody writes. */
+/** Minutes east of UTC; undefined: an invalid offset. */
 function offsetOf({
   zone: name,
   sign,

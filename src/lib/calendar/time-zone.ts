@@ -1,4 +1,4 @@
-/** Time zones by their names in the IANA database, as the JavaScript engine knows them. */
+/** Time zones of the IANA database in the JavaScript engine. */
 import { Lru } from '../cache/index.ts'
 
 const SECONDS_OF_HOUR = 3600
@@ -15,9 +15,9 @@ function formatOf(timeZone: string): Intl.DateTimeFormat {
   return format
 }
 
-/** Such as `Europe/Berlin` or `UTC`; letter case does not matter. */
+/** Whether a zone such as `Europe/Berlin` or `UTC` exists. Ignores letter case. */
 export function isTimeZone(name: string): boolean {
-  // The engine also takes offsets, which other readers of the same content do not.
+  // The engine also accepts offsets, which other readers of the same content do not.
   if (name.length > MAX_NAME_CHARS || !/^[a-z]/i.test(name)) return false
   try {
     formatOf(name)
@@ -28,13 +28,13 @@ export function isTimeZone(name: string): boolean {
 }
 
 /**
- * Seconds that clocks in a time zone are ahead of UTC at an instant.
+ * Seconds that a time zone is ahead of UTC at an instant.
  *
  * @param epochSeconds year 1 to 9999
- * @throws RangeError when there is no such time zone
+ * @throws RangeError if the time zone does not exist
  */
 export function offsetAt(timeZone: string, epochSeconds: number): number {
-  // Formatting with nothing but the zone still writes a date before it.
+  // A format with only the zone still prints a date before it.
   const text = formatOf(timeZone).format(epochSeconds * MS)
   const [, sign, hours = '0', minutes = '0', seconds = '0'] = /GMT([+-])(\d\d):(\d\d)(?::(\d\d))?$/.exec(text) ?? []
   const offset = Number(hours) * SECONDS_OF_HOUR + Number(minutes) * 60 + Number(seconds)

@@ -37,7 +37,7 @@ export function compilePattern(pattern: string): Matcher {
     engine = RE2JS.compile(translated)
   } catch (error) {
     const why = error instanceof Error ? error.message.replace('error parsing regexp: ', '') : String(error)
-    throw new Error(`the pattern '${shown(pattern)}' is not usable: ${shown(why)}`, { cause: error })
+    throw new Error(`the pattern '${shown(pattern)}' is invalid or unsupported: ${shown(why)}`, { cause: error })
   }
   const maxChars = Math.min(MAX_MATCHED_CHARS, Math.floor(MAX_MATCH_STEPS / Math.max(1, engine.programSize())))
   const matcher: Matcher = {

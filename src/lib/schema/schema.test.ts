@@ -56,7 +56,7 @@ describe('messages of request bodies', () => {
     expect(check(body)).toBe(message)
   })
 
-  test('a fitting body gives nothing', () => {
+  test('a valid body has no message', () => {
     expect(check({ ...fit, parameters: { a: 1 }, delay: null, tags: ['a', 'b'], mail: 'a@b.example' })).toBeUndefined()
   })
 
@@ -118,7 +118,7 @@ test('objects are compared with those of an enum by what they hold, whatever the
 })
 
 describe('patterns', () => {
-  test('one that backtracks for ever elsewhere comes to an end', () => {
+  test('a pattern with catastrophic backtracking elsewhere takes linear time', () => {
     const check = compileSchema({ type: 'string', pattern: '^(a+)+$' })
     expect(check(`${'a'.repeat(50_000)}!`)).toContain('does not match')
   })
@@ -131,8 +131,8 @@ describe('patterns', () => {
     expect(compilePattern('(a{30}){30}').maxChars).toBeLessThan(compilePattern('a').maxChars)
   })
 
-  test.each(['(?=x)', '(a)\\1', 'a{2000}', '('])('%s cannot be used', (pattern) => {
-    expect(checkParameterSchema({ type: 'string', pattern })?.message).toContain('is not usable')
+  test.each(['(?=x)', '(a)\\1', 'a{2000}', '('])('%s is rejected', (pattern) => {
+    expect(checkParameterSchema({ type: 'string', pattern })?.message).toContain('is invalid or unsupported')
   })
 
   test('a large list is compared for duplicates in linear time', () => {
@@ -244,7 +244,7 @@ describe('the schema of a parameter', () => {
   }
 })
 
-describe('a draft 4 schema', () => {
+describe('a schema of draft 4', () => {
   test.each<[object, string]>([
     [{ type: 'strin' }, "type: 'strin' is not one of ['string', 'integer'"],
     [{ type: ['string', 'nul'] }, "type[1]: 'nul' is not one of"],
@@ -253,7 +253,7 @@ describe('a draft 4 schema', () => {
     [{ patternProperties: { '^a': 'string' } }, "'string' is not of type 'object'"],
     [{ items: 'string' }, "items: 'string'"],
     [{ anyOf: [{ type: 'x' }] }, "anyOf[0].type: 'x' is not one of"],
-  ])('%j is refused', (schema, message) => {
+  ])('%j is rejected', (schema, message) => {
     expect(checkDraft4(schema)).toContain(message)
   })
 
@@ -262,7 +262,7 @@ describe('a draft 4 schema', () => {
     [{ type: 'object', properties: null }],
     [{ properties: { a: { type: ['string', 'null'], required: true, order: 1 } }, additionalProperties: false }],
     [{ items: [{ type: 'string' }, { type: 'array', items: { type: 'number' } }], additionalItems: false }],
-  ])('%j is taken', (schema) => {
+  ])('%j is accepted', (schema) => {
     expect(checkDraft4(schema)).toBeUndefined()
   })
 })

@@ -47,26 +47,26 @@ function textOf(random: Random, alphabet: readonly [string, ...string[]], length
   return Array.from({ length }, () => random.pick(alphabet)).join('')
 }
 
-describe('what is hidden', () => {
-  it('hides texts and numbers at any depth, as often as they come', () => {
+describe('masking', () => {
+  it('masks every occurrence of texts and numbers at any depth', () => {
     const secrets = secretsOf('hunter22', { a: ['s3cret', { b: 123_456 }], c: null, d: true })
     expect(secrets.maskText('hunter22 and hunter22, s3cret-123456')).toBe(`${MASK} and ${MASK}, ${MASK}-${MASK}`)
     expect(secrets.isIn('it is hunter22')).toBe(true)
     expect(secrets.isIn('it is hunter2')).toBe(false)
   })
 
-  it('costs nothing where there is nothing to hide', () => {
+  it('costs nothing without secrets', () => {
     expect(createSecretValues([])).toBeUndefined()
     expect(createSecretValues(['abc', '', 7, null, undefined, { a: 'x' }, MASK])).toBeUndefined()
   })
 
-  it('hides what overlaps under one mask, and what only touches under two', () => {
+  it('masks overlapping secrets with one mask, adjacent ones with two', () => {
     const secrets = secretsOf('abcdef', 'efgh')
     expect(secrets.maskText('<abcdefgh>')).toBe(`<${MASK}>`)
     expect(secrets.maskText('<abcdefabcdef>')).toBe(`<${MASK}${MASK}>`)
   })
 
-  it('hides it as JSON, URLs and forms write it', () => {
+  it('masks secrets encoded in JSON, URLs and forms', () => {
     const secret = 'pä"ss wörd/\n+1'
     const secrets = secretsOf(secret)
     const ascii = String.raw`p\u00e4\"ss w\u00f6rd/\n+1`
@@ -82,7 +82,7 @@ describe('what is hidden', () => {
     }
   })
 
-  it('hides each longer line of a private key, and a password without the line break of its file', () => {
+  it('masks each longer line of a private key, and a password without the line break of its file', () => {
     const key = '-----BEGIN KEY-----\r\nAAAABBBBCCCC\r\nDDDD\r\nEEEEFFFFGGGG\r\n-----END KEY-----\r\n'
     const secrets = secretsOf(key, 'pass-word\n')
     expect(secrets.maskText('1 AAAABBBBCCCC 2 DDDD 3 EEEEFFFFGGGG')).toBe(`1 ${MASK} 2 DDDD 3 ${MASK}`)
@@ -91,7 +91,7 @@ describe('what is hidden', () => {
     expect(secrets.maskText('(pass-word)')).toBe(`(${MASK})`)
   })
 
-  it('hides it in data, names of properties and whole numbers included, and leaves other data as they are', () => {
+  it('masks data, including property names and whole numbers, and keeps other data', () => {
     const secrets = secretsOf('hunter22', 4711)
     const data = { 'x-hunter22': [{ text: 'is hunter22.' }], pin: 4711, port: 47_110, n: null }
     expect(secrets.maskValue(data)).toEqual({
@@ -104,7 +104,7 @@ describe('what is hidden', () => {
     expect(secrets.maskValue(harmless)).toBe(harmless)
   })
 
-  it('hides everything when there is more than can be looked for', async () => {
+  it('masks everything beyond the maximum of patterns', async () => {
     const secrets = secretsOf('x'.repeat(MAX_LENGTH_TOGETHER + 1))
     expect(secrets.maskText('anything')).toBe(MASK)
     expect(await secrets.maskLater({ a: 'anything', n: 1 })).toEqual({ a: MASK, n: 1 })
@@ -113,7 +113,7 @@ describe('what is hidden', () => {
 })
 
 describe('errors', () => {
-  it('copies what repeats a secret, cause and stack included', () => {
+  it('masks a copy of an error with a secret, including cause and stack', () => {
     const secrets = secretsOf('hunter22')
     const cause = new TypeError('no hunter22')
     const error = new AppError('PARAMETERS_INVALID', 'bad hunter22', { details: { v: 'hunter22' }, cause })
@@ -131,14 +131,14 @@ describe('errors', () => {
     expect(error.message).toBe('bad hunter22')
   })
 
-  it('gives back an error that repeats none', () => {
+  it('returns an error without secrets itself', () => {
     const error = new Error('fine')
     expect(secretsOf('hunter22').maskError(error)).toBe(error)
   })
 })
 
 describe('streams', () => {
-  it('hides a secret wherever a piece ends', () => {
+  it('masks a secret across chunks', () => {
     const secret = 'tøken-🔑-value'
     const text = `begin ${secret} middle ${secret}${secret} tøken-🔑-valu`
     const expected = `begin ${MASK} middle ${MASK}${MASK} tøken-🔑-valu`
@@ -150,7 +150,7 @@ describe('streams', () => {
     }
   })
 
-  it('holds back no more than what may be the beginning of a secret', () => {
+  it('keeps back only a possible start of a secret', () => {
     const filter = secretsOf('abcabd').stream()
     expect(filter.filter('xabcab')).toBe('x')
     expect(filter.filter('c')).toBe('abc')
@@ -158,7 +158,7 @@ describe('streams', () => {
     expect(filter.end()).toBe('')
   })
 
-  it('hides the beginning of a secret at the cut end of a text', async () => {
+  it('masks the start of a secret at the end of a cut text', async () => {
     const secrets = secretsOf('hunter22-secret')
     const cut = await secrets.maskLater(
       { stdout: 'is hunter22-s', stdout_truncated: true, stderr: 'is hunter22-s' },
@@ -188,7 +188,7 @@ describe('streams', () => {
     }
   })
 
-  it('takes time in proportion to the text, whatever it and the secrets are', async () => {
+  it('takes linear time for any text and secrets', async () => {
     const length = 200_000
     const hostile = 'a'.repeat(60_000)
     const secrets = secretsOf(`${hostile}b`, `${hostile}c`, `b${hostile}`, 'aaaab')
@@ -203,7 +203,7 @@ describe('streams', () => {
     expect(await secrets.maskLater(long)).toEqual(long)
   })
 
-  it('hides what is nested too deep as a whole, and looks into the rest', async () => {
+  it('masks values beyond the maximum depth completely, and secrets in the rest', async () => {
     const nested = (depth: number): unknown => {
       let value: unknown = 'a-secret'
       for (let n = 0; n < depth; n++) value = n % 2 === 0 ? { inner: value, beside: 1 } : [value]
@@ -219,7 +219,7 @@ describe('streams', () => {
     }
   })
 
-  it('lets others have the event loop while it masks a large result', async () => {
+  it('yields to the event loop while it masks a large result', async () => {
     let turns = 0
     const timer = setInterval(() => (turns += 1), 1)
     await secretsOf(`${'a'.repeat(30_000)}b`).maskLater('a'.repeat(20_000_000))

@@ -1,70 +1,70 @@
 /**
- * Hides secret values wherever they turn up in text or data (contract 00, 0.15): who cannot know where a secret goes, such as
- * a command that prints its password, can still know what it looks like.
+ * Masks secret values anywhere in text or data (contract 00, 0.15), for example in the output of a command that prints
+ * its password.
  *
- * A value is found as it is and as JSON, URLs and forms write it; of one with several lines also each longer line. Values of
- * less than `MIN_LENGTH` characters are not looked for: hiding every "1" would leave nothing to read. All patterns are one
- * automaton (Aho and Corasick, CACM 18, 1975), so that a text takes time in proportion to its length, whatever the two are.
+ * Finds a value as it is and as encoded in JSON, URLs and forms. Finds each longer line of a value with several lines.
+ * Ignores values shorter than `MIN_LENGTH`: masking every "1" would leave nothing to read. All patterns form one
+ * automaton (Aho and Corasick, CACM 18, 1975), so that the time is linear in the length of the text.
  */
 import { setImmediate } from 'node:timers/promises'
 import { MASK } from '../schema/index.ts'
 
 export interface SecretValues {
-  /** Whether any of them is in the text. */
+  /** Whether the text contains a secret. */
   isIn(text: string): boolean
-  /** For texts that are short, such as messages. */
+  /** Masks a short text, such as a message. */
   maskText(text: string): string
-  /** A copy of the data with masks in its texts, keys included; the value itself when there is nothing to hide. */
+  /** A copy with masked texts and keys; the value itself if it contains no secret. */
   maskValue(value: unknown): unknown
   /**
-   * The same, and lets others have the event loop in between: a result may be 20 MB.
+   * Like `maskValue`, but yields to the event loop, because a result can be 20 MB.
    *
-   * @param isCut whether the text of this key ends in the middle: then what may be the beginning of a secret is hidden too
+   * @param isCut whether the text of this key was cut: then a possible start of a secret at its end is masked too
    */
   maskLater(
     value: unknown,
     isCut?: (key: string, owner: Readonly<Record<string, unknown>>) => boolean,
   ): Promise<unknown>
-  /** The error, or a copy of it that repeats none of them. */
+  /** The error, or a masked copy if it contains a secret. */
   maskError<E>(error: E): E
-  /** Masks a text that comes in pieces. */
+  /** Masks a text that arrives in chunks. */
   stream(): SecretFilter
 }
 
 export interface SecretFilter {
-  /** What may be shown so far; the end is held back as long as it may be the beginning of a secret. */
+  /** Returns masked text. Keeps the end while it can be the start of a secret. */
   filter(text: string): string
-  /** What was held back. */
+  /** Returns the kept end. */
   end(): string
 }
 
 /** UTF-16 units. */
 export const MIN_LENGTH = 4
-/** A line that is shorter can be anything, such as the brace at the end of a JSON text. */
+/** Shorter lines are not secret, such as the closing brace of a JSON text. */
 const MIN_LINE_LENGTH = 8
 /**
- * UTF-16 units of all patterns together, about 20 bytes of memory each while a run lasts. Beyond it nothing can be told
- * apart from a secret any more: all texts are hidden as a whole.
+ * Maximum UTF-16 units of all patterns, about 20 bytes of memory each during a run. Beyond it svc masks all texts
+ * completely.
  */
 export const MAX_LENGTH_TOGETHER = 1024 * 1024
-/** Levels of lists and objects. What is deeper is hidden as a whole: looking into it would take more stack than there is. */
+/** Levels of lists and objects. Deeper values are masked completely, because reading them could overflow the stack. */
 const MAX_DEPTH = 500
-/** UTF-16 units that are masked before others are asked. */
+/** UTF-16 units masked before yielding to the event loop. */
 const SLICE_LENGTH = 256 * 1024
 const SLICE_MS = 5
 const MAX_HEADS = 8
 const MAX_HEAD_LENGTH = 8
 
 /**
- * Undefined when there is nothing to hide, which is the usual case and then costs nothing.
+ * Undefined: no secrets, the usual case, which costs nothing.
  *
- * @param values texts and numbers at any depth of them are secrets; names of properties are not
+ * @param values all texts and numbers in them, at any depth, are secrets; property names are not
  */
 export function createSecretValues(values: Iterable<unknown>): SecretValues | undefined {
   const patterns = new Set<string>()
   let length = 0
   const add = (pattern: string): void => {
-    // What hides a secret is none.
+    // A mask is not a secret.
     if (pattern.length < MIN_LENGTH || patterns.has(pattern) || /^\**$/.test(pattern)) return
     length += pattern.length
     if (length <= MAX_LENGTH_TOGETHER) patterns.add(pattern)
@@ -85,7 +85,7 @@ export function createSecretValues(values: Iterable<unknown>): SecretValues | un
   return masking(() => new Filter(automaton), numbers)
 }
 
-/** How a secret may be written. A line break at its end belongs to the file that it comes from. */
+/** Encodings of a secret. A line break at its end belongs to the file that it comes from. */
 function* formsOf(value: string): Generator<string> {
   if (value.length > MAX_LENGTH_TOGETHER) {
     yield value
@@ -101,7 +101,7 @@ function* formsOf(value: string): Generator<string> {
 }
 
 function* writtenForms(text: string): Generator<string> {
-  // All write these as they are; such is the token that each run has, so that it costs little.
+  // No encoding changes these characters. The token of each run is such a text, so it costs little.
   if (/^[\w.-]*$/.test(text)) {
     yield text
     return
@@ -204,7 +204,7 @@ function masking(newFilter: () => SecretFilter & { cut(): string }, numbers: Rea
       const { cause } = error
       const isSame = message === error.message && stack === (error.stack ?? '') && cause === undefined
       if (isSame && !(hasDetails(error) && details !== error.details)) return error
-      // The same kind of error, so that whoever looks at its class and its properties sees no difference.
+      // Keeps class and properties of the error.
       const copy = Object.create(
         Object.getPrototypeOf(error) as object,
         Object.getOwnPropertyDescriptors(error),
@@ -222,7 +222,7 @@ function masking(newFilter: () => SecretFilter & { cut(): string }, numbers: Rea
   }
 }
 
-/** Errors that say more than their message says it there. */
+/** Whether the error has `details`. */
 function hasDetails(error: Error): error is Error & { details: unknown } {
   return 'details' in error
 }
@@ -235,21 +235,21 @@ function isLong(value: unknown): boolean {
   return typeof value === 'string' && value.length >= SLICE_LENGTH
 }
 
-/** States are prefixes of patterns, 0 is the empty one. Each of these has what belongs to a state at its number. */
+/** States are prefixes of patterns; state 0 is empty. Arrays are indexed by state. */
 interface Automaton {
-  /** The unit that leads to the child that was made first, which most states have alone. */
+  /** The unit that leads to the first child. Most states have one child. */
   firstUnit: Uint16Array
-  /** 0: there is none. */
+  /** 0: none. */
   firstChild: Int32Array
   /** Further children, by `state * 65536 + unit`. */
   otherChildren: ReadonlyMap<number, number>
-  /** The longest state that is an end of this one. */
+  /** The longest other state that is a suffix of this one. */
   shorter: Int32Array
-  /** Units of this one. */
+  /** Length of the state in units. */
   depth: Int32Array
-  /** Units of the longest pattern that is an end of this one; 0: there is none. */
+  /** Length of the longest pattern that is a suffix of this state; 0: none. */
   found: Int32Array
-  /** How patterns begin, if there are so few ways that looking for them is quicker than walking. */
+  /** Starts of patterns, if they are few enough that searching for them is faster than the automaton. */
   heads: readonly string[]
 }
 
@@ -295,7 +295,7 @@ function buildAutomaton(patterns: readonly string[], length: number): Automaton 
     heads: heads.size <= MAX_HEADS ? [...heads] : [],
   }
 
-  // Shorter states first, because each one is made out of them.
+  // Shorter states first, because longer ones depend on them.
   const others = new Map<number, [unit: number, child: number][]>()
   for (const [key, child] of otherChildren) {
     const state = Math.floor(key / 65_536)
@@ -321,7 +321,7 @@ function buildAutomaton(patterns: readonly string[], length: number): Automaton 
   return automaton
 }
 
-/** The longest state that is an end of this one with the unit behind it. */
+/** The longest state that is a suffix of `from` followed by the unit. */
 function step({ firstUnit, firstChild, otherChildren, shorter }: Automaton, from: number, unit: number): number {
   let state = from
   for (;;) {
@@ -336,18 +336,18 @@ function step({ firstUnit, firstChild, otherChildren, shorter }: Automaton, from
   }
 }
 
-/** Positions count from the beginning of the whole text. Secrets that overlap are hidden by one mask. */
+/** Positions count from the start of the whole text. One mask replaces overlapping secrets. */
 class Filter implements SecretFilter {
   readonly #automaton: Automaton
   readonly #maxHead: number
   #state = 0
-  /** What was not given away yet, and where it begins. */
+  /** Text that is not released yet, and its position. */
   #held = ''
   #base = 0
-  /** Secrets that begin in what is held, apart from each other. */
+  /** Separate secrets that start in the kept text. */
   #spans: { start: number; end: number }[] = []
-  /** A mask that was given away stands for everything up to here. */
-  #hiddenTo = 0
+  /** A released mask covers the text up to here. */
+  #maskedTo = 0
 
   constructor(automaton: Automaton) {
     this.#automaton = automaton
@@ -368,7 +368,7 @@ class Filter implements SecretFilter {
     return rest
   }
 
-  /** Like `end`, of a text that was cut: what may be the beginning of a secret is hidden. */
+  /** Like `end` for a cut text: masks a possible start of a secret. */
   cut(): string {
     const end = this.#base + this.#held.length
     const depth = this.#automaton.depth[this.#state] ?? 0
@@ -379,9 +379,9 @@ class Filter implements SecretFilter {
   #walk(text: string, begin: number): void {
     const automaton = this.#automaton
     const { found, heads } = automaton
-    /** Where each head is next. */
+    /** Next position of each head. */
     const ahead: number[] = heads.map(() => -1)
-    /** From here on a head may go on in the next piece. */
+    /** From here on a head can continue in the next chunk. */
     const tail = text.length - this.#maxHead + 1
     let state = this.#state
     for (let i = 0; i < text.length; i++) {
@@ -414,20 +414,20 @@ class Filter implements SecretFilter {
     this.#spans.push({ start, end })
   }
 
-  /** Gives away what comes before `to`: no secret that is found later begins there. */
+  /** Releases the text before `to`: no secret found later starts there. */
   #release(to: number): string {
     if (to === this.#base) return ''
     const parts: string[] = []
-    let at = Math.max(this.#base, this.#hiddenTo)
+    let at = Math.max(this.#base, this.#maskedTo)
     let kept = 0
     for (const { start, end } of this.#spans) {
       if (start >= to) break
       kept += 1
-      if (start >= this.#hiddenTo) {
+      if (start >= this.#maskedTo) {
         if (start > at) parts.push(this.#held.slice(at - this.#base, start - this.#base))
         parts.push(MASK)
       }
-      this.#hiddenTo = Math.max(this.#hiddenTo, end)
+      this.#maskedTo = Math.max(this.#maskedTo, end)
       at = Math.max(at, end)
     }
     if (kept > 0) this.#spans = this.#spans.slice(kept)
@@ -438,7 +438,7 @@ class Filter implements SecretFilter {
   }
 }
 
-/** Hides every text: there is too much that may be a secret. */
+/** Masks every text, because there are too many secrets to search for. */
 class Everything implements SecretFilter {
   #hasBegun = false
 

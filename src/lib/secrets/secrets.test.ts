@@ -10,7 +10,7 @@ function mask(parameters: Parameters, values: Record<string, unknown>): Record<s
   return maskSecrets(values, compileSecrets({ properties: parameters }))
 }
 
-test('finds the secrets themselves, and none where there is nothing', () => {
+test('finds the secret values, and none in an empty value', () => {
   const parameters: Parameters = { a: { secret: true }, b: { type: 'object', properties: { c: { secret: true } } } }
   const secrets = compileSecrets({ properties: parameters })
   expect(secretsIn({ a: 'x', b: { c: 7, d: 'y' }, e: 'z' }, secrets)).toEqual(['x', 7])
@@ -74,7 +74,7 @@ describe('masking', () => {
     expect(values).toEqual(before)
   })
 
-  test('costs nothing when nothing is secret', () => {
+  test('costs nothing without secrets', () => {
     const values = { a: { b: 1 } }
     expect(
       compileSecrets({ properties: { a: { type: 'object', properties: { b: {} } }, c: { secret: false } } }),

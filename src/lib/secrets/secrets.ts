@@ -1,25 +1,25 @@
-/** Hiding secret parameter values from whoever may see the rest (contract 00, 0.15). */
+/** Masks secret parameter values by their schema (contract 00, 0.15). */
 import { compilePattern, isObject, MASK, type JsonSchema } from '../schema/index.ts'
 
-/** What is put in the place of a secret. @param counterpart what another value has there */
+/** Returns the replacement of a secret. @param counterpart the value at the same place in another value */
 export type Replace = (secret: unknown, counterpart: unknown) => unknown
 
-/** A copy of the value with every secret in it replaced. */
+/** Returns a copy of the value with every secret replaced. */
 export type ReplaceSecrets = (value: unknown, replace: Replace, counterpart?: unknown) => unknown
 
 const hide: Replace = () => MASK
 
 const isSecret: ReplaceSecrets = (value, replace, counterpart) => replace(value, counterpart)
 
-/** Finds what a schema marks as secret. Undefined when that is nothing, which is the usual case and then costs nothing. */
+/** Finds the secrets that a schema marks. Undefined: none, the usual case, which costs nothing. */
 export function compileSecrets(schema: JsonSchema): ReplaceSecrets | undefined {
   return secretsOf(schema)
 }
 
-/** For `Replace`: what a client has not seen stays as it is stored. */
+/** For `Replace`: a mask keeps the stored value. */
 export const keepMasked: Replace = (secret, stored) => (secret === MASK && stored !== undefined ? stored : secret)
 
-/** A copy of an object with a mask in the place of every secret, or the object itself. */
+/** A copy of an object with every secret masked, or the object itself. */
 export function maskSecrets(
   object: Record<string, unknown>,
   secrets: ReplaceSecrets | undefined,
@@ -29,7 +29,7 @@ export function maskSecrets(
   return isObject(masked) ? masked : {}
 }
 
-/** The secrets themselves; what is null is not there. */
+/** The secret values that are not null. */
 export function secretsIn(value: unknown, secrets: ReplaceSecrets | undefined): unknown[] {
   const found: unknown[] = []
   secrets?.(value, (secret) => {
@@ -53,7 +53,7 @@ function secretsOf(schema: unknown): ReplaceSecrets | undefined {
   if (parts.length === 0) return undefined
   return (value, replace, counterpart) => {
     if (value === null || value === undefined) return value
-    // Text where a container belongs is the container not yet parsed, secrets and all.
+    // A text in place of a container is the unparsed container with its secrets.
     if (typeof value !== 'object') return replace(value, counterpart)
     return parts.reduce<unknown>((replaced, part) => part(replaced, replace, counterpart), value)
   }

@@ -1,9 +1,9 @@
 import { shown } from '../text/index.ts'
 
 /**
- * What went wrong: `SYNTAX` text is not a template, `UNDEFINED` a name or attribute is missing, `TYPE` values do not fit an
- * operation, `LIMIT` a budget is used up, `FILTER` a filter or test is unknown or refused its input, `UNSUPPORTED` a part of
- * Jinja2 that is left out on purpose.
+ * `SYNTAX`: invalid template. `UNDEFINED`: a name or attribute is missing. `TYPE`: an operation does not support its
+ * values. `LIMIT`: a budget is exhausted. `FILTER`: a filter or test is unknown or rejects its input. `UNSUPPORTED`: svc
+ * does not support this part of Jinja2.
  */
 export type TemplateErrorCode = 'SYNTAX' | 'UNDEFINED' | 'TYPE' | 'LIMIT' | 'FILTER' | 'UNSUPPORTED'
 

@@ -50,7 +50,7 @@ test.each(attempts)('%s reaches nothing', (template) => {
   expect(Object.hasOwn(Object.prototype, 'polluted')).toBe(false)
 })
 
-test('names of the language are unknown rather than refused', () => {
+test('names of JavaScript are unknown', () => {
   expect(render(`{{ text.constructor is defined }}`, variables())).toBe(false)
   expect(render(`{{ 'constructor' in object }}`, variables())).toBe(false)
   expect(render(`{{ '__proto__' in {} }}`, {})).toBe(false)
@@ -67,7 +67,7 @@ test('data under such names is only data', () => {
   expect(Object.keys(Object(copy))).toEqual(['__proto__', 'a'])
 })
 
-test('what leaves a template is plain data without a prototype', () => {
+test('results are plain data without a prototype', () => {
   const result = render('{{ object }}', variables())
   expect(Object.getPrototypeOf(result)).toBeNull()
   expect(() => render('{{ range }}', {})).toThrow('cannot leave a template')
@@ -75,7 +75,7 @@ test('what leaves a template is plain data without a prototype', () => {
   expect(() => render("{{ 'x'.upper }}", {})).toThrow('cannot leave a template')
 })
 
-test('a template cannot change what it is given', () => {
+test('a template cannot change its input', () => {
   const given = Object.freeze({ list: Object.freeze([3, 1, 2]), object: Object.freeze({ b: 1, a: 2 }) })
   const template = '{{ list|sort }}{{ list|reverse|list }}{{ object|dictsort }}{% set list = list + [4] %}{{ list }}'
   expect(render(template, given)).toBe("[1, 2, 3][2, 1, 3][('a', 2), ('b', 1)][3, 1, 2, 4]")

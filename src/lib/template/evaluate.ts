@@ -47,7 +47,7 @@ import {
 export type Variables = Readonly<Record<string, unknown>> | ReadonlyMap<string, unknown>
 
 /**
- * A filter or function of the program: gets plain data, returns plain data, and throws to refuse.
+ * A filter or function of svc. Gets and returns plain data, and throws to reject its input.
  *
  * A filter's value is the first of the positional arguments.
  */
@@ -157,7 +157,7 @@ class Evaluation implements Runtime {
     return resolveLazy(this.#find(node, scope))
   }
 
-  /** A namespace that stands for a value is found as it is: what comes after it may be one of its names. */
+  /** Does not replace a namespace by its value, because the next attribute can be one of its names. */
   #find(node: Expression, scope: LoopScope): Value {
     this.budget.step()
     switch (node.kind) {

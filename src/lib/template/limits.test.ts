@@ -192,12 +192,12 @@ test('every limit can be set', () => {
   expect(codeOf('{{ numbers|sort|length }}', { limits: { maxMilliseconds: -1, maxSteps: 10 ** 9 } })).toBe('LIMIT')
 })
 
-test('a stack overflow that slips through is a limit too', () => {
+test('a stack overflow becomes a limit error', () => {
   const body = `${'{% if n %}'.repeat(150)}{{ [m(n - 1)] }}${'{% endif %}'.repeat(150)}`
   expect(codeOf(`{% macro m(n) %}${body}{% endmacro %}{{ m(190) }}`)).toBe('LIMIT')
 })
 
-test('a large payload can still be handed on whole, printed and written', () => {
+test('a large payload can be passed on, printed and serialized', () => {
   const payload = Array.from({ length: 20_000 }, (_, id) => ({ id, name: `item ${id}` }))
   expect(render('{{ payload }}', { payload })).toEqual(payload)
   expect(JSON.parse(String(render('{{ payload|to_json_string }}', { payload })))).toEqual(payload)

@@ -340,7 +340,7 @@ const sequenceMethods: ReadonlyMap<string, Method> = new Map([
   ),
 ])
 
-/** Values from outside are shared, so nothing in a template can change one. */
+/** External values are shared, so templates cannot change them. */
 function unchangeable(kind: string, advice: string, names: readonly string[]): [string, Method][] {
   return names.map((name) => [
     name,

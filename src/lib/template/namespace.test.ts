@@ -74,7 +74,7 @@ describe('a namespace with a value is used like its value', () => {
     expect(run(text)).toEqual(expected)
   })
 
-  test('only what is used is read', () => {
+  test('reads only used names', () => {
     const read: string[] = []
     expect(render('{{ kv.a.b }}{% set x = kv.a %}{% if false %}{{ kv.n }}{% endif %}', { kv: keys('', read) })).toBe(
       'inner',
@@ -82,7 +82,7 @@ describe('a namespace with a value is used like its value', () => {
     expect(read).toEqual(['a.b'])
   })
 
-  test('a filter of the program gets the value', () => {
+  test('a filter of svc gets the value', () => {
     const filters = { shout: ([value]: readonly unknown[]) => `${String(value)}!` }
     expect(render('{{ kv.a | shout }}', { kv: keys() }, { filters })).toBe('text!')
   })
@@ -97,12 +97,12 @@ describe('a namespace without a value', () => {
   )
 })
 
-test('what a value may not be is refused like any other', () => {
+test('rejects invalid values', () => {
   const kv = { get: () => ({ get: () => undefined, value: () => () => 'code' }) }
   expect(() => render('{{ kv.a }}', { kv })).toThrow('a function cannot be used in a template')
 })
 
-test('an error while reading ends the rendering with it', () => {
+test('an error while reading fails the rendering', () => {
   const kv = {
     get: () => ({
       get: () => undefined,

@@ -7,7 +7,7 @@ import type { Budget } from './limits.ts'
 
 /** Longest pattern, in UTF-16 units. */
 const MAX_PATTERN_LENGTH = 4096
-/** By instructions, as these are what takes memory. */
+/** Limited by instructions, which need the memory. */
 const compiled = new Lru<string, RE2JS>(5_000, 256 * 1024)
 /** Work of compiling one instruction, in characters of text. */
 const COMPILE_WORK = 128
@@ -16,17 +16,16 @@ export interface PatternOptions {
   ignoreCase?: boolean
   /** The dot matches line ends too. */
   dotAll?: boolean
-  /** A match begins where the text does. */
+  /** A match must start at the start of the text. */
   fromStart?: boolean
   /** `$` is the very end, not also the place before a last line end. */
   exactEnd?: boolean
 }
 
 /**
- * Compiles a regular expression in Python's notation for an engine whose time grows with the text only; what was compiled
- * lately is kept.
+ * Compiles a regular expression in Python's notation for a linear-time engine. Caches recent ones.
  *
- * @throws TemplateError FILTER when it is invalid or has what cannot run in linear time, LIMIT when it is too large
+ * @throws TemplateError FILTER if it is invalid or cannot run in linear time, LIMIT if it is too large
  */
 export function compileTemplatePattern(
   pattern: string,
@@ -47,7 +46,7 @@ export function compileTemplatePattern(
     }
     budget.work(size * COMPILE_WORK)
     const flags = (ignoreCase ? RE2JS.CASE_INSENSITIVE : 0) | (dotAll ? RE2JS.DOTALL : 0)
-    // Within the group a pattern that closes a bracket too many would become a valid one.
+    // Within the group, a pattern with an extra closing bracket could become valid.
     if (fromStart) RE2JS.compile(translated, flags)
     const expression = RE2JS.compile(fromStart ? `\\A(?:${translated})` : translated, flags)
     compiled.set(key, expression, key.length + expression.programSize())

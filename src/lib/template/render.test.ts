@@ -93,7 +93,7 @@ describe('native values', () => {
 })
 
 describe('variables', () => {
-  test('may be a map, and so may values', () => {
+  test('and their values can be maps', () => {
     const variables = new Map<string, unknown>([
       ['a', 1],
       ['m', new Map([['k', 'v']])],
@@ -102,7 +102,7 @@ describe('variables', () => {
     expect(render('{{ a }} {{ m.k }} {{ m }} {{ none }}', variables)).toBe("1 v {'k': 'v'} None")
   })
 
-  test('may be namespaces, asked only for what is read', () => {
+  test('can be namespaces, which are read lazily', () => {
     const asked: string[] = []
     const system = {
       get(name: string) {
@@ -117,7 +117,7 @@ describe('variables', () => {
     expect(asked).toEqual(['a', 'b.c', 'missing'])
   })
 
-  test('a namespace of a class may tell what is missing', () => {
+  test('a namespace class can describe missing names', () => {
     class Keys {
       get(name: string): unknown {
         return name === 'a' ? { deep: [1, 2] } : undefined
@@ -133,7 +133,7 @@ describe('variables', () => {
     expect(() => render('{{ keys.b }}', variables)).toThrow("'namespace object' has no attribute 'b'")
   })
 
-  test('what a template sets hides a variable, and a variable hides a global', () => {
+  test('set shadows a variable, and a variable shadows a global', () => {
     expect(render('{% set a = 2 %}{{ a }}{{ range }}', { a: 1, range: 'mine' })).toBe('2mine')
   })
 
@@ -146,7 +146,7 @@ describe('variables', () => {
   })
 })
 
-describe('filters and functions of the program', () => {
+describe('filters and functions of svc', () => {
   const filters = {
     decrypt_kv: (positional: readonly unknown[], named: Readonly<Record<string, unknown>>) =>
       `${String(positional[0])}/${String(positional[1])}/${String(named['mode'])}`,
@@ -158,18 +158,18 @@ describe('filters and functions of the program', () => {
   }
   const functions = { ctx: (positional: readonly unknown[]) => ({ asked: positional }) }
 
-  test('get plain values and give plain values', () => {
+  test('get and return plain values', () => {
     expect(render("{{ 'c'|decrypt_kv('k', mode=[1]) }}", {}, { filters })).toBe('c/k/1')
     expect(render("{{ ctx('a', {'b': (1, 2)}).asked }}", {}, { functions })).toEqual(['a', { b: [1, 2] }])
     expect(render("{{ ['a']|map('decrypt_kv', 1)|list }}", {}, { filters })).toEqual(['a/1/undefined'])
   })
 
-  test('may replace a built-in filter', () => {
+  test('can replace a built-in filter', () => {
     expect(render("{{ 'a'|upper }}", {}, { filters })).toBe('replaced')
     expect(render("{{ 'a'|upper }}", {})).toBe('A')
   })
 
-  test('failures are errors of the template', () => {
+  test('failures are template errors', () => {
     expect(() => render("{{ 'a'|explode }}", {}, { filters })).toThrow("the filter 'explode' failed: no key")
     expect(() => render("{{ 'a'|later }}", {}, { filters })).toThrow(TemplateError)
     expect(() => render('{{ missing|decrypt_kv }}', {}, { filters })).toThrow("'missing' is undefined")
@@ -213,7 +213,7 @@ describe('references', () => {
     expect(references(template)).toEqual({ names, paths })
   })
 
-  test('of text that is no valid template is an error', () => {
+  test('of an invalid template is an error', () => {
     expect(() => references('{{ a')).toThrow(TemplateError)
   })
 })
@@ -234,7 +234,7 @@ describe('errors', () => {
     expect(error.message).toContain(message)
   })
 
-  test('of a text that failed before are new ones', () => {
+  test('of a cached failure are new objects', () => {
     expect(errorOf('{{ a b c }}')).not.toBe(errorOf('{{ a b c }}'))
   })
 })

@@ -8,7 +8,7 @@ import { parse } from './parser.ts'
 import { collectReferences, type References } from './references.ts'
 
 /**
- * Jinja2 templates over plain data (contract 02, 2.6): own engine, no code of a template ever reaches a JavaScript object.
+ * Jinja2 templates over plain data (contract 02, 2.6). Own engine: template code never accesses a JavaScript object.
  *
  * Text with `{{ }}` or `{% %}` is a template; texts print as under Python 3 (decisions #20), and a text that is exactly one
  * `{{ expression }}` gives the expression's value with its type.
@@ -28,7 +28,7 @@ export interface RenderOptions {
   functions?: Readonly<Record<string, HostFunction>>
 }
 
-/** What templates of one origin may read and call. */
+/** Variables and filters that templates can use. */
 export interface TemplateScope {
   /** Namespaces such as `action_context` and `svckv`. */
   readonly variables: Readonly<Record<string, unknown>>
@@ -36,7 +36,7 @@ export interface TemplateScope {
   readonly filters?: Readonly<Record<string, HostFunction>>
 }
 
-/** One scope of several; of what has the same name the last counts. */
+/** Merges scopes. Later ones override earlier ones. */
 export function joinScopes(...scopes: readonly TemplateScope[]): TemplateScope {
   return {
     variables: Object.assign({}, ...scopes.map(({ variables }) => variables)),
@@ -46,7 +46,7 @@ export function joinScopes(...scopes: readonly TemplateScope[]): TemplateScope {
 
 const parsed = new Lru<string, Template | TemplateError>(500, 512 * 1024)
 
-/** The one asked for last, however large: who asks whether a text is a template goes on to use it. */
+/** The last parsed template of any size, because a caller checks a text first and then renders it. */
 let latest: { text: string; result: Template | TemplateError } | undefined
 
 function parseCached(text: string): Template {
@@ -64,16 +64,16 @@ function parseCached(text: string): Template {
   return unwrap(result)
 }
 
-/** A kept error is thrown as a new one, with the stack of its caller. */
+/** Throws a cached error as a new one, with the stack of its caller. */
 function unwrap(result: Template | TemplateError): Template {
   if (!(result instanceof TemplateError)) return result
   throw new TemplateError(result.code, result.message, result.position)
 }
 
 /**
- * True when the text contains `{{` or `{%` and is valid template syntax; any other text is to be taken literally.
+ * Whether the text contains `{{` or `{%` and is a valid template. Callers use other text literally.
  *
- * Also true for a template that is too large, or uses a statement left out on purpose: rendering it then gives the error.
+ * Also true for a template that is too large or unsupported; rendering it fails with the reason.
  */
 export function isTemplate(text: string): boolean {
   if (!text.includes('{{') && !text.includes('{%')) return false

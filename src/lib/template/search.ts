@@ -1,6 +1,6 @@
 /**
- * Searching text for text in time that grows with their lengths only. The searches built into the language take the
- * product of both in bad cases (measured: minutes for 100 KB in 2 MB), which no budget could be told beforehand.
+ * Substring search in linear time. The built-in searches take the product of both lengths in the worst case (measured:
+ * minutes for 100 KB in 2 MB), which a budget cannot estimate.
  */
 
 /** Up to this length the built-in search is fast in its worst case too. */
@@ -11,7 +11,7 @@ type Units = (index: number) => number
 /** Finds one text in others, forwards or backwards (Knuth, Morris, Pratt). */
 class Search {
   readonly #wanted: Units
-  /** For each beginning of the wanted text: how much of it is also its end. */
+  /** For each prefix of the wanted text: the length of its longest border. */
   readonly #borders: Int32Array
 
   constructor(wanted: Units, length: number) {

@@ -4,8 +4,8 @@ import type { Budget } from './limits.ts'
 /**
  * Values inside a template.
  *
- * Data from outside (JSON: null, booleans, numbers, text, arrays, plain objects, also `Map` and `bigint`) is used as it is and
- * never changed; what templates make beyond that are the classes below. Nothing else gets in: see `adopt`.
+ * External data (JSON values, also `Map` and `bigint`) is used unchanged.
+ * Templates also create the classes below. `adopt` rejects everything else.
  */
 export type Value = null | boolean | number | bigint | string | List | PlainObject | TemplateObject
 
@@ -16,14 +16,13 @@ export interface PlainObject {
   readonly [key: string]: unknown
 }
 
-/** A source of values by name that is asked only for what a template reads; it cannot be listed. */
+/** A lazy source of values by name. It cannot be listed. */
 export interface Namespace {
   /** undefined when there is no such name */
   get(name: string): unknown
   has?(name: string): boolean
   /**
-   * What it stands for where it is not asked for a name: `svckv.system.a` is a value, and `svckv.system.a.b` another. It is
-   * data; absent: it stands for nothing.
+   * Value of the namespace itself: `svckv.system.a` and `svckv.system.a.b` can both be values. Absent: no value.
    */
   value?(): unknown
 }
@@ -197,7 +196,7 @@ export class LazyNamespace extends TemplateObject {
     return this.#source.has === undefined ? this.#source.get(name) !== undefined : this.#source.has(name)
   }
 
-  /** What it stands for; itself, when that is nothing else. */
+  /** The value of the namespace, or itself if it has none. */
   own(): Value {
     return this.#source.value === undefined ? this : adopt(this.#source.value())
   }
@@ -274,7 +273,7 @@ export class Members extends TemplateObject {
   }
 }
 
-/** Takes a value from outside, or an item of a list, into the template; refuses what is not data. */
+/** Converts an external value or list item for the template. Rejects everything except data. */
 export function adopt(raw: unknown): Value {
   switch (typeof raw) {
     case 'string':

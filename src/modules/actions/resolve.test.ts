@@ -174,7 +174,7 @@ describe('templates', () => {
       'a key that is not text',
       { a: {}, b: {} },
       { a: { '{{ b }}': 1 }, b: 5 },
-      'Failed to render parameter "a": a key of an object has to give text',
+      'Failed to render parameter "a": a key of an object must render to text',
     ],
     [
       'a key __proto__',

@@ -320,7 +320,7 @@ describe('trigger types and rules', () => {
     expect(await register()).toMatchObject({
       registered: { rules: 2 },
       problems: [
-        'rules/wrong.yaml:2 (trigger): Parameters of trigger type "core.svc.CronTimer": hour: "3-30" goes beyond what the field can be, 0 to 23',
+        'rules/wrong.yaml:2 (trigger): Parameters of trigger type "core.svc.CronTimer": hour: "3-30" is outside of the range of the field, 0 to 23',
       ],
     })
     expect(world.triggers.ofType('core.svc.CronTimer')).toMatchObject([{ parameters: { hour: 3 } }])
