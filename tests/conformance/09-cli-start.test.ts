@@ -1,14 +1,16 @@
 /** Issue 6 "start-up": what a command of the client loads before it does anything. Counted, since times are no facts. */
 import { spawnSync } from 'node:child_process'
-import { existsSync, readFileSync } from 'node:fs'
+import { existsSync, readFileSync, statSync } from 'node:fs'
 import { basename, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { describe, expect, it } from 'vitest'
 import { executable, projectRoot } from '../helpers/server.ts'
 
 interface Loaded {
-  /** Files of `dist/`. */
+  /** Files of `dist/`: each costs a search, a look at it and a linking. */
   files: string[]
+  /** Of all these files: they are read and compiled. */
+  bytes: number
   /** What they were made of, such as `src/cli/output/print.ts` or `node_modules/commander/lib/help.js`. */
   sources: string[]
   /** Built-in modules, such as `https` or `internal/deps/undici/undici`. */
@@ -32,7 +34,8 @@ function load(...args: string[]): Loaded {
   })
   const { urls, builtIn } = JSON.parse(stderr.slice(stderr.lastIndexOf('\n'))) as { urls: string[]; builtIn: string[] }
   const files = urls.filter((url) => url.startsWith('file:')).map((url) => fileURLToPath(url))
-  return { files: files.map((file) => basename(file)), sources: files.flatMap(sourcesOf), builtIn }
+  const bytes = files.reduce((sum, file) => sum + statSync(file).size, 0)
+  return { files: files.map((file) => basename(file)), bytes, sources: files.flatMap(sourcesOf), builtIn }
 }
 
 function sourcesOf(file: string): string[] {
@@ -75,23 +78,24 @@ const heavy = [
 
 describe('09.0 start-up', () => {
   it('09.0 help is made without the code of any command, and without what reaches a server', () => {
-    const { files, sources, builtIn } = load('--help')
+    const { files, bytes, sources, builtIn } = load('--help')
     expect(sources).toContain('src/cli/program.ts')
     expect(sources.filter((source) => /^src\/cli\/commands\/(?!index\.ts)/.test(source))).toEqual([])
     expect(sources.filter((source) => source.startsWith('node_modules/') && !/\/commander\//.test(source))).toEqual([])
     expect(builtIn).toContain('path')
     expect(builtIn.filter((name) => ['http', ...heavy].includes(name))).toEqual([])
-    // Each file costs a search, a look at it and a linking.
-    expect(files.length).toBeLessThan(20)
+    expect(files.length).toBeLessThan(30)
+    expect(bytes).toBeLessThan(160_000)
   })
 
   it('09.0 a command that asks a server over HTTP loads nothing that HTTP does not need', () => {
-    const { files, sources, builtIn } = load('execution', 'list')
+    const { files, bytes, sources, builtIn } = load('execution', 'list')
     expect(sources).toContain('src/cli/commands/execution.ts')
     expect(sources.filter((source) => source.startsWith('node_modules/') && !/\/commander\//.test(source))).toEqual([])
     expect(builtIn).toContain('http')
     expect(builtIn.filter((name) => heavy.includes(name))).toEqual([])
-    expect(files.length).toBeLessThan(40)
+    expect(files.length).toBeLessThan(60)
+    expect(bytes).toBeLessThan(290_000)
   })
 
   it('09.0 no command of the client loads the server', () => {
