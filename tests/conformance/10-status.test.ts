@@ -66,7 +66,7 @@ describe('the history', () => {
       const before = await startServer({ basePath: folder.path })
       const beganAt = Date.now()
       for (const cmd of ['sleep 0.3', 'true', 'exit 3']) await runToEnd(before, { cmd })
-      await runToEnd(before, { cmd: 'sleep 100', timeout: 1 })
+      await runToEnd(before, { cmd: 'sleep 1000', timeout: 1 })
       await before.call('POST', '/v1/rules', {
         name: 'on_hook',
         pack: 'core',
@@ -98,7 +98,8 @@ describe('the history', () => {
       expect(sum(samples, (sample) => sample.trigger_instances)).toBe(1)
       const longest = Math.max(...samples.map((sample) => sample.run_seconds?.p95 ?? 0))
       expect(longest).toBeGreaterThan(0.8)
-      expect(longest).toBeLessThan(5)
+      // Of the one that was stopped, however long that took.
+      expect(longest).toBeLessThan(100)
       await after.stop()
     } finally {
       folder.remove()

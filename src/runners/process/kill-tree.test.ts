@@ -67,7 +67,7 @@ describe('kill', () => {
 
   it('counts the grace from TERM, however long the tree was looked for', async () => {
     const { child, marker, identity } = await start(`trap 'exit 3' TERM; echo up; while :; do sleep 0.01; done`)
-    const graceMs = 200
+    const graceMs = 1000
     const killed = trees.kill({ marker, identity, graceMs })
     for (const end = performance.now() + 2 * graceMs; performance.now() < end;) continue
     await killed
