@@ -260,7 +260,7 @@ export function waitForStatus(
   server: TestApp,
   id: string,
   statuses: readonly string[] = finalStatuses,
-  timeoutMs = 60_000,
+  timeoutMs = 120_000,
 ): Promise<ExecutionAnswer> {
   return waitFor(
     `execution ${id} to be ${statuses.join(' or ')}`,
