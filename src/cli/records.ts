@@ -16,7 +16,7 @@ import {
   truncationNote,
   type Json,
 } from './output/print.ts'
-import { countText } from './output/progress.ts'
+import { progressText } from './output/progress.ts'
 import type { Session } from './session.ts'
 
 /** Every server accepts a page of this size. */
@@ -62,7 +62,7 @@ export async function listRecords(
     offset += page.length
     const isEnd = page.length === 0 || offset >= total
     if (!isEnd && (count === -1 || records.size < count)) {
-      progress.update(`Reading: ${countText(offset, count === -1 ? total : Math.min(count, total))}`)
+      progress.update(`Reading: ${progressText(offset, count === -1 ? total : Math.min(count, total))}`)
       continue
     }
     progress.stop()

@@ -16,7 +16,7 @@ import {
 import { printable, type Json } from '../output/print.ts'
 import { withSecretInput } from '../input/prompt.ts'
 import { createGenerateCommand } from './key-file.ts'
-import { countText } from '../output/progress.ts'
+import { progressText } from '../output/progress.ts'
 import { callOn, listRecords, printDone, subjectOf } from '../records.ts'
 import {
   addAttributeOption,
@@ -207,7 +207,7 @@ async function deleteByPrefix(session: Session, flags: PlaceFlags & { prefix: st
   const deleted: string[] = []
   const progress = session.progress('Deleting')
   for (const [index, { name: given, scope, user }] of records.entries()) {
-    progress.update(`Deleting: ${countText(index, records.length)}`)
+    progress.update(`Deleting: ${progressText(index, records.length)}`)
     const name = textOrEmpty(given)
     const place: PlaceFlags = {
       scope: textOrEmpty(scope),

@@ -3,7 +3,7 @@ import { readJson } from '../../lib/text/index.ts'
 import { exitCodes } from '../exit-codes.ts'
 import { CliFailure, Interrupted } from '../failures.ts'
 import { printable, type Json } from '../output/print.ts'
-import { countText } from '../output/progress.ts'
+import { progressText } from '../output/progress.ts'
 import { printList, type ListDisplay } from '../records.ts'
 import type { Session } from '../session.ts'
 import { fileProblem, formOf, readTextFile } from './text-file.ts'
@@ -66,7 +66,7 @@ export async function loadEntries<T>(
   let failure: Error | undefined
   const progress = session.progress('Loading')
   for (const [index, entry] of entries.entries()) {
-    progress.update(`Loading: ${countText(index, entries.length)}`)
+    progress.update(`Loading: ${progressText(index, entries.length)}`)
     try {
       loaded.push(await send(entry))
     } catch (error) {

@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
-import { countText, createProgressLine, formatElapsed, type ProgressStream } from './progress.ts'
+import { progressText, createProgressLine, formatElapsed, type ProgressStream } from './progress.ts'
 
 const utf8 = { LANG: 'C.UTF-8', TERM: 'xterm' }
 
@@ -145,6 +145,6 @@ test('times', () => {
 })
 
 test('counts', () => {
-  expect(countText(0, 999)).toBe('0 of 999')
-  expect(countText(12_300, 1_000_000)).toBe('12,300 of 1,000,000')
+  expect(progressText(0, 999)).toBe('0 of 999')
+  expect(progressText(12_300, 1_000_000)).toBe('12,300 of 1,000,000')
 })

@@ -111,7 +111,7 @@ export function createProgressLine(stream: ProgressStream, env: NodeJS.ProcessEn
 }
 
 /** How far something is, such as `12,300 of 1,000,000`. */
-export function countText(done: number, total: number): string {
+export function progressText(done: number, total: number): string {
   const withCommas = (count: number): string => String(count).replaceAll(/\B(?=(?:\d{3})+$)/g, ',')
   return `${withCommas(done)} of ${withCommas(total)}`
 }
