@@ -53,10 +53,10 @@ export const SEARCH = 'search'
 /** Conditions of `search`: how many criteria must hold for how many items. */
 export const searchConditions: ReadonlyMap<string, { items: Quantifier; criteria: Quantifier; phrase: string }> =
   new Map([
-    ['any', { items: 'some', criteria: 'every', phrase: 'has an item for which all of this holds:' }],
-    ['all', { items: 'every', criteria: 'every', phrase: 'has only items for which all of this holds:' }],
-    ['any2any', { items: 'some', criteria: 'some', phrase: 'has an item for which some of this holds:' }],
-    ['all2any', { items: 'every', criteria: 'some', phrase: 'has only items for which some of this holds:' }],
+    ['any', { items: 'some', criteria: 'every', phrase: 'has an item for which all of this is true:' }],
+    ['all', { items: 'every', criteria: 'every', phrase: 'has only items for which all of this is true:' }],
+    ['any2any', { items: 'some', criteria: 'some', phrase: 'has an item for which any of this is true:' }],
+    ['all2any', { items: 'every', criteria: 'some', phrase: 'has only items for which any of this is true:' }],
   ])
 
 function comparing(test: (value: Value, pattern: Value, comparison: Comparison) => boolean): Operator['prepare'] {
@@ -244,10 +244,10 @@ export const operators: readonly Operator[] = [
     pattern: 'seconds',
     prepare: comparingAge((age, seconds) => age > seconds),
   },
-  { names: ['exists'], phrase: 'is there', pattern: 'none', acceptsNull: true, prepare: comparing(isGiven) },
+  { names: ['exists'], phrase: 'exists', pattern: 'none', acceptsNull: true, prepare: comparing(isGiven) },
   {
     names: ['nexists'],
-    phrase: 'is not there',
+    phrase: 'does not exist',
     pattern: 'none',
     acceptsNull: true,
     prepare: comparing((value) => !isGiven(value)),

@@ -4,14 +4,14 @@ import { noOperators, operatorsByName, criterionSentence, criterionSentences, pa
 
 const records: OperatorRecord[] = [
   { name: 'equals', aliases: ['eq'], phrase: 'is', description: '', pattern: 'any' },
-  { name: 'exists', aliases: [], phrase: 'is there', description: '', pattern: 'none' },
+  { name: 'exists', aliases: [], phrase: 'exists', description: '', pattern: 'none' },
   {
     name: 'search',
     aliases: [],
     phrase: 'has items that match',
     description: '',
     pattern: 'criteria',
-    conditions: [{ name: 'any', phrase: 'has an item for which all of this holds:' }],
+    conditions: [{ name: 'any', phrase: 'has an item for which all of this is true:' }],
   },
 ]
 const operators = operatorsByName(records)
@@ -32,7 +32,7 @@ describe('a criterion in words', () => {
     const criterion = { type: 'search', condition: 'any', pattern: { 'item.id': { type: 'EQUALS', pattern: 3 } } }
     expect(criterionSentence('trigger.items', criterion, operators)).toEqual({
       key: 'trigger.items',
-      phrase: 'has an item for which all of this holds:',
+      phrase: 'has an item for which all of this is true:',
       pattern: undefined,
       items: [{ key: 'item.id', phrase: 'is', pattern: '3', items: [] }],
     })
