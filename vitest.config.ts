@@ -24,7 +24,7 @@ export default defineConfig({
     isolate: false,
     sequence: { sequencer: LongestFirst },
     reporters: ['default', './tests/helpers/closing-reporter.ts'],
-    setupFiles: ['./tests/helpers/leaks.ts'],
+    setupFiles: ['./tests/helpers/leaks.ts', './tests/helpers/built-code.ts'],
     // Limits are for what hangs, not for what is slow: a machine that has other things to do takes many times as long.
     // Tests of many minutes have limits of their own.
     testTimeout: 300_000,

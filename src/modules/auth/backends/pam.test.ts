@@ -1,6 +1,7 @@
 import { execFileSync } from 'node:child_process'
 import { existsSync, readFileSync } from 'node:fs'
 import { setImmediate } from 'node:timers/promises'
+import { fileURLToPath } from 'node:url'
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
 import { createAccount, type Account } from '../../../../tests/helpers/accounts.ts'
 import { makeFolder } from '../../../../tests/helpers/folders.ts'
@@ -16,6 +17,7 @@ import {
 import { TextSink } from '../../../../tests/helpers/text-sink.ts'
 import { fullOnly, rounds } from '../../../../tests/helpers/tiers.ts'
 import { waitFor } from '../../../../tests/helpers/wait.ts'
+import { locateCode } from '../../../core/bundle.ts'
 import { createLog, type RootLog } from '../../../lib/log/log.ts'
 import type { AuthBackend } from './backend.ts'
 import { createBackend } from './index.ts'
@@ -99,7 +101,7 @@ function startPool(service: PamService, limits: Pick<PamPoolOptions, 'checkLimit
 
 /** Pids of the processes that ask this service. */
 function helpersOf(service: PamService): number[] {
-  const helpers = markedProcesses('pam-helper.ts')
+  const helpers = markedProcesses(fileURLToPath(locateCode('./pam-helper', import.meta.url)))
   return markedProcesses(service.name).filter((pid) => helpers.includes(pid))
 }
 
