@@ -18,6 +18,7 @@ import { ensureDebianPackage } from '../../tests/helpers/apt.ts'
 import { makeFolder } from '../../tests/helpers/folders.ts'
 import { createPasswordVerifier, type PasswordVerifier } from '../modules/auth/backends/password-hash.ts'
 import { MAX_FILE_BYTES, parsePasswordLine, removeUser, setPassword, userNames } from './password-file.ts'
+import { fullOnly } from '../../tests/helpers/tiers.ts'
 
 const HTPASSWD = '/usr/bin/htpasswd'
 const folder = makeFolder()
@@ -200,7 +201,7 @@ describe('several writers', () => {
     expect(readdirSync(join(file, '..'))).toEqual(['htpasswd'])
   }, 240_000)
 
-  test('one that died while it wrote holds up the others for a while only', async () => {
+  fullOnly(test)('one that died while it wrote holds up the others for a while only', async () => {
     const file = newFile('anna:x\n')
     writeFileSync(join(file, '..', '.htpasswd.lock'), 'somebody')
     await Promise.all([setPassword(file, 'bob', 'secret'), removeUser(file, 'anna')])

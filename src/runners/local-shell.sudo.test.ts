@@ -11,6 +11,7 @@ import { markedProcesses } from '../../tests/helpers/marked-processes.ts'
 import type { LauncherKind } from './process/create-launcher.ts'
 import type { SystemUserDecision } from './process/system-user.ts'
 import type { RunContext, RunResult } from './runner.ts'
+import { fullOnly, variants } from '../../tests/helpers/tiers.ts'
 
 const PASSWORD = 'correct horse'
 const TRUSTING = 'ALL=(ALL) NOPASSWD: ALL'
@@ -116,13 +117,13 @@ describe('the system user', () => {
     expect(result).toMatchObject({ stdout: `${system.name}\n${ACCOUNT_HOME} core`, stderr: '', return_code: 0 })
   })
 
-  it('gives way to the process user when sudo does not let it, and says why', async () => {
+  fullOnly(it)('gives way to the process user when sudo does not let it, and says why', async () => {
     const account = await start('')
     expect(await account.decision).toMatchObject({ mode: 'process-user', reason: expect.stringContaining(system.name) })
     expect((await account.run({ cmd: 'id -un' })).result['stdout']).toBe(server.name)
   })
 
-  it('is reached with a password where sudo asks for one', async () => {
+  fullOnly(it)('is reached with a password where sudo asks for one', async () => {
     const account = await start(`ALL=(${system.name}) ALL`)
     expect(await account.decision).toMatchObject({ mode: 'process-user' })
     const { result } = await account.run({ cmd: 'id -un', sudo_password: PASSWORD })
@@ -155,7 +156,7 @@ describe('sudo', () => {
     expect(JSON.stringify([result, output])).not.toContain(PASSWORD)
   })
 
-  it.each([TRUSTING, 'ALL=(ALL) ALL'])('does not leave the password on stdin with %j', async (rule) => {
+  it.each(variants([TRUSTING, 'ALL=(ALL) ALL']))('does not leave the password on stdin with %j', async (rule) => {
     const account = await start(rule)
     for (let round = 0; round < 2; round++) {
       const { result } = await account.run({ cmd: 'cat; echo end', sudo: true, sudo_password: PASSWORD })
@@ -171,7 +172,7 @@ describe('sudo', () => {
     expect(JSON.stringify([result, output])).not.toContain('wrong guess')
   })
 
-  it('fails like any command when it needs a password and has none', async () => {
+  fullOnly(it)('fails like any command when it needs a password and has none', async () => {
     const account = await start('ALL=(ALL) ALL')
     const { status, result } = await account.run({ cmd: 'echo ran', sudo: true })
     expect(status).toBe('failed')
@@ -186,7 +187,7 @@ const rules = [
 ] as const
 const stubborn = ['ignores-term.sh', 'leaves-session.sh', 'forks-twice.sh', 'forks-while-dying.sh']
 
-it.each(rules)(
+it.each(variants(rules))(
   'ends processes of root %s',
   async (_, rule, more) => {
     const account = await start(rule)
@@ -207,7 +208,7 @@ function fixtureText(name: string): string {
   return readFileSync(fixture(name), 'utf8')
 }
 
-it('ends processes of the system user', async () => {
+fullOnly(it)('ends processes of the system user', async () => {
   const account = await start(`ALL=(${system.name}) NOPASSWD: ALL`)
   const answer = await account.run({ cmd: `id -un; ${fixtureText('leaves-session.sh')}`, timeout: 30 }, true)
   expect(answer.output.stdout).toContain(system.name)
@@ -260,7 +261,7 @@ describe('a script', () => {
     }
   })
 
-  it('that nobody may make executable does not start', async () => {
+  fullOnly(it)('that nobody may make executable does not start', async () => {
     const account = await start('')
     const { status, result } = await account.runScript(script(0o644))
     expect([status, result['error']]).toEqual(['failed', expect.stringMatching(/"script" is not executable.*chmod/)])

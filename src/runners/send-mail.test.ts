@@ -14,6 +14,7 @@ import { createRunners, type Runners } from './index.ts'
 import { createLauncher } from './process/create-launcher.ts'
 import type { Launcher } from './process/launcher.ts'
 import type { RunContext, RunResult } from './runner.ts'
+import { variants } from '../../tests/helpers/tiers.ts'
 
 const packFolder = fileURLToPath(new URL('../modules/packs/core', import.meta.url))
 
@@ -123,11 +124,14 @@ it('hands over a mail', async () => {
   ])
 })
 
-it.each(['text/plain', 'text/html', 'text/markdown', 'text/plain; charset=utf-8'])('has a body of %s', async (type) => {
-  expect((await send({ content_type: type, body: '# ä' })).status).toBe('succeeded')
-  const [part, ...others] = received().parts
-  expect([part?.type, part?.content.trimEnd(), others]).toEqual([type.split(';')[0], '# ä', []])
-})
+it.each(variants(['text/markdown', 'text/plain', 'text/html', 'text/plain; charset=utf-8']))(
+  'has a body of %s',
+  async (type) => {
+    expect((await send({ content_type: type, body: '# ä' })).status).toBe('succeeded')
+    const [part, ...others] = received().parts
+    expect([part?.type, part?.content.trimEnd(), others]).toEqual([type.split(';')[0], '# ä', []])
+  },
+)
 
 it('shows no secret of its mail to other accounts', async () => {
   const containsSecret = (text: string): boolean => text.includes('geheim')
@@ -156,12 +160,17 @@ it('names this host for local accounts', async () => {
 })
 
 describe('an empty body', () => {
-  it.each([
-    [true, '', true],
-    [true, ' \n', true],
-    [false, ' \n', false],
-    [false, 'x', true],
-  ])('with send_empty_body %j and %j: sent %j', async (sendEmptyBody, body, isSent) => {
+  it.each(
+    variants<[boolean, string, boolean]>(
+      [
+        [true, ' \n', true],
+        [false, ' \n', false],
+        [true, '', true],
+        [false, 'x', true],
+      ],
+      2,
+    ),
+  )('with send_empty_body %j and %j: sent %j', async (sendEmptyBody, body, isSent) => {
     const { status } = await send({ send_empty_body: sendEmptyBody, body })
     expect([status, existsSync(join(folder.path, 'mail'))]).toEqual(['succeeded', isSent])
   })

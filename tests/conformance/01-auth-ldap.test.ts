@@ -15,6 +15,7 @@ import { createTestApp } from '../helpers/app.ts'
 import { call, waitForLog, type Answer, type TestApp } from '../helpers/server.ts'
 import { findPort, startSlapd, suffix, type Slapd } from '../helpers/slapd.ts'
 import { TextSink } from '../helpers/text-sink.ts'
+import { fullOnly } from '../helpers/tiers.ts'
 import { waitFor } from '../helpers/wait.ts'
 
 const people = `ou=people,${suffix}`
@@ -427,7 +428,7 @@ describe('01.4 ldap: what is remembered', () => {
     expect(await login(backend, 'bob')).toBe(false)
   })
 
-  it('01.4 no more users than cache_user_groups_cache_max_size', async () => {
+  fullOnly(it)('01.4 no more users than cache_user_groups_cache_max_size', async () => {
     const backend = await create({ cache_user_groups_cache_max_size: 1 })
     expect(await login(backend, 'bob')).toBe(true)
     expect(await login(backend, 'alice')).toBe(true)
@@ -523,7 +524,7 @@ describe('01.4 ldap: encryption', () => {
     expect(text.match(/WARNING.*cacert.*auth\.directory_unverified/g)).toHaveLength(1)
   })
 
-  it('01.4 client_options can demand a check without cacert', async () => {
+  fullOnly(it)('01.4 client_options can demand a check without cacert', async () => {
     const backend = await create({ use_tls: true, client_options: { 24582: 2 } })
     expect(await login(backend, 'alice')).toBe(false)
   })
@@ -607,7 +608,7 @@ describe('01.4 ldap: servers that fail', () => {
     expect(text).toMatch(/WARNING.*auth\.directory_server_failed.*127\.0\.0\.3.*ECONNREFUSED/)
   })
 
-  it('01.4 the next one is asked when the first never answers, and soon that one first', async () => {
+  fullOnly(it)('01.4 the next one is asked when the first never answers, and soon that one first', async () => {
     const fake = await startFake(() => undefined, '127.0.0.3', slapd.port)
     let milliseconds = 0
     const backend = await create({ ...host('127.0.0.3'), network_timeout: 2 }, () => milliseconds)
@@ -622,7 +623,7 @@ describe('01.4 ldap: servers that fail', () => {
     expect(fake.connections).toBe(2)
   })
 
-  it('01.4 the next one is asked when the name of the first is unknown', async () => {
+  fullOnly(it)('01.4 the next one is asked when the name of the first is unknown', async () => {
     expect(await login(await create(host('directory.invalid')), 'alice')).toBe(true)
   })
 
@@ -747,7 +748,7 @@ describe('01.4 ldap: referrals', () => {
     expect(stranger.connections).toBe(0)
   })
 
-  it('01.4 chase_referrals follows them to the servers of the option host, and no others', async () => {
+  fullOnly(it)('01.4 chase_referrals follows them to the servers of the option host, and no others', async () => {
     await slapd.change((client) => changeMember(client, 'add', 'robin,ou=remote'))
     try {
       const backend = await create({ ...both, group_pattern: '(member={user_dn})', chase_referrals: true })

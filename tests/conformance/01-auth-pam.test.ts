@@ -16,6 +16,7 @@ import {
   type PamService,
 } from '../helpers/pam.ts'
 import { call, projectRoot, startServer, waitForLog, type Answer, type TestServer } from '../helpers/server.ts'
+import { variants } from '../helpers/tiers.ts'
 import { waitFor } from '../helpers/wait.ts'
 import type { ErrorAnswer } from './support.ts'
 
@@ -237,7 +238,7 @@ function filesOf(pid: number): string[] {
 }
 
 describe('01.4 pam: the end of the server', () => {
-  it.each(['SIGTERM', 'SIGKILL'] as const)(
+  it.each(variants(['SIGKILL', 'SIGTERM']))(
     '01.4 %s leaves no process behind, in the middle of checks',
     async (signal) => {
       const other = await start()
@@ -268,15 +269,21 @@ function isChildOf(pid: number, parent: number): boolean {
 describe('01.4 pam: settings that stop the start, each in one line', () => {
   const noService = 'auth.backend_kwargs: there is no PAM service "svc-no-such-service"'
 
-  it.each([
-    ['a service that does not exist', { 'auth.backend_kwargs': '{"service": "svc-no-such-service"}' }, noService],
-    ['a service that is a path', { 'auth.backend_kwargs': '{"service": "../x"}' }, 'auth.backend_kwargs: service must'],
-    [
-      'an unknown argument',
-      { 'auth.backend_kwargs': '{"svc": "x"}' },
-      'auth.backend_kwargs: pam has no argument "svc"',
-    ],
-  ])('01.4 %s', async (_, settings, line) => {
+  it.each(
+    variants([
+      ['a service that does not exist', { 'auth.backend_kwargs': '{"service": "svc-no-such-service"}' }, noService],
+      [
+        'a service that is a path',
+        { 'auth.backend_kwargs': '{"service": "../x"}' },
+        'auth.backend_kwargs: service must',
+      ],
+      [
+        'an unknown argument',
+        { 'auth.backend_kwargs': '{"svc": "x"}' },
+        'auth.backend_kwargs: pam has no argument "svc"',
+      ],
+    ]),
+  )('01.4 %s', async (_, settings, line) => {
     expect(await failedStart(start(settings))).toEqual([expect.stringContaining(line)])
   })
 

@@ -21,7 +21,7 @@ import {
   type TestApp,
 } from '../helpers/server.ts'
 import { openEvents, outputOf } from '../helpers/sse.ts'
-import { rounds } from '../helpers/tiers.ts'
+import { fullOnly, rounds, variants } from '../helpers/tiers.ts'
 import { waitFor } from '../helpers/wait.ts'
 import type { ErrorAnswer } from './support.ts'
 
@@ -79,12 +79,14 @@ async function nameMet(url: string): Promise<string> {
 }
 
 describe('01.3 use_ssl', () => {
-  it.each([
-    ['auth alone', ['auth']],
-    ['api alone', ['api']],
-    ['stream alone', ['stream']],
-    ['all three', surfaces],
-  ] as const)('01.3 %s', async (_what, secured: readonly Surface[]) => {
+  it.each(
+    variants<[string, readonly Surface[]]>([
+      ['all three', surfaces],
+      ['auth alone', ['auth']],
+      ['api alone', ['api']],
+      ['stream alone', ['stream']],
+    ]),
+  )('01.3 %s', async (_what, secured) => {
     await withApp({ ca, settings: tlsOn(secured) }, async (server) => {
       for (const surface of surfaces) {
         const url = server.urls[surface]
@@ -104,7 +106,7 @@ describe('01.3 use_ssl', () => {
   it('01.2 plain HTTP to a TLS listener: the connection fails, each time, with one line in the log for all', async () => {
     await withApp({ ca, settings: { ...tlsOn(['api']), 'log.level': 'DEBUG' } }, async (server) => {
       const plain = server.urls.api.replace('https:', 'http:')
-      for (let round = 0; round < rounds({ daily: 4, full: 20 }); round += 1) {
+      for (let round = 0; round < rounds({ daily: 2, full: 20 }); round += 1) {
         const answers = await Promise.allSettled(Array.from({ length: 50 }, () => get(`${plain}/v1/executions`)))
         expect(new Set(answers.map(({ status }) => status))).toEqual(new Set(['rejected']))
       }
@@ -145,7 +147,7 @@ describe('01.3 use_ssl', () => {
     })
   })
 
-  it('01.3 the command line, with the authority and without', async () => {
+  fullOnly(it)('01.3 the command line, with the authority and without', async () => {
     await withApp({ ca, settings: { ...tlsOn(surfaces), 'auth.enable': 'True' } }, async (server) => {
       const { token } = (await login(server, server.urls.api)).body
       const env = {
@@ -265,7 +267,7 @@ describe('01.3 the certificate is read again on SIGHUP', () => {
     })
   })
 
-  it('01.3 reloads in quick succession end with what the files hold last', async () => {
+  fullOnly(it)('01.3 reloads in quick succession end with what the files hold last', async () => {
     const files = replaceable()
     await withApp({ ca, settings: tlsOn(['api'], files) }, async (server) => {
       for (let round = 0; round < 25; round += 1) {
@@ -343,20 +345,22 @@ describe('10.2 auth_cookie_secure and auth_cookie_same_site', () => {
     return found
   }
 
-  it.each([
-    [
-      'by default',
-      {},
-      ['; SameSite=Lax', '; SameSite=Lax; Secure', '; SameSite=Lax; Secure', '; SameSite=Lax; Secure'],
-    ],
-    [
-      'strict, not secure',
-      { 'api.auth_cookie_secure': 'False', 'api.auth_cookie_same_site': 'strict' },
-      ['; SameSite=Strict', '; SameSite=Strict', '; SameSite=Strict', '; SameSite=Strict'],
-    ],
-    ['none', { 'api.auth_cookie_same_site': 'none' }, Array.from({ length: 4 }, () => '; SameSite=None; Secure')],
-    ['unset', { 'api.auth_cookie_same_site': 'unset' }, ['', '; Secure', '; Secure', '; Secure']],
-  ])('10.2 %s', async (_what, settings, expected) => {
+  it.each(
+    variants<[string, Record<string, string>, string[]]>([
+      [
+        'by default',
+        {},
+        ['; SameSite=Lax', '; SameSite=Lax; Secure', '; SameSite=Lax; Secure', '; SameSite=Lax; Secure'],
+      ],
+      [
+        'strict, not secure',
+        { 'api.auth_cookie_secure': 'False', 'api.auth_cookie_same_site': 'strict' },
+        ['; SameSite=Strict', '; SameSite=Strict', '; SameSite=Strict', '; SameSite=Strict'],
+      ],
+      ['none', { 'api.auth_cookie_same_site': 'none' }, Array.from({ length: 4 }, () => '; SameSite=None; Secure')],
+      ['unset', { 'api.auth_cookie_same_site': 'unset' }, ['', '; Secure', '; Secure', '; Secure']],
+    ]),
+  )('10.2 %s', async (_what, settings, expected) => {
     expect(await cookies(settings)).toEqual(expected)
   })
 

@@ -10,6 +10,7 @@ import { ensureDebianPackage } from '../helpers/apt.ts'
 import { makeFolder } from '../helpers/folders.ts'
 import { basicAuth, firstPassword } from '../helpers/logins.ts'
 import { call, waitForLog, type Answer, type TestApp } from '../helpers/server.ts'
+import { fullOnly, variants } from '../helpers/tiers.ts'
 import { waitFor } from '../helpers/wait.ts'
 import { send, type ErrorAnswer, type RawAnswer } from './support.ts'
 
@@ -471,7 +472,7 @@ describe('01.5, 01.7 validation, expiry, revocation', () => {
   const revoke = (value: string, by = token.token): Promise<Answer> =>
     call(`${server.urls.auth}/tokens/${value}`, 'DELETE', undefined, withToken(by))
 
-  it('01.7 a token is refused once its time has come', async () => {
+  fullOnly(it)('01.7 a token is refused once its time has come', async () => {
     const { body } = await login({ ttl: 5 })
     expect((await whoAmI(withToken(body.token))).status).toBe(200)
     expect((await validate(body.token)).body).toEqual({ valid: true })
@@ -523,7 +524,7 @@ describe('01.5, 01.7 validation, expiry, revocation', () => {
     expect([anonymous.status, anonymous.body.faultstring]).toEqual([401, missing])
   })
 
-  it('01.7 tokens outlive the server, on the key that was made at the first start', async () => {
+  fullOnly(it)('01.7 tokens outlive the server, on the key that was made at the first start', async () => {
     const base = makeFolder()
     const settings = { 'auth.enable': 'True' }
     try {
@@ -749,7 +750,7 @@ describe('01.1 routes demand a credential', () => {
     '//evil.example/v1/executions',
   ]
 
-  it.each(['GET', 'POST', 'DELETE', 'PUT', 'HEAD'])(
+  it.each(variants(['GET', 'POST', 'DELETE', 'PUT', 'HEAD'], 2))(
     'CVE-2026-53576 no way of writing a path gets around it: %s',
     async (method) => {
       for (const surface of ['api', 'auth', 'stream'] as const) {

@@ -318,7 +318,7 @@ describe('01.7 a server that dies while actions run', () => {
     expect((await server.call('GET', '/v1/user', undefined, admin)).status).toBe(200)
   })
 
-  it('forgets them also when authentication is off in between', async () => {
+  fullOnly(it)('forgets them also when authentication is off in between', async () => {
     const one = await run(admin)
     const { token } = await reportOf(one)
     await server.stop('SIGKILL')

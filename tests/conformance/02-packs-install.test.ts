@@ -11,7 +11,7 @@ import { startServer, waitForStatus, type ExecutionAnswer, type TestServer } fro
 import { makeTar, makeTarGz, type TarEntry } from '../helpers/tar.ts'
 import { waitFor } from '../helpers/wait.ts'
 import { ensureVenv, makeWheel, quickVenv } from '../helpers/wheel.ts'
-import { fullOnly } from '../helpers/tiers.ts'
+import { fullOnly, variants } from '../helpers/tiers.ts'
 
 let server: TestServer
 let folder: TemporaryFolder
@@ -106,7 +106,7 @@ describe('installing', () => {
     expect([await installed('folder_pack'), leftovers()]).toEqual(['0.9.0', []])
   })
 
-  it.each(['pack.tar.gz', 'pack.tgz', 'pack.tar'])('from an archive: %s', async (name) => {
+  it.each(variants(['pack.tar.gz', 'pack.tgz', 'pack.tar']))('from an archive: %s', async (name) => {
     const ref = `archive_${name.replaceAll('.', '_')}`
     const entries = entriesOf('top-1.0/', packFiles(ref))
     writeFileSync(at(name), name.endsWith('.tar') ? makeTar(entries) : makeTarGz(entries))
@@ -415,7 +415,7 @@ describe('an end in the middle', () => {
     expect([markedProcesses(`SVC_ACTION_EXECUTION_ID=${id}`), leftovers()]).toEqual([[], []])
   })
 
-  it('so does the time limit', async () => {
+  fullOnly(it)('so does the time limit', async () => {
     const { body } = await server.call<ExecutionAnswer>('POST', '/v1/executions', {
       action: 'packs.install',
       parameters: { packs: [url], timeout: 1 },

@@ -6,6 +6,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { createTestApp, withApp } from '../helpers/app.ts'
 import { makeFolder } from '../helpers/folders.ts'
 import { waitForStatus, withServer, type Answer, type TestApp } from '../helpers/server.ts'
+import { fullOnly } from '../helpers/tiers.ts'
 import { waitFor } from '../helpers/wait.ts'
 import { auditRecords, send, type ErrorAnswer } from './support.ts'
 
@@ -1020,7 +1021,7 @@ describe('2.8 what is wrong is told with file, line and key, and costs no more t
 })
 
 describe('2.8 several folders of packs', () => {
-  it('of packs with the same reference the first counts, and the other is told', async () => {
+  fullOnly(it)('of packs with the same reference the first counts, and the other is told', async () => {
     const folder = makeFolder()
     const more = makeFolder()
     writePack(folder.path, 'twice', { 'actions/first.yaml': 'name: first\nrunner_type: noop\n' })
@@ -1173,7 +1174,7 @@ describe('content.watch', () => {
     expect(server.log().split('actions/broken.yaml:2')).toHaveLength(2)
   })
 
-  it('ends with the server', async () => {
+  fullOnly(it)('ends with the server', async () => {
     await withServer({}, async (other) => {
       write(join(other.basePath, 'packs/late/pack.yaml'), manifest)
       expect((await other.stop()).code).toBe(0)

@@ -2,6 +2,7 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { run, runToEnd, startServer, waitForStatus, type ExecutionAnswer, type TestServer } from '../helpers/server.ts'
 import { isRunning } from '../helpers/marked-processes.ts'
+import { fullOnly } from '../helpers/tiers.ts'
 import { waitFor } from '../helpers/wait.ts'
 import {
   countExecutions,
@@ -446,7 +447,7 @@ describe('03.5 statuses', () => {
     expect(await get(before.id)).toEqual(before)
   })
 
-  it('03.5 graceful stop of the server: what still runs ends abandoned', async () => {
+  fullOnly(it)('03.5 graceful stop of the server: what still runs ends abandoned', async () => {
     const own = await startWithExamples({ settings: { 'actionrunner.shutdown_grace_seconds': '0' } })
     try {
       const { id } = await run(own, { cmd: 'echo begun; sleep 60' })
@@ -467,7 +468,7 @@ describe('03.5 statuses', () => {
     }
   })
 
-  it('03.5 delay survives a restart', async () => {
+  fullOnly(it)('03.5 delay survives a restart', async () => {
     const own = await startWithExamples()
     try {
       const { id } = await run(own, { cmd: 'echo late' }, { delay: 5000 })

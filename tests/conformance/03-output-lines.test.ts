@@ -10,6 +10,7 @@ import { createRandom, seedOfRun } from '../helpers/random.ts'
 import { createTestApp } from '../helpers/app.ts'
 import { run, runToEnd, waitForStatus, type Answer, type TestApp } from '../helpers/server.ts'
 import { openEvents } from '../helpers/sse.ts'
+import { fullOnly, rounds, tier } from '../helpers/tiers.ts'
 import { waitFor } from '../helpers/wait.ts'
 import { unknownId, type ErrorAnswer } from './support.ts'
 
@@ -89,7 +90,7 @@ async function runProgram(source: string): Promise<string> {
 }
 
 describe('lines', () => {
-  it.each([
+  const programs: [what: string, source: string][] = [
     ['nothing', ''],
     ['one line', `writeSync(1, 'a\\n')`],
     ['no line end', `writeSync(1, 'a')`],
@@ -107,7 +108,9 @@ describe('lines', () => {
       'both streams in one line',
       `for (let i = 0; i < 30; i++) { writeSync(1 + i % 2, i % 3 ? 'a' + i : 'b\\n'); Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 12) }`,
     ],
-  ])('03.3 are those of the text: %s', async (_, source) => {
+  ]
+  // The texts of the random test hold most of these, too.
+  it.each(tier === 'full' ? programs : programs.slice(-4))('03.3 are those of the text: %s', async (_, source) => {
     const id = await runProgram(source)
     await expectLinesOfText(id)
     expect((await lines(id)).body.is_complete).toBe(true)
@@ -116,7 +119,7 @@ describe('lines', () => {
   const seed = seedOfRun()
   it(`03.3 are those of the text, whatever was written (seed ${seed})`, async () => {
     const random = createRandom(seed)
-    const pieces = Array.from({ length: 300 }, () => ({
+    const pieces = Array.from({ length: rounds({ daily: 60, full: 300 }) }, () => ({
       to: random.once(4) ? 2 : 1,
       text: Array.from({ length: 1 + random.below(30) }, () =>
         random.pick(['a', '\n', '\r\n', '😀', '\u001b[31m', '\0', 'x'.repeat(200), 'y'.repeat(20_000)]),
@@ -181,7 +184,7 @@ describe('lines', () => {
     expect((await lines(id, { from: 1, offset: 21_000_001 })).body.lines).toEqual([])
   })
 
-  it('03.3 are few when they are long', async () => {
+  fullOnly(it)('03.3 are few when they are long', async () => {
     const id = await runProgram(`for (let i = 0; i < 200; i++) writeSync(1, String(i % 10).repeat(16000) + '\\n')`)
     const { body } = await lines(id, { limit: 1000 })
     expect(body.lines.length).toBeGreaterThan(10)
@@ -272,7 +275,7 @@ describe('lines after a restart', () => {
     await expectLinesOfText(id)
   })
 
-  it('03.3 are those that are left when retention has removed the first ones, or all', async () => {
+  fullOnly(it)('03.3 are those that are left when retention has removed the first ones, or all', async () => {
     const id = await runProgram(
       `let i = 0; const t = setInterval(() => { writeSync(1, 'line ' + i + '\\nhalf'); writeSync(2, 'e' + i + '\\n'); if (++i === 40) clearInterval(t) }, 11)`,
     )
@@ -296,7 +299,7 @@ describe('lines after a restart', () => {
     expect((await search(id, { query: 'line' })).body).toMatchObject({ matches: [], is_at_end: true })
   })
 
-  it('03.3 are told apart by their hosts', async () => {
+  fullOnly(it)('03.3 are told apart by their hosts', async () => {
     const id = await runProgram(`writeSync(1, 'one'); setTimeout(() => writeSync(1, 'two\\n'), 60)`)
     await withRows((database) => {
       database.prepare(`update output_records set host = 'host' || seq where execution_id = ?`).run(id)
@@ -307,7 +310,7 @@ describe('lines after a restart', () => {
     ])
   })
 
-  it('03.3 are found when a record between them was lost', async () => {
+  fullOnly(it)('03.3 are found when a record between them was lost', async () => {
     const id = await runProgram(
       `let i = 0; const t = setInterval(() => { writeSync(1, 'line ' + i + '\\n'); if (++i === 20) clearInterval(t) }, 12)`,
     )

@@ -10,12 +10,13 @@ import { firstPassword, signIn } from '../helpers/logins.ts'
 import { isRunning } from '../helpers/marked-processes.ts'
 import { recordRun } from '../helpers/run-context.ts'
 import { type ExecutionAnswer, finalStatuses, startServer, type TestServer } from '../helpers/server.ts'
+import { variants } from '../helpers/tiers.ts'
 import { waitFor } from '../helpers/wait.ts'
 import { action } from '../helpers/python-actions.ts'
 
 const uuidPattern = /^[0-9a-f]{8}-[0-9a-f]{4}-([14])[0-9a-f]{3}-[0-9a-f]{4}-[0-9a-f]{12}$/
 
-describe.each([false, true])('with authentication %s', (isAuthOn) => {
+describe.each(variants([true, false]))('with authentication %s', (isAuthOn) => {
   let server: TestServer
   let headers: Record<string, string> = {}
   let launcher: Launcher

@@ -25,7 +25,7 @@ import {
   unknownId,
   type ErrorAnswer,
 } from './support.ts'
-import { fullOnly } from '../helpers/tiers.ts'
+import { fullOnly, rounds } from '../helpers/tiers.ts'
 
 const outputEvent = 'svc.execution.output__create'
 const eof = 'event: EOF\ndata:\n\n'
@@ -558,7 +558,7 @@ describe('04.3 output of one execution', () => {
     expect((await waitForStatus(server, id)).status).toBe(status)
   })
 
-  it('04.3 end: canceling does not end it, canceled does', async () => {
+  fullOnly(it)('04.3 end: canceling does not end it, canceled does', async () => {
     const { id } = await run(server, {
       cmd: 'trap "sleep 0.3; echo parting; exit" TERM; echo begun; while :; do sleep 0.05; done',
     })
@@ -578,7 +578,7 @@ describe('04.3 output of one execution', () => {
     expect(outputOf(client.frames)).toBe('own\n')
   })
 
-  it('04.3 reconnection without Last-Event-ID: everything again, and EOF again', async () => {
+  fullOnly(it)('04.3 reconnection without Last-Event-ID: everything again, and EOF again', async () => {
     const { id } = await runToEnd(server, { cmd: 'seq 1 100' })
     const [first, second] = [await streamOf(id), await streamOf(id)]
     await Promise.all([first.ended, second.ended])
@@ -621,63 +621,70 @@ describe('04.3 resuming', () => {
     }
   })
 
-  it('04.3 Last-Event-ID: a connection cut again and again while it runs loses and repeats nothing', async () => {
-    // After every thirtieth line it goes on when that has been received: it runs for as long as there are cuts.
-    const flag = join(server.basePath, 'received-')
-    const { id } = await run(server, {
-      cmd: `for i in $(seq 1 300); do echo $i; [ $((i % 30)) != 0 ] || until [ -e ${flag}$i ]; do sleep 0.02; done; done`,
-    })
-    const received: EventFrame[] = []
-    let lineCount = 0
-    let cuts = 0
-    for (;;) {
-      const position = received.at(-1)?.id
-      const client = await streamOf(id, '', position === undefined ? {} : { 'Last-Event-ID': position })
-      await waitFor('a frame', () => client.frames.length > 0)
-      // However many came, the first is all that this client has read before it is cut.
-      const [frame] = client.frames
-      client.close()
-      if (frame === undefined || frame.event === 'EOF') break
-      received.push(frame)
-      cuts += 1
-      const before = lineCount
-      lineCount = outputOf(received).split('\n').length - 1
-      for (let line = before + 1; line <= lineCount; line += 1) if (line % 30 === 0) writeFileSync(`${flag}${line}`, '')
-    }
-    expect(cuts).toBeGreaterThanOrEqual(10)
-    expect(outputOf(received)).toBe(lines(300))
-    expect(new Set(received.map((frame) => frame.id)).size).toBe(received.length)
-  })
-
-  it('04.5 shutdown: streams end without EOF; after a restart Last-Event-ID goes on where it was', async () => {
-    const own = await startWithExamples({ settings: { 'actionrunner.shutdown_grace_seconds': '0' } })
-    try {
-      const { id } = await run(own, { cmd: 'seq 1 500; sleep 60' })
-      const output = await open(`/v1/executions/${id}/output`, {}, own)
-      const general = await follow('', own)
-      await waitFor('all lines', () => outputOf(output.frames) === lines(500))
-      process.kill(own.pid, 'SIGTERM')
-      await own.exited
-      await Promise.all([output.ended, general.ended])
-      expect(output.raw()).not.toContain('EOF')
-      expect(general.raw()).not.toContain('EOF')
-      const next = await startServer({ basePath: own.basePath })
-      try {
-        const position = output.frames.at(-1)?.id ?? ''
-        const rest = await open(`/v1/executions/${id}/output`, { 'Last-Event-ID': position }, next)
-        expect(await rest.ended).toBe('end')
-        expect(rest.raw()).toBe(eof)
-        const middle = output.frames[0]?.id ?? ''
-        const more = await open(`/v1/executions/${id}/output`, { 'Last-Event-ID': middle }, next)
-        await more.ended
-        expect(outputOf([...output.frames.slice(0, 1), ...more.frames])).toBe(lines(500))
-      } finally {
-        await next.stop()
+  fullOnly(it)(
+    '04.3 Last-Event-ID: a connection cut again and again while it runs loses and repeats nothing',
+    async () => {
+      // After every thirtieth line it goes on when that has been received: it runs for as long as there are cuts.
+      const flag = join(server.basePath, 'received-')
+      const { id } = await run(server, {
+        cmd: `for i in $(seq 1 300); do echo $i; [ $((i % 30)) != 0 ] || until [ -e ${flag}$i ]; do sleep 0.02; done; done`,
+      })
+      const received: EventFrame[] = []
+      let lineCount = 0
+      let cuts = 0
+      for (;;) {
+        const position = received.at(-1)?.id
+        const client = await streamOf(id, '', position === undefined ? {} : { 'Last-Event-ID': position })
+        await waitFor('a frame', () => client.frames.length > 0)
+        // However many came, the first is all that this client has read before it is cut.
+        const [frame] = client.frames
+        client.close()
+        if (frame === undefined || frame.event === 'EOF') break
+        received.push(frame)
+        cuts += 1
+        const before = lineCount
+        lineCount = outputOf(received).split('\n').length - 1
+        for (let line = before + 1; line <= lineCount; line += 1)
+          if (line % 30 === 0) writeFileSync(`${flag}${line}`, '')
       }
-    } finally {
-      await own.stop()
-    }
-  })
+      expect(cuts).toBeGreaterThanOrEqual(10)
+      expect(outputOf(received)).toBe(lines(300))
+      expect(new Set(received.map((frame) => frame.id)).size).toBe(received.length)
+    },
+  )
+
+  fullOnly(it)(
+    '04.5 shutdown: streams end without EOF; after a restart Last-Event-ID goes on where it was',
+    async () => {
+      const own = await startWithExamples({ settings: { 'actionrunner.shutdown_grace_seconds': '0' } })
+      try {
+        const { id } = await run(own, { cmd: 'seq 1 500; sleep 60' })
+        const output = await open(`/v1/executions/${id}/output`, {}, own)
+        const general = await follow('', own)
+        await waitFor('all lines', () => outputOf(output.frames) === lines(500))
+        process.kill(own.pid, 'SIGTERM')
+        await own.exited
+        await Promise.all([output.ended, general.ended])
+        expect(output.raw()).not.toContain('EOF')
+        expect(general.raw()).not.toContain('EOF')
+        const next = await startServer({ basePath: own.basePath })
+        try {
+          const position = output.frames.at(-1)?.id ?? ''
+          const rest = await open(`/v1/executions/${id}/output`, { 'Last-Event-ID': position }, next)
+          expect(await rest.ended).toBe('end')
+          expect(rest.raw()).toBe(eof)
+          const middle = output.frames[0]?.id ?? ''
+          const more = await open(`/v1/executions/${id}/output`, { 'Last-Event-ID': middle }, next)
+          await more.ended
+          expect(outputOf([...output.frames.slice(0, 1), ...more.frames])).toBe(lines(500))
+        } finally {
+          await next.stop()
+        }
+      } finally {
+        await own.stop()
+      }
+    },
+  )
 })
 
 describe('04.3 under load', () => {
@@ -686,7 +693,7 @@ describe('04.3 under load', () => {
     const general = await follow(`?events=svc.execution__update,${outputEvent}`)
     const expected = Array.from({ length: total }, (_, i) => `${i + 1}\n`).join('')
     const executions = await Promise.all(
-      Array.from({ length: 4 }, () =>
+      Array.from({ length: rounds({ daily: 2, full: 4 }) }, () =>
         run(server, { cmd: `for i in 1 2 3 4 5; do seq $(((i-1)*4000+1)) $((i*4000)); sleep 0.05; done` }),
       ),
     )
@@ -733,25 +740,28 @@ describe('04.3 under load', () => {
     },
   )
 
-  it('04.3 a client of an output stream that does not read for a while gets everything all the same', async () => {
-    const { id } = await run(server, { cmd: 'head -c 20000000 /dev/zero | tr "\\0" x | fold -w 999' })
-    const client = await streamOf(id)
-    client.pause()
-    await waitForStatus(server, id)
-    client.resume()
-    expect(await client.ended).toBe('end')
-    const text = outputOf(client.frames)
-    // fold puts a line feed between its lines.
-    expect([text.length, text.replaceAll('\n', '').length]).toEqual([
-      20_000_000 + Math.floor(20_000_000 / 999),
-      20_000_000,
-    ])
-    expect(client.raw().endsWith(eof)).toBe(true)
-  })
+  fullOnly(it)(
+    '04.3 a client of an output stream that does not read for a while gets everything all the same',
+    async () => {
+      const { id } = await run(server, { cmd: 'head -c 20000000 /dev/zero | tr "\\0" x | fold -w 999' })
+      const client = await streamOf(id)
+      client.pause()
+      await waitForStatus(server, id)
+      client.resume()
+      expect(await client.ended).toBe('end')
+      const text = outputOf(client.frames)
+      // fold puts a line feed between its lines.
+      expect([text.length, text.replaceAll('\n', '').length]).toEqual([
+        20_000_000 + Math.floor(20_000_000 / 999),
+        20_000_000,
+      ])
+      expect(client.raw().endsWith(eof)).toBe(true)
+    },
+  )
 
   it('04.5 many streams at once', async () => {
     const { id } = await run(server, { cmd: 'echo shared' }, { delay: 1000 })
-    const many = await Promise.all(Array.from({ length: 200 }, () => streamOf(id)))
+    const many = await Promise.all(Array.from({ length: rounds({ daily: 50, full: 200 }) }, () => streamOf(id)))
     await Promise.all(many.map(({ ended }) => ended))
     expect(many.filter((client) => outputOf(client.frames) !== 'shared\n' || !client.raw().endsWith(eof))).toEqual([])
   })

@@ -6,6 +6,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { createTestApp, withApp } from '../helpers/app.ts'
 import { makeFolder } from '../helpers/folders.ts'
 import { runToEnd, withServer, type Answer, type TestApp } from '../helpers/server.ts'
+import { fullOnly } from '../helpers/tiers.ts'
 import { waitFor } from '../helpers/wait.ts'
 import {
   auditRecords,
@@ -337,35 +338,38 @@ describe('10.2 keys of secrets', () => {
     expect(statSync(join(server.basePath, 'keys')).mode & 0o777).toBe(0o700)
   })
 
-  it('what is stored outlives the server; a new key is taken up by SIGHUP and the old one still opens', async () => {
-    const folder = makeFolder()
-    try {
-      await withApp({ basePath: folder.path }, async (first) => {
-        expect((await put('s', 'canary-s', { secret: true }, first)).status).toBe(200)
-        expect((await put('p', 'plain', {}, first)).status).toBe(200)
-      })
-      await withServer({ basePath: folder.path }, async (second) => {
-        const before = (await get('s', second)).body.value
-        const file = join(folder.path, 'keys', 'secrets.json')
-        const keys = JSON.parse(readFileSync(file, 'utf8')) as { digest_key: string; keys: string[] } // as it was made
-        writeFileSync(file, JSON.stringify({ ...keys, keys: [...keys.keys, randomBytes(32).toString('base64')] }))
-        process.kill(second.pid, 'SIGHUP')
-        await waitFor('the new key to count', async () => {
-          const { value } = (await put('probe', 'x', { secret: true }, second)).body
-          return value.slice(0, 10) !== before.slice(0, 10)
+  fullOnly(it)(
+    'what is stored outlives the server; a new key is taken up by SIGHUP and the old one still opens',
+    async () => {
+      const folder = makeFolder()
+      try {
+        await withApp({ basePath: folder.path }, async (first) => {
+          expect((await put('s', 'canary-s', { secret: true }, first)).status).toBe(200)
+          expect((await put('p', 'plain', {}, first)).status).toBe(200)
         })
-        expect((await get('s?decrypt=true', second)).body.value).toBe('canary-s')
-        expect((await get('p', second)).body.value).toBe('plain')
-        writeFileSync(file, '{"keys": "canary-damage"}')
-        process.kill(second.pid, 'SIGHUP')
-        await waitFor('the server to say so', () => second.log().includes('is damaged'))
-        expect(second.log()).not.toContain('canary-damage')
-        expect((await get('s?decrypt=true', second)).body.value).toBe('canary-s')
-      })
-    } finally {
-      folder.remove()
-    }
-  })
+        await withServer({ basePath: folder.path }, async (second) => {
+          const before = (await get('s', second)).body.value
+          const file = join(folder.path, 'keys', 'secrets.json')
+          const keys = JSON.parse(readFileSync(file, 'utf8')) as { digest_key: string; keys: string[] } // as it was made
+          writeFileSync(file, JSON.stringify({ ...keys, keys: [...keys.keys, randomBytes(32).toString('base64')] }))
+          process.kill(second.pid, 'SIGHUP')
+          await waitFor('the new key to count', async () => {
+            const { value } = (await put('probe', 'x', { secret: true }, second)).body
+            return value.slice(0, 10) !== before.slice(0, 10)
+          })
+          expect((await get('s?decrypt=true', second)).body.value).toBe('canary-s')
+          expect((await get('p', second)).body.value).toBe('plain')
+          writeFileSync(file, '{"keys": "canary-damage"}')
+          process.kill(second.pid, 'SIGHUP')
+          await waitFor('the server to say so', () => second.log().includes('is damaged'))
+          expect(second.log()).not.toContain('canary-damage')
+          expect((await get('s?decrypt=true', second)).body.value).toBe('canary-s')
+        })
+      } finally {
+        folder.remove()
+      }
+    },
+  )
 
   it.each<[why: RegExp, content: string, mode: number]>([
     [/is damaged: it is not JSON/, 'canary-damage', 0o600],
@@ -386,7 +390,7 @@ describe('10.2 keys of secrets', () => {
     }
   })
 
-  it('a key file that was named and is missing: secrets are refused, the rest works', async () => {
+  fullOnly(it)('a key file that was named and is missing: secrets are refused, the rest works', async () => {
     await withApp({ settings: { 'keyvalue.encryption_key_path': 'keys/mine.json' } }, async (without) => {
       const refused = await put('s', 'canary', { secret: true }, without)
       expect([refused.status, refused.body.faultstring]).toEqual([
@@ -401,7 +405,7 @@ describe('10.2 keys of secrets', () => {
     })
   })
 
-  it('encryption off: secrets are refused with the option that turns it on', async () => {
+  fullOnly(it)('encryption off: secrets are refused with the option that turns it on', async () => {
     await withApp({ settings: { 'keyvalue.enable_encryption': 'False' } }, async (without) => {
       const refused = await put('s', 'canary', { secret: true }, without)
       expect([refused.status, refused.body.faultstring]).toEqual([

@@ -444,7 +444,7 @@ describe('05.8, 10.2 on and off', () => {
     folder.remove()
   })
 
-  it('timersengine.missed = skip leaves it out', async () => {
+  fullOnly(it)('timersengine.missed = skip leaves it out', async () => {
     const { folder, options, interval, date } = await pass('skip')
     await withApp(options, async (second) => {
       await fire(second, options.clock, interval)

@@ -7,6 +7,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { makeFolder } from '../helpers/folders.ts'
 import { firstPassword, signIn } from '../helpers/logins.ts'
 import { startServer, type Answer, type TestServer } from '../helpers/server.ts'
+import { fullOnly } from '../helpers/tiers.ts'
 import { waitFor } from '../helpers/wait.ts'
 import { rowsOf, type ErrorAnswer } from './support.ts'
 
@@ -195,7 +196,7 @@ describe('Idempotency-Key', () => {
     expect([isReplay(again), idsOf(again)]).toEqual([true, idsOf(first)])
   })
 
-  it('survives a restart, be it a hard one', async () => {
+  fullOnly(it)('survives a restart, be it a hard one', async () => {
     const hook = await makeHook()
     const first = await post(hook, { a: 1 }, { 'Idempotency-Key': 'k' })
     await server.stop('SIGKILL')
@@ -381,7 +382,7 @@ describe('Prefer: wait', () => {
     expect(await waitFor('its end', () => statusOf() === 'succeeded')).toBe(true)
   })
 
-  it('a server that stops lets nobody wait', async () => {
+  fullOnly(it)('a server that stops lets nobody wait', async () => {
     const hook = await makeHook('sleep 100')
     const waiting = post(hook, { a: 1 }, { Prefer: 'wait=300' })
     await waitFor('the instance', () => instancesOf(hook) === 1)

@@ -7,6 +7,7 @@ import { createTestApp } from '../helpers/app.ts'
 import { makeFolder } from '../helpers/folders.ts'
 import { basicAuth, firstPassword } from '../helpers/logins.ts'
 import { call, run, runToEnd, startServer, waitForStatus, type Answer, type TestApp } from '../helpers/server.ts'
+import { fullOnly, rounds, variants } from '../helpers/tiers.ts'
 import { waitFor } from '../helpers/wait.ts'
 
 type AuditRecord = Record<string, unknown> & { _event: string; short_message: string; full_message: string }
@@ -278,13 +279,14 @@ describe('10.3 log.audit_file', () => {
   it('10.3 rename and SIGUSR1 under load: no line is lost or doubled', async () => {
     const server = await startServer()
     try {
+      const total = rounds({ daily: 20, full: 60 })
       const ids = new Set<string>()
       let rotations = 0
       const load = async (): Promise<void> => {
-        for (let count = 0; count < 15; count += 1) ids.add((await runToEnd(server, { cmd: 'true' })).id)
+        for (let count = 0; count < total / 4; count += 1) ids.add((await runToEnd(server, { cmd: 'true' })).id)
       }
       const rotate = async (): Promise<void> => {
-        while (ids.size < 60) {
+        while (ids.size < total) {
           rotations += 1
           renameSync(fileOf(server), `${fileOf(server)}.${rotations}`)
           process.kill(server.pid, 'SIGUSR1')
@@ -295,7 +297,7 @@ describe('10.3 log.audit_file', () => {
       await waitFor('the last line', () => {
         const names = readdirSync(join(server.basePath, 'logs'))
         const records = names.flatMap((name) => readRecords(join(server.basePath, 'logs', name)))
-        return records.filter(({ _event }) => _event === 'execution.completed').length >= 60
+        return records.filter(({ _event }) => _event === 'execution.completed').length >= total
       })
       const names = readdirSync(join(server.basePath, 'logs'))
       const records = names.flatMap((name) => readRecords(join(server.basePath, 'logs', name)))
@@ -316,7 +318,7 @@ describe('10.3 log.audit_file', () => {
     }
   })
 
-  it('10.3 a full disk: actions run on, and one line says what is missing', async () => {
+  fullOnly(it)('10.3 a full disk: actions run on, and one line says what is missing', async () => {
     const server = await createTestApp({ settings: { 'log.audit_file': '/dev/full' } })
     try {
       for (let count = 0; count < 3; count += 1) {
@@ -333,7 +335,7 @@ describe('10.3 log.audit_file', () => {
     }
   })
 
-  it('10.3 a folder that is gone is made again', async () => {
+  fullOnly(it)('10.3 a folder that is gone is made again', async () => {
     const server = await createTestApp()
     try {
       rmSync(join(server.basePath, 'logs'), { recursive: true })
@@ -361,7 +363,7 @@ describe('10.3 log.audit_file', () => {
     folder.remove()
   })
 
-  it('10.3 is relative to base_path, and empty means none', async () => {
+  fullOnly(it)('10.3 is relative to base_path, and empty means none', async () => {
     const elsewhere = await createTestApp({ settings: { 'log.audit_file': 'a/b/mine.log' } })
     expect(existsSync(join(elsewhere.basePath, 'a/b/mine.log'))).toBe(true)
     await elsewhere.stop()
@@ -375,11 +377,13 @@ describe('10.3 log.audit_file', () => {
     await none.stop()
   })
 
-  it.each([
-    ['a folder', '/tmp', 'it is a directory'],
-    ['below a file', `${import.meta.filename}/x/y.log`, 'a part of the path is a file'],
-    ['without room to be made', '/proc/nothing/y.log', 'its directory cannot be created'],
-  ])('10.3 one that cannot be written stops the start: %s', async (_what, path, why) => {
+  it.each(
+    variants([
+      ['a folder', '/tmp', 'it is a directory'],
+      ['below a file', `${import.meta.filename}/x/y.log`, 'a part of the path is a file'],
+      ['without room to be made', '/proc/nothing/y.log', 'its directory cannot be created'],
+    ]),
+  )('10.3 one that cannot be written stops the start: %s', async (_what, path, why) => {
     const started = startServer({ settings: { 'log.audit_file': path } })
     await expect(started).rejects.toThrow(`log.audit_file: ${path} cannot be written`)
     await expect(started).rejects.toThrow(why)

@@ -93,30 +93,33 @@ describe('10 backup', () => {
       await waitForLog(server, 'event=backup.made')
     }))
 
-  test('only one is made at a time; what a killed server has left goes, and what is not its own stays', async () => {
-    const basePath = newFolder()
-    const backups = join(basePath, 'backups')
-    mkdirSync(backups)
-    const left = 'svc-20300101T100000.000Z-scheduled.db.partial'
-    const foreign = ['svc.db', 'notes.partial', 'svc-2030.db.partial', 'svc-20300101T100000.000Z-mine.db']
-    for (const name of [left, `${left}-journal`, ...foreign]) writeFileSync(join(backups, name), 'x')
-    const server = await startServer({ basePath })
-    let count = 0
-    try {
-      await waitFor('what was left to go', () => readdirSync(backups).length === foreign.length)
-      expect(readdirSync(backups).toSorted()).toEqual(foreign.toSorted())
-      const answers = await Promise.all(Array.from({ length: 4 }, () => server.call('POST', '/v1/backups')))
-      const made = answers.filter(({ status }) => status === 201)
-      const refused = answers.filter(({ status }) => status !== 201)
-      expect(made.length).toBeGreaterThan(0)
-      for (const each of refused) expect(each).toMatchObject({ status: 409, body: { code: 'BACKUP_UNDER_WAY' } })
-      expect((await server.call<Backup[]>('GET', '/v1/backups')).body).toHaveLength(made.length)
-      count = made.length
-    } finally {
-      await server.stop()
-    }
-    expect(readdirSync(backups)).toHaveLength(foreign.length + count)
-  })
+  fullOnly(test)(
+    'only one is made at a time; what a killed server has left goes, and what is not its own stays',
+    async () => {
+      const basePath = newFolder()
+      const backups = join(basePath, 'backups')
+      mkdirSync(backups)
+      const left = 'svc-20300101T100000.000Z-scheduled.db.partial'
+      const foreign = ['svc.db', 'notes.partial', 'svc-2030.db.partial', 'svc-20300101T100000.000Z-mine.db']
+      for (const name of [left, `${left}-journal`, ...foreign]) writeFileSync(join(backups, name), 'x')
+      const server = await startServer({ basePath })
+      let count = 0
+      try {
+        await waitFor('what was left to go', () => readdirSync(backups).length === foreign.length)
+        expect(readdirSync(backups).toSorted()).toEqual(foreign.toSorted())
+        const answers = await Promise.all(Array.from({ length: 4 }, () => server.call('POST', '/v1/backups')))
+        const made = answers.filter(({ status }) => status === 201)
+        const refused = answers.filter(({ status }) => status !== 201)
+        expect(made.length).toBeGreaterThan(0)
+        for (const each of refused) expect(each).toMatchObject({ status: 409, body: { code: 'BACKUP_UNDER_WAY' } })
+        expect((await server.call<Backup[]>('GET', '/v1/backups')).body).toHaveLength(made.length)
+        count = made.length
+      } finally {
+        await server.stop()
+      }
+      expect(readdirSync(backups)).toHaveLength(foreign.length + count)
+    },
+  )
 
   fullOnly(test)('scheduled ones are rotated; a failure is told, removes nothing, and is tried again', async () => {
     const basePath = newFolder()

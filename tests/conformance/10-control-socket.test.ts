@@ -9,6 +9,7 @@ import { readRunFile } from '../../src/core/run-file.ts'
 import { askBySocket as ask } from '../helpers/control-socket.ts'
 import { makeFolder, type TemporaryFolder } from '../helpers/folders.ts'
 import { startServer, withServer } from '../helpers/server.ts'
+import { fullOnly } from '../helpers/tiers.ts'
 
 const folders: TemporaryFolder[] = []
 afterEach(() => folders.splice(0).forEach((folder) => folder.remove()))
@@ -63,16 +64,17 @@ describe('10 control socket', () => {
     expect(existsSync(join(basePath, 'svc.run'))).toBe(false)
   })
 
-  test('a second server with a database elsewhere does not take it away', () =>
+  fullOnly(test)('a second server with a database elsewhere does not take it away', () =>
     withServer({}, async (server) => {
       const { basePath } = server
       const second = { basePath, settings: { 'database.path': join(newFolder(), 'svc.db') } }
       await expect(startServer(second)).rejects.toThrow(`is in use by another running server, process ${server.pid}`)
       expect(readRunFile(basePath)).toMatchObject({ pid: server.pid })
       expect((await ask(join(basePath, 'svc.sock'), 'GET', '/v1/')).status).toBe(200)
-    }))
+    }),
+  )
 
-  test('a connection on which nothing comes does not hold up the end of the server', async () => {
+  fullOnly(test)('a connection on which nothing comes does not hold up the end of the server', async () => {
     const server = await startServer()
     const silent = connect(join(server.basePath, 'svc.sock'))
     silent.on('error', () => undefined)
@@ -81,7 +83,7 @@ describe('10 control socket', () => {
     silent.destroy()
   })
 
-  test('a run file that tells of another process with the same pid is not believed', () => {
+  fullOnly(test)('a run file that tells of another process with the same pid is not believed', () => {
     const folder = newFolder()
     expect(readRunFile(folder)).toBeUndefined()
     for (const content of [

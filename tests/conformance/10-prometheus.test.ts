@@ -215,7 +215,7 @@ describe('10.4 docs/monitoring.md', () => {
   writeFileSync(rules, docBlock('monitoring.md', '# svc.rules.yml'))
   afterAll(() => folder.remove())
 
-  it('10.4 its scrape configuration and its rules are right by promtool', async () => {
+  fullOnly(it)('10.4 its scrape configuration and its rules are right by promtool', async () => {
     const config = join(folder.path, 'prometheus.yml')
     writeFileSync(config, `${docBlock('monitoring.md', '# prometheus.yml')}rule_files: [svc.rules.yml]\n`)
     expect(await promtool(['check', 'config', config])).toBe('')

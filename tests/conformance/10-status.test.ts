@@ -5,6 +5,7 @@ import { runCli } from '../helpers/cli.ts'
 import { makeFolder } from '../helpers/folders.ts'
 import { firstPassword, signIn } from '../helpers/logins.ts'
 import { run, runToEnd, startServer, withServer, type TestServer } from '../helpers/server.ts'
+import { fullOnly } from '../helpers/tiers.ts'
 import { waitFor } from '../helpers/wait.ts'
 
 interface Status {
@@ -60,7 +61,7 @@ describe('the history', () => {
   const sum = (samples: readonly StatusSample[], of: (sample: StatusSample) => number): number =>
     samples.reduce((total, sample) => total + of(sample), 0)
 
-  test('10.7 counts what began, what ended and how, and what came in, over a restart', async () => {
+  fullOnly(test)('10.7 counts what began, what ended and how, and what came in, over a restart', async () => {
     const folder = makeFolder()
     try {
       const before = await startServer({ basePath: folder.path })

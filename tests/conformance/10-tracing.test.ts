@@ -3,6 +3,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { createTestApp } from '../helpers/app.ts'
 import { startCollector, type CollectedSpan, type Collector } from '../helpers/collector.ts'
 import { call, runToEnd, waitForLog, withServer, type TestApp } from '../helpers/server.ts'
+import { fullOnly } from '../helpers/tiers.ts'
 import { waitFor } from '../helpers/wait.ts'
 
 const padded = (traceId: string): string => traceId.padStart(32, '0')
@@ -96,7 +97,7 @@ describe('10 tracing.otlp_endpoint', () => {
     expect(collector.broken).toEqual([])
   })
 
-  it('10 a collector that is busy gets them later, once; one that refuses does not', async () => {
+  fullOnly(it)('10 a collector that is busy gets them later, once; one that refuses does not', async () => {
     collector.answer = { status: 503 }
     const { id } = await runToEnd(server, { cmd: 'true' })
     await waitForLog(server, 'event=tracing.failed')
@@ -142,7 +143,7 @@ describe('10 a collector that is gone', () => {
     })
   })
 
-  it('10 with nobody ever there, the stop says what is lost', async () => {
+  fullOnly(it)('10 with nobody ever there, the stop says what is lost', async () => {
     const gone = await startCollector()
     await gone.stop()
     await withServer({ settings: { 'tracing.otlp_endpoint': gone.url } }, async (server) => {

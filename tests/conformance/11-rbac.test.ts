@@ -17,6 +17,7 @@ import {
   type TestServer,
 } from '../helpers/server.ts'
 import { openEvents, outputOf, type EventClient } from '../helpers/sse.ts'
+import { fullOnly, rounds, variants } from '../helpers/tiers.ts'
 import { waitFor } from '../helpers/wait.ts'
 import { idPattern, rowsOf, unknownId, type ErrorAnswer } from './support.ts'
 
@@ -627,7 +628,10 @@ describe('CVE-2018-20345 lists hold what may be seen, whatever is asked for', ()
     expect(Object.keys(values).sort()).toEqual([...declared].sort())
     const queries = [
       '',
-      ...Object.entries(values).flatMap(([name, all]) => all.map((value) => `${name}=${encodeURIComponent(value)}`)),
+      // The daily run asks for the first value of each.
+      ...Object.entries(values).flatMap(([name, all]) =>
+        variants(all).map((value) => `${name}=${encodeURIComponent(value)}`),
+      ),
     ]
     let seen = 0
     let hidden = 0
@@ -650,8 +654,8 @@ describe('CVE-2018-20345 lists hold what may be seen, whatever is asked for', ()
         hidden += all.body.length - permitted.length
       }
     }
-    expect(seen).toBeGreaterThan(50)
-    expect(hidden).toBeGreaterThan(50)
+    expect(seen).toBeGreaterThan(rounds({ daily: 25, full: 50 }))
+    expect(hidden).toBeGreaterThan(rounds({ daily: 25, full: 50 }))
   })
 
   it('pages of what may be seen are full', async () => {
@@ -1193,13 +1197,14 @@ describe('11.6 the start', () => {
       }
     }))
 
-  it('11.1 access control switched on later: the same, while the account has its first password', () =>
+  fullOnly(it)('11.1 access control switched on later: the same, while the account has its first password', () =>
     withFolder(async (own) => {
       await (await createTestApp({ basePath: own.path, settings: { 'auth.enable': 'True' } })).stop()
       expect(existsSync(adminFile(own))).toBe(false)
       await (await createTestApp({ basePath: own.path, settings: withRoles })).stop()
       expect(existsSync(adminFile(own))).toBe(true)
-    }))
+    }),
+  )
 
   it('11.1 behind the name `admin` may be somebody else: a changed password file makes nobody administrator', () =>
     withFolder(async (own) => {

@@ -20,6 +20,7 @@ import { checkDatabase } from '../../src/db/sqlite/check.ts'
 import { openSqlite } from '../../src/db/sqlite/open.ts'
 import { migrations } from '../../migrations/index.ts'
 import { makeFolder, type TemporaryFolder } from '../helpers/folders.ts'
+import { fullOnly } from '../helpers/tiers.ts'
 
 let folder: TemporaryFolder
 let database: Database
@@ -212,7 +213,7 @@ describe('before a migration', () => {
     expect((await checkDatabase(file)).migrations).toEqual(names)
   })
 
-  test('a start that fails again and again makes no further copies', async () => {
+  fullOnly(test)('a start that fails again and again makes no further copies', async () => {
     const file = await makeOlder()
     const connection = new Sqlite(file)
     connection.exec(`create trigger no before insert on kysely_migration begin select raise(abort, 'not now'); end`)

@@ -16,6 +16,7 @@ import type { ExecutionTable } from '../../src/db/tables.ts'
 import { isAppError } from '../../src/core/errors.ts'
 import { makeFolder, type TemporaryFolder } from '../helpers/folders.ts'
 import type { WriteOrder, WriteReport } from '../fixtures/database-child.ts'
+import { rounds } from '../helpers/tiers.ts'
 import { waitFor } from '../helpers/wait.ts'
 
 const childFile = join(import.meta.dirname, '../fixtures/database-child.ts')
@@ -545,7 +546,8 @@ describe('SQLite: migrations', () => {
       return names
     }
     let statements = 0
-    for (; (await migrateUntil(statements)) !== undefined; statements++) expect(tables()).toEqual([])
+    for (; (await migrateUntil(statements)) !== undefined; statements += rounds({ daily: 7, full: 1 }))
+      expect(tables()).toEqual([])
     expect(statements).toBeGreaterThan(20)
     expect(tables()).toContain('executions')
     expect(applied()[0]).toBe('0001-core')
@@ -696,7 +698,7 @@ describe('SQLite: the counts of executions', () => {
     })
 
     await database.write(unit(Array.from({ length: 50 }, insert)))
-    for (let round = 0; round < 20; round++) {
+    for (let round = 0; round < rounds({ daily: 6, full: 20 }); round++) {
       await Promise.all(
         Array.from({ length: 50 }, () =>
           outcomeOf(

@@ -295,7 +295,7 @@ describe.each(kinds)('launcher %s', (kind) => {
   })
 
   it('leaks no file over hundreds of children', async () => {
-    const count = rounds({ daily: 30, full: 100 })
+    const count = rounds({ daily: 8, full: 100 })
     await run(shell(':'))
     const before = openFds()
     const unread = Buffer.alloc(100_000)
@@ -318,7 +318,7 @@ describe.each(kinds)('launcher %s', (kind) => {
   }, 240_000)
 
   it('runs many at once and mixes nothing up', async () => {
-    const count = rounds({ daily: 60, full: 200 })
+    const count = rounds({ daily: 20, full: 200 })
     const outcomes = await Promise.all(
       Array.from({ length: count }, (_, index) => run(shell(`echo ${index}; exit ${index}`))),
     )

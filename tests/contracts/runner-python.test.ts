@@ -13,7 +13,7 @@ import { makeFolder, type TemporaryFolder } from '../helpers/folders.ts'
 import { isRunning, markedProcesses } from '../helpers/marked-processes.ts'
 import { recordRun, type RecordedRun } from '../helpers/run-context.ts'
 import { waitFor } from '../helpers/wait.ts'
-import { tier } from '../helpers/tiers.ts'
+import { fullOnly, tier, variants } from '../helpers/tiers.ts'
 import { describeProcessRunner } from './runner-suite.ts'
 
 /** `runner.test.ts` tries both each day. */
@@ -95,6 +95,7 @@ describe.each(kinds)('python-script on launcher %s', (kind) => {
   let shell: string | undefined
   describeProcessRunner({
     name: 'python-script',
+    isVariant: true,
     runner: () => runner,
     shell(text, more) {
       shell ??= action(
@@ -233,11 +234,13 @@ print("x" * 300000, end="")`.replace(/^/, 'import atexit, threading\n'),
       expect(result['stdout']).toBe(`${'x'.repeat(300_000)}thread\natexit\n`)
     })
 
-    it.each([
-      ['as it is', {}, {}, ['one 1\n', 'two']],
-      ['by a server that runs unbuffered', { PYTHONUNBUFFERED: '1' }, {}, ['one 1\n', 'two']],
-      ['unbuffered where it is asked for', {}, { env: { PYTHONUNBUFFERED: 1 } }, ['one', ' ', '1', '\n', 'two']],
-    ])('is written line by line, %s', async (_, more, parameters, expected) => {
+    it.each(
+      variants([
+        ['as it is', {}, {}, ['one 1\n', 'two']],
+        ['by a server that runs unbuffered', { PYTHONUNBUFFERED: '1' }, {}, ['one 1\n', 'two']],
+        ['unbuffered where it is asked for', {}, { env: { PYTHONUNBUFFERED: 1 } }, ['one', ' ', '1', '\n', 'two']],
+      ]),
+    )('is written line by line, %s', async (_, more, parameters, expected) => {
       const other = await make({ python: { poolSize: 0 }, env: { PATH: process.env['PATH'] ?? '', ...more } })
       // A socket keeps writes apart.
       const entry = action(
@@ -419,7 +422,7 @@ except BlockingIOError:
       }
     })
 
-    it('is what the file says now, as large and as old as it may be', async () => {
+    fullOnly(it)('is what the file says now, as large and as old as it may be', async () => {
       const path = join(packFolder, 'actions', 'lib', 'replaced.py')
       const asks = action('return replaced.VALUE', 'import replaced')
       // As archives have it whose files all bear one date.
@@ -439,7 +442,7 @@ except BlockingIOError:
       expect(values).toEqual([1, 2, 3])
     })
 
-    it('is the real module where the action bears its name, loaded in advance or not', async () => {
+    fullOnly(it)('is the real module where the action bears its name, loaded in advance or not', async () => {
       const other = await make({ python: { poolSize: 0 } })
       for (const [name, on] of [
         ['uuid', runner],
@@ -559,18 +562,28 @@ time.sleep(1000)`,
       expect(markedProcesses(id)).toEqual([])
     })
 
-    it.each([
-      ['cut short', 'HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\n12', /could not reach the server/, null],
-      ['no HTTP', 'nonsense\r\n\r\n', /could not reach the server/, null],
-      ['no JSON', 'HTTP/1.1 200 OK\r\nContent-Length: 1\r\n\r\n<', /not JSON/, null],
-      ['a refusal', 'HTTP/1.1 403 F\r\nContent-Length: 21\r\n\r\n{"faultstring": "no"}', /403: no$/, 403],
-      [
-        'a redirect, which is not followed with the token',
-        'HTTP/1.1 302 Found\r\nLocation: http://127.0.0.1:1/\r\nContent-Length: 0\r\n\r\n',
-        /302/,
-        302,
-      ],
-    ])('has one error for what the server answers: %s', async (_, answer, message, status) => {
+    it.each(
+      variants(
+        [
+          ['a refusal', 'HTTP/1.1 403 F\r\nContent-Length: 21\r\n\r\n{"faultstring": "no"}', /403: no$/, 403],
+          [
+            'a redirect, which is not followed with the token',
+            'HTTP/1.1 302 Found\r\nLocation: http://127.0.0.1:1/\r\nContent-Length: 0\r\n\r\n',
+            /302/,
+            302,
+          ],
+          [
+            'cut short',
+            'HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\n12',
+            /could not reach the server/,
+            null,
+          ],
+          ['no HTTP', 'nonsense\r\n\r\n', /could not reach the server/, null],
+          ['no JSON', 'HTTP/1.1 200 OK\r\nContent-Length: 1\r\n\r\n<', /not JSON/, null],
+        ],
+        2,
+      ),
+    )('has one error for what the server answers: %s', async (_, answer, message, status) => {
       const server = createServer((socket) =>
         socket.once('data', () => socket.end(answer)).on('error', () => undefined),
       )
@@ -592,7 +605,7 @@ except action_service.ServiceError as error:
       server.close()
     })
 
-    it('works without a pool, and where Python is told not to trust the folder of a program', async () => {
+    fullOnly(it)('works without a pool, and where Python is told not to trust the folder of a program', async () => {
       const env = { PATH: process.env['PATH'] ?? '', PYTHONSAFEPATH: '1' }
       const other = await make({ python: { poolSize: 0 }, env })
       expect((await start(action('return 1'), {}, {}, other.runner).ended).result['result']).toBe(1)

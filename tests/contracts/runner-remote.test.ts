@@ -12,7 +12,7 @@ import { markedProcesses } from '../helpers/marked-processes.ts'
 import { recordRun } from '../helpers/run-context.ts'
 import { makeSshSite, type ClientKey, type Sshd, type SshSite } from '../helpers/sshd.ts'
 import { startPasswordServer } from '../helpers/password-sshd.ts'
-import { fullOnly } from '../helpers/tiers.ts'
+import { fullOnly, variants } from '../helpers/tiers.ts'
 import { waitFor } from '../helpers/wait.ts'
 import { describeProcessRunner, withTimeLimit } from './runner-suite.ts'
 
@@ -177,7 +177,7 @@ echo second; # comment`
     expect(answerOf(await run({ cmd: '-x' }))).toMatchObject({ return_code: 127 })
   })
 
-  it('may be larger than one argument of a program', async () => {
+  fullOnly(it)('may be larger than one argument of a program', async () => {
     const cmd = `${':;'.repeat(100_000)} echo "$0 done"`
     expect(answerOf(await run({ cmd }))).toEqual(ended(0, '/bin/sh done'))
   })
@@ -190,13 +190,18 @@ echo second; # comment`
     })
   })
 
-  it.each([
-    ['exit 3', 3],
-    ['no-such-command-of-ours 2>/dev/null', 127],
-    ['kill -KILL $$', -9],
-    ['kill -TERM $$', -15],
-    ['kill -HUP $$', -1],
-  ])('fails after %j', async (cmd, code) => {
+  it.each(
+    variants<[string, number]>(
+      [
+        ['exit 3', 3],
+        ['kill -KILL $$', -9],
+        ['no-such-command-of-ours 2>/dev/null', 127],
+        ['kill -TERM $$', -15],
+        ['kill -HUP $$', -1],
+      ],
+      2,
+    ),
+  )('fails after %j', async (cmd, code) => {
     const result = await run({ cmd })
     expect([result.status, answerOf(result)]).toEqual(['failed', ended(code)])
   })
@@ -226,7 +231,7 @@ echo second; # comment`
     expect(markedProcesses(context.executionId)).toEqual([])
   })
 
-  it('does not wait for what it leaves behind, and takes what was written before', async () => {
+  fullOnly(it)('does not wait for what it leaves behind, and takes what was written before', async () => {
     const { context } = recordRun({ hosts: sshd.address, cmd: '(trap "" HUP; sleep 1000) & echo out; echo err >&2' })
     expect(answerOf(await shared.cmd.run(context))).toEqual(ended(0, 'out', 'err'))
     for (const pid of markedProcesses(context.executionId)) process.kill(pid, 'SIGKILL')
@@ -245,7 +250,7 @@ echo second; # comment`
     expect(answerOf(withPassword)).toEqual(ended(0, '0\n0'))
   })
 
-  it('is what a login shell says that talks, too', async () => {
+  fullOnly(it)('is what a login shell says that talks, too', async () => {
     const { context } = recordRun({ hosts: sshd.address, cmd: 'printf "%s" "[start 1234"; printf "%s" "[sta" >&2' })
     expect(answerOf(await shared.cmd.run(context))).toEqual(ended(0, '[start 1234', '[sta'))
   })
@@ -274,7 +279,7 @@ describe.concurrent('several hosts', () => {
     ])
   })
 
-  it('share the room of one result', async () => {
+  fullOnly(it)('share the room of one result', async () => {
     const cmd = `printf '%0${MAX_RESULT_BYTES - 100}d' 0; printf '%0${MAX_RESULT_BYTES / 2}d' 0 >&2`
     const result = await run({ hosts: both, cmd })
     const half = '0'.repeat(MAX_RESULT_BYTES / 2)
@@ -283,7 +288,7 @@ describe.concurrent('several hosts', () => {
     expect(answerOf(await run({ hosts: sshd.address, cmd }))).not.toHaveProperty('stdout_truncated')
   })
 
-  it('come one after the other, or at once', async () => {
+  fullOnly(it)('come one after the other, or at once', async () => {
     const file = join(site.folder, `at-once-${newId()}`)
     // Each tells that it is there, and waits until another one is, or for nothing.
     const cmd = `echo x >> ${file}; cat ${file} | wc -l; sleep 0.2; rm -f ${file}.no`
@@ -314,7 +319,7 @@ describe.concurrent('several hosts', () => {
     expect((await run({ hosts }, lenient)).status).toBe('succeeded')
   })
 
-  it('time out together only', async () => {
+  fullOnly(it)('time out together only', async () => {
     const cmd = '[ "$(echo $SSH_CONNECTION | cut -d" " -f3)" = 127.0.0.2 ] || exec sleep 1000'
     await withTimeLimit(async (timeout) => {
       const [some, all] = await Promise.all([
@@ -365,7 +370,7 @@ describe.concurrent('keys of hosts', () => {
 })
 
 describe.concurrent('logging in', () => {
-  it.each(['rsa', 'ed25519', 'ecdsa'] as const)('with a key of kind %s as text, and as file', async (type) => {
+  it.each(variants(['ed25519', 'rsa', 'ecdsa']))('with a key of kind %s as text, and as file', async (type) => {
     const own = site.makeKey(`key-${type}`, { type })
     const subject = await makeRunners({ keyFile: '/no/such/key' })
     expect((await run({ private_key: own.text }, subject)).status).toBe('succeeded')
@@ -373,13 +378,16 @@ describe.concurrent('logging in', () => {
     expect((await run({ ...named, private_key: own.path }, await makeRunners())).status).toBe('succeeded')
   })
 
-  it.each(['rsa', 'ed25519', 'ecdsa'] as const)('with a key of kind %s that has a passphrase', async (type) => {
-    const own = site.makeKey(`locked-${type}`, { type, passphrase: 'open sesame' })
-    const subject = await makeRunners()
-    expect((await run({ private_key: own.text, passphrase: 'open sesame' }, subject)).status).toBe('succeeded')
-    expect(await refusal({ private_key: own.text, passphrase: 'wrong' }, subject)).toMatch(/does not match/)
-    expect(await refusal({ private_key: own.text }, subject)).toMatch(/has a passphrase/)
-  })
+  fullOnly(it.each(['rsa', 'ed25519', 'ecdsa'] as const))(
+    'with a key of kind %s that has a passphrase',
+    async (type) => {
+      const own = site.makeKey(`locked-${type}`, { type, passphrase: 'open sesame' })
+      const subject = await makeRunners()
+      expect((await run({ private_key: own.text, passphrase: 'open sesame' }, subject)).status).toBe('succeeded')
+      expect(await refusal({ private_key: own.text, passphrase: 'wrong' }, subject)).toMatch(/does not match/)
+      expect(await refusal({ private_key: own.text }, subject)).toMatch(/has a passphrase/)
+    },
+  )
 
   it('says what is wrong with a key, not what is in it', async () => {
     const broken = key.text.replace(/^[^-].*$/gm, 'AAAA')
@@ -392,7 +400,7 @@ describe.concurrent('logging in', () => {
     expect(script.result['error']).toMatch(/must be the text of a key/)
   })
 
-  it.each(['password', 'keyboard-interactive'] as const)('with a password, by %s', async (method) => {
+  it.each(variants(['password', 'keyboard-interactive']))('with a password, by %s', async (method) => {
     const server = await startPasswordServer(method, 'open sesame')
     try {
       const subject = await makeRunners()
@@ -425,7 +433,7 @@ describe.concurrent('connections', () => {
     await waitFor('the connections to be closed', () => server.sessions().length === 0)
   })
 
-  it('are replaced when the server has closed them, also without a word', async () => {
+  fullOnly(it)('are replaced when the server has closed them, also without a word', async () => {
     const server = await site.start()
     const subject = await makeRunners()
     await run({ hosts: server.address }, subject)
@@ -438,7 +446,7 @@ describe.concurrent('connections', () => {
     expect(server.logins()).toBe(3)
   })
 
-  it('make room elsewhere where a server allows one session each', async () => {
+  fullOnly(it)('make room elsewhere where a server allows one session each', async () => {
     const server = await site.start({ config: 'MaxSessions 1' })
     const subject = await makeRunners()
     const abort = new AbortController()
@@ -470,7 +478,7 @@ describe.concurrent('connections', () => {
     expect(markedProcesses(context.executionId)).toEqual([])
   })
 
-  it('that break for good: an error, and a warning that something may go on', async () => {
+  fullOnly(it)('that break for good: an error, and a warning that something may go on', async () => {
     const server = await site.start()
     const told: string[] = []
     const subject = await makeRunners({}, told)
@@ -483,7 +491,7 @@ describe.concurrent('connections', () => {
     for (const pid of markedProcesses(context.executionId)) process.kill(pid, 'SIGKILL')
   })
 
-  it('go through a bastion, whose key is checked too', async () => {
+  fullOnly(it)('go through a bastion, whose key is checked too', async () => {
     const [bastion, inner] = await Promise.all([site.start({ host: '127.0.0.5' }), site.start()])
     const knownHostsFile = join(site.folder, `known-${newId()}`)
     const subject = await makeRunners({ knownHostsFile })
@@ -505,7 +513,7 @@ describe.concurrent('connections', () => {
     expect(await refusal({ ...parameters, bastion_host: '127.0.0.6:9' }, subject)).toMatch(/127\.0\.0\.6/)
   })
 
-  it('are made as the configuration of OpenSSH says, when it is to be used', async () => {
+  fullOnly(it)('are made as the configuration of OpenSSH says, when it is to be used', async () => {
     const [jump, inner] = await Promise.all([site.start({ host: '127.0.0.7' }), site.start()])
     const configPath = join(site.folder, `config-${newId()}`)
     const ran = join(site.folder, `ran-${newId()}`)
@@ -530,7 +538,7 @@ describe.concurrent('connections', () => {
     expect(existsSync(ran)).toBe(false)
   })
 
-  it('fail in time with a server that says nothing, or too much', async () => {
+  fullOnly(it)('fail in time with a server that says nothing, or too much', async () => {
     const { createServer } = await import('node:net')
     const servers = [
       createServer((socket) => void socket.resume().on('error', () => undefined)),
@@ -592,7 +600,7 @@ describe.concurrent('scripts', () => {
     expect(folders()).toEqual([])
   })
 
-  it.each(['#!/bin/sh', '#!/bin/bash -e', '#!/usr/bin/env bash', ''])(
+  it.each(variants(['#!/bin/sh', '#!/bin/bash -e', '#!/usr/bin/env bash', '']))(
     'of %j are given secrets as arguments that nobody sees',
     async (line) => {
       const value = `it's "geheim"\n$HOME`
@@ -608,7 +616,7 @@ describe.concurrent('scripts', () => {
     },
   )
 
-  it('leave nothing behind when they fail, time out or are canceled', async () => {
+  fullOnly(it)('leave nothing behind when they fail, time out or are canceled', async () => {
     const text = '#!/bin/sh\nmkdir "$(dirname "$0")/made" && echo x > "$(dirname "$0")/made/file"; echo up; '
     const abort = new AbortController()
     const failed = runScript(`${text} exit 4`)
@@ -622,7 +630,7 @@ describe.concurrent('scripts', () => {
     for (const { context } of [late, canceled]) expect(markedProcesses(context.executionId)).toEqual([])
   })
 
-  it('have the common files of their pack beside them', async () => {
+  fullOnly(it)('have the common files of their pack beside them', async () => {
     const packFolder = join(site.folder, `pack-${newId()}`)
     mkdirSync(join(packFolder, 'actions', 'lib', 'deep'), { recursive: true })
     writeFileSync(join(packFolder, 'actions', 'lib', 'common.sh'), 'greet() { echo "hello $1"; }\n')
@@ -637,7 +645,7 @@ describe.concurrent('scripts', () => {
     expect(folders()).toEqual([])
   })
 
-  it('do not run anywhere when they could not be copied everywhere', async () => {
+  fullOnly(it)('do not run anywhere when they could not be copied everywhere', async () => {
     const [closed, witness] = [
       await site.start({ host: '127.0.0.8', hasSftp: false }),
       join(site.folder, `w-${newId()}`),

@@ -49,6 +49,7 @@ describe.each(kinds)('scripts on launcher %s', (kind) => {
 
   describeProcessRunner({
     name: 'local-shell-script',
+    isVariant: true,
     runner: () => runner,
     shell: (text, more) => script(`#!/bin/sh\n${text}\n`, more),
     read: ({ stdout, stderr, return_code: code, error }) => ({ stdout, stderr, code, error }),

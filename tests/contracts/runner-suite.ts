@@ -7,6 +7,7 @@ import { describe, expect, it } from 'vitest'
 import type { OutputType, RunContext, Runner, RunResult } from '../../src/runners/runner.ts'
 import { markedProcesses } from '../helpers/marked-processes.ts'
 import { recordRun } from '../helpers/run-context.ts'
+import { fullOnly, variants } from '../helpers/tiers.ts'
 import { waitFor } from '../helpers/wait.ts'
 
 /** What differs from `recordRun`'s context. */
@@ -30,6 +31,8 @@ export interface RunnerSubject {
   startFailures: readonly (readonly [what: string, parts: () => RunParts, error: RegExp])[]
   /** Of the executions it carried out, so that their processes are found; default: as everywhere on this machine. */
   readonly processes?: (executionId: string) => number[]
+  /** Whether the daily run leaves what takes long to others whose processes are started and ended by the same parts. */
+  readonly isVariant?: boolean
 }
 
 const fixture = (name: string): string => fileURLToPath(new URL(`../fixtures/${name}`, import.meta.url))
@@ -47,6 +50,7 @@ export async function withTimeLimit(run: (seconds: number) => Promise<boolean>):
 }
 
 export function describeProcessRunner(subject: RunnerSubject): void {
+  const slow = subject.isVariant === true ? fullOnly(it) : it
   const processes = subject.processes ?? ((id: string) => markedProcesses(id))
 
   function start(
@@ -76,14 +80,14 @@ export function describeProcessRunner(subject: RunnerSubject): void {
       expect([status, subject.read(result).error]).toEqual(['failed', expect.stringMatching(error)])
     })
 
-    it('replaces invalid bytes, and those alone', async () => {
+    slow('replaces invalid bytes, and those alone', async () => {
       const { output, ended } = start(subject.shell(String.raw`printf 'a\377\303'; printf '\274\360\237'`))
       const { result } = await ended
       expect(subject.read(result).stdout).toBe('a\ufffdü\ufffd')
       expect(output.stdout).toBe('a\ufffdü\ufffd')
     })
 
-    it('keeps the head of a large output and emits the whole', async () => {
+    slow('keeps the head of a large output and emits the whole', async () => {
       const { output, ended } = start(subject.shell("yes '12345678ü' | head -n 100000"))
       const { status, result } = await ended
       const { stdout } = subject.read(result)
@@ -93,7 +97,7 @@ export function describeProcessRunner(subject: RunnerSubject): void {
       expect(JSON.stringify(result)).toContain('"stdout_truncated":true')
     })
 
-    it('is not held up by a slow reader, which loses nothing', async () => {
+    slow('is not held up by a slow reader, which loses nothing', async () => {
       let emitted = ''
       const { ended } = start(subject.shell('yes | head -c 300000'), {
         emit: async (_, text) => {
@@ -109,7 +113,7 @@ export function describeProcessRunner(subject: RunnerSubject): void {
       expect(subject.read((await ended).result).stdout).toBe(`${id} []`)
     })
 
-    it('stops at the time limit and keeps what was written', async () => {
+    slow('stops at the time limit and keeps what was written', async () => {
       await withTimeLimit(async (timeout) => {
         const { id, output, ended } = start(subject.shell('echo before; sleep 1000', { timeout }))
         const { status, result } = await ended
@@ -122,14 +126,17 @@ export function describeProcessRunner(subject: RunnerSubject): void {
       })
     })
 
-    it.each(['cancel', 'shutdown'])('ends on %s with what was written', async (reason) => {
-      const abort = new AbortController()
-      const { id, output, ended } = start(subject.shell('echo before; sleep 1000'), { signal: abort.signal })
-      await waitFor('output', () => output.stdout === 'before\n')
-      abort.abort(reason)
-      expect(subject.read((await ended).result).stdout).toBe('before')
-      expect(processes(id)).toEqual([])
-    })
+    it.each(subject.isVariant === true ? variants(['cancel', 'shutdown']) : ['cancel', 'shutdown'])(
+      'ends on %s with what was written',
+      async (reason) => {
+        const abort = new AbortController()
+        const { id, output, ended } = start(subject.shell('echo before; sleep 1000'), { signal: abort.signal })
+        await waitFor('output', () => output.stdout === 'before\n')
+        abort.abort(reason)
+        expect(subject.read((await ended).result).stdout).toBe('before')
+        expect(processes(id)).toEqual([])
+      },
+    )
 
     it('does not start what is aborted already', async () => {
       const { output, ended } = start(subject.shell('echo started'), { signal: AbortSignal.abort('cancel') })
@@ -145,7 +152,7 @@ export function describeProcessRunner(subject: RunnerSubject): void {
       expect(processes(id)).toEqual([])
     })
 
-    it('ends what does not want to end, by time-out and by cancel', { timeout: 180_000 }, async () => {
+    slow('ends what does not want to end, by time-out and by cancel', { timeout: 180_000 }, async () => {
       await Promise.all(
         stubbornScripts.map(async (name) => {
           const abort = new AbortController()

@@ -60,6 +60,7 @@ describe.each(kinds)('runners on launcher %s', (kind) => {
 
   describeProcessRunner({
     name: 'local-shell-cmd',
+    isVariant: kind === 'child-process',
     runner: () => local,
     shell: (text, more) => ({ runnerParameters: { cmd: text, ...more } }),
     read: ({ stdout, stderr, return_code: code, error }) => ({ stdout, stderr, code, error }),

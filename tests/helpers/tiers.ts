@@ -1,8 +1,8 @@
 /**
  * The two tiers of tests. `npm test` is the daily run; `npm run test:full` runs everything.
  *
- * Files in `FULL_ONLY` run in the full run only. `fullOnly` leaves single tests of other files to the full run, and `rounds`
- * says how often a test repeats itself in each. Every slow kind of test keeps at least one test in the daily run.
+ * Files in `FULL_ONLY` run in the full run only. `fullOnly` leaves single tests of other files to the full run, `variants` the
+ * further cases of a test, and `rounds` says how often a test repeats itself in each. Every slow kind of test keeps at least one test in the daily run.
  */
 export type Tier = 'daily' | 'full'
 
@@ -13,9 +13,12 @@ export const FULL_ONLY = [
   'src/runners/arguments-by-environment.test.ts',
   'tests/conformance/security-events.test.ts',
   'tests/packaging/binary.test.ts',
+  'tests/recovery/cascade.test.ts',
   'tests/recovery/hangup.test.ts',
   'tests/recovery/policies.test.ts',
-  ...['clock', 'database-unusable', 'flood', 'idle-streams'].map((name) => `tests/faults/${name}.test.ts`),
+  ...['clock', 'database-unusable', 'flood', 'idle-streams', 'port-taken'].map(
+    (name) => `tests/faults/${name}.test.ts`,
+  ),
   ...['ldap-gone', 'open-files', 'statsd-gone'].map((name) => `tests/faults/${name}.test.ts`),
   ...['memory', 'resume', 'stubborn'].map((name) => `tests/stress/${name}.test.ts`),
   ...['accessibility', 'history-many', 'history-rerun', 'hostile', 'output-large', 'output-lost'].map(
@@ -45,4 +48,9 @@ export function fullOnly<R extends (...args: never[]) => unknown>(register: R): 
 /** How often a test repeats what it does, with random choices or under load. */
 export function rounds(count: Record<Tier, number>): number {
   return count[tier]
+}
+
+/** The cases of a test that differ in little: the first ones daily, all of them in the full run. */
+export function variants<const T>(cases: readonly T[], daily = 1): readonly T[] {
+  return tier === 'full' ? cases : cases.slice(0, daily)
 }

@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest'
 import { isTemplate, render, TemplateError, type RenderOptions, type TemplateErrorCode } from './render.ts'
+import { rounds, variants } from '../../../tests/helpers/tiers.ts'
 
 const longText = 'x'.repeat(1_000_000)
 const numbers = Array.from({ length: 50_000 }, (_, index) => index)
@@ -162,7 +163,8 @@ const costly = [
   "{% for i in range(1000) %}{{ 'a'|regex_match('x{1000}' * 15 ~ i) }}{% endfor %}",
 ]
 
-test.each(costly)('%s costs too much', (template) => {
+// The daily run takes every third.
+test.each(costly.filter((_, i) => i % rounds({ daily: 3, full: 1 }) === 0))('%s costs too much', (template) => {
   expect(codeOf(template, unhurried)).toBe('LIMIT')
 })
 
@@ -177,7 +179,7 @@ const quick = [
 ]
 
 // Each takes longer than a test may where the work grows with the product of two lengths.
-test.each(quick)('%s takes time that grows with the texts only', (template) => {
+test.each(variants(quick, 2))('%s takes time that grows with the texts only', (template) => {
   expect(codeOf(template, { limits: { maxMilliseconds: Infinity, maxWork: Infinity } })).toBe('none')
 })
 

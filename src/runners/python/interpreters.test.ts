@@ -4,7 +4,7 @@ import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'
 import { makeFolder, type TemporaryFolder } from '../../../tests/helpers/folders.ts'
 import { isRunning } from '../../../tests/helpers/marked-processes.ts'
 import { waitFor } from '../../../tests/helpers/wait.ts'
-import { tier } from '../../../tests/helpers/tiers.ts'
+import { fullOnly, tier } from '../../../tests/helpers/tiers.ts'
 import { inheritedEnvironment } from '../environment.ts'
 import { createLauncher, type LauncherKind } from '../process/create-launcher.ts'
 import type { Launcher } from '../process/launcher.ts'
@@ -133,7 +133,7 @@ describe.each(kinds)('interpreters on launcher %s', (kind) => {
     expect(starts).toBe(2)
   })
 
-  it('leaves nobody behind when the server is killed', async () => {
+  fullOnly(it)('leaves nobody behind when the server is killed', async () => {
     const server = spawn(
       process.execPath,
       [

@@ -5,6 +5,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { makeFolder, type TemporaryFolder } from '../../../tests/helpers/folders.ts'
 import { markedProcesses } from '../../../tests/helpers/marked-processes.ts'
 import { recordRun, type RecordedRun } from '../../../tests/helpers/run-context.ts'
+import { fullOnly } from '../../../tests/helpers/tiers.ts'
 import { waitFor } from '../../../tests/helpers/wait.ts'
 import { ensureVenv, makeWheel, quickVenv } from '../../../tests/helpers/wheel.ts'
 import { createRunners, type Runners } from '../index.ts'
@@ -105,38 +106,42 @@ describe.concurrent('virtual environments', () => {
     await world.runners.stop()
   }, 240_000)
 
-  it('one follows its requirements, and is finished when it was left half-made', async () => {
-    const world = await makeWorld()
-    world.require('1.0')
-    expect((await world.start().ended).result['result']).toEqual(['1.0', world.venv])
-    world.require('2.0')
-    const changed = world.start()
-    expect((await changed.ended).result['result']).toEqual(['2.0', world.venv])
-    expect(changed.output.other).toContain('tiny-test-wheel-2.0')
+  fullOnly(it)(
+    'one follows its requirements, and is finished when it was left half-made',
+    async () => {
+      const world = await makeWorld()
+      world.require('1.0')
+      expect((await world.start().ended).result['result']).toEqual(['1.0', world.venv])
+      world.require('2.0')
+      const changed = world.start()
+      expect((await changed.ended).result['result']).toEqual(['2.0', world.venv])
+      expect(changed.output.other).toContain('tiny-test-wheel-2.0')
 
-    writeFileSync(join(world.venv, 'left-over'), '')
-    await world.restart()
-    const kept = world.start()
-    expect((await kept.ended).result['result']).toEqual(['2.0', world.venv])
-    expect(kept.output.other).toBe('')
+      writeFileSync(join(world.venv, 'left-over'), '')
+      await world.restart()
+      const kept = world.start()
+      expect((await kept.ended).result['result']).toEqual(['2.0', world.venv])
+      expect(kept.output.other).toBe('')
 
-    // As a crash leaves it.
-    rmSync(join(world.venv, '.svc-requirements.json'))
-    await world.restart()
-    expect((await world.start().ended).result['result']).toEqual(['2.0', world.venv])
-    expect(existsSync(join(world.venv, 'left-over'))).toBe(false)
+      // As a crash leaves it.
+      rmSync(join(world.venv, '.svc-requirements.json'))
+      await world.restart()
+      expect((await world.start().ended).result['result']).toEqual(['2.0', world.venv])
+      expect(existsSync(join(world.venv, 'left-over'))).toBe(false)
 
-    writeFileSync(join(world.venv, 'left-over'), '')
-    const { virtualenvs } = world.runners
-    const made = await virtualenvs.recreate(world.pack, world.packFolder, { signal: neverAborted })
-    expect(made).toEqual({ program: join(world.venv, 'bin', 'python') })
-    expect(existsSync(join(world.venv, 'left-over'))).toBe(false)
+      writeFileSync(join(world.venv, 'left-over'), '')
+      const { virtualenvs } = world.runners
+      const made = await virtualenvs.recreate(world.pack, world.packFolder, { signal: neverAborted })
+      expect(made).toEqual({ program: join(world.venv, 'bin', 'python') })
+      expect(existsSync(join(world.venv, 'left-over'))).toBe(false)
 
-    await virtualenvs.remove(world.pack)
-    expect(existsSync(world.venv)).toBe(false)
-    expect((await world.start().ended).result['result']).toEqual(['2.0', world.venv])
-    await world.runners.stop()
-  }, 240_000)
+      await virtualenvs.remove(world.pack)
+      expect(existsSync(world.venv)).toBe(false)
+      expect((await world.start().ended).result['result']).toEqual(['2.0', world.venv])
+      await world.runners.stop()
+    },
+    240_000,
+  )
 
   it('what pip says is why an action fails; all that waited are told, and the next one tries again', async () => {
     const world = await makeWorld()
@@ -154,33 +159,37 @@ describe.concurrent('virtual environments', () => {
     await world.runners.stop()
   }, 240_000)
 
-  it('a canceled one is not waited for, leaves no process, and is made by those that wait', async () => {
-    const world = await makeWorld()
-    world.require('1.0')
-    // It never ends by itself: pip asks whoever holds the other end of the pipe.
-    execFileSync('mkfifo', [join(world.packFolder, 'more.txt')])
-    const requirements = readFileSync(join(world.packFolder, 'requirements.txt'), 'utf8')
-    writeFileSync(join(world.packFolder, 'requirements.txt'), `${requirements}-r more.txt\n`)
-    const abort = new AbortController()
-    const canceled = world.start({ signal: abort.signal })
-    await waitFor('pip', () => markedProcesses(canceled.context.executionId).length > 0 && existsSync(world.venv))
-    const waiter = new AbortController()
-    const waiting = world.start({ signal: waiter.signal })
-    const other = world.start()
-    waiter.abort('cancel')
-    expect(await waiting.ended).toMatchObject({ status: 'abandoned' })
-    abort.abort('cancel')
-    expect(await canceled.ended).toMatchObject({ status: 'abandoned' })
-    expect(markedProcesses(canceled.context.executionId)).toEqual([])
-    await waitFor('pip again', () => markedProcesses(other.context.executionId).length > 0)
-    rmSync(join(world.packFolder, 'more.txt'))
-    writeFileSync(join(world.packFolder, 'more.txt'), '')
-    // Whether it looked before or after: pip fails for the pipe that is gone, or succeeds.
-    for (const pid of markedProcesses(other.context.executionId)) process.kill(pid, 'SIGTERM')
-    await other.ended
-    expect((await world.start().ended).result['result']).toEqual(['1.0', world.venv])
-    await world.runners.stop()
-  }, 240_000)
+  fullOnly(it)(
+    'a canceled one is not waited for, leaves no process, and is made by those that wait',
+    async () => {
+      const world = await makeWorld()
+      world.require('1.0')
+      // It never ends by itself: pip asks whoever holds the other end of the pipe.
+      execFileSync('mkfifo', [join(world.packFolder, 'more.txt')])
+      const requirements = readFileSync(join(world.packFolder, 'requirements.txt'), 'utf8')
+      writeFileSync(join(world.packFolder, 'requirements.txt'), `${requirements}-r more.txt\n`)
+      const abort = new AbortController()
+      const canceled = world.start({ signal: abort.signal })
+      await waitFor('pip', () => markedProcesses(canceled.context.executionId).length > 0 && existsSync(world.venv))
+      const waiter = new AbortController()
+      const waiting = world.start({ signal: waiter.signal })
+      const other = world.start()
+      waiter.abort('cancel')
+      expect(await waiting.ended).toMatchObject({ status: 'abandoned' })
+      abort.abort('cancel')
+      expect(await canceled.ended).toMatchObject({ status: 'abandoned' })
+      expect(markedProcesses(canceled.context.executionId)).toEqual([])
+      await waitFor('pip again', () => markedProcesses(other.context.executionId).length > 0)
+      rmSync(join(world.packFolder, 'more.txt'))
+      writeFileSync(join(world.packFolder, 'more.txt'), '')
+      // Whether it looked before or after: pip fails for the pipe that is gone, or succeeds.
+      for (const pid of markedProcesses(other.context.executionId)) process.kill(pid, 'SIGTERM')
+      await other.ended
+      expect((await world.start().ended).result['result']).toEqual(['1.0', world.venv])
+      await world.runners.stop()
+    },
+    240_000,
+  )
 
   it('a pack without requirements has the Python of all, and one whose file cannot be read is told so', async () => {
     const world = await makeWorld()

@@ -13,7 +13,7 @@ import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { ensureDebianPackage } from '../../../../tests/helpers/apt.ts'
 import { makeFolder } from '../../../../tests/helpers/folders.ts'
-import { rounds } from '../../../../tests/helpers/tiers.ts'
+import { fullOnly, rounds } from '../../../../tests/helpers/tiers.ts'
 import { computedMs } from '../../../../tests/helpers/work.ts'
 import { TextSink } from '../../../../tests/helpers/text-sink.ts'
 import { createLog, type RootLog } from '../../../lib/log/log.ts'
@@ -137,7 +137,7 @@ describe('hash forms of the real programs', () => {
     }
   })
 
-  test('openssl passwd -5 and -6 with lengths around the block sizes, as far as openssl reads', async () => {
+  fullOnly(test)('openssl passwd -5 and -6 with lengths around the block sizes, as far as openssl reads', async () => {
     for (const length of [31, 32, 33, 63, 64, 65, 127, 128]) {
       const password = 'é'.repeat(length)
       for (const flag of ['-5', '-6']) {
@@ -227,7 +227,7 @@ describe('the file', () => {
     set('a', 'one')
     const backend = await create({ file_path: file })
     expect(await backend.authenticate('a', 'one')).toBe(true)
-    for (let i = 0; i < rounds({ daily: 5, full: 20 }); i++) {
+    for (let i = 0; i < rounds({ daily: 2, full: 20 }); i++) {
       set('b', `password ${i}`)
       expect(await backend.authenticate('b', `password ${i}`)).toBe(true)
       expect(await backend.authenticate('b', `password ${i - 1}`)).toBe(false)

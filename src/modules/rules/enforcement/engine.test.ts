@@ -398,7 +398,7 @@ describe('order and limits', () => {
     await start()
     await world.make('in-order', { action: { ref: 'test.do', parameters: { count: '{{ trigger.i }}' } } })
     const ids: string[] = []
-    for (let i = 0; i < rounds({ daily: 60, full: 300 }); i++) ids.push(await world.dispatch({ i }))
+    for (let i = 0; i < rounds({ daily: 30, full: 300 }); i++) ids.push(await world.dispatch({ i }))
     await world.settled(ids.at(-1) ?? '')
     const { database } = world
     const rows = database.all(
@@ -458,7 +458,7 @@ describe('order and limits', () => {
       },
     })
     await start({ around, start: false })
-    const triggers = rounds({ daily: 200, full: 1000 })
+    const triggers = rounds({ daily: 60, full: 1000 })
     const definitions = Array.from({ length: 10 * triggers }, (_, i) => ({
       metadataFile: `rules/r${i}.yaml`,
       definition: {
@@ -557,7 +557,7 @@ describe('errors', () => {
     await world.make('steady')
     damaged = await world.dispatch()
     const ids = await Promise.all(
-      Array.from({ length: rounds({ daily: 200, full: 1000 }) }, (_, i) => world.dispatch({ i })),
+      Array.from({ length: rounds({ daily: 60, full: 1000 }) }, (_, i) => world.dispatch({ i })),
     )
     await world.rules.start?.()
     for (const id of ids) expect(await world.settled(id)).toHaveLength(1)
@@ -619,7 +619,7 @@ describe('errors', () => {
     await start({ start: false })
     await world.make('later', { action: { ref: 'test.do', parameters: { count: '{{ trigger.i }}' } } })
     const ids: string[] = []
-    const count = rounds({ daily: 120, full: 250 })
+    const count = rounds({ daily: 40, full: 250 })
     for (let i = 0; i < count; i++) ids.push(await world.dispatch({ i }))
     expect(world.triggers.pendingCount()).toBe(count)
     await world.rules.start?.()
@@ -665,7 +665,7 @@ describe('errors', () => {
 
   it('an event with many rules yields to the event loop', async () => {
     await start({ start: false })
-    const definitions = Array.from({ length: 3000 }, (_, i) => ({
+    const definitions = Array.from({ length: rounds({ daily: 1500, full: 3000 }) }, (_, i) => ({
       metadataFile: `rules/r${i}.yaml`,
       definition: {
         name: `r${i}`,
@@ -689,7 +689,7 @@ describe('errors', () => {
     await world.rules.start?.()
     count()
     expect(await world.settled(id)).toEqual([])
-    expect(turns).toBeGreaterThan(10)
+    expect(turns).toBeGreaterThan(rounds({ daily: 5, full: 10 }))
   })
 })
 

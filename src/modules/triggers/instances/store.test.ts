@@ -7,6 +7,7 @@ import type { Database } from '../../../db/database.ts'
 import { newId } from '../../../core/ids.ts'
 import { formatMicros } from '../../../core/time.ts'
 import { createInstanceStore, type InstanceFilter, type InstanceSort, type InstanceStore } from './store.ts'
+import { variants } from '../../../../tests/helpers/tiers.ts'
 
 let folder: TemporaryFolder
 let database: Database
@@ -57,27 +58,35 @@ const page = (filter: InstanceFilter, more: Partial<Parameters<InstanceStore['pa
   store.page({ filter, sort: newestFirst, limit: 10, offset: 0, ...more })
 
 describe('pages and totals', () => {
-  test.each<[InstanceFilter, RegExp]>([
-    [{}, /^SCAN trigger_instances USING (COVERING )?INDEX/],
-    [
-      { triggers: ['p.big1'] },
-      /SEARCH trigger_instances USING COVERING INDEX trigger_instances_trigger \(trigger=\?\)$/,
-    ],
-    [
-      { triggers: ['p.big1', 'p.rare0', 'p.none'] },
-      /^(?=.*MERGE)(?!.*SCAN)(.*SEARCH trigger_instances USING COVERING INDEX trigger_instances_trigger \(trigger=\?\)){3}/,
-    ],
-    [{ triggers: ['p.big1', 'p.rare0'], status: 'pending' }, /INDEX trigger_instances_status \(status=\?\);/],
-    [
-      { trigger_type: 'p.rare' },
-      /SEARCH trigger_instances USING COVERING INDEX trigger_instances_type \(trigger_type=\?\)$/,
-    ],
-    [{ status: 'pending' }, /SEARCH trigger_instances USING COVERING INDEX trigger_instances_status \(status=\?\)$/],
-    [{ trigger_type: 'p.big', status: 'pending' }, /INDEX trigger_instances_status \(status=\?\)$/],
-    [{ trigger_type: 'p.rare', status: 'processed' }, /INDEX trigger_instances_type \(trigger_type=\?\)$/],
-    [{ after: formatMicros(START) }, /SEARCH .*\(id>\?\)$/],
-    [{ ids: ['a', 'b'] }, /SEARCH .*\(id=\?\)/],
-  ])('of %j use an index, without sorting', async (filter, plan) => {
+  test.each(
+    variants<[InstanceFilter, RegExp]>(
+      [
+        [{}, /^SCAN trigger_instances USING (COVERING )?INDEX/],
+        [
+          { triggers: ['p.big1'] },
+          /SEARCH trigger_instances USING COVERING INDEX trigger_instances_trigger \(trigger=\?\)$/,
+        ],
+        [
+          { triggers: ['p.big1', 'p.rare0', 'p.none'] },
+          /^(?=.*MERGE)(?!.*SCAN)(.*SEARCH trigger_instances USING COVERING INDEX trigger_instances_trigger \(trigger=\?\)){3}/,
+        ],
+        [{ triggers: ['p.big1', 'p.rare0'], status: 'pending' }, /INDEX trigger_instances_status \(status=\?\);/],
+        [
+          { trigger_type: 'p.rare' },
+          /SEARCH trigger_instances USING COVERING INDEX trigger_instances_type \(trigger_type=\?\)$/,
+        ],
+        [
+          { status: 'pending' },
+          /SEARCH trigger_instances USING COVERING INDEX trigger_instances_status \(status=\?\)$/,
+        ],
+        [{ trigger_type: 'p.big', status: 'pending' }, /INDEX trigger_instances_status \(status=\?\)$/],
+        [{ trigger_type: 'p.rare', status: 'processed' }, /INDEX trigger_instances_type \(trigger_type=\?\)$/],
+        [{ after: formatMicros(START) }, /SEARCH .*\(id>\?\)$/],
+        [{ ids: ['a', 'b'] }, /SEARCH .*\(id=\?\)/],
+      ],
+      5,
+    ),
+  )('of %j use an index, without sorting', async (filter, plan) => {
     await fill(200)
     queries.take()
     await page(filter)
@@ -86,17 +95,22 @@ describe('pages and totals', () => {
     expect(plans.join()).not.toContain('TEMP B-TREE')
   })
 
-  test.each<[InstanceFilter, number]>([
-    [{}, 200],
-    [{ triggers: ['p.big1'] }, 100],
-    [{ triggers: ['p.big1', 'p.rare0', 'p.none'] }, 120],
-    [{ triggers: ['p.big1', 'p.rare0'], status: 'pending' }, 10],
-    [{ trigger_type: 'p.rare' }, 20],
-    [{ trigger_type: 'p.rare', status: 'pending' }, 10],
-    [{ trigger_type: 'p.none' }, 0],
-    [{ types: ['p.rare', 'p.none'] }, 20],
-    [{ types: [] }, 0],
-  ])('the total of %j comes from the counts', async (filter, total) => {
+  test.each(
+    variants<[InstanceFilter, number]>(
+      [
+        [{}, 200],
+        [{ triggers: ['p.big1'] }, 100],
+        [{ triggers: ['p.big1', 'p.rare0', 'p.none'] }, 120],
+        [{ triggers: ['p.big1', 'p.rare0'], status: 'pending' }, 10],
+        [{ trigger_type: 'p.rare' }, 20],
+        [{ trigger_type: 'p.rare', status: 'pending' }, 10],
+        [{ trigger_type: 'p.none' }, 0],
+        [{ types: ['p.rare', 'p.none'] }, 20],
+        [{ types: [] }, 0],
+      ],
+      4,
+    ),
+  )('the total of %j comes from the counts', async (filter, total) => {
     await fill(200)
     queries.take()
     expect(await store.total(filter)).toBe(total)
