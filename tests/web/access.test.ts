@@ -6,6 +6,7 @@ import { signIn } from '../helpers/logins.ts'
 import { createRbacFiles } from '../helpers/rbac.ts'
 import { withApp } from '../helpers/app.ts'
 import { call } from '../helpers/server.ts'
+import { fullOnly, tier } from '../helpers/tiers.ts'
 import { waitFor } from '../helpers/wait.ts'
 import { startBrowser } from './browser.ts'
 import { ofUsers, signInDialog, startGuarded, userIn, type GuardedServer } from './session.ts'
@@ -46,7 +47,7 @@ describe('without access control', () => {
     await stage.stop()
   })
 
-  it('says who one is, and that everybody may do everything', async () => {
+  fullOnly(it)('says who one is, and that everybody may do everything', async () => {
     const { page, close } = await stage.open('/access')
     const who = page.getByRole('region', { name: 'User' })
     expect(await who.textContent()).toMatch(/Nameadmin.*browser session.*Session expires.*Administratoryes/)
@@ -268,12 +269,13 @@ describe('with access control', () => {
     folder.remove()
   })
 
-  it.each([
+  const accounts: [user: string, facts: RegExp, text: string][] = [
+    ['alice', /Administratorno.*Rolesalice/, 'The grants of your role'],
     ['admin', /Administratoryes.*Rolessystem_admin/, 'Everything: you are an administrator.'],
     ['olga', /Administratorno.*Rolesobserver/, 'View everything, by the role observer.'],
-    ['alice', /Administratorno.*Rolesalice/, 'The grants of your role'],
     ['nobody', /Administratorno.*Rolesnone/, 'Nothing yet: you have no role.'],
-  ])('%s reads what that means', async (user, facts, text) => {
+  ]
+  it.each(tier === 'full' ? accounts : accounts.slice(0, 1))('%s reads what that means', async (user, facts, text) => {
     const { page, close } = await stage.open('/access', user)
     expect(await page.getByRole('region', { name: 'User' }).textContent()).toMatch(facts)
     await page.getByText(text).waitFor()
@@ -282,7 +284,7 @@ describe('with access control', () => {
     await close()
   })
 
-  it('whoever may only see the own keys makes them, limited by words that were told', async () => {
+  fullOnly(it)('whoever may only see the own keys makes them, limited by words that were told', async () => {
     const { page, close } = await stage.open('/access/keys', 'alice')
     await page.getByText('No API keys yet.').waitFor()
     expect(await page.getByLabel('Owner').count()).toBe(0)
@@ -303,7 +305,7 @@ describe('with access control', () => {
     await close()
   })
 
-  it('what is still being typed counts, and nothing moves away from under the pointer', async () => {
+  fullOnly(it)('what is still being typed counts, and nothing moves away from under the pointer', async () => {
     const { page, close } = await stage.open('/access/keys/new', 'alice')
     await page.getByLabel('Used by').fill('typed')
     await page.getByRole('radio', { name: /^only the following/ }).check()
@@ -338,7 +340,7 @@ describe('with access control', () => {
   })
 })
 
-it('while authentication is off keys can be prepared, and the page says that they mean nothing yet', () =>
+fullOnly(it)('while authentication is off keys can be prepared, and the page says that they mean nothing yet', () =>
   withApp({}, async (server) => {
     const browser = await startBrowser()
     const { page, close } = await browser.open(`${server.urls.api}/#/access`)
@@ -356,7 +358,8 @@ it('while authentication is off keys can be prepared, and the page says that the
     expect(key).not.toBe('')
     const { body } = await call<Key[]>(`${server.urls.api}/v1/apikeys`, 'GET')
     expect(body).toMatchObject([{ user: 'svc', metadata: { used_by: 'for later' } }])
-  }))
+  }),
+)
 
 /** Whether a text is anywhere among what the scripts of a page keep. */
 async function isInMemory(session: CDPSession, text: string): Promise<boolean> {

@@ -1,6 +1,7 @@
 /** The form of an action: every type, what is wrong with it, links that fill it, secrets. */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import type { ExecutionAnswer } from '../helpers/server.ts'
+import { fullOnly } from '../helpers/tiers.ts'
 import { waitFor } from '../helpers/wait.ts'
 import { HOSTILE, panelOf, runButton, startActionPlace, type ActionPlace } from './actions.ts'
 import { startForgetfulWay } from './forgetful-way.ts'
@@ -76,7 +77,7 @@ describe('the form of an action', () => {
     await close()
   })
 
-  it('tells where JSON is wrong while it is typed, and takes no number that it would change', async () => {
+  fullOnly(it)('tells where JSON is wrong while it is typed, and takes no number that it would change', async () => {
     const { page, sent, close } = await place.open('/web.types')
     const env = page.getByRole('textbox', { name: 'env' })
     await env.fill('{\n  "port": 80,\n}')
@@ -105,7 +106,7 @@ describe('the form of an action', () => {
     await close()
   })
 
-  it('takes a template for a number, for a choice and for a list', async () => {
+  fullOnly(it)('takes a template for a number, for a choice and for a list', async () => {
     const { page, sent, close } = await place.open('/web.types')
     await page.getByRole('textbox', { name: 'count' }).fill('{{ 40 + 2 }}')
     await page.getByRole('combobox', { name: 'verbose' }).selectOption('template')
@@ -142,7 +143,7 @@ describe('the form of an action', () => {
     await close()
   })
 
-  it('runs nothing by Enter in a single line, and only once by two presses', async () => {
+  fullOnly(it)('runs nothing by Enter in a single line, and only once by two presses', async () => {
     const { page, sent, close } = await place.open('/web.types')
     await page.getByRole('textbox', { name: 'count' }).press('Enter')
     await page.getByRole('textbox', { name: 'count' }).fill('5')
@@ -155,7 +156,7 @@ describe('the form of an action', () => {
     await close()
   })
 
-  it('runs once though the browser sends it again, and says when nobody knows whether it has', async () => {
+  fullOnly(it)('runs once though the browser sends it again, and says when nobody knows whether it has', async () => {
     const way = await startForgetfulWay(place.server.urls.api)
     try {
       const { page, close } = await place.browser.open(`${way.url}/#/actions/core.local?cmd=date`)
@@ -178,7 +179,7 @@ describe('the form of an action', () => {
     }
   })
 
-  it('folds most of sixty parameters, and shows where one of them is wrong', async () => {
+  fullOnly(it)('folds most of sixty parameters, and shows where one of them is wrong', async () => {
     const { page, close } = await place.open('/web.many')
     await page.getByRole('textbox', { name: 'p11', exact: true }).waitFor()
     expect(await page.getByRole('textbox', { name: 'p12', exact: true }).isVisible()).toBe(false)
@@ -253,7 +254,7 @@ describe('a prepared run', () => {
     await close()
   })
 
-  it('says which of its values are no parameters', async () => {
+  fullOnly(it)('says which of its values are no parameters', async () => {
     const { page, sent, close } = await place.open('/core.noop?nothing=1')
     await page.getByText('Unknown parameter: remove it.').waitFor()
     await runButton(page).click()
@@ -309,7 +310,7 @@ describe('a secret', () => {
     await close()
   })
 
-  it('of several lines is kept as it is pasted', async () => {
+  fullOnly(it)('of several lines is kept as it is pasted', async () => {
     const { page, sent, close } = await place.open('/web.secret')
     const password = page.getByLabel('password', { exact: true })
     await password.focus()

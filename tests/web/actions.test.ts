@@ -56,7 +56,7 @@ describe('finding an action', () => {
     await close()
   })
 
-  it('goes through the list by arrows, back into the search, and opens what has the focus', async () => {
+  fullOnly(it)('goes through the list by arrows, back into the search, and opens what has the focus', async () => {
     const { page, close } = await place.open('?search=core.re')
     await page
       .getByRole('link', { name: /core\.remote\b/ })
@@ -69,7 +69,7 @@ describe('finding an action', () => {
     await close()
   })
 
-  it('says when nothing fits, and when an address leads to none', async () => {
+  fullOnly(it)('says when nothing fits, and when an address leads to none', async () => {
     const { page, close } = await place.open('')
     await page.getByRole('searchbox').fill('no action is called this')
     await page.getByText('No action matches all of these words').waitFor()
@@ -109,7 +109,7 @@ describe('what has been started', () => {
     await close()
   })
 
-  it('does not put a large result into the page', async () => {
+  fullOnly(it)('does not put a large result into the page', async () => {
     const { page, close } = await place.open(
       '/core.local?cmd=head%20-c%20400000%20/dev/zero%20%7C%20tr%20%27%5C0%27%20x',
     )
@@ -150,7 +150,7 @@ describe('what waits for an answer', () => {
     await close()
   })
 
-  it('is answered where it was started, and a refusal is shown', async () => {
+  fullOnly(it)('is answered where it was started, and a refusal is shown', async () => {
     const { page, close } = await place.open('/core.ask')
     await page.getByRole('textbox', { name: 'users' }).fill('somebody-else')
     await runButton(page).click()
@@ -164,7 +164,7 @@ describe('what waits for an answer', () => {
   })
 })
 
-it('is usable on a phone', async () => {
+fullOnly(it)('is usable on a phone', async () => {
   const phone = { viewport: { width: 375, height: 700 }, hasTouch: true }
   const { page, close } = await place.open('?search=web', phone)
   // Clicks, which taps become: where the machine is busy, a tap may last long enough to become none.
@@ -239,7 +239,7 @@ describe('with access control', () => {
     await close()
   })
 
-  it('who may run one action and see nothing else can do that by its address', async () => {
+  fullOnly(it)('who may run one action and see nothing else can do that by its address', async () => {
     const { page, close } = await guarded.open('/actions/core.noop', 'runner')
     await page.getByRole('region', { name: 'Actions' }).getByRole('alert').waitFor()
     await runButton(page).click()

@@ -6,6 +6,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { unknownId } from '../conformance/support.ts'
 import { createTestApp, withApp } from '../helpers/app.ts'
 import { run, runToEnd, waitForStatus, type ExecutionAnswer, type TestApp } from '../helpers/server.ts'
+import { fullOnly } from '../helpers/tiers.ts'
 import { waitFor } from '../helpers/wait.ts'
 import { startBrowser, type TestBrowser, type TestPage } from './browser.ts'
 import { fillServer, type Demo } from './demo.ts'
@@ -56,7 +57,7 @@ describe('what it was', () => {
     await close()
   })
 
-  it('is told in the tab of the browser, and its id and link are there to be copied', async () => {
+  fullOnly(it)('is told in the tab of the browser, and its id and link are there to be copied', async () => {
     const { page, close } = await open(`${demo.failed}/general`, { permissions: ['clipboard-read', 'clipboard-write'] })
     await waitFor('the title', async () => (await page.title()) === 'core.local failed · svc')
     await detail(page).getByRole('button', { name: 'Copy id' }).click()
@@ -96,7 +97,7 @@ describe('what it was', () => {
     await close()
   })
 
-  it('with a large result shows it on demand, and hands it out as a file', async () => {
+  fullOnly(it)('with a large result shows it on demand, and hands it out as a file', async () => {
     const { id, result_size: size } = await runToEnd(server, { cmd: 'seq 1 100000' })
     expect(size).toBeGreaterThan(256 * 1024)
     const { page, close } = await open(`${id}/general`)
@@ -124,7 +125,7 @@ describe('what it was', () => {
 })
 
 describe('an address', () => {
-  it('of the last execution shows it, and becomes its own', async () => {
+  fullOnly(it)('of the last execution shows it, and becomes its own', async () => {
     await withApp({}, async (own) => {
       const nothing = await open('last/general', {}, own)
       await nothing.page.getByRole('heading', { name: 'No executions yet' }).waitFor()
@@ -138,7 +139,7 @@ describe('an address', () => {
     })
   })
 
-  it('without a part shows the general one', async () => {
+  fullOnly(it)('without a part shows the general one', async () => {
     const { page, close } = await open(demo.failed)
     await part(page, 'Problem').waitFor()
     expect(await detail(page).getByRole('link', { name: 'General' }).getAttribute('aria-current')).toBe('page')
@@ -159,7 +160,7 @@ describe('an address', () => {
     await close()
   })
 
-  it('of a part that does not exist leads to one that does', async () => {
+  fullOnly(it)('of a part that does not exist leads to one that does', async () => {
     const { page, close } = await open(`${demo.failed}/nothing`)
     await page.getByText('An execution has no view “nothing”.').waitFor()
     expect(await page.getByRole('link', { name: 'General' }).last().getAttribute('href')).toContain('/general')
@@ -179,7 +180,7 @@ describe('an address', () => {
     await close()
   })
 
-  it('is shown beside the list where there is room', async () => {
+  fullOnly(it)('is shown beside the list where there is room', async () => {
     const { page, close } = await open(`${demo.failed}/general`, { viewport: { width: 1400, height: 800 } })
     await part(page, 'Problem').waitFor()
     const row = page.getByRole('row').filter({ hasText: 'branch=feature/cart' })
@@ -217,7 +218,7 @@ describe('while it runs', () => {
     await close()
   })
 
-  it('a refusal to cancel, which comes with the status of a success, is told', async () => {
+  fullOnly(it)('a refusal to cancel, which comes with the status of a success, is told', async () => {
     const { id } = await run(server, { cmd: 'sleep 600', timeout: 600 })
     const { page, close } = await open(`${id}/general`)
     await badge(page).getByText('running').waitFor()
@@ -264,7 +265,7 @@ describe('while it runs', () => {
     await close()
   })
 
-  it('output is shown as it comes', async () => {
+  fullOnly(it)('output is shown as it comes', async () => {
     const { page, close } = await open(`${demo.running}/output`)
     await detail(page)
       .getByText(/node-1 of 12 checked/)
@@ -291,7 +292,7 @@ describe('the raw record', () => {
   })
 })
 
-describe('on a phone', () => {
+fullOnly(describe)('on a phone', () => {
   it('no part is wider than the screen', async () => {
     const { page, close } = await open(`${demo.deployed}/general`, { viewport: { width: 375, height: 700 } })
     for (const tab of ['General', 'Output', 'Timeline', 'Children', 'Raw']) {

@@ -129,7 +129,7 @@ describe('the list', () => {
     await close()
   })
 
-  it('changes in a browser that does not iterate over streams, too', async () => {
+  fullOnly(it)('changes in a browser that does not iterate over streams, too', async () => {
     const { page, close } = await open()
     await page.addInitScript({
       content: 'delete ReadableStream.prototype.values; delete ReadableStream.prototype[Symbol.asyncIterator]',
@@ -142,7 +142,7 @@ describe('the list', () => {
     await close()
   })
 
-  it('knows after a lost connection what has happened meanwhile', async () => {
+  fullOnly(it)('knows after a lost connection what has happened meanwhile', async () => {
     const proxy = await startCuttingProxy(server.urls.api, Infinity)
     const { id } = await run(server, { cmd: 'sleep 599', timeout: 600 })
     const { page, close } = await browser.open(`http://127.0.0.1:${proxy.port}/#/history`)
@@ -172,7 +172,7 @@ describe('the list', () => {
     await proxy.stop()
   })
 
-  it('says when it cannot be loaded, and loads when it can', async () => {
+  fullOnly(it)('says when it cannot be loaded, and loads when it can', async () => {
     const { page, close } = await open('?user=nobody')
     await page.getByText('No executions match the filters.').waitFor()
     await page.route('**/api/v1/executions?*', (route) => route.abort())
@@ -253,7 +253,7 @@ describe('narrowing it down', () => {
     await close()
   })
 
-  it('by a time of one’s own, and by the last hour', async () => {
+  fullOnly(it)('by a time of one’s own, and by the last hour', async () => {
     const { page, close } = await open('', { timezoneId: 'Asia/Tokyo' })
     await grid(page).waitFor()
     await page.getByLabel('Time', { exact: true }).selectOption('Between…')
@@ -266,7 +266,7 @@ describe('narrowing it down', () => {
     await close()
   })
 
-  it('by a time that is typed leaves nothing to go back through', async () => {
+  fullOnly(it)('by a time that is typed leaves nothing to go back through', async () => {
     const { page, close } = await open()
     await page.getByRole('combobox', { name: 'Time' }).selectOption({ label: 'Between…' })
     const from = page.getByLabel('From', { exact: true })
@@ -282,7 +282,7 @@ describe('narrowing it down', () => {
     await close()
   })
 
-  it('by a value inside waits for Enter, because the server looks at every execution', async () => {
+  fullOnly(it)('by a value inside waits for Enter, because the server looks at every execution', async () => {
     await runToEnd(server, { cmd: 'echo $COLOUR', env: { COLOUR: 'blue' } })
     const { page, close } = await open()
     await grid(page).waitFor()
@@ -294,7 +294,7 @@ describe('narrowing it down', () => {
     await close()
   })
 
-  it('to a status keeps what has ended until the list is loaded again, which is soon', async () => {
+  fullOnly(it)('to a status keeps what has ended until the list is loaded again, which is soon', async () => {
     const { id } = await run(server, { cmd: 'sleep 598', timeout: 600 })
     const { page, close } = await open('?status=running,scheduled,requested')
     await row(page, 'sleep 598').waitFor()
@@ -372,7 +372,7 @@ describe('by keyboard alone', () => {
     await close()
   })
 
-  it('a range of rows is chosen with Shift, and what has ended is not cancelled again', async () => {
+  fullOnly(it)('a range of rows is chosen with Shift, and what has ended is not cancelled again', async () => {
     for (const text of ['one', 'two', 'three']) await runToEnd(server, { cmd: `echo ${text}` })
     const { page, close } = await open()
     await row(page, 'echo three').getByRole('checkbox').check()

@@ -8,7 +8,7 @@ import { unknownId } from '../conformance/support.ts'
 import type { OutputLines } from '../../src/modules/executions/types.ts'
 import { createTestApp, withApp } from '../helpers/app.ts'
 import { runToEnd, type TestApp } from '../helpers/server.ts'
-import { rounds } from '../helpers/tiers.ts'
+import { fullOnly } from '../helpers/tiers.ts'
 import { waitFor } from '../helpers/wait.ts'
 import { startBrowser, type TestBrowser, type TestPage } from './browser.ts'
 import {
@@ -104,7 +104,7 @@ describe('while it runs', () => {
     await close()
   })
 
-  it('the button pauses and follows, too, and so does the one that says what has come', async () => {
+  fullOnly(it)('the button pauses and follows, too, and so does the one that says what has come', async () => {
     const [more, end] = [gate(), gate()]
     const id = await begin(server, `seq 1 500; ${more.wait}; seq 501 600; ${end.wait}; seq 601 700`)
     const { page, close } = await open(id)
@@ -122,7 +122,7 @@ describe('while it runs', () => {
     await close()
   })
 
-  it('a line grows until it ends', async () => {
+  fullOnly(it)('a line grows until it ends', async () => {
     const [more, end] = [gate(), gate()]
     const id = await begin(server, `printf '10 %%'; ${more.wait}; printf '\\r50 %%'; ${end.wait}; printf '\\rdone\\n'`)
     const { page, close } = await open(id)
@@ -137,9 +137,9 @@ describe('while it runs', () => {
     await close()
   })
 
-  it('more than anybody can read is followed as well, to the last line', async () => {
+  fullOnly(it)('more than anybody can read is followed as well, to the last line', async () => {
     const start = gate()
-    const last = rounds({ daily: 200_000, full: 2_000_000 }) + 1
+    const last = 2_000_001
     const id = await begin(server, `${start.wait}; seq 1 ${last - 1}; echo the end`)
     const { page, close } = await open(id)
     await pane(page).getByText('No output yet').waitFor()
@@ -153,7 +153,7 @@ describe('while it runs', () => {
     await close()
   })
 
-  it('what is written is found by a search that has begun before', async () => {
+  fullOnly(it)('what is written is found by a search that has begun before', async () => {
     const more = gate()
     const id = await begin(server, `echo needle one; ${more.wait}; seq 1 100; echo needle two`)
     const { page, close } = await open(id, '?find=needle')
@@ -166,7 +166,7 @@ describe('while it runs', () => {
     await close()
   })
 
-  it('and nothing is written: that is said, before and afterwards', async () => {
+  fullOnly(it)('and nothing is written: that is said, before and afterwards', async () => {
     const end = gate()
     const id = await begin(server, end.wait)
     const { page, close } = await open(id)
@@ -234,7 +234,7 @@ describe('what is shown', () => {
     await close()
   })
 
-  it('has the time of each line when it is asked for', async () => {
+  fullOnly(it)('has the time of each line when it is asked for', async () => {
     const { id } = await runToEnd(server, { cmd: 'echo one; sleep 0.2; echo two' })
     const { body } = await server.call<OutputLines>('GET', `/v1/executions/${id}/output/lines`)
     const { page, close } = await open(id)
@@ -251,7 +251,7 @@ describe('what is shown', () => {
     await close()
   })
 
-  it('is the beginning of a line that is very long; the rest is had by asking for it', async () => {
+  fullOnly(it)('is the beginning of a line that is very long; the rest is had by asking for it', async () => {
     const { id } = await runToEnd(server, {
       cmd: `echo before; head -c 1000000 /dev/zero | tr '\\0' x; echo; echo after`,
     })
@@ -283,7 +283,7 @@ describe('what is shown', () => {
     await close()
   })
 
-  it('of an action that this server keeps no output of: that is said', async () => {
+  fullOnly(it)('of an action that this server keeps no output of: that is said', async () => {
     await withApp({ settings: { 'actionrunner.stream_output': 'False' } }, async (other) => {
       const { id } = await runToEnd(other, { cmd: 'echo a' })
       const { page, close } = await openOutput(browser, other.urls.api, id)
@@ -293,7 +293,7 @@ describe('what is shown', () => {
     })
   })
 
-  it('of an execution that there is not: that is said', async () => {
+  fullOnly(it)('of an execution that there is not: that is said', async () => {
     const { page, close } = await browser.open(`${server.urls.api}/#/history/${unknownId}/output`)
     await page.getByText('Execution not found').waitFor()
     expect(await pane(page).count()).toBe(0)
@@ -333,7 +333,7 @@ describe('a search', () => {
     await close()
   })
 
-  it('says when there is nothing, minds the case when told to, and takes patterns', async () => {
+  fullOnly(it)('says when there is nothing, minds the case when told to, and takes patterns', async () => {
     const { page, close } = await open(many)
     await searchField(page).fill('no such text')
     await found(page).getByText('Not found').waitFor()
@@ -354,7 +354,7 @@ describe('a search', () => {
     await close()
   })
 
-  it('is in the address, and looks at what the filter shows', async () => {
+  fullOnly(it)('is in the address, and looks at what the filter shows', async () => {
     const { id } = await runToEnd(server, { cmd: 'echo needle; sleep 0.1; echo another needle >&2' })
     const { page, close } = await open(id, '?find=NEEDLE&output_type=stderr')
     await found(page).getByText('1 of 1 line').waitFor()
@@ -390,7 +390,7 @@ describe('lines that are pointed at', () => {
     await close()
   })
 
-  it('are gone to by number, and by the buttons of the browser', async () => {
+  fullOnly(it)('are gone to by number, and by the buttons of the browser', async () => {
     const { page, close } = await open(many)
     await waitForRow(page, LINES)
     const go = pane(page).getByLabel('Go to line')
@@ -411,7 +411,7 @@ describe('lines that are pointed at', () => {
     await close()
   })
 
-  it('are copied, as they are shown', async () => {
+  fullOnly(it)('are copied, as they are shown', async () => {
     const { id } = await runToEnd(server, { cmd: `printf 'one\\n\\033[31mtwo\\033[0m\\nthree\\nfour\\n'` })
     const { page, close } = await open(id, '?line=2-3', { permissions: ['clipboard-read', 'clipboard-write'] })
     await button(page, 'Copy').click()
@@ -422,7 +422,7 @@ describe('lines that are pointed at', () => {
     await close()
   })
 
-  it('are seen with those before them', async () => {
+  fullOnly(it)('are seen with those before them', async () => {
     const { page, close } = await open(many, '?line=50000')
     const rows = await waitForRow(page, 50_000)
     expect(rows[0]?.number).toBeLessThan(49_998)
@@ -433,7 +433,7 @@ describe('lines that are pointed at', () => {
     await close()
   })
 
-  it('may be more than there are', async () => {
+  fullOnly(it)('may be more than there are', async () => {
     const { id } = await runToEnd(server, { cmd: 'seq 1 5' })
     const { page, close } = await open(id, '?line=900')
     await waitForRow(page, 5)
@@ -468,7 +468,7 @@ describe('a download', () => {
   })
 })
 
-describe('output that is removed while somebody looks at it', () => {
+fullOnly(describe)('output that is removed while somebody looks at it', () => {
   it('is said to be gone, and the page does not lose its head', async () => {
     await withApp({}, async (other) => {
       const { id } = await runToEnd(other, { cmd: 'seq 1 20000' })
@@ -486,7 +486,7 @@ describe('output that is removed while somebody looks at it', () => {
   })
 })
 
-describe('by keyboard alone', () => {
+fullOnly(describe)('by keyboard alone', () => {
   it('everything is reached', async () => {
     const more = gate()
     const id = await begin(server, `seq 1 300; echo needle; seq 302 600; ${more.wait}; echo last`)
@@ -541,7 +541,7 @@ describe('by keyboard alone', () => {
   })
 })
 
-describe('on a phone', () => {
+fullOnly(describe)('on a phone', () => {
   it('nothing is wider than the screen but the lines, which have most of it', async () => {
     const { id } = await runToEnd(server, {
       cmd: `printf 'wide %0300d\\n' 7; sleep 0.1; echo trouble >&2; seq 1 200`,

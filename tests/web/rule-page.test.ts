@@ -6,6 +6,7 @@ import { readDefinition } from '../../src/cli/resources.ts'
 import { makeFolder } from '../helpers/folders.ts'
 import { createTestApp } from '../helpers/app.ts'
 import { type TestApp } from '../helpers/server.ts'
+import { fullOnly } from '../helpers/tiers.ts'
 import { waitFor } from '../helpers/wait.ts'
 import { startBrowser, type TestBrowser } from './browser.ts'
 
@@ -60,7 +61,7 @@ it('a rule is shown as the file that makes it, as YAML and as JSON', async () =>
   await close()
 })
 
-it('criteria are moved up and down by keyboard alone, and saved in their order', async () => {
+fullOnly(it)('criteria are moved up and down by keyboard alone, and saved in their order', async () => {
   const { page, close } = await browser.open(`${server.urls.api}/#/rules/test.shown/edit`)
   const keys = (): Promise<string[]> =>
     page.getByLabel('Key', { exact: true }).evaluateAll((all) => all.map((one) => (one as HTMLInputElement).value))

@@ -5,6 +5,7 @@ import { makeFolder } from '../helpers/folders.ts'
 import { createRbacFiles } from '../helpers/rbac.ts'
 import { createTestApp } from '../helpers/app.ts'
 import { type TestApp } from '../helpers/server.ts'
+import { fullOnly } from '../helpers/tiers.ts'
 import { waitFor } from '../helpers/wait.ts'
 import { startBrowser, type TestBrowser } from './browser.ts'
 import { startGuarded } from './session.ts'
@@ -193,7 +194,7 @@ describe('rules', () => {
     await close()
   })
 
-  it('show at the row of a criterion what the server finds wrong with it, and lose nothing', async () => {
+  fullOnly(it)('show at the row of a criterion what the server finds wrong with it, and lose nothing', async () => {
     const { page, close } = await open('/rules/new')
     await page.getByLabel('Name').fill('wrong')
     // It is no single line: nothing is saved before somebody says so.
@@ -237,7 +238,7 @@ describe('rules', () => {
     await close()
   })
 
-  it('go from the form to JSON and back without losing anything, half-written things included', async () => {
+  fullOnly(it)('go from the form to JSON and back without losing anything, half-written things included', async () => {
     const criteria = {
       'trigger.body.count': { type: 'greaterthan', pattern: 3 },
       'trigger.body.items': {
@@ -283,45 +284,48 @@ describe('rules', () => {
     await close()
   })
 
-  it('are not left with changes, nor overwritten when somebody else has changed them, without asking', async () => {
-    // A number as a text is kept as it is.
-    await make(webhookRule('shared', { action: { ref: 'core.local', parameters: { cmd: 'echo', timeout: '060' } } }))
-    const { page, close } = await open('/rules/test.shared/edit')
-    page.setDefaultTimeout(5000)
-    await field(page, 'cmd', 'Then').waitFor()
-    // Nothing has been changed yet.
-    await page.getByRole('link', { name: '← The rule' }).click()
-    await page.getByRole('link', { name: 'Edit' }).click()
-    await page.getByLabel('Description').fill('Mine.')
-    await page.getByRole('link', { name: 'Actions' }).click()
-    const dialog = page.getByRole('dialog', { name: 'Leave without saving?' })
-    await dialog.getByRole('button', { name: 'Continue editing' }).click()
-    expect(page.url()).toContain('#/rules/test.shared/edit')
-    expect(await page.getByLabel('Description').inputValue()).toBe('Mine.')
+  fullOnly(it)(
+    'are not left with changes, nor overwritten when somebody else has changed them, without asking',
+    async () => {
+      // A number as a text is kept as it is.
+      await make(webhookRule('shared', { action: { ref: 'core.local', parameters: { cmd: 'echo', timeout: '060' } } }))
+      const { page, close } = await open('/rules/test.shared/edit')
+      page.setDefaultTimeout(5000)
+      await field(page, 'cmd', 'Then').waitFor()
+      // Nothing has been changed yet.
+      await page.getByRole('link', { name: '← The rule' }).click()
+      await page.getByRole('link', { name: 'Edit' }).click()
+      await page.getByLabel('Description').fill('Mine.')
+      await page.getByRole('link', { name: 'Actions' }).click()
+      const dialog = page.getByRole('dialog', { name: 'Leave without saving?' })
+      await dialog.getByRole('button', { name: 'Continue editing' }).click()
+      expect(page.url()).toContain('#/rules/test.shared/edit')
+      expect(await page.getByLabel('Description').inputValue()).toBe('Mine.')
 
-    const { body } = await server.call<Record<string, unknown>>('GET', '/v1/rules/test.shared')
-    await server.call('PUT', '/v1/rules/test.shared', { ...body, description: 'Theirs.' })
-    await page.getByRole('button', { name: 'Save rule' }).click()
-    await page.getByRole('alert').filter({ hasText: 'was changed by' }).waitFor()
-    expect(await stored('test.shared')).toMatchObject({ description: 'Theirs.' })
-    await page.getByRole('button', { name: 'Overwrite the other change' }).click()
-    await page.getByRole('heading', { name: 'test.shared', level: 1, exact: true }).waitFor()
-    expect(await stored('test.shared')).toMatchObject({
-      description: 'Mine.',
-      action: { parameters: { timeout: '060' } },
-    })
+      const { body } = await server.call<Record<string, unknown>>('GET', '/v1/rules/test.shared')
+      await server.call('PUT', '/v1/rules/test.shared', { ...body, description: 'Theirs.' })
+      await page.getByRole('button', { name: 'Save rule' }).click()
+      await page.getByRole('alert').filter({ hasText: 'was changed by' }).waitFor()
+      expect(await stored('test.shared')).toMatchObject({ description: 'Theirs.' })
+      await page.getByRole('button', { name: 'Overwrite the other change' }).click()
+      await page.getByRole('heading', { name: 'test.shared', level: 1, exact: true }).waitFor()
+      expect(await stored('test.shared')).toMatchObject({
+        description: 'Mine.',
+        action: { parameters: { timeout: '060' } },
+      })
 
-    await page.getByRole('link', { name: 'Edit' }).click()
-    await page.getByLabel('Description').fill('Forgotten.')
-    await page.goBack()
-    await dialog.getByRole('button', { name: 'Leave without saving' }).click()
-    await page.getByRole('heading', { name: 'test.shared', level: 1, exact: true }).waitFor()
-    await page.getByRole('button', { name: 'Delete' }).click()
-    await page.getByRole('button', { name: 'Delete rule' }).click()
-    await page.getByText('Rule test.shared deleted.').waitFor()
-    expect((await server.call('GET', '/v1/rules/test.shared')).status).toBe(404)
-    await close()
-  })
+      await page.getByRole('link', { name: 'Edit' }).click()
+      await page.getByLabel('Description').fill('Forgotten.')
+      await page.goBack()
+      await dialog.getByRole('button', { name: 'Leave without saving' }).click()
+      await page.getByRole('heading', { name: 'test.shared', level: 1, exact: true }).waitFor()
+      await page.getByRole('button', { name: 'Delete' }).click()
+      await page.getByRole('button', { name: 'Delete rule' }).click()
+      await page.getByText('Rule test.shared deleted.').waitFor()
+      expect((await server.call('GET', '/v1/rules/test.shared')).status).toBe(404)
+      await close()
+    },
+  )
 
   it('offer the values of a recorded event for keys and templates', async () => {
     await make(webhookRule('offers', { action: { ref: 'core.local', parameters: { cmd: 'echo ' } } }))

@@ -60,7 +60,7 @@ describe('a session that ends', () => {
     await close()
   })
 
-  it('gives the keyboard back to where it was, also inside of another dialog', async () => {
+  fullOnly(it)('gives the keyboard back to where it was, also inside of another dialog', async () => {
     const { page, close } = await stage.open('/access/users')
     await page.getByRole('button', { name: 'Add user' }).click()
     await page.getByLabel('Name').fill('carol')
@@ -75,7 +75,7 @@ describe('a session that ends', () => {
     await close()
   })
 
-  it('asks the server for nothing while nobody signs in, however long that takes', async () => {
+  fullOnly(it)('asks the server for nothing while nobody signs in, however long that takes', async () => {
     const { page, close } = await stage.open('/access')
     await page.clock.install()
     await page.reload()
@@ -103,7 +103,7 @@ describe('a session that ends', () => {
     await close()
   })
 
-  it('says so some minutes before, and goes on without losing the page', () =>
+  fullOnly(it)('says so some minutes before, and goes on without losing the page', () =>
     withApp({ settings: { 'auth.enable': 'True', 'auth.token_ttl': '3600' } }, async (short) => {
       const { page, close } = await stage.browser.open(`${short.urls.api}/#/access/keys/new`)
       await page.clock.install()
@@ -124,7 +124,8 @@ describe('a session that ends', () => {
       expect(await tokenOf(page.context())).not.toBe(first)
       expect(await page.getByLabel('Used by').inputValue()).toBe('typed before the warning')
       await close()
-    }))
+    }),
+  )
 
   fullOnly(it)('ends when its time has come, by the clock of the server', () =>
     withApp({ settings: { 'auth.enable': 'True', 'auth.token_ttl': '8' } }, async (short) => {
@@ -170,7 +171,7 @@ describe('several pages of one browser', () => {
     await close()
   })
 
-  it('one that heard of nothing is signed out at its next request', async () => {
+  fullOnly(it)('one that heard of nothing is signed out at its next request', async () => {
     const { page, close } = await stage.open('/access')
     const other = await page.context().newPage()
     await other.addInitScript(() => {
@@ -236,7 +237,7 @@ describe('several pages of one browser', () => {
     folder.remove()
   })
 
-  it('all of them end with all tokens of the user', async () => {
+  fullOnly(it)('all of them end with all tokens of the user', async () => {
     const { page, close } = await stage.open('/access')
     const other = await openAnother(page, '/access')
     await userIn(other).waitFor()

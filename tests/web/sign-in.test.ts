@@ -6,6 +6,7 @@ import { passOn, startFront } from '../helpers/front.ts'
 import { firstPassword } from '../helpers/logins.ts'
 import { withApp } from '../helpers/app.ts'
 import { call } from '../helpers/server.ts'
+import { fullOnly } from '../helpers/tiers.ts'
 import { waitFor } from '../helpers/wait.ts'
 import { startBrowser } from './browser.ts'
 import { openAnother, signInDialog, signInOn, startGuarded, tokenOf, userIn, type GuardedServer } from './session.ts'
@@ -71,7 +72,7 @@ describe('signing in', () => {
     await close()
   })
 
-  it('is asked for by a form whose labels are to be read', async () => {
+  fullOnly(it)('is asked for by a form whose labels are to be read', async () => {
     const { page, close } = await stage.browser.open(`${stage.server.urls.api}/`)
     const dialog = signInDialog(page)
     for (const name of ['User', 'Password']) {
@@ -134,7 +135,7 @@ describe('signing in', () => {
     await close()
   })
 
-  it('tells how long to wait after too many failures', () =>
+  fullOnly(it)('tells how long to wait after too many failures', () =>
     withApp(
       { settings: { 'auth.enable': 'True', 'auth.failures_per_user': '2', 'auth.max_failure_wait': '2' } },
       async (strict) => {
@@ -156,9 +157,10 @@ describe('signing in', () => {
         await signInOn(page, 'admin', firstPassword(strict.basePath))
         await close()
       },
-    ))
+    ),
+  )
 
-  it('says what to do where it is offered over TLS alone', async () => {
+  fullOnly(it)('says what to do where it is offered over TLS alone', async () => {
     const folder = makeFolder()
     const { certFile, keyFile } = (await makeAuthority(folder.path, 'own')).issue('server', 'IP:127.0.0.1')
     const settings = { 'auth.enable': 'True', 'auth.use_ssl': 'True', 'auth.cert': certFile, 'auth.key': keyFile }
@@ -222,28 +224,31 @@ describe('signing in', () => {
     })
   })
 
-  it('works without the cookie that a browser refuses over plain HTTP from elsewhere, and says so', async () => {
-    const front = await startFront((request, response) => {
-      request.headers['x-forwarded-for'] = '192.0.2.7'
-      passOn(request, response, new URL(request.url ?? '/', stage.server.urls.api))
-    })
-    const abroad = await startBrowser({ arguments: ['--host-resolver-rules=MAP svc.test 127.0.0.1'] })
-    try {
-      const { page, problems } = await abroad.open(`http://svc.test:${front.port}/#/access/keys`)
-      await signInOn(page, 'admin', stage.password)
-      await page.getByText('Reloading this page signs you out').waitFor()
-      await page.getByRole('link', { name: 'Users' }).click()
-      await page.getByText('Zoë').first().waitFor()
-      await page.reload()
-      await signInDialog(page).waitFor()
-      // Over plain HTTP browsers do not count a header that keeps windows apart, and say so.
-      const isTold = (text: string): boolean => text.includes('Cross-Origin-Opener-Policy header has been ignored')
-      expect(problems().filter((text) => !isTold(text))).toEqual([])
-    } finally {
-      await abroad.close().catch(() => undefined)
-      await front.close()
-    }
-  })
+  fullOnly(it)(
+    'works without the cookie that a browser refuses over plain HTTP from elsewhere, and says so',
+    async () => {
+      const front = await startFront((request, response) => {
+        request.headers['x-forwarded-for'] = '192.0.2.7'
+        passOn(request, response, new URL(request.url ?? '/', stage.server.urls.api))
+      })
+      const abroad = await startBrowser({ arguments: ['--host-resolver-rules=MAP svc.test 127.0.0.1'] })
+      try {
+        const { page, problems } = await abroad.open(`http://svc.test:${front.port}/#/access/keys`)
+        await signInOn(page, 'admin', stage.password)
+        await page.getByText('Reloading this page signs you out').waitFor()
+        await page.getByRole('link', { name: 'Users' }).click()
+        await page.getByText('Zoë').first().waitFor()
+        await page.reload()
+        await signInDialog(page).waitFor()
+        // Over plain HTTP browsers do not count a header that keeps windows apart, and say so.
+        const isTold = (text: string): boolean => text.includes('Cross-Origin-Opener-Policy header has been ignored')
+        expect(problems().filter((text) => !isTold(text))).toEqual([])
+      } finally {
+        await abroad.close().catch(() => undefined)
+        await front.close()
+      }
+    },
+  )
 })
 
 describe('a page of another origin', () => {

@@ -5,6 +5,7 @@ import type { Page } from 'playwright-core'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { makeFolder } from '../helpers/folders.ts'
 import { run, startServer, type TestServer } from '../helpers/server.ts'
+import { fullOnly } from '../helpers/tiers.ts'
 import { waitFor } from '../helpers/wait.ts'
 import { startBrowser, type TestBrowser, type TestPage } from './browser.ts'
 import { startGuarded } from './session.ts'
@@ -102,7 +103,7 @@ describe('now', () => {
     await close()
   })
 
-  it('keeps what it knows while the server is away, says so, and goes on when it is back', async () => {
+  fullOnly(it)('keeps what it knows while the server is away, says so, and goes on when it is back', async () => {
     const away = makeFolder()
     const first = await startServer({ basePath: away.path })
     const settings = { 'api.port': new URL(first.urls.api).port }
@@ -124,7 +125,7 @@ describe('now', () => {
 })
 
 describe('plots', () => {
-  it('have a gap where the server was down, and the values at the place that is looked at', async () => {
+  fullOnly(it)('have a gap where the server was down, and the values at the place that is looked at', async () => {
     const { page, close } = await browser.open(`${server.urls.api}/#/status`)
     await cursorOf(page, 'Queues').waitFor()
     const line = plotOf(page, 'Slots').locator('path.series').first()
@@ -172,7 +173,7 @@ describe('plots', () => {
     await close()
   })
 
-  it('of a day have their address, and join minutes', async () => {
+  fullOnly(it)('of a day have their address, and join minutes', async () => {
     const { page, close } = await browser.open(`${server.urls.api}/#/status`)
     await page.getByRole('link', { name: 'Last day' }).click()
     await page.waitForURL(/range=day$/)
@@ -188,7 +189,7 @@ describe('plots', () => {
     await close()
   })
 
-  it('fit a phone', async () => {
+  fullOnly(it)('fit a phone', async () => {
     const { page, close } = await browser.open(`${server.urls.api}/#/status`, { viewport: { width: 375, height: 700 } })
     await cursorOf(page, 'Memory').waitFor()
     await page.getByText('svcscheduler').waitFor()

@@ -111,7 +111,7 @@ describe('the graph', () => {
     await close()
   })
 
-  it('is gone through by keyboard: to the cause, to what it caused, and into each member', async () => {
+  fullOnly(it)('is gone through by keyboard: to the cause, to what it caused, and into each member', async () => {
     const trace = await post('cascade', 'keys')
     const members = await membersOf(trace, 7)
     const { page, close } = await open(`/${trace}`)
@@ -154,7 +154,7 @@ describe('the graph', () => {
     await close()
   })
 
-  it('has what could not be loaded once that can be asked for again', async () => {
+  fullOnly(it)('has what could not be loaded once that can be asked for again', async () => {
     const trace = await post('cascade', 'outage')
     await membersOf(trace, 7)
     const { page, close } = await browser.open('about:blank')
@@ -175,7 +175,7 @@ describe('the graph', () => {
     await close()
   })
 
-  it('is dragged and made larger and smaller; a drag is no click', async () => {
+  fullOnly(it)('is dragged and made larger and smaller; a drag is no click', async () => {
     const trace = await post('cascade', 'drag')
     await membersOf(trace, 7)
     const { page, close } = await open(`/${trace}`, { viewport: { width: 900, height: 700 } })
@@ -206,37 +206,40 @@ describe('the graph', () => {
     await close()
   })
 
-  it('of a thousand members puts equal ones together, draws each when it is asked to, and stays usable', async () => {
-    const trace = await post('many', 'a thousand')
-    for (let n = 0; n < 10; n += 1) await Promise.all(Array.from({ length: 25 }, () => post('many', 'a thousand')))
-    await membersOf(trace, 1000)
-    await waitFor('the end', async () => {
-      const { body } = await server.call<unknown[]>('GET', '/v1/executions?action=core.noop&status=running&limit=1')
-      return body.length === 0
-    })
-    const { page, close } = await open(`/${trace}`)
-    const group = graphIn(page).getByRole('button', { name: /25\d × webhook many/ })
-    await group.waitFor()
-    expect(await graphIn(page).locator('.node').count()).toBeLessThan(20)
-    await group.focus()
-    await page.keyboard.press('Enter')
-    await waitFor('each of them', async () => (await nodesIn(page).count()) > 900)
-    // Whoever has no mouse goes on from there.
-    expect(
-      await nodesIn(page)
-        .first()
-        .evaluate((node) => node === document.activeElement),
-    ).toBe(true)
-    await page.getByRole('button', { name: 'Fit' }).click()
-    await nodesIn(page).nth(500).focus()
-    await page.keyboard.press('ArrowRight')
-    expect(await page.evaluate(() => document.activeElement?.getAttribute('data-kind'))).toBe('rule')
-    await page.getByText(/nodes shown, .* members not shown/).waitFor()
-    await page.getByRole('navigation', { name: 'Views' }).getByRole('link', { name: 'Table' }).click()
-    await rowsIn(page).nth(5).waitFor()
-    expect(await rowsIn(page).count()).toBeLessThan(80)
-    await close()
-  })
+  fullOnly(it)(
+    'of a thousand members puts equal ones together, draws each when it is asked to, and stays usable',
+    async () => {
+      const trace = await post('many', 'a thousand')
+      for (let n = 0; n < 10; n += 1) await Promise.all(Array.from({ length: 25 }, () => post('many', 'a thousand')))
+      await membersOf(trace, 1000)
+      await waitFor('the end', async () => {
+        const { body } = await server.call<unknown[]>('GET', '/v1/executions?action=core.noop&status=running&limit=1')
+        return body.length === 0
+      })
+      const { page, close } = await open(`/${trace}`)
+      const group = graphIn(page).getByRole('button', { name: /25\d × webhook many/ })
+      await group.waitFor()
+      expect(await graphIn(page).locator('.node').count()).toBeLessThan(20)
+      await group.focus()
+      await page.keyboard.press('Enter')
+      await waitFor('each of them', async () => (await nodesIn(page).count()) > 900)
+      // Whoever has no mouse goes on from there.
+      expect(
+        await nodesIn(page)
+          .first()
+          .evaluate((node) => node === document.activeElement),
+      ).toBe(true)
+      await page.getByRole('button', { name: 'Fit' }).click()
+      await nodesIn(page).nth(500).focus()
+      await page.keyboard.press('ArrowRight')
+      expect(await page.evaluate(() => document.activeElement?.getAttribute('data-kind'))).toBe('rule')
+      await page.getByText(/nodes shown, .* members not shown/).waitFor()
+      await page.getByRole('navigation', { name: 'Views' }).getByRole('link', { name: 'Table' }).click()
+      await rowsIn(page).nth(5).waitFor()
+      expect(await rowsIn(page).count()).toBeLessThan(80)
+      await close()
+    },
+  )
 })
 
 describe('the table', () => {
@@ -262,7 +265,7 @@ describe('the table', () => {
     await close()
   })
 
-  it('is what a telephone begins with, and nothing is wider than it', async () => {
+  fullOnly(it)('is what a telephone begins with, and nothing is wider than it', async () => {
     const trace = await post('cascade', 'x'.repeat(1000))
     await membersOf(trace, 7)
     const { page, close } = await open(`/${trace}`, { viewport: { width: 375, height: 700 } })

@@ -86,7 +86,7 @@ describe('trigger types', () => {
     await close()
   })
 
-  it('says when nothing fits, and when there is no such type', async () => {
+  fullOnly(it)('says when nothing fits, and when there is no such type', async () => {
     const { page, close } = await open('?search=there-is-no-such-type')
     await page.getByText('No trigger types match all of these words. Change the search.').waitFor()
     await page.goto(`${server.urls.api}/#/triggers/types/core.nothing`)
@@ -130,7 +130,7 @@ describe('a trigger instance', () => {
     await close()
   })
 
-  it('tells that its only rule is disabled', async () => {
+  fullOnly(it)('tells that its only rule is disabled', async () => {
     await make('asleep', { enabled: false })
     const { page, close } = await open(`/instances/${await send('asleep', {})}`)
     await why(page).getByText('The only rule of the trigger is disabled.').waitFor()
@@ -197,7 +197,7 @@ describe('a trigger instance', () => {
     await close()
   })
 
-  it('shows a payload of megabytes only when asked', async () => {
+  fullOnly(it)('shows a payload of megabytes only when asked', async () => {
     await make('large', { criteria: { 'trigger.body.text': { type: 'equals', pattern: 'small' } } })
     const id = await send('large', { text: 'x'.repeat(3_000_000) })
     const { page, close } = await open(`/instances/${id}`)
@@ -211,7 +211,7 @@ describe('a trigger instance', () => {
     await close()
   })
 
-  it('that is not there says so', async () => {
+  fullOnly(it)('that is not there says so', async () => {
     const { page, close } = await open('/instances/0123456789abcdef01234567')
     expect(await page.getByRole('alert').textContent()).toMatch(
       /0123456789abcdef01234567.*Retention deletes old trigger instances/,
@@ -328,7 +328,7 @@ it('shows what others have written as text, whatever it is', async () => {
   await close()
 })
 
-it.each(['', '/types/core.svc.webhook', '/timers', '/instances'])(
+fullOnly(it.each(['', '/types/core.svc.webhook', '/timers', '/instances']))(
   '#/triggers%s is usable on a phone',
   async (address) => {
     await make(`phone${address.length}`, {
@@ -399,7 +399,7 @@ describe('with access control', () => {
     await close()
   })
 
-  it('who may see nothing is told what is missing', async () => {
+  fullOnly(it)('who may see nothing is told what is missing', async () => {
     const { page, close } = await openAs('stranger', '/instances')
     await page.getByRole('alert').filter({ hasText: 'trigger_list' }).waitFor()
     expect(await page.getByRole('list', { name: /^Trigger instances/ }).count()).toBe(0)
