@@ -22,6 +22,7 @@ import { startFront } from '../helpers/front.ts'
 import { basicAuth, firstPassword, signIn } from '../helpers/logins.ts'
 import { startAtTerminal } from '../helpers/pty.ts'
 import { call, executable, withServer, type TestApp } from '../helpers/server.ts'
+import { fullOnly, tier } from '../helpers/tiers.ts'
 import { waitFor } from '../helpers/wait.ts'
 import { idPattern, unknownId } from './support.ts'
 
@@ -525,10 +526,12 @@ describe('09.7 automatic login', () => {
     expect(stderr.match(/WARNING/g)).toHaveLength(1)
   })
 
-  it.each([
-    ['ahead', 3],
-    ['behind', -3],
-  ])('09.7 a token is kept for as long as it is valid, though the clock is %s', async (_, days) => {
+  fullOnly(
+    it.each([
+      ['ahead', 3],
+      ['behind', -3],
+    ]),
+  )('09.7 a token is kept for as long as it is valid, though the clock is %s', async (_, days) => {
     // A clock of its own for the client, whose token the server's clock ends.
     const clock = join(folder.path, 'clock.cjs')
     writeFileSync(clock, `const { now } = Date; Date.now = () => now() + ${days * 86_400_000}\n`)
@@ -960,7 +963,8 @@ describe('09.3 roles', () => {
 })
 
 describe('passwords at a terminal', () => {
-  it.each(['TERM', 'HUP', 'QUIT', 'INT'])('the terminal shows again what is typed after SIG%s', async (signal) => {
+  const signals = tier === 'full' ? ['TERM', 'HUP', 'QUIT', 'INT'] : ['INT']
+  it.each(signals)('the terminal shows again what is typed after SIG%s', async (signal) => {
     const inner = 'echo "pid $$."; exec "$0" "$@"'
     const script = `stty -a; sh -c '${inner}' "$@"; stty -a`
     const words = ['/bin/sh', '-c', script, 'sh', process.execPath, executable, 'login', 'nobody']
@@ -982,7 +986,7 @@ describe('passwords at a terminal', () => {
     expect(terminal.screen()).toContain('visible')
   })
 
-  it('09.3 a question that was stopped is asked again in the foreground, without echo', async () => {
+  fullOnly(it)('09.3 a question that was stopped is asked again in the foreground, without echo', async () => {
     const inner = 'echo "pid $$."; exec "$0" "$@"'
     // As an interactive shell does with a job that stops.
     const script = `set -m; sh -c '${inner}' "$@"; stty sane; fg`

@@ -10,6 +10,7 @@ import { makeFolder } from '../helpers/folders.ts'
 import { startFront } from '../helpers/front.ts'
 import { startAtTerminal, type TerminalRun } from '../helpers/pty.ts'
 import { executable, startServer, type TestServer } from '../helpers/server.ts'
+import { fullOnly, tier } from '../helpers/tiers.ts'
 import { waitFor } from '../helpers/wait.ts'
 
 const run = promisify(execFile)
@@ -158,41 +159,44 @@ describe('what the server has', () => {
     expect((await ask(['key', 'get', 'h'])).words.toSorted()).toEqual(hostile.toSorted())
   })
 
-  it('09 nothing, and nothing said, where there is no server, one that is silent, or one that lies', async () => {
-    expect((await ask(['run', 'core'], { SVC_API_URL: 'http://127.0.0.1:1' })).words).toEqual([])
-    expect((await ask(['run', 'core'], { SVC_API_URL: 'nonsense' })).words).toEqual([])
-    expect((await ask(['--config-file', '/nowhere', 'run', 'core'])).words).toEqual([])
-    const requests: string[] = []
-    const lies: Record<string, string> = {
-      '/silent': '',
-      '/huge': `[${'{"ref":"x"},'.repeat(1_000_000)}{}]`,
-      '/odd': '[null, 1, {"ref": {"a": 1}}, {"ref": ["core"]}, {"ref": "core.ok", "description": [1]}]',
-      '/text': 'core',
-    }
-    const liar = await startFront((request, response) => {
-      requests.push(`${request.method} ${request.url}`)
-      const path = /^\/\w+/.exec(request.url ?? '')?.[0] ?? ''
-      response.setHeader('X-Total-Count', '1000000000')
-      if (path !== '/silent') response.end(lies[path])
-    })
-    try {
-      const words = await Promise.all(
-        Object.keys(lies).map(async (path) => {
-          const url = `${liar.url}${path}`
-          return [path, (await ask(['run', 'core'], { SVC_API_URL: url })).words]
-        }),
-      )
-      expect(Object.fromEntries(words)).toEqual({
-        '/silent': [],
-        '/huge': [],
-        '/odd': Array.from({ length: 10 }, () => 'core.ok'),
-        '/text': [],
+  fullOnly(it)(
+    '09 nothing, and nothing said, where there is no server, one that is silent, or one that lies',
+    async () => {
+      expect((await ask(['run', 'core'], { SVC_API_URL: 'http://127.0.0.1:1' })).words).toEqual([])
+      expect((await ask(['run', 'core'], { SVC_API_URL: 'nonsense' })).words).toEqual([])
+      expect((await ask(['--config-file', '/nowhere', 'run', 'core'])).words).toEqual([])
+      const requests: string[] = []
+      const lies: Record<string, string> = {
+        '/silent': '',
+        '/huge': `[${'{"ref":"x"},'.repeat(1_000_000)}{}]`,
+        '/odd': '[null, 1, {"ref": {"a": 1}}, {"ref": ["core"]}, {"ref": "core.ok", "description": [1]}]',
+        '/text': 'core',
+      }
+      const liar = await startFront((request, response) => {
+        requests.push(`${request.method} ${request.url}`)
+        const path = /^\/\w+/.exec(request.url ?? '')?.[0] ?? ''
+        response.setHeader('X-Total-Count', '1000000000')
+        if (path !== '/silent') response.end(lies[path])
       })
-      expect(requests.length).toBeLessThan(20)
-    } finally {
-      await liar.close()
-    }
-  })
+      try {
+        const words = await Promise.all(
+          Object.keys(lies).map(async (path) => {
+            const url = `${liar.url}${path}`
+            return [path, (await ask(['run', 'core'], { SVC_API_URL: url })).words]
+          }),
+        )
+        expect(Object.fromEntries(words)).toEqual({
+          '/silent': [],
+          '/huge': [],
+          '/odd': Array.from({ length: 10 }, () => 'core.ok'),
+          '/text': [],
+        })
+        expect(requests.length).toBeLessThan(20)
+      } finally {
+        await liar.close()
+      }
+    },
+  )
 
   it('09 nobody is logged in by it: a password stays unused, and nothing is written', async () => {
     const folder = makeFolder()
@@ -252,7 +256,8 @@ async function startShell(shell: Shell): Promise<TerminalRun> {
   return startAtTerminal(['env', '-C', work, ...command], env({ TERM: 'xterm' }), 150)
 }
 
-describe.each(['bash', 'zsh', 'fish'] as const)('%s', (shell) => {
+const shells = tier === 'full' ? (['bash', 'zsh', 'fish'] as const) : (['bash'] as const)
+describe.each<Shell>(shells)('%s', (shell) => {
   it('09 completes commands, options, values, files and names that have to be quoted', async () => {
     const terminal = await startShell(shell)
     // The shells put the blanks between them.
@@ -295,7 +300,7 @@ describe('bash', () => {
     expect(existsSync(join(work, 'pwned'))).toBe(false)
   })
 
-  it('09 shows what the candidates are when it lists them', async () => {
+  fullOnly(it)('09 shows what the candidates are when it lists them', async () => {
     const terminal = await startShell('bash')
     await terminal.typeAt('[ready] ', 'svc execution \t\t')
     await terminal.typeAt('(List executions, newest last.)', '\u0015exit\r')

@@ -13,6 +13,7 @@ import { passOn, startFront } from '../helpers/front.ts'
 import { basicAuth, firstPassword } from '../helpers/logins.ts'
 import { startProxy, type TestProxy } from '../helpers/proxy.ts'
 import { executable, startServer, type TestServer } from '../helpers/server.ts'
+import { fullOnly } from '../helpers/tiers.ts'
 import { waitFor } from '../helpers/wait.ts'
 import { idPattern } from './support.ts'
 
@@ -200,7 +201,7 @@ describe('09.7 network proxies', () => {
     expect(proxy.credentials.every((each) => each === undefined)).toBe(true)
   })
 
-  it('09.7 either letter case, and the scheme may be missing', async () => {
+  fullOnly(it)('09.7 either letter case, and the scheme may be missing', async () => {
     for (const env of [{ HTTP_PROXY: proxy.url }, { http_proxy: `127.0.0.1:${proxy.port}` }]) {
       const { code, stdout } = await svc(['whoami'], { ...behind(), ...env })
       expect([code, stdout]).toEqual([1, 'Not authenticated\n'])
@@ -221,7 +222,7 @@ describe('09.7 network proxies', () => {
     expect(proxy.requests.length).toBe(before)
   })
 
-  it('09.7 https goes through a tunnel, and the certificate is that of the server', async () => {
+  fullOnly(it)('09.7 https goes through a tunnel, and the certificate is that of the server', async () => {
     const authority = await makeAuthority(folder.path, 'behind')
     const { certFile, keyFile } = authority.issue('svc', 'DNS:svc.test')
     const tls = ['auth', 'api', 'stream'].flatMap((section) => [
@@ -302,7 +303,7 @@ describe('09.7 network proxies', () => {
     }
   })
 
-  it('09.7 a proxy that is down, unknown or no proxy is named', async () => {
+  fullOnly(it)('09.7 a proxy that is down, unknown or no proxy is named', async () => {
     for (const [address, message] of [
       [
         'http://u:hush@127.0.0.1:1',
@@ -320,7 +321,7 @@ describe('09.7 network proxies', () => {
     }
   })
 
-  it('09.7 a Node that knows no proxies: one warning, and not without a word around it', async () => {
+  fullOnly(it)('09.7 a Node that knows no proxies: one warning, and not without a word around it', async () => {
     const older = join(folder.path, 'older.cjs')
     writeFileSync(
       older,
@@ -352,30 +353,33 @@ describe('09.1 --debug', () => {
     token = (await svc(['auth', 'admin', '-t'], urls(), password)).stdout.trim()
   })
 
-  it('09.1 its lines do the same when they are pasted with the credential, answers being comments', async () => {
-    const odd = `it's "quoted" $HOME \`id\` \u200b\u001b[31m\n😀`
-    const env = { ...urls(), SVC_AUTH_TOKEN: token }
-    const ran = await svc(['--debug', 'run', '-a', 'core.echo', `message=${odd}`], env)
-    expect(ran.code).toBe(0)
-    expect(ran.stderr.split('\n').filter((line) => line !== '' && !/^(curl |# )/.test(line))).toEqual([])
-    expect(ran.stderr).not.toContain(token)
-    const [line = ''] = curlLines(ran.stderr).filter((each) => each.includes('-X POST'))
-    const { id, parameters } = JSON.parse(
-      runInShell(line.replace('X-Auth-Token: ********', `X-Auth-Token: ${token}`)),
-    ) as {
-      id: string
-      parameters: unknown
-    }
-    expect([id, parameters]).toEqual([expect.stringMatching(idPattern), { message: odd }])
+  fullOnly(it)(
+    '09.1 its lines do the same when they are pasted with the credential, answers being comments',
+    async () => {
+      const odd = `it's "quoted" $HOME \`id\` \u200b\u001b[31m\n😀`
+      const env = { ...urls(), SVC_AUTH_TOKEN: token }
+      const ran = await svc(['--debug', 'run', '-a', 'core.echo', `message=${odd}`], env)
+      expect(ran.code).toBe(0)
+      expect(ran.stderr.split('\n').filter((line) => line !== '' && !/^(curl |# )/.test(line))).toEqual([])
+      expect(ran.stderr).not.toContain(token)
+      const [line = ''] = curlLines(ran.stderr).filter((each) => each.includes('-X POST'))
+      const { id, parameters } = JSON.parse(
+        runInShell(line.replace('X-Auth-Token: ********', `X-Auth-Token: ${token}`)),
+      ) as {
+        id: string
+        parameters: unknown
+      }
+      expect([id, parameters]).toEqual([expect.stringMatching(idPattern), { message: odd }])
 
-    const login = await svc(['--debug', 'auth', 'admin'], env, password)
-    const [create = ''] = curlLines(login.stderr)
-    expect(JSON.parse(runInShell(create.replace("'admin:********'", `'admin:${password}'`)))).toMatchObject({
-      user: 'admin',
-    })
-  })
+      const login = await svc(['--debug', 'auth', 'admin'], env, password)
+      const [create = ''] = curlLines(login.stderr)
+      expect(JSON.parse(runInShell(create.replace("'admin:********'", `'admin:${password}'`)))).toMatchObject({
+        user: 'admin',
+      })
+    },
+  )
 
-  it('09.1 over TLS, and past a proxy that the client goes around', async () => {
+  fullOnly(it)('09.1 over TLS, and past a proxy that the client goes around', async () => {
     const authority = await makeAuthority(folder.path, "it's pasted")
     const { certFile, keyFile } = authority.issue('pasted', 'IP:127.0.0.1')
     const tls = { 'api.use_ssl': 'True', 'api.cert': certFile, 'api.key': keyFile }
@@ -457,7 +461,7 @@ function canMount(): boolean {
   return spawnSync('unshare', ['--mount', 'mount', '--bind', '/dev/null', '/etc/resolv.conf']).status === 0
 }
 
-describe.skipIf(!canMount())('09.1 a name server that does not answer', () => {
+fullOnly(describe.skipIf(!canMount()))('09.1 a name server that does not answer', () => {
   let silent: Socket
   const address = '127.0.53.77'
   const file = join(folder.path, 'resolv.conf')

@@ -17,14 +17,14 @@ import { makeFolder } from '../helpers/folders.ts'
 import { markedProcesses } from '../helpers/marked-processes.ts'
 import { createRandom, seedOfRun } from '../helpers/random.ts'
 import { projectRoot } from '../helpers/server.ts'
-import { rounds } from '../helpers/tiers.ts'
+import { rounds, tier } from '../helpers/tiers.ts'
 
 const seed = seedOfRun()
 const only = process.env['SVC_TEST_ROUND']
 /** For each manner of the server. */
-const ROUNDS = rounds({ daily: 300, full: 1500 })
-const PROCESSES = rounds({ daily: 9, full: 60 })
-const SERVERS = rounds({ daily: 3, full: 8 })
+const ROUNDS = rounds({ daily: 60, full: 1500 })
+const PROCESSES = rounds({ daily: 3, full: 60 })
+const SERVERS = rounds({ daily: 1, full: 8 })
 /** Nothing that a command line begins may keep this process busy for so long. */
 const SILENCE_MS = 30_000
 
@@ -191,8 +191,8 @@ describe(`random command lines, seed ${seed}`, () => {
       }
       expect(odd).toEqual([])
       const codes = new Set(outcomes.map(({ code }) => code))
-      // What cannot reach every end says little.
-      const expected = only === undefined ? [0, 1, 2, 3] : []
+      // What cannot reach every end says little; a few command lines need not reach the rare ones.
+      const expected = only !== undefined ? [] : tier === 'full' ? [0, 1, 2, 3] : [1, 2]
       expect([...codes]).toEqual(expect.arrayContaining(expected))
     } finally {
       await server.stop()

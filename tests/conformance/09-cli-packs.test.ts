@@ -13,6 +13,7 @@ import { firstPassword, signIn } from '../helpers/logins.ts'
 import { createRbacFiles } from '../helpers/rbac.ts'
 import { startAtTerminal } from '../helpers/pty.ts'
 import { executable, waitForStatus, type TestApp } from '../helpers/server.ts'
+import { fullOnly } from '../helpers/tiers.ts'
 import { waitFor } from '../helpers/wait.ts'
 
 let server: TestApp
@@ -191,7 +192,7 @@ it('changes nothing when the answers end, or nobody has given any', async () => 
   expect((await server.call('GET', '/v1/configs/unanswered')).status).toBe(404)
 })
 
-it('says at a terminal what is being installed; Ctrl-C asks what shall become of that', async () => {
+fullOnly(it)('says at a terminal what is being installed; Ctrl-C asks what shall become of that', async () => {
   const connections = new Set<Socket>()
   const silent = createServer((connection) => void connections.add(connection.on('error', () => undefined)))
   silent.listen(0, '127.0.0.1')

@@ -10,6 +10,7 @@ import { startAtTerminal, type TerminalRun } from '../helpers/pty.ts'
 import { startRecorder, type Recorder } from '../helpers/recorder.ts'
 import { executable, startServer, waitForStatus, type TestApp } from '../helpers/server.ts'
 import { findPort } from '../helpers/slapd.ts'
+import { fullOnly, tier } from '../helpers/tiers.ts'
 import { waitFor } from '../helpers/wait.ts'
 import { unknownId } from './support.ts'
 
@@ -86,29 +87,32 @@ describe('09.4 waiting', () => {
   })
 
   const fallbacks: [string, (response: ServerResponse) => void][] = [
+    ['cut', (response) => response.writeHead(200, eventStream).write('\n', () => response.destroy())],
     ['refused', (response) => response.writeHead(403, { 'Content-Type': 'application/json' }).end('{}')],
     ['missing', (response) => response.writeHead(404).end('nothing here')],
     ['no stream', (response) => response.writeHead(200, { 'Content-Type': 'text/html' }).end('<html>')],
-    ['cut', (response) => response.writeHead(200, eventStream).write('\n', () => response.destroy())],
     ['nonsense', (response) => response.writeHead(200, eventStream).write('event: svc.execution__update\ndata: {\n\n')],
     ['that of another server', (response) => response.writeHead(200, eventStream).write('\n')],
     ['silent', () => undefined],
   ]
   // Some of them take a while, for the client to see that nothing comes.
-  it.concurrent.each(fallbacks)('09.4 goes on without a stream that is %s', async (name, answer) => {
-    const front = await startFront((_request, response) => answer(response))
-    try {
-      const { cmd, end } = blocked(`without-${name.replaceAll(' ', '-')}`)
-      const more = { SVC_STREAM_URL: `${front.url}/v1` }
-      const cli = startCli(['run', 'core.local', '-k', 'stdout', cmd], env(more))
-      await idOf(cmd)
-      await end()
-      const { code, stdout, stderr } = await cli.exit
-      expect([code, stdout, stderr.replace(/^\.+\n/, '')]).toEqual([0, expect.stringMatching(/\nover\n$/), ''])
-    } finally {
-      await front.close()
-    }
-  })
+  it.concurrent.each(tier === 'full' ? fallbacks : fallbacks.slice(0, 1))(
+    '09.4 goes on without a stream that is %s',
+    async (name, answer) => {
+      const front = await startFront((_request, response) => answer(response))
+      try {
+        const { cmd, end } = blocked(`without-${name.replaceAll(' ', '-')}`)
+        const more = { SVC_STREAM_URL: `${front.url}/v1` }
+        const cli = startCli(['run', 'core.local', '-k', 'stdout', cmd], env(more))
+        await idOf(cmd)
+        await end()
+        const { code, stdout, stderr } = await cli.exit
+        expect([code, stdout, stderr.replace(/^\.+\n/, '')]).toEqual([0, expect.stringMatching(/\nover\n$/), ''])
+      } finally {
+        await front.close()
+      }
+    },
+  )
 
   it('09.4 goes on without a stream that is nowhere', async () => {
     const { code, stdout } = await runCli(
@@ -142,29 +146,32 @@ describe('09.4 waiting', () => {
     }
   })
 
-  it('09.4 a server that is killed and started again is waited for, and tells the end of what it goes on with', async () => {
-    const place = makeFolder()
-    const settings = { 'api.port': String(await findPort()) }
-    const first = await startServer({ basePath: place.path, settings })
-    const there = env({ SVC_API_URL: first.urls.api })
-    // Not begun when the server dies, so that the next one runs it.
-    const cli = startCli(['run', 'core.local', '--delay', '3000', '-k', 'stdout', 'echo', 'over'], there)
-    let second: TestApp | undefined
-    try {
-      await waitFor('the run', async () => {
-        const { body } = await first.call<unknown[]>('GET', '/v1/executions')
-        return body.length === 1
-      })
-      await first.stop('SIGKILL')
-      second = await createTestApp({ basePath: place.path, settings })
-      const { code, stdout } = await cli.exit
-      expect([code, stdout]).toEqual([0, 'over\n'])
-    } finally {
-      cli.process.kill('SIGKILL')
-      await second?.stop()
-      place.remove()
-    }
-  })
+  fullOnly(it)(
+    '09.4 a server that is killed and started again is waited for, and tells the end of what it goes on with',
+    async () => {
+      const place = makeFolder()
+      const settings = { 'api.port': String(await findPort()) }
+      const first = await startServer({ basePath: place.path, settings })
+      const there = env({ SVC_API_URL: first.urls.api })
+      // Not begun when the server dies, so that the next one runs it.
+      const cli = startCli(['run', 'core.local', '--delay', '3000', '-k', 'stdout', 'echo', 'over'], there)
+      let second: TestApp | undefined
+      try {
+        await waitFor('the run', async () => {
+          const { body } = await first.call<unknown[]>('GET', '/v1/executions')
+          return body.length === 1
+        })
+        await first.stop('SIGKILL')
+        second = await createTestApp({ basePath: place.path, settings })
+        const { code, stdout } = await cli.exit
+        expect([code, stdout]).toEqual([0, 'over\n'])
+      } finally {
+        cli.process.kill('SIGKILL')
+        await second?.stop()
+        place.remove()
+      }
+    },
+  )
 
   it('09.4 outlives its terminal under nohup', async () => {
     const { cmd, end } = blocked('alone')
@@ -183,7 +190,7 @@ describe('09.4 waiting', () => {
     expect(printed).toMatch(/^alone\nover\n$/m)
   })
 
-  it('09.4 ends there by a SIGHUP that is not about the terminal', async () => {
+  fullOnly(it)('09.4 ends there by a SIGHUP that is not about the terminal', async () => {
     const { cmd, end } = blocked('hung')
     const words = [process.execPath, executable, 'run', 'core.local', cmd]
     const script =
@@ -292,7 +299,7 @@ describe('09.1 Ctrl-C at a terminal', () => {
     expect((await waitForStatus(server, id)).status).toBe('succeeded')
   })
 
-  it('09.1 so does another Ctrl-C', async () => {
+  fullOnly(it)('09.1 so does another Ctrl-C', async () => {
     const { run, id, end } = await ask('left-again')
     await run.typeAt(question, '\u0003')
     expect(await run.exit).toBe(130)
@@ -309,7 +316,7 @@ describe('09.1 Ctrl-C at a terminal', () => {
     expect((await waitForStatus(server, id)).status).toBe('canceled')
   })
 
-  it('09.1 w waits on; Ctrl-C asks again then', async () => {
+  fullOnly(it)('09.1 w waits on; Ctrl-C asks again then', async () => {
     const { run, end } = await ask('waited')
     await run.typeAt(question, 'xw')
     // One key press may come twice within half a second, and counts once.
@@ -324,14 +331,14 @@ describe('09.1 Ctrl-C at a terminal', () => {
     expect(rest(run)).toMatch(/^status: \S*succeeded/m)
   })
 
-  it('09.1 the question goes when the execution has ended', async () => {
+  fullOnly(it)('09.1 the question goes when the execution has ended', async () => {
     const { run, end } = await ask('ended')
     await end()
     expect(await run.exit).toBe(0)
     expect(rest(run)).toMatch(/\(w\)\? the execution has ended\.\nid: [^]*^status: \S*succeeded/m)
   })
 
-  it('09.1 it asks likewise while it follows the output, which is held meanwhile', async () => {
+  fullOnly(it)('09.1 it asks likewise while it follows the output, which is held meanwhile', async () => {
     const { run, id } = await ask('followed', ['--tail'])
     await run.typeAt(question, 'c')
     expect(await run.exit).toBe(130)

@@ -10,6 +10,7 @@ import { startCuttingProxy } from '../helpers/cutting-proxy.ts'
 import { makeFolder } from '../helpers/folders.ts'
 import { startFront, type Front } from '../helpers/front.ts'
 import { executable, runToEnd, startServer, type TestServer } from '../helpers/server.ts'
+import { fullOnly } from '../helpers/tiers.ts'
 import { waitFor } from '../helpers/wait.ts'
 import { findPort } from '../helpers/slapd.ts'
 import { unknownId } from './support.ts'
@@ -158,20 +159,23 @@ describe('09.1 invocation and exit codes', () => {
     await svc('execution', 'cancel', id)
   })
 
-  it('09.1 one Ctrl-C that arrives several times ends no command before it has said where its execution is', async () => {
-    const cli = startCli(['run', '--tail', 'core.local', 'sleep 60'], env())
-    await waitFor('the start', () => cli.stdout().includes('has started'))
-    await waitFor('what it says, or its end', () => {
-      const isOver = cli.stderr() !== '' || cli.process.exitCode !== null || cli.process.signalCode !== null
-      if (!isOver) cli.process.kill('SIGINT')
-      return isOver
-    })
-    const { code, stderr } = await cli.exit
-    expect(code).toBe(130)
-    const id = await lastId()
-    expect(stderr).toContain(`\n svc execution cancel ${id}\n`)
-    await svc('execution', 'cancel', id)
-  })
+  fullOnly(it)(
+    '09.1 one Ctrl-C that arrives several times ends no command before it has said where its execution is',
+    async () => {
+      const cli = startCli(['run', '--tail', 'core.local', 'sleep 60'], env())
+      await waitFor('the start', () => cli.stdout().includes('has started'))
+      await waitFor('what it says, or its end', () => {
+        const isOver = cli.stderr() !== '' || cli.process.exitCode !== null || cli.process.signalCode !== null
+        if (!isOver) cli.process.kill('SIGINT')
+        return isOver
+      })
+      const { code, stderr } = await cli.exit
+      expect(code).toBe(130)
+      const id = await lastId()
+      expect(stderr).toContain(`\n svc execution cancel ${id}\n`)
+      await svc('execution', 'cancel', id)
+    },
+  )
 
   it('09.1 Ctrl-C while tailing: 130', async () => {
     const { body } = await server.call<{ id: string }>('POST', '/v1/executions', {
@@ -265,7 +269,7 @@ describe('09.1 invocation and exit codes', () => {
     expect((await svc('run', '-k', 'stdout', 'core.local', 'cmd=echo \ufffd')).stdout).toBe('\ufffd\n')
   })
 
-  it('09.1 who stops reading ends the command without a word', async () => {
+  fullOnly(it)('09.1 who stops reading ends the command without a word', async () => {
     const cli = startCli(['run', 'core.local', '-k', 'stdout', "cmd=head -c 3000000 /dev/zero | tr '\\0' x"], env())
     cli.process.stdout?.once('data', () => cli.process.stdout?.destroy())
     const { code, stderr } = await cli.exit
@@ -300,7 +304,7 @@ $`,
     )
   })
 
-  it('09.4 waits with a dot every two seconds, beside the result', async () => {
+  fullOnly(it)('09.4 waits with a dot every two seconds, beside the result', async () => {
     const { code, stdout, stderr } = await svc('run', 'core.local', 'sleep', '2.5')
     expect([code, stderr]).toEqual([0, expect.stringMatching(/^\.+\n$/)])
     expect(stdout).toMatch(/^id: /)

@@ -1,4 +1,5 @@
 /** Commands of the client as stories with a known outcome: run without a terminal and at one, and compared as a whole. */
+import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { runCli, runCliAtTerminal, spawnCli, type CliOptions } from './cli.ts'
 import { startAtTerminal } from './pty.ts'
@@ -10,7 +11,7 @@ export interface Scenario {
   command: string
   /** What is particular about it; scenarios of one command differ in it. */
   about?: string
-  /** All arguments, beginning with those of `command`; made anew for each of the two runs. */
+  /** All arguments, beginning with those of `command`; made for each of the two runs. */
   args(): readonly string[] | Promise<readonly string[]>
   /** Makes things as they have to be, before each of the two runs. */
   before?(): unknown
@@ -51,13 +52,31 @@ export function nameOf({ command, about }: Scenario): string {
   return about === undefined ? command : `${command} - ${about}`
 }
 
+const SCREEN = '\n=== at a terminal: '
+
+/** The part of a kept outcome that is about the terminal; for an outcome that was not played at one. */
+export async function keptScreen(file: string): Promise<string> {
+  const outcome = await readFile(file, 'utf8')
+  const start = outcome.indexOf(SCREEN)
+  return start === -1 ? '' : outcome.slice(start)
+}
+
+export interface Manner {
+  isSpawned: boolean
+  isAtTerminal: boolean
+}
+
 /**
- * Runs it without a terminal and at one: inside this process, or as a process of its own. What is typed needs a real
- * terminal either way.
+ * Runs it without a terminal and, when asked to, at one: inside this process, or as a process of its own. What is typed
+ * needs a real terminal either way.
  *
  * @returns the outcome: exit code, output and errors; and what is on the screen of a terminal
  */
-export async function playScenario(scenario: Scenario, stage: Stage, isSpawned: boolean): Promise<string> {
+export async function playScenario(
+  scenario: Scenario,
+  stage: Stage,
+  { isSpawned, isAtTerminal }: Manner,
+): Promise<string> {
   const env = { ...stage.env, ...scenario.env }
   const { input, program, cwd } = scenario
   const options = {
@@ -68,17 +87,15 @@ export async function playScenario(scenario: Scenario, stage: Stage, isSpawned: 
   const run = isSpawned ? spawnCli : runCli
   const piped = await run(await scenario.args(), env, { ...options, ...(input === undefined ? {} : { input }) })
   const stable = stabiliser(scenario.unstable ?? [])
-  const parts = [
+  const outcome = [
     `exit code ${piped.code}`,
     `=== standard output\n${stable(piped.stdout)}`,
     `=== standard error\n${stable(piped.stderr)}`,
-  ]
-  if (scenario.notAtTerminal === undefined) {
-    await scenario.before?.()
-    const { code, screen } = await playAtTerminal(scenario, env, options, isSpawned || scenario.typed !== undefined)
-    parts.push(`=== at a terminal: exit code ${code}\n${stabiliser(scenario.unstable ?? [])(screen)}`)
-  }
-  return parts.join('\n')
+  ].join('\n')
+  if (!isAtTerminal) return outcome
+  await scenario.before?.()
+  const { code, screen } = await playAtTerminal(scenario, env, options, isSpawned || scenario.typed !== undefined)
+  return `${outcome}${SCREEN}exit code ${code}\n${stabiliser(scenario.unstable ?? [])(screen)}`
 }
 
 async function playAtTerminal(
