@@ -4,7 +4,7 @@ import { connect } from 'node:net'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { runToEnd, startServer, type ExecutionAnswer, type TestServer } from '../helpers/server.ts'
 import { countExecutions, rowsOf, send, unknownId, type ErrorAnswer, type RawRequest } from './support.ts'
-import { fullOnly } from '../helpers/tiers.ts'
+import { fullOnly, rounds } from '../helpers/tiers.ts'
 
 let server: TestServer
 let known: ExecutionAnswer
@@ -372,7 +372,7 @@ describe('large input', () => {
 })
 
 describe('random hostile requests', () => {
-  const COUNT = 1500
+  const COUNT = rounds({ daily: 400, full: 1500 })
   const seed = Number(process.env['SVC_TEST_SEED'] ?? Math.floor(Math.random() * 2 ** 31))
   /** Numbers that the same seed gives again (mulberry32). */
   function createRandom(start: number): () => number {

@@ -4,6 +4,7 @@ import { basicAuth, firstPassword } from '../helpers/logins.ts'
 import { createTestApp } from '../helpers/app.ts'
 import { TestClock } from '../helpers/clock.ts'
 import { type TestApp } from '../helpers/server.ts'
+import { fullOnly } from '../helpers/tiers.ts'
 import { waitFor } from '../helpers/wait.ts'
 import { auditRecords, send, type ErrorAnswer, type RawAnswer } from './support.ts'
 
@@ -94,7 +95,7 @@ describe('01 failed logins of one user', () => {
     expect(await statusOf({})).toBe(201)
   })
 
-  it('01 each further failure doubles the wait, up to auth.max_failure_wait', async () => {
+  fullOnly(it)('01 each further failure doubles the wait, up to auth.max_failure_wait', async () => {
     await start({ 'auth.failures_per_user': '1', 'auth.max_failure_wait': '5' })
     for (const seconds of [1, 2, 4, 5, 5]) {
       expect(await slowDown(1, () => login({ password: 'wrong' }))).toBe(seconds)
@@ -119,7 +120,7 @@ describe('01 failed logins of one user', () => {
     expect(statuses.toSorted((a, b) => a - b)).toEqual([...many(5, 401), ...many(59, 429)])
   })
 
-  it('01 many right logins at once all succeed', async () => {
+  fullOnly(it)('01 many right logins at once all succeed', async () => {
     await start({ 'auth.failures_per_user': '5', 'auth.failures_per_address': '5' })
     const statuses = await Promise.all(Array.from({ length: 50 }, () => statusOf({})))
     expect(statuses).toEqual(many(50, 201))
@@ -136,7 +137,7 @@ describe('01 failed logins of one user', () => {
     expect((await change(password)).status).toBe(429)
   })
 
-  it('01 are not counted with 0', async () => {
+  fullOnly(it)('01 are not counted with 0', async () => {
     await start({ 'auth.failures_per_user': '0', 'auth.failures_per_address': '0' })
     expect(await guess({}, 30)).toEqual(many(30, 401))
     for (let n = 0; n < 150; n++) expect((await request({ 'X-Auth-Token': `wrong ${n}` })).status).toBe(401)
@@ -224,7 +225,7 @@ describe('01 what is written about it', () => {
     expect(auditRecords(server, 'login.refused')).toHaveLength(10)
   })
 
-  it('01 who says the same wrong thing over and over does not fill the log', async () => {
+  fullOnly(it)('01 who says the same wrong thing over and over does not fill the log', async () => {
     await start({})
     const logins = (): Promise<RawAnswer> => send(server.urls.auth, { method: 'POST', path: '/tokens' })
     for (let n = 0; n < 100; n++) {

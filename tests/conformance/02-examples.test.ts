@@ -6,6 +6,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { ensureDebianPackage } from '../helpers/apt.ts'
 import { createTestApp } from '../helpers/app.ts'
 import { waitForStatus, type ExecutionAnswer, type TestApp } from '../helpers/server.ts'
+import { fullOnly } from '../helpers/tiers.ts'
 import { waitFor } from '../helpers/wait.ts'
 
 let server: TestApp
@@ -77,7 +78,7 @@ describe('its actions', () => {
     expect([status, result]).toMatchObject(['succeeded', { body: { fine: true } }])
   })
 
-  it('one_at_a_time: the second waits for the first', async () => {
+  fullOnly(it)('one_at_a_time: the second waits for the first', async () => {
     const both = await Promise.all([1, 2].map(() => run('examples.one_at_a_time', { seconds: 1 })))
     expect(both.map(({ status }) => status)).toEqual(['succeeded', 'succeeded'])
     expect(both.flatMap(({ log }) => log.map((entry) => entry.status))).toContain('delayed')

@@ -15,7 +15,7 @@ import {
   type ErrorAnswer,
   type TraceAnswer,
 } from './support.ts'
-import { rounds } from '../helpers/tiers.ts'
+import { fullOnly, rounds, variants } from '../helpers/tiers.ts'
 
 interface Policy {
   id: string
@@ -237,33 +237,32 @@ describe('02.11 the records', () => {
   })
 })
 
-const REQUESTS = rounds({ daily: 40, full: 200 })
+const REQUESTS = rounds({ daily: 16, full: 200 })
 
 describe('02.11 concurrency', () => {
-  it.concurrent.each([
-    ['first', 1],
-    ['second', 3],
-  ])(
-    `02.11 of ${REQUESTS} requests at once, those of %s never run more than %i together`,
-    async (action, threshold) => {
-      await make(action, 'concurrency', { threshold })
-      // As many as may run wait for each other, and for all others to be delayed; then each counts.
-      const holding = gate(`held-${action}`)
-      const cmd = `${holding.cmd}; ${countingCommand(action)}`
-      const requested = await Promise.all(Array.from({ length: REQUESTS }, () => request(action, { cmd })))
-      await waitFor('the others to be delayed', () => countOf(action, 'delayed') === REQUESTS - threshold)
-      await waitFor('as many as may to run', () => holding.running().length === threshold)
-      holding.go()
-      await waitFor('all to succeed', () => countOf(action, 'succeeded') === requested.length, 110_000)
-      const ended = await Promise.all(requested.map(({ id }) => read(id)))
-      expect(mostSeen(ended)).toBe(threshold)
-      const histories = new Set(ended.map(statuses))
-      expect([...histories].toSorted()).toEqual([
-        'requested delayed requested scheduled running succeeded',
-        'requested scheduled running succeeded',
-      ])
-    },
-  )
+  it.concurrent.each(
+    variants<[string, number]>([
+      ['second', 3],
+      ['first', 1],
+    ]),
+  )(`02.11 of ${REQUESTS} requests at once, those of %s never run more than %i together`, async (action, threshold) => {
+    await make(action, 'concurrency', { threshold })
+    // As many as may run wait for each other, and for all others to be delayed; then each counts.
+    const holding = gate(`held-${action}`)
+    const cmd = `${holding.cmd}; ${countingCommand(action)}`
+    const requested = await Promise.all(Array.from({ length: REQUESTS }, () => request(action, { cmd })))
+    await waitFor('the others to be delayed', () => countOf(action, 'delayed') === REQUESTS - threshold)
+    await waitFor('as many as may to run', () => holding.running().length === threshold)
+    holding.go()
+    await waitFor('all to succeed', () => countOf(action, 'succeeded') === requested.length, 110_000)
+    const ended = await Promise.all(requested.map(({ id }) => read(id)))
+    expect(mostSeen(ended)).toBe(threshold)
+    const histories = new Set(ended.map(statuses))
+    expect([...histories].toSorted()).toEqual([
+      'requested delayed requested scheduled running succeeded',
+      'requested scheduled running succeeded',
+    ])
+  })
 
   it.concurrent(
     '02.11 delayed ones run in the order of their requests, leave the slots to others, and can be cancelled',
@@ -330,7 +329,7 @@ describe('02.11 concurrency', () => {
     for (const { id } of [...first, ...second]) await waitForStatus(server, id, ['succeeded'])
   })
 
-  it.concurrent(
+  fullOnly(it.concurrent)(
     '02.11 several policies: a disabled one does not count, the first in the order of references decides',
     async () => {
       const off = await make('sixth', 'concurrency', { threshold: 0, action: 'cancel' }, { name: 'a', enabled: false })
@@ -459,7 +458,7 @@ describe('02.11 retry', () => {
     },
   )
 
-  it.concurrent(
+  fullOnly(it.concurrent)(
     '02.11 a time-out is retried where the policy says so, a failure is not; a success ends it',
     async () => {
       await make('tenth', 'retry', { retry_on: 'timeout', max_retry_count: 5 })
@@ -471,7 +470,7 @@ describe('02.11 retry', () => {
     },
   )
 
-  it.concurrent('02.11 parts of larger runs, and what could not be tried, are not retried', async () => {
+  fullOnly(it.concurrent)('02.11 parts of larger runs, and what could not be tried, are not retried', async () => {
     await make('eleventh', 'retry', { retry_on: 'failure' })
     const parent = await create(server, { action: 'core.noop' })
     const child = await request('eleventh', { cmd: 'false' }, { context: { parent: { execution_id: parent.body.id } } })
@@ -489,7 +488,7 @@ describe('02.11 retry', () => {
     expect((await allOf('eleventh', 4)).map(retryOf)).toEqual([undefined, undefined, undefined, undefined])
   })
 
-  it.concurrent('02.11 retries wait like all others when an action has both', async () => {
+  fullOnly(it.concurrent)('02.11 retries wait like all others when an action has both', async () => {
     await make('twelfth', 'concurrency', { threshold: 1 })
     await make('twelfth', 'retry', { retry_on: 'failure', max_retry_count: 1 })
     const cmd = `${countingCommand('twelfth')}; exit 1`

@@ -7,7 +7,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { makeFolder } from '../helpers/folders.ts'
 import { firstPassword, signIn } from '../helpers/logins.ts'
 import { startServer, type Answer, type TestServer } from '../helpers/server.ts'
-import { fullOnly } from '../helpers/tiers.ts'
+import { fullOnly, variants } from '../helpers/tiers.ts'
 import { waitFor } from '../helpers/wait.ts'
 import { rowsOf, type ErrorAnswer } from './support.ts'
 
@@ -250,7 +250,7 @@ describe('delivery_id_header', () => {
     expect(instancesOf(hook)).toBe(2)
   })
 
-  it('without the header nothing is known of it; Idempotency-Key counts then', async () => {
+  fullOnly(it)('without the header nothing is known of it; Idempotency-Key counts then', async () => {
     const hook = await makeHook('true', { delivery_id_header: 'X-Delivery' })
     expect([isReplay(await post(hook, {})), isReplay(await post(hook, {}))]).toEqual([false, false])
     const key = { 'Idempotency-Key': 'k' }
@@ -302,28 +302,38 @@ describe('Prefer: wait', () => {
     expect(seconds).toBeGreaterThanOrEqual(0.9)
   })
 
-  it.each([
-    'wait=0',
-    'wait=',
-    'wait=x',
-    'wait=-1',
-    'wait=1.5',
-    'wait',
-    'respond-async',
-    'xwait=5',
-    'return=minimal; wait=5',
-  ])('%j is no wait', async (prefer) => {
+  it.each(
+    variants(
+      [
+        'wait=0',
+        'wait=x',
+        'respond-async',
+        'wait=',
+        'wait=-1',
+        'wait=1.5',
+        'wait',
+        'xwait=5',
+        'return=minimal; wait=5',
+      ],
+      3,
+    ),
+  )('%j is no wait', async (prefer) => {
     const answer = await post(await makeHook(), {}, { Prefer: prefer })
     expect([answer.status, answer.headers.get('preference-applied')]).toEqual([202, null])
   })
 
-  it.each([
-    ['respond-async, wait=20', 'wait=20'],
-    ['WAIT=20', 'wait=20'],
-    ['wait = "20"; foo=bar', 'wait=20'],
-    ['wait=20, wait=1', 'wait=20'],
-    ['wait=999999999', 'wait=300'],
-  ])('%j is %s', async (prefer, applied) => {
+  it.each(
+    variants(
+      [
+        ['respond-async, wait=20', 'wait=20'],
+        ['wait=999999999', 'wait=300'],
+        ['WAIT=20', 'wait=20'],
+        ['wait = "20"; foo=bar', 'wait=20'],
+        ['wait=20, wait=1', 'wait=20'],
+      ],
+      2,
+    ),
+  )('%j is %s', async (prefer, applied) => {
     const hook = await makeHook()
     const answer = await post(hook, {}, { Prefer: prefer })
     expect([answer.status, answer.headers.get('preference-applied')]).toEqual([200, applied])
@@ -350,7 +360,7 @@ describe('Prefer: wait', () => {
     expect(execution?.result_size).toBeGreaterThan(2_000_000)
   })
 
-  it('many wait at once, each for its own', async () => {
+  fullOnly(it)('many wait at once, each for its own', async () => {
     const hook = await makeHook('echo {{ trigger.body.n }}')
     const answers = await Promise.all(
       Array.from({ length: 30 }, (_, n) => post<Outcome>(hook, { n }, { Prefer: 'wait=60' })),
@@ -360,7 +370,7 @@ describe('Prefer: wait', () => {
     )
   })
 
-  it('a sender that goes away is forgotten, and what it caused goes on', async () => {
+  fullOnly(it)('a sender that goes away is forgotten, and what it caused goes on', async () => {
     const { cmd, flag, letGo } = held()
     const hook = await makeHook(cmd)
     const statusOf = (): string | undefined =>

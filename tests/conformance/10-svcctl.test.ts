@@ -137,7 +137,7 @@ describe('10.6 svcctl', () => {
     expect((await register('--register-setup-virtualenvs', '--register-pack', 'core')).code).toBe(0)
   })
 
-  test('clean drops records and logs after a y, and nothing else', async () => {
+  fullOnly(test)('clean drops records and logs after a y, and nothing else', async () => {
     await svcctl('start')
     const first = pidNow()
     await ask('PUT', '/v1/keys/kept', { name: 'kept', value: 'hidden', secret: true })

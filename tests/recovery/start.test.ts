@@ -72,7 +72,7 @@ function waitForRecord(id: string): Promise<true | undefined> {
 }
 
 const FRESH_STARTS = rounds({ daily: 1, full: 12 })
-const KILLED_STARTS = rounds({ daily: 2, full: 8 })
+const KILLED_STARTS = rounds({ daily: 1, full: 8 })
 
 describe(`a server killed while it starts (SVC_TEST_SEED=${seed})`, () => {
   it('leaves a new database that the next one can use, whenever it is killed', async () => {
