@@ -1,3 +1,4 @@
+import { setImmediate } from 'node:timers/promises'
 import { expect, it } from 'vitest'
 import { createDirectoryCheck } from './directory-check.ts'
 
@@ -23,4 +24,12 @@ it('waits for a silent file system for its time only, and asks it little', async
   const waiting = check('/good')
   silent.get('/dead/2')?.()
   expect(await waiting).toBe(true)
+})
+
+it('takes no stall of the event loop for a silent file system', async () => {
+  const check = createDirectoryCheck({ limitMs: 30 })
+  await setImmediate() // of a turn of the loop only the timers follow, then the next answers
+  const answered = check('/')
+  Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 500)
+  expect(await answered).toBe(true)
 })

@@ -46,7 +46,8 @@ export function createDirectoryCheck(options: DirectoryCheckOptions = {}): Direc
         if (!asked.has(path) && asked.size < MAX_ASKED) void start(path)
         isAsked = asked.has(path)
       }
-      const timer = setTimeout(() => end(false), limitMs)
+      // After a stall of the event loop, answers that came during it are read between the timer and the immediate.
+      const timer = setTimeout(() => setImmediate(() => end(false)), limitMs)
       waiting.add(look)
       look()
     })

@@ -39,7 +39,7 @@ describe('checks beyond the schema', () => {
     ],
     ['core.svc.DateTimer', { date: '2001-01-01' }, undefined],
     ['core.svc.DateTimer', { date: 'tomorrow' }, /^date: "tomorrow" is not a date; use a format such as/],
-    ['core.svc.CronTimer', { hour: '5-25' }, /^hour: "5-25" goes beyond/],
+    ['core.svc.CronTimer', { hour: '5-25' }, /^hour: "5-25" is outside of the range/],
     ['core.svc.CronTimer', { month: 2, day: 30 }, undefined],
     ['core.svc.CronTimer', { minute: '0', timezone: '' }, /^timezone/],
     ['core.svc.webhook', { url: 'x' }, undefined],
