@@ -5,7 +5,6 @@ import { createTestApp, withApp } from '../helpers/app.ts'
 import { makeFolder } from '../helpers/folders.ts'
 import { basicAuth, firstPassword } from '../helpers/logins.ts'
 import { call, startServer, waitForLog, type Answer, type TestApp } from '../helpers/server.ts'
-import { fullOnly } from '../helpers/tiers.ts'
 import { waitFor } from '../helpers/wait.ts'
 import { idPattern, rowsOf, send, type ErrorAnswer, type RawAnswer } from './support.ts'
 
@@ -181,7 +180,7 @@ describe('06.1 registration', () => {
     expect((await post(encodeURIComponent(name.toLowerCase()))).status).toBe(404)
   })
 
-  fullOnly(it)('06.1 hooks are there again after a restart, be it a hard one', async () => {
+  it('06.1 hooks are there again after a restart, be it a hard one', async () => {
     const folder = makeFolder()
     try {
       const first = await startServer({ basePath: folder.path })

@@ -8,7 +8,6 @@ import { firstPassword, signIn } from '../helpers/logins.ts'
 import { createRbacFiles } from '../helpers/rbac.ts'
 import { run, startServer, waitForStatus, type Answer, type ExecutionAnswer, type TestApp } from '../helpers/server.ts'
 import { openEvents } from '../helpers/sse.ts'
-import { fullOnly } from '../helpers/tiers.ts'
 import { waitFor } from '../helpers/wait.ts'
 import { auditRecords, impossibleIds, rowsOf, unknownId, type ErrorAnswer } from './support.ts'
 
@@ -327,7 +326,7 @@ describe('5.9 core.svc.generic.inquiry', () => {
   })
 })
 
-fullOnly(describe)('8.15 ttl', () => {
+describe('8.15 ttl', () => {
   const endTime = (basePath: string, id: string): void => {
     const database = new Sqlite(join(basePath, 'svc.db'))
     database.prepare(`update executions set due_timestamp = '2001-01-01T00:00:00.000000Z' where id = ?`).run(id)

@@ -83,7 +83,7 @@ describe('10 control socket', () => {
     silent.destroy()
   })
 
-  fullOnly(test)('a run file that tells of another process with the same pid is not believed', () => {
+  test('a run file that tells of another process with the same pid is not believed', () => {
     const folder = newFolder()
     expect(readRunFile(folder)).toBeUndefined()
     for (const content of [

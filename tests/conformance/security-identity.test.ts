@@ -9,7 +9,7 @@ import { withServer, type TestApp } from '../helpers/server.ts'
 import { openEvents } from '../helpers/sse.ts'
 import { waitFor } from '../helpers/wait.ts'
 import { auditRecords, countExecutions, send, type ErrorAnswer, type RawAnswer, type RawRequest } from './support.ts'
-import { fullOnly, rounds, tier } from '../helpers/tiers.ts'
+import { rounds, tier } from '../helpers/tiers.ts'
 
 const surfaces = ['auth', 'api', 'stream'] as const
 
@@ -165,7 +165,7 @@ describe('st2#6390, CVE-2019-9580: CORS that reflects origins or takes null', ()
     })
   })
 
-  fullOnly(it)('over TLS neither, and the page of the same name without TLS is a foreign one', async () => {
+  it('over TLS neither, and the page of the same name without TLS is a foreign one', async () => {
     const folder = makeFolder()
     try {
       const authority = await makeAuthority(folder.path, 'origins')
@@ -242,7 +242,7 @@ describe('CVE-2025-68949: an address list that is compared as text', () => {
   let lists: TestApp | undefined
   afterAll(() => lists?.stop())
 
-  fullOnly(it)('seen through an IPv6 socket too', async () => {
+  it('seen through an IPv6 socket too', async () => {
     const settings = { ...withAuth, 'auth.host': '::ffff:127.0.0.1', 'auth.trusted_proxies': '127.0.0.1' }
     await withApp({ settings }, async (mapped) => {
       expect(await refusedFrom(mapped, '127.0.0.1', { 'X-Forwarded-For': '203.0.113.5' })).toBe('203.0.113.5')

@@ -491,7 +491,7 @@ describe.concurrent('connections', () => {
     for (const pid of markedProcesses(context.executionId)) process.kill(pid, 'SIGKILL')
   })
 
-  fullOnly(it)('go through a bastion, whose key is checked too', async () => {
+  it('go through a bastion, whose key is checked too', async () => {
     const [bastion, inner] = await Promise.all([site.start({ host: '127.0.0.5' }), site.start()])
     const knownHostsFile = join(site.folder, `known-${newId()}`)
     const subject = await makeRunners({ knownHostsFile })
@@ -630,7 +630,7 @@ describe.concurrent('scripts', () => {
     for (const { context } of [late, canceled]) expect(markedProcesses(context.executionId)).toEqual([])
   })
 
-  fullOnly(it)('have the common files of their pack beside them', async () => {
+  it('have the common files of their pack beside them', async () => {
     const packFolder = join(site.folder, `pack-${newId()}`)
     mkdirSync(join(packFolder, 'actions', 'lib', 'deep'), { recursive: true })
     writeFileSync(join(packFolder, 'actions', 'lib', 'common.sh'), 'greet() { echo "hello $1"; }\n')

@@ -13,7 +13,6 @@ export const FULL_ONLY = [
   'src/runners/arguments-by-environment.test.ts',
   'tests/conformance/security-events.test.ts',
   'tests/packaging/binary.test.ts',
-  'tests/recovery/cascade.test.ts',
   'tests/recovery/hangup.test.ts',
   'tests/recovery/policies.test.ts',
   ...['clock', 'database-unusable', 'flood', 'idle-streams', 'port-taken'].map(
