@@ -157,7 +157,7 @@ describe.skipIf(!canMount())('a disk that is full for a while', () => {
     expect((await started.call('POST', '/v1/webhooks/told', hook)).status).toBe(202)
     await waitFor('the timer', () => firings() > before + 1)
     expect(started.log()).toContain('svc accepts no new work')
-    expect(started.log()).toContain('has room again')
+    expect(started.log()).toContain('has enough free space again')
     expect((await started.stop()).code).toBe(0)
     server = undefined
     expect(findDamage(basePath)).toEqual([])

@@ -419,7 +419,7 @@ describe('svc service', () => {
     mkdirSync(there)
     const refused = await runToEnd(BINARY, ['service', 'install', '--root', chroot.path])
     expect(refused.code).toBe(1)
-    expect(refused.stdout).toContain('is no link')
+    expect(refused.stdout).toContain('exists and is not a link')
     renameSync(there, join(folder.path, 'aside'))
     const noSystem = await runToEnd(BINARY, ['service', 'install', '--root', folder.path])
     expect(noSystem.code).toBe(1)
