@@ -106,7 +106,7 @@ describe('a database that cannot be used', () => {
     rmSync(database())
     writeFileSync(`${database()}-wal`, 'its log')
     await expect(start()).rejects.toThrow(
-      /svc\.db cannot be used: it is missing or empty, but its log .*svc\.db-wal is there/,
+      /svc\.db cannot be used: it is missing or empty, but its log .*svc\.db-wal exists/,
     )
     expect(readFileSync(`${database()}-wal`, 'utf8')).toBe('its log')
     rmSync(`${database()}-wal`)
@@ -283,7 +283,7 @@ describe.skipIf(!canMount())('disks that cannot be written', () => {
       const good = await backUp()
       const refused = await started.call('POST', '/v1/backups')
       expect(refused).toMatchObject({ status: 507, body: { code: 'BACKUP_HAS_NO_ROOM' } })
-      await waitForLog(started, 'ERROR The disk of the backup directory has no room')
+      await waitForLog(started, 'ERROR The disk of the backup directory has too little free space')
       expect(readdirSync(backups)).toEqual([good.slice(backups.length + 1)])
       const { code, stdout } = await svc('backup')
       expect([code, stdout]).toEqual([1, expect.stringContaining('set backup.directory to another disk')])
