@@ -1,8 +1,9 @@
 /**
  * The two tiers of tests. `npm test` is the daily run; `npm run test:full` runs everything.
  *
- * Files in `FULL_ONLY` run in the full run only. `fullOnly` leaves single tests of other files to the full run, `variants` the
- * further cases of a test, and `rounds` says how often a test repeats itself in each. Every slow kind of test keeps at least one test in the daily run.
+ * Files in `FULL_ONLY` run in the full run only. `fullOnly` leaves single tests of other files to the full run, `variants`
+ * the further cases of a test, and `rounds` says how often a test repeats itself in each. Every slow kind of test keeps at
+ * least one test in the daily run.
  */
 export type Tier = 'daily' | 'full'
 

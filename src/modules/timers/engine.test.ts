@@ -6,7 +6,6 @@ import { startTriggers, type TriggersWorld } from '../../../tests/helpers/trigge
 import { waitFor } from '../../../tests/helpers/wait.ts'
 import type { Database } from '../../db/database.ts'
 import { createLog } from '../../lib/log/log.ts'
-import type { Clock } from '../../core/clock.ts'
 import { formatMicros, microsOf, nowMicros } from '../../core/time.ts'
 import type { TriggerRecord } from '../triggers/types.ts'
 import { createTimerEngine, type EngineSettings, type TimerEngine } from './engine.ts'
@@ -15,8 +14,8 @@ import { createTimerStore } from './store.ts'
 const SECOND = 1_000_000
 const HOUR = 3600 * SECOND
 
-/** Time passes when a test says so. */
-class TestClock implements Clock {
+/** For the one wait of an engine: records it, and can be set back. Whole servers take `TestClock` of the helpers. */
+class EngineClock {
   micros = nowMicros()
   waiting: { at: number; ms: number; fn: () => void } | undefined
   readonly waits: number[] = []
@@ -26,9 +25,6 @@ class TestClock implements Clock {
   }
   setBacks(): number {
     return this.count
-  }
-  monotonic(): number {
-    return this.micros / 1000
   }
   wait(ms: number, fn: () => void): () => void {
     const waiting = { at: this.micros + ms * 1000, ms, fn }
@@ -52,7 +48,7 @@ class TestClock implements Clock {
 
 let folder: TemporaryFolder
 let world: TriggersWorld
-let clock: TestClock
+let clock: EngineClock
 let sink: TextSink
 let engine: TimerEngine
 /** What the next writes fail with, if anything. */
@@ -75,7 +71,7 @@ beforeEach(async () => {
     },
   })
   world = await startTriggers(folder.path, { around })
-  clock = new TestClock()
+  clock = new EngineClock()
   sink = new TextSink()
   engine = createEngine()
 })
@@ -86,7 +82,7 @@ afterEach(async () => {
   folder.remove()
 })
 
-function createEngine(more: Partial<EngineSettings> = {}, own: TestClock = clock): TimerEngine {
+function createEngine(more: Partial<EngineSettings> = {}, own: EngineClock = clock): TimerEngine {
   return createTimerEngine({
     database: world.database,
     store: createTimerStore(world.database),
@@ -403,7 +399,7 @@ describe('changes of triggers', () => {
 
 describe('a time never fires twice', () => {
   test('with two engines on one database', async () => {
-    const second = new TestClock()
+    const second = new EngineClock()
     const others = [engine, createEngine({}, second)]
     const timers = await Promise.all([everySeconds(7), everySeconds(11), everySeconds(13)])
     for (const one of others) await one.start()

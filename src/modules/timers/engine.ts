@@ -25,7 +25,7 @@ export interface EngineDeps {
   triggers: Pick<Triggers, 'find' | 'ofType' | 'planDispatch' | 'pendingCount'>
   bus: Bus
   log: Log
-  clock: Clock
+  clock: Pick<Clock, 'now' | 'setBacks' | 'wait'>
   settings: EngineSettings
 }
 
