@@ -2,15 +2,16 @@
 import { readFileSync } from 'node:fs'
 import { connect } from 'node:net'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { runToEnd, startServer, type ExecutionAnswer, type TestServer } from '../helpers/server.ts'
+import { createTestApp } from '../helpers/app.ts'
+import { runToEnd, type ExecutionAnswer, type TestApp } from '../helpers/server.ts'
 import { countExecutions, rowsOf, send, unknownId, type ErrorAnswer, type RawRequest } from './support.ts'
 import { fullOnly, rounds } from '../helpers/tiers.ts'
 
-let server: TestServer
+let server: TestApp
 let known: ExecutionAnswer
 let triggerId: string
 beforeAll(async () => {
-  server = await startServer()
+  server = await createTestApp()
   known = await runToEnd(server, { cmd: 'echo known' })
   await server.call('POST', '/v1/triggertypes', { name: 'known' })
   triggerId = (await server.call<{ id: string }[]>('GET', '/v1/triggers?name=known')).body[0]?.id ?? ''
@@ -317,7 +318,7 @@ describe('bad queries of triggers', () => {
 
 describe('large input', () => {
   const residentBytes = (): number =>
-    Number(/^VmRSS:\s+(\d+)/m.exec(readFileSync(`/proc/${server.pid}/status`, 'utf8'))?.[1]) * 1024
+    Number(/^VmRSS:\s+(\d+)/m.exec(readFileSync('/proc/self/status', 'utf8'))?.[1]) * 1024
 
   fullOnly(it)('bodies that are refused do not stay in memory', async () => {
     const refused = async (body: string | Buffer, statuses: number[]): Promise<void> => {

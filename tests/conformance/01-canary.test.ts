@@ -10,7 +10,8 @@ import { afterAll, beforeAll, expect, it } from 'vitest'
 import { startCli } from '../helpers/cli.ts'
 import { makeFolder } from '../helpers/folders.ts'
 import { basicAuth, firstPassword } from '../helpers/logins.ts'
-import { call, executable, startServer, waitForLog, type Answer, type TestServer } from '../helpers/server.ts'
+import { createTestApp } from '../helpers/app.ts'
+import { call, executable, waitForLog, type Answer, type TestApp } from '../helpers/server.ts'
 import { waitFor } from '../helpers/wait.ts'
 import { send } from './support.ts'
 
@@ -29,7 +30,7 @@ const secrets: Record<string, string> = {
   kwargs: canary('kwargs'),
 }
 const seen = { processes: '' }
-let server: TestServer
+let server: TestApp
 
 const login = (user: string, password: string, path = '/tokens'): Promise<Answer<{ token: string }>> =>
   call(`${server.urls.auth}${path}`, 'POST', {}, { Authorization: basicAuth(user, password) })
@@ -46,7 +47,7 @@ function watchProcesses(): void {
 }
 
 beforeAll(async () => {
-  server = await startServer({
+  server = await createTestApp({
     basePath: folder.path,
     settings: { 'auth.enable': 'True', 'log.level': 'DEBUG', 'log.format': 'json' },
   })
@@ -201,7 +202,7 @@ it('a secret in the configuration is in no message about it', async () => {
     { 'auth.backend_kwargs': `{"bind_password": "${kwargs}"` },
     { 'auth.backend': 'ldap', 'auth.backend_kwargs': `{"bind_dn": "cn=x", "bind_password": "${kwargs}"}` },
   ]) {
-    const started = startServer({ settings: { 'auth.enable': 'True', 'log.level': 'DEBUG', ...settings } })
+    const started = createTestApp({ settings: { 'auth.enable': 'True', 'log.level': 'DEBUG', ...settings } })
     await expect(started).rejects.toThrow('auth.backend_kwargs')
     await expect(started).rejects.not.toThrow(kwargs)
   }

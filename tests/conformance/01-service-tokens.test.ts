@@ -5,13 +5,15 @@ import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { makeFolder } from '../helpers/folders.ts'
 import { firstPassword, signIn } from '../helpers/logins.ts'
+import { createTestApp } from '../helpers/app.ts'
 import {
   call,
   finalStatuses,
-  startServer,
   waitForLog,
   type Answer,
   type ExecutionAnswer,
+  type TestApp,
+  startServer,
   type TestServer,
 } from '../helpers/server.ts'
 import { openEvents } from '../helpers/sse.ts'
@@ -45,12 +47,12 @@ const settings = {
   'system_user.user': userInfo().username,
   'stream.heartbeat': '3600',
 }
-let server: TestServer
+let server: TestApp
 let password: string
 let admin: Headers
 
-const start = (more: Record<string, string> = {}): Promise<TestServer> =>
-  startServer({ basePath: folder.path, settings: { ...settings, ...more } })
+const start = (more: Record<string, string> = {}): Promise<TestApp> =>
+  createTestApp({ basePath: folder.path, settings: { ...settings, ...more } })
 
 beforeAll(async () => {
   server = await start()
@@ -306,11 +308,20 @@ function commandLines(): string {
 }
 
 describe('01.7 a server that dies while actions run', () => {
+  /** The rest of this file needs no server that can be killed. */
+  const startKillable = async (): Promise<TestServer> => {
+    await server.stop()
+    const killable = await startServer({ basePath: folder.path, settings })
+    server = killable
+    return killable
+  }
+
   it('accepts none of their tokens once it is back', async () => {
+    const dying = await startKillable()
     const one = await run(admin)
     const { token } = await reportOf(one)
     expect(serviceTokens()).toHaveLength(1)
-    await server.stop('SIGKILL')
+    await dying.stop('SIGKILL')
     server = await start()
     await expectRefused(token)
     await endOf(one, 'abandoned')
@@ -319,9 +330,10 @@ describe('01.7 a server that dies while actions run', () => {
   })
 
   fullOnly(it)('forgets them also when authentication is off in between', async () => {
+    const dying = await startKillable()
     const one = await run(admin)
     const { token } = await reportOf(one)
-    await server.stop('SIGKILL')
+    await dying.stop('SIGKILL')
     server = await start({ 'auth.enable': 'False' })
     await endOf(one, 'abandoned')
     expect(serviceTokens()).toEqual([])

@@ -7,20 +7,21 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { ensureDebianPackage } from '../helpers/apt.ts'
 import { makeFolder, type TemporaryFolder } from '../helpers/folders.ts'
 import { markedProcesses } from '../helpers/marked-processes.ts'
-import { startServer, waitForStatus, type ExecutionAnswer, type TestServer } from '../helpers/server.ts'
+import { createTestApp } from '../helpers/app.ts'
+import { waitForStatus, type ExecutionAnswer, type TestApp, startServer } from '../helpers/server.ts'
 import { makeTar, makeTarGz, type TarEntry } from '../helpers/tar.ts'
 import { waitFor } from '../helpers/wait.ts'
 import { ensureVenv, makeWheel, quickVenv } from '../helpers/wheel.ts'
 import { fullOnly, variants } from '../helpers/tiers.ts'
 
-let server: TestServer
+let server: TestApp
 let folder: TemporaryFolder
 const at = (...names: string[]): string => join(folder.path, ...names)
 
 beforeAll(async () => {
   await ensureDebianPackage('git', '/usr/bin/git')
   folder = makeFolder()
-  server = await startServer({ settings: { 'actionrunner.virtualenv_opts': quickVenv.join(',') } })
+  server = await createTestApp({ settings: { 'actionrunner.virtualenv_opts': quickVenv.join(',') } })
 }, 120_000)
 afterAll(async () => {
   await server.stop()
@@ -435,7 +436,7 @@ describe('an end in the middle', () => {
       // As if it had died between the two renames, too.
       execFileSync('mv', [join(base.path, 'packs/survivor'), join(base.path, 'packs/.staging/old-survivor')])
       await first.stop('SIGKILL')
-      const second = await startServer({ basePath: base.path })
+      const second = await createTestApp({ basePath: base.path })
       try {
         expect(readdirSync(join(base.path, 'packs')).toSorted()).toEqual(['default', 'survivor'])
         expect((await second.call('GET', '/v1/actions/survivor.say')).status).toBe(200)

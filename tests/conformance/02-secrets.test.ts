@@ -12,7 +12,8 @@ import { dirname, join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { makeFolder } from '../helpers/folders.ts'
 import { firstPassword, signIn } from '../helpers/logins.ts'
-import { startServer, waitForLog, type Answer, type ExecutionAnswer, type TestServer } from '../helpers/server.ts'
+import { createTestApp } from '../helpers/app.ts'
+import { waitForLog, type Answer, type ExecutionAnswer, type TestApp } from '../helpers/server.ts'
 import { openEvents, type EventClient } from '../helpers/sse.ts'
 import { waitFor } from '../helpers/wait.ts'
 
@@ -46,7 +47,7 @@ type Name = keyof typeof secrets
 const folder = makeFolder()
 const seen = { processes: '', answers: '', streams: '' }
 const executions: Record<string, ExecutionAnswer> = {}
-let server: TestServer
+let server: TestApp
 let admin: Record<string, string>
 let general: EventClient
 
@@ -210,7 +211,7 @@ beforeAll(async () => {
   mkdirSync(join(folder.path, 'configs'))
   const config = { api_key: secrets.config, dynamic: '{{ svckv.system.dynamicConfig }}' }
   writeFileSync(join(folder.path, 'configs', 'vault.yaml'), JSON.stringify(config), { mode: 0o600 })
-  server = await startServer({
+  server = await createTestApp({
     basePath: folder.path,
     settings: { 'auth.enable': 'True', 'log.level': 'DEBUG', 'log.format': 'json', 'action_sensor.enable': 'True' },
   })
@@ -415,7 +416,7 @@ function foundIn(text: string, exempt: readonly Name[] = []): string[] {
 
 afterAll(async () => {
   general.close()
-  await server.stop('SIGKILL')
+  await server.stop()
   folder.remove()
 })
 

@@ -1,6 +1,7 @@
 /** Contract 03, 3.4 and 3.5: cancelling, settling, running again; statuses and their order. */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { run, runToEnd, startServer, waitForStatus, type ExecutionAnswer, type TestServer } from '../helpers/server.ts'
+import { createTestApp } from '../helpers/app.ts'
+import { run, runToEnd, waitForStatus, type ExecutionAnswer, type TestApp } from '../helpers/server.ts'
 import { isRunning } from '../helpers/marked-processes.ts'
 import { fullOnly } from '../helpers/tiers.ts'
 import { waitFor } from '../helpers/wait.ts'
@@ -9,21 +10,22 @@ import {
   create,
   impossibleIds,
   rowsOf,
+  createAppWithExamples,
   startWithExamples,
   unknownId,
   type ErrorAnswer,
 } from './support.ts'
 
-let server: TestServer
+let server: TestApp
 /** Runs one action at a time, so that a second one stays in status requested. */
-let narrow: TestServer
+let narrow: TestApp
 beforeAll(async () => {
-  server = await startWithExamples()
-  narrow = await startServer({ settings: { 'actionrunner.actions_pool_size': '1' } })
+  server = await createAppWithExamples()
+  narrow = await createTestApp({ settings: { 'actionrunner.actions_pool_size': '1' } })
 })
 afterAll(async () => {
   await server.stop()
-  await narrow.stop('SIGTERM')
+  await narrow.stop()
 })
 
 const cancel = (id: string, on = server) => on.call<ExecutionAnswer>('DELETE', `/v1/executions/${id}`)
@@ -435,7 +437,7 @@ describe('03.5 statuses', () => {
 
   it('03.5 runner_info is there from running on', async () => {
     const execution = await running()
-    expect(execution.liveaction['runner_info']).toEqual({ hostname: expect.any(String), pid: server.pid })
+    expect(execution.liveaction['runner_info']).toEqual({ hostname: expect.any(String), pid: process.pid })
     await cancel(execution.id)
     await waitForStatus(server, execution.id)
   })
@@ -455,7 +457,7 @@ describe('03.5 statuses', () => {
       const { basePath } = own
       process.kill(own.pid, 'SIGTERM')
       await own.exited
-      const next = await startServer({ basePath })
+      const next = await createTestApp({ basePath })
       try {
         const { body } = await next.call<ExecutionAnswer>('GET', `/v1/executions/${id}`)
         expect([body.status, logOf(body)]).toEqual(['abandoned', ['requested', 'scheduled', 'running', 'abandoned']])
@@ -475,7 +477,7 @@ describe('03.5 statuses', () => {
       await waitForStatus(own, id, ['delayed'])
       process.kill(own.pid, 'SIGKILL')
       await own.exited
-      const next = await startServer({ basePath: own.basePath })
+      const next = await createTestApp({ basePath: own.basePath })
       try {
         const execution = await waitForStatus(next, id)
         expect(execution).toMatchObject({ status: 'succeeded', result: { stdout: 'late' } })

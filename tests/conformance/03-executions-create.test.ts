@@ -1,21 +1,22 @@
 /** Contract 03, 3.1 and 3.2: creating executions, and what their record holds. */
 import { hostname } from 'node:os'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { startServer, waitForStatus, type ExecutionAnswer, type TestServer } from '../helpers/server.ts'
+import { createTestApp } from '../helpers/app.ts'
+import { waitForStatus, type ExecutionAnswer, type TestApp } from '../helpers/server.ts'
 import {
   countExecutions,
   create,
   idPattern,
   rowsOf,
-  startWithExamples,
+  createAppWithExamples,
   timestampPattern,
   unknownId,
   type ErrorAnswer,
 } from './support.ts'
 
-let server: TestServer
+let server: TestApp
 beforeAll(async () => {
-  server = await startWithExamples({ settings: { 'webui.webui_base_url': 'https://ui.example/base/' } })
+  server = await createAppWithExamples({ settings: { 'webui.webui_base_url': 'https://ui.example/base/' } })
 })
 afterAll(async () => {
   await server.stop()
@@ -436,7 +437,7 @@ describe('03.2 record', () => {
       status: 'succeeded',
       end_timestamp: expect.stringMatching(timestampPattern),
       elapsed_seconds: expect.any(Number),
-      liveaction: { ...before.liveaction, runner_info: { hostname: hostname(), pid: server.pid } },
+      liveaction: { ...before.liveaction, runner_info: { hostname: hostname(), pid: process.pid } },
       result,
       result_size: Buffer.byteLength(JSON.stringify(result)),
       log: ['requested', 'scheduled', 'running', 'succeeded'].map((status) => ({
@@ -606,7 +607,7 @@ describe('00.15 secret masking', () => {
   })
 
   it.each(['api.mask_secrets', 'log.mask_secrets'])('00.15 switched off with %s', async (option) => {
-    const open = await startServer({ settings: { [option]: 'False' } })
+    const open = await createTestApp({ settings: { [option]: 'False' } })
     try {
       const parameters = { cmd: 'true', sudo_password: 'shown' }
       const { body } = await create(open, { action: 'core.local', parameters, delay: 3_600_000 })

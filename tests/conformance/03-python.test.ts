@@ -9,7 +9,8 @@ import { makeFolder, type TemporaryFolder } from '../helpers/folders.ts'
 import { firstPassword, signIn } from '../helpers/logins.ts'
 import { isRunning } from '../helpers/marked-processes.ts'
 import { recordRun } from '../helpers/run-context.ts'
-import { type ExecutionAnswer, finalStatuses, startServer, type TestServer } from '../helpers/server.ts'
+import { createTestApp } from '../helpers/app.ts'
+import { type ExecutionAnswer, finalStatuses, type TestApp, startServer } from '../helpers/server.ts'
 import { variants } from '../helpers/tiers.ts'
 import { waitFor } from '../helpers/wait.ts'
 import { action } from '../helpers/python-actions.ts'
@@ -17,14 +18,16 @@ import { action } from '../helpers/python-actions.ts'
 const uuidPattern = /^[0-9a-f]{8}-[0-9a-f]{4}-([14])[0-9a-f]{3}-[0-9a-f]{4}-[0-9a-f]{12}$/
 
 describe.each(variants([true, false]))('with authentication %s', (isAuthOn) => {
-  let server: TestServer
+  let server: TestApp
   let headers: Record<string, string> = {}
   let launcher: Launcher
   let runners: Runners
   let folder: TemporaryFolder
 
   beforeAll(async () => {
-    server = await startServer({ settings: { 'auth.enable': isAuthOn ? 'True' : 'False', 'auth.mode': 'standalone' } })
+    server = await createTestApp({
+      settings: { 'auth.enable': isAuthOn ? 'True' : 'False', 'auth.mode': 'standalone' },
+    })
     if (isAuthOn) headers = await signIn(server, 'admin', firstPassword(server.basePath))
     folder = makeFolder()
     ;({ launcher } = await createLauncher())

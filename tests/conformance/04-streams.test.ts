@@ -4,15 +4,8 @@ import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { basicAuth, firstPassword } from '../helpers/logins.ts'
-import {
-  call,
-  run,
-  runToEnd,
-  startServer,
-  waitForStatus,
-  type ExecutionAnswer,
-  type TestServer,
-} from '../helpers/server.ts'
+import { createTestApp } from '../helpers/app.ts'
+import { call, run, runToEnd, waitForStatus, type ExecutionAnswer, type TestApp } from '../helpers/server.ts'
 import { openEvents, outputOf, type EventClient, type EventFrame } from '../helpers/sse.ts'
 import { waitFor } from '../helpers/wait.ts'
 import {
@@ -20,6 +13,7 @@ import {
   idPattern,
   impossibleIds,
   send,
+  createAppWithExamples,
   startWithExamples,
   timestampPattern,
   unknownId,
@@ -40,10 +34,10 @@ interface OutputRecord {
   timestamp: string
 }
 
-let server: TestServer
+let server: TestApp
 const clients: EventClient[] = []
 beforeAll(async () => {
-  server = await startWithExamples({ settings: { 'stream.heartbeat': '0.2' } })
+  server = await createAppWithExamples({ settings: { 'stream.heartbeat': '0.2' } })
 })
 afterAll(async () => {
   for (const client of clients) client.close()
@@ -164,7 +158,7 @@ describe('04.1 common wire rules', () => {
 
 fullOnly(describe)('04.1 authentication', () => {
   it('04.1 authentication: by header or query, at connect only; an expired token does not close a stream', async () => {
-    const own = await startServer({ settings: { 'auth.enable': 'True' } })
+    const own = await createTestApp({ settings: { 'auth.enable': 'True' } })
     try {
       const password = firstPassword(own.basePath)
       const Authorization = basicAuth('admin', password)
@@ -249,7 +243,7 @@ describe('04.2 general stream', () => {
     expect(of(mine.at(-1) ?? { event: '', data: '{}', id: undefined })).toMatchObject({
       status: 'succeeded',
       result: { stdout: 'out' },
-      runner_info: { pid: server.pid },
+      runner_info: { pid: process.pid },
       end_timestamp: expect.stringMatching(timestampPattern) as string,
     })
   })
@@ -667,7 +661,7 @@ describe('04.3 resuming', () => {
         await Promise.all([output.ended, general.ended])
         expect(output.raw()).not.toContain('EOF')
         expect(general.raw()).not.toContain('EOF')
-        const next = await startServer({ basePath: own.basePath })
+        const next = await createTestApp({ basePath: own.basePath })
         try {
           const position = output.frames.at(-1)?.id ?? ''
           const rest = await open(`/v1/executions/${id}/output`, { 'Last-Event-ID': position }, next)
@@ -722,7 +716,7 @@ describe('04.3 under load', () => {
   fullOnly(it)(
     '04.1 a client that does not read is disconnected from the general stream, and slows nobody',
     async () => {
-      const own = await startServer({ settings: { 'stream.client_buffer_bytes': '65536' } })
+      const own = await createTestApp({ settings: { 'stream.client_buffer_bytes': '65536' } })
       try {
         const stuck = await follow(`?events=${outputEvent}`, own)
         const witness = await follow('?events=svc.execution__update', own)

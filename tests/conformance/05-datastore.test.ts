@@ -13,7 +13,7 @@ import {
   create,
   idPattern,
   send,
-  startWithExamples,
+  createAppWithExamples,
   timestampPattern,
   type ErrorAnswer,
 } from './support.ts'
@@ -33,7 +33,7 @@ interface KeyAnswer extends ErrorAnswer {
 let server: TestApp
 
 beforeAll(async () => {
-  server = await startWithExamples({ settings: { 'log.level': 'DEBUG' } })
+  server = await createAppWithExamples({ settings: { 'log.level': 'DEBUG' } })
 })
 
 afterAll(() => server.stop())

@@ -6,7 +6,8 @@ import Sqlite from 'better-sqlite3'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { makeFolder } from '../helpers/folders.ts'
 import { firstPassword, signIn } from '../helpers/logins.ts'
-import { startServer, type Answer, type TestServer } from '../helpers/server.ts'
+import { createTestApp } from '../helpers/app.ts'
+import { type Answer, type TestApp, startServer } from '../helpers/server.ts'
 import { fullOnly, variants } from '../helpers/tiers.ts'
 import { waitFor } from '../helpers/wait.ts'
 import { rowsOf, type ErrorAnswer } from './support.ts'
@@ -24,13 +25,13 @@ interface Outcome {
 }
 
 const folder = makeFolder()
-let server: TestServer
+let server: TestApp
 let token: Record<string, string>
 let other: Record<string, string>
 const settings = { 'auth.enable': 'True', 'actionrunner.shutdown_grace_seconds': '0' }
 
 async function start(): Promise<void> {
-  server = await startServer({ basePath: folder.path, settings })
+  server = await createTestApp({ basePath: folder.path, settings })
   token = await signIn(server, 'admin', firstPassword(folder.path))
 }
 
@@ -198,8 +199,11 @@ describe('Idempotency-Key', () => {
 
   it('survives a restart, be it a hard one', async () => {
     const hook = await makeHook()
+    await server.stop()
+    const killed = await startServer({ basePath: folder.path, settings })
+    server = killed
     const first = await post(hook, { a: 1 }, { 'Idempotency-Key': 'k' })
-    await server.stop('SIGKILL')
+    await killed.stop('SIGKILL')
     await start()
     const again = await post(hook, { a: 1 }, { 'Idempotency-Key': 'k' })
     expect([again.status, isReplay(again), idsOf(again)]).toEqual([202, true, idsOf(first)])

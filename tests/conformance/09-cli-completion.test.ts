@@ -9,7 +9,8 @@ import { runCli } from '../helpers/cli.ts'
 import { makeFolder } from '../helpers/folders.ts'
 import { startFront } from '../helpers/front.ts'
 import { startAtTerminal, type TerminalRun } from '../helpers/pty.ts'
-import { executable, startServer, type TestServer } from '../helpers/server.ts'
+import { createTestApp } from '../helpers/app.ts'
+import { executable, type TestApp } from '../helpers/server.ts'
 import { fullOnly, tier } from '../helpers/tiers.ts'
 import { waitFor } from '../helpers/wait.ts'
 
@@ -17,7 +18,7 @@ const run = promisify(execFile)
 const home = makeFolder()
 const work = join(home.path, 'work')
 const programs = join(home.path, 'bin')
-let server: TestServer
+let server: TestApp
 
 interface Status {
   status: string
@@ -42,7 +43,7 @@ beforeAll(async () => {
   writeFileSync(join(programs, 'svc'), `#!/bin/sh\nexec ${process.execPath} ${executable} "$@"\n`)
   chmodSync(join(programs, 'svc'), 0o755)
   writeFileSync(join(work, 'some file.yaml'), '{}')
-  server = await startServer()
+  server = await createTestApp()
   for (const [index, name] of hostile.entries()) await setKey(name, `value-${index + 1}`)
   for (const name of unfit) await setKey(name, 'unfit')
   await setKey('web.url', 'value-of-web-url')

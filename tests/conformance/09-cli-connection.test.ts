@@ -1,9 +1,10 @@
 /** Contract 09, 9.1 and 9.7: how the client reaches the server, with which credentials, and what it shows of that. */
-import { execFileSync, spawn, spawnSync, type ChildProcess } from 'node:child_process'
+import { execFile, spawn, spawnSync, type ChildProcess } from 'node:child_process'
 import { createSocket, type Socket } from 'node:dgram'
 import { once } from 'node:events'
 import { chmodSync, mkdirSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { promisify } from 'node:util'
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { ensureDebianPackage } from '../helpers/apt.ts'
 import { makeAuthority } from '../helpers/certificates.ts'
@@ -12,7 +13,8 @@ import { makeFolder } from '../helpers/folders.ts'
 import { passOn, startFront } from '../helpers/front.ts'
 import { basicAuth, firstPassword } from '../helpers/logins.ts'
 import { startProxy, type TestProxy } from '../helpers/proxy.ts'
-import { executable, startServer, type TestServer } from '../helpers/server.ts'
+import { createTestApp } from '../helpers/app.ts'
+import { executable, type TestApp } from '../helpers/server.ts'
 import { fullOnly } from '../helpers/tiers.ts'
 import { waitFor } from '../helpers/wait.ts'
 import { idPattern } from './support.ts'
@@ -21,11 +23,11 @@ const folder = makeFolder()
 const home = join(folder.path, 'home')
 const configFile = join(home, '.svc', 'config')
 
-let server: TestServer
+let server: TestApp
 let password: string
 
 beforeAll(async () => {
-  server = await startServer({ settings: { 'auth.enable': 'True' } })
+  server = await createTestApp({ settings: { 'auth.enable': 'True' } })
   password = firstPassword(server.basePath)
 })
 
@@ -230,7 +232,7 @@ describe('09.7 network proxies', () => {
       [`${section}.cert`, certFile],
       [`${section}.key`, keyFile],
     ])
-    const secure = await startServer({ settings: { 'auth.enable': 'True', ...Object.fromEntries(tls) } })
+    const secure = await createTestApp({ settings: { 'auth.enable': 'True', ...Object.fromEntries(tls) } })
     const tunnel = await startProxy({
       hosts: {
         'svc.test:9100': placeOf(secure.urls.auth),
@@ -343,8 +345,8 @@ describe('09.7 network proxies', () => {
 describe('09.1 --debug', () => {
   /** Lines of a shell, each with the credential that was masked in it. */
   const curlLines = (stderr: string): string[] => [...stderr.matchAll(/^curl .*$/gm)].map(([line]) => line)
-  const runInShell = (line: string): string =>
-    execFileSync('/bin/sh', ['-c', line], { encoding: 'utf8', stdio: ['ignore', 'pipe', 'ignore'] })
+  const runInShell = async (line: string): Promise<unknown> =>
+    JSON.parse((await promisify(execFile)('/bin/sh', ['-c', line])).stdout)
   const urls = (): Record<string, string> => ({ SVC_API_URL: `${server.urls.api}/v1`, SVC_AUTH_URL: server.urls.auth })
   let token: string
 
@@ -363,17 +365,12 @@ describe('09.1 --debug', () => {
       expect(ran.stderr.split('\n').filter((line) => line !== '' && !/^(curl |# )/.test(line))).toEqual([])
       expect(ran.stderr).not.toContain(token)
       const [line = ''] = curlLines(ran.stderr).filter((each) => each.includes('-X POST'))
-      const { id, parameters } = JSON.parse(
-        runInShell(line.replace('X-Auth-Token: ********', `X-Auth-Token: ${token}`)),
-      ) as {
-        id: string
-        parameters: unknown
-      }
-      expect([id, parameters]).toEqual([expect.stringMatching(idPattern), { message: odd }])
+      const repeated = await runInShell(line.replace('X-Auth-Token: ********', `X-Auth-Token: ${token}`))
+      expect(repeated).toMatchObject({ id: expect.stringMatching(idPattern) as string, parameters: { message: odd } })
 
       const login = await svc(['--debug', 'auth', 'admin'], env, password)
       const [create = ''] = curlLines(login.stderr)
-      expect(JSON.parse(runInShell(create.replace("'admin:********'", `'admin:${password}'`)))).toMatchObject({
+      expect(await runInShell(create.replace("'admin:********'", `'admin:${password}'`))).toMatchObject({
         user: 'admin',
       })
     },
@@ -383,7 +380,7 @@ describe('09.1 --debug', () => {
     const authority = await makeAuthority(folder.path, "it's pasted")
     const { certFile, keyFile } = authority.issue('pasted', 'IP:127.0.0.1')
     const tls = { 'api.use_ssl': 'True', 'api.cert': certFile, 'api.key': keyFile }
-    const secure = await startServer({ settings: tls })
+    const secure = await createTestApp({ settings: tls })
     try {
       const env = {
         SVC_API_URL: `${secure.urls.api}/v1`,
@@ -398,7 +395,7 @@ describe('09.1 --debug', () => {
         expect([cacert, code, stderr]).toEqual([cacert, 0, expect.stringContaining(flag)])
         const [line = ''] = curlLines(stderr)
         const pasted = `export HTTPS_PROXY=http://127.0.0.1:1 https_proxy=http://127.0.0.1:1; ${line}`
-        expect(JSON.parse(runInShell(pasted))).toMatchObject({ username: expect.any(String) })
+        expect(await runInShell(pasted)).toMatchObject({ username: expect.any(String) })
       }
     } finally {
       await secure.stop()

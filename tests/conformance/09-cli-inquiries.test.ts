@@ -5,18 +5,19 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { cell, header, missing, runCli, type CliExit } from '../helpers/cli.ts'
 import { makeFolder } from '../helpers/folders.ts'
 import { startAtTerminal } from '../helpers/pty.ts'
-import { executable, run, startServer, waitForStatus, type TestServer } from '../helpers/server.ts'
+import { createTestApp } from '../helpers/app.ts'
+import { executable, run, waitForStatus, type TestApp } from '../helpers/server.ts'
 import { unknownId } from './support.ts'
 
 const folder = makeFolder()
-let server: TestServer
+let server: TestApp
 
 const env = (): Record<string, string> => ({ HOME: folder.path, SVC_API_URL: `${server.urls.api}/v1` })
 const svc = (args: string[], input?: string): Promise<CliExit> =>
   runCli(args, env(), input === undefined ? {} : { input })
 
 beforeAll(async () => {
-  server = await startServer()
+  server = await createTestApp()
   const pack = join(server.basePath, 'packs', 'made')
   mkdirSync(join(pack, 'actions'), { recursive: true })
   writeFileSync(

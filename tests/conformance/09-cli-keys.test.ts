@@ -6,7 +6,8 @@ import { cell, header, missing, names, rows, jsonOf, runCli, type CliExit } from
 import { makeFolder } from '../helpers/folders.ts'
 import { firstPassword, signIn } from '../helpers/logins.ts'
 import { startAtTerminal } from '../helpers/pty.ts'
-import { executable, startServer, type TestServer } from '../helpers/server.ts'
+import { createTestApp } from '../helpers/app.ts'
+import { executable, type TestApp } from '../helpers/server.ts'
 
 interface Pair {
   name: string
@@ -20,7 +21,7 @@ interface Pair {
 
 const folder = makeFolder()
 const base = makeFolder()
-let server: TestServer
+let server: TestApp
 let token: string
 
 const env = (more: Record<string, string> = {}): Record<string, string> => ({
@@ -40,7 +41,7 @@ const listed = async (...args: string[]): Promise<string[]> =>
 const { write } = folder
 
 beforeAll(async () => {
-  server = await startServer({
+  server = await createTestApp({
     basePath: base.path,
     settings: { 'auth.enable': 'True', 'rbac.enable': 'True', 'rbac.backend': 'default' },
   })

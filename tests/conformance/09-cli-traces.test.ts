@@ -2,14 +2,15 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { cell, header, missing, rows, jsonOf, runCli, type CliExit } from '../helpers/cli.ts'
 import { makeFolder } from '../helpers/folders.ts'
-import { startServer, type TestServer } from '../helpers/server.ts'
+import { createTestApp } from '../helpers/app.ts'
+import { type TestApp } from '../helpers/server.ts'
 import { waitFor } from '../helpers/wait.ts'
 import { unknownId, type ComponentAnswer, type TraceAnswer } from './support.ts'
 
 const ACTION_TRIGGER = 'core.svc.generic.actiontrigger'
 
 const folder = makeFolder()
-let server: TestServer
+let server: TestApp
 /** A webhook → `first` → an execution → its end → `second` → another, whose end moves nobody. */
 let trace: TraceAnswer
 let rules: { first: string; second: string }
@@ -30,7 +31,7 @@ async function makeRule(name: string, more: object): Promise<string> {
 }
 
 beforeAll(async () => {
-  server = await startServer()
+  server = await createTestApp()
   rules = {
     first: await makeRule('first', {
       trigger: { type: 'core.svc.webhook', parameters: { url: 'orders' } },

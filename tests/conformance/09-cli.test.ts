@@ -9,17 +9,18 @@ import { runCli, startCli, type CliExit } from '../helpers/cli.ts'
 import { startCuttingProxy } from '../helpers/cutting-proxy.ts'
 import { makeFolder } from '../helpers/folders.ts'
 import { startFront, type Front } from '../helpers/front.ts'
-import { executable, runToEnd, startServer, type TestServer } from '../helpers/server.ts'
+import { createTestApp } from '../helpers/app.ts'
+import { executable, runToEnd, type TestApp, startServer } from '../helpers/server.ts'
 import { fullOnly } from '../helpers/tiers.ts'
 import { waitFor } from '../helpers/wait.ts'
 import { findPort } from '../helpers/slapd.ts'
 import { unknownId } from './support.ts'
 
 const folder = makeFolder()
-let server: TestServer
+let server: TestApp
 
 beforeAll(async () => {
-  server = await startServer()
+  server = await createTestApp()
 })
 afterAll(async () => {
   await server.stop()
@@ -667,7 +668,7 @@ describe('09.5 executions', () => {
   })
 
   it('09.5 without any execution', async () => {
-    const empty = await startServer()
+    const empty = await createTestApp()
     const there = env({ SVC_API_URL: empty.urls.api })
     try {
       expect(await runCli(['execution', 'list'], there)).toEqual({
@@ -693,14 +694,14 @@ describe('09.5 executions', () => {
     const settings = { 'actionrunner.shutdown_grace_seconds': '0', 'api.port': String(await findPort()) }
     const first = await startServer({ basePath: place.path, settings })
     const cli = startCli(['run', 'core.local', 'cmd=sleep 60'], env({ SVC_API_URL: first.urls.api }))
-    let second: TestServer | undefined
+    let second: TestApp | undefined
     try {
       await waitFor('the run', async () => {
         const { body } = await first.call<unknown[]>('GET', '/v1/executions?status=running')
         return body.length === 1
       })
       await first.stop('SIGKILL')
-      second = await startServer({ basePath: place.path, settings })
+      second = await createTestApp({ basePath: place.path, settings })
       const { code, stdout } = await cli.exit
       expect(code).toBe(1)
       expect(stdout).toMatch(/^status: abandoned/m)

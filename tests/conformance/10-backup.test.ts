@@ -19,15 +19,8 @@ import Sqlite from 'better-sqlite3'
 import { afterEach, describe, expect, test } from 'vitest'
 import { jsonOf, spawnCli, type CliExit } from '../helpers/cli.ts'
 import { makeFolder, type TemporaryFolder } from '../helpers/folders.ts'
-import {
-  run,
-  runToEnd,
-  startServer,
-  waitForLog,
-  waitForStatus,
-  withServer,
-  type TestServer,
-} from '../helpers/server.ts'
+import { createTestApp, withApp } from '../helpers/app.ts'
+import { run, runToEnd, waitForLog, waitForStatus, type TestApp, startServer } from '../helpers/server.ts'
 import { waitFor } from '../helpers/wait.ts'
 import { fullOnly } from '../helpers/tiers.ts'
 
@@ -52,13 +45,13 @@ function newFolder(): string {
 }
 
 const svc =
-  ({ configFile }: Pick<TestServer, 'configFile'>) =>
+  ({ configFile }: Pick<TestApp, 'configFile'>) =>
   (...args: string[]): Promise<CliExit> =>
     spawnCli([...args, '--config-file', configFile], {})
 
 describe('10 backup', () => {
   test('one that is made on request is a whole database, is listed, and tells what else has to be kept', () =>
-    withServer({}, async (server) => {
+    withApp({}, async (server) => {
       const { id } = await runToEnd(server, { cmd: 'echo kept' })
       expect((await server.call('PUT', '/v1/keys/word', { name: 'word', value: 'v', secret: true })).status).toBe(200)
       expect((await server.call('GET', '/v1/backups')).body).toEqual([])
@@ -102,7 +95,7 @@ describe('10 backup', () => {
       const left = 'svc-20300101T100000.000Z-scheduled.db.partial'
       const foreign = ['svc.db', 'notes.partial', 'svc-2030.db.partial', 'svc-20300101T100000.000Z-mine.db']
       for (const name of [left, `${left}-journal`, ...foreign]) writeFileSync(join(backups, name), 'x')
-      const server = await startServer({ basePath })
+      const server = await createTestApp({ basePath })
       let count = 0
       try {
         await waitFor('what was left to go', () => readdirSync(backups).length === foreign.length)
@@ -129,7 +122,7 @@ describe('10 backup', () => {
     const kept = ['svc-20200101T100000.000Z.db', 'svc-20200101T100000.000Z-before-0003-events.db', 'svc.db']
     for (const name of [...old, ...kept]) writeFileSync(join(backups, name), 'x')
     const settings = { 'backup.interval': '1', 'backup.keep': '2', 'log.level': 'INFO' }
-    const server = await startServer({ basePath, settings })
+    const server = await createTestApp({ basePath, settings })
     const scheduled = (): string[] => readdirSync(backups).filter((name) => name.endsWith('-scheduled.db'))
     try {
       await waitFor('the old ones to go', () => old.every((name) => !scheduled().includes(name)))
@@ -141,7 +134,7 @@ describe('10 backup', () => {
 
     // No directory can be made where a file is.
     writeFileSync(join(basePath, 'file'), '')
-    const failing = await startServer({ basePath, settings: { ...settings, 'backup.directory': 'file/backups' } })
+    const failing = await createTestApp({ basePath, settings: { ...settings, 'backup.directory': 'file/backups' } })
     try {
       const told = (): number => failing.log().split('ERROR The backup failed').length - 1
       await waitFor('the second failure', () => told() > 1)
@@ -195,7 +188,7 @@ describe('10 restore', () => {
     expect([uid, gid, mode & 0o777]).toEqual([owner.uid, owner.gid, 0o600])
     expect(readdirSync(basePath).filter((each) => /^svc\.db-(wal|shm)|restoring/.test(each))).toEqual([])
 
-    const again = await startServer({ basePath })
+    const again = await createTestApp({ basePath })
     expect((await again.call('GET', `/v1/executions/${before.id}`)).body).toMatchObject({
       status: 'succeeded',
       result: { stdout: 'before' },
@@ -209,7 +202,7 @@ describe('10 restore', () => {
 
     // What was kept is whole, with its log: it can be brought back in the same way.
     expect((await svc(server)('restore', kept)).code).toBe(0)
-    const back = await startServer({ basePath })
+    const back = await createTestApp({ basePath })
     expect((await back.call('GET', `/v1/executions/${after.id}`)).body).toMatchObject({ status: 'succeeded' })
     await back.stop()
   })
@@ -242,7 +235,7 @@ describe('10 restore', () => {
 
   fullOnly(test)('refuses what is no backup, is damaged or newer, and changes nothing then', async () => {
     const basePath = newFolder()
-    const server = await startServer({ basePath })
+    const server = await createTestApp({ basePath })
     await runToEnd(server, { cmd: 'seq 1 20000' })
     const { path } = (await server.call<Backup>('POST', '/v1/backups')).body
     await server.stop()

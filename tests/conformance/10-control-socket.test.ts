@@ -1,4 +1,5 @@
 /** How operators reach the server of their own machine: the control socket, and the run file that names the process. */
+import { startServer } from '../helpers/server.ts'
 import { once } from 'node:events'
 import { existsSync, lstatSync, mkdirSync, readFileSync, statSync, writeFileSync } from 'node:fs'
 import { connect } from 'node:net'
@@ -8,7 +9,7 @@ import { openFolder } from '../../src/lib/files/folder-handle.ts'
 import { readRunFile } from '../../src/core/run-file.ts'
 import { askBySocket as ask } from '../helpers/control-socket.ts'
 import { makeFolder, type TemporaryFolder } from '../helpers/folders.ts'
-import { startServer, withServer } from '../helpers/server.ts'
+import { createTestApp, withApp } from '../helpers/app.ts'
 import { fullOnly } from '../helpers/tiers.ts'
 
 const folders: TemporaryFolder[] = []
@@ -22,7 +23,7 @@ function newFolder(): string {
 
 describe('10 control socket', () => {
   test('whoever can open it is an administrator without a credential, and nobody else can open it', () =>
-    withServer(
+    withApp(
       { settings: { 'auth.enable': 'True', 'rbac.enable': 'True', 'rbac.backend': 'default' } },
       async (server) => {
         const path = join(server.basePath, 'svc.sock')
@@ -50,7 +51,7 @@ describe('10 control socket', () => {
     expect(existsSync(path)).toBe(true)
     expect(readRunFile(basePath)).toBeUndefined()
 
-    const server = await startServer({ basePath })
+    const server = await createTestApp({ basePath })
     const folder = await openFolder(basePath)
     try {
       expect((await ask(join(folder.path, 'svc.sock'), 'GET', '/v1/')).status).toBe(200)
@@ -58,18 +59,18 @@ describe('10 control socket', () => {
       await folder.release()
     }
     expect(statSync(join(basePath, 'svc.run')).mode & 0o777).toBe(0o644)
-    expect(readRunFile(basePath)).toMatchObject({ pid: server.pid, urls: server.urls })
+    expect(readRunFile(basePath)).toMatchObject({ pid: process.pid, urls: server.urls })
     await server.stop()
     expect(existsSync(path)).toBe(false)
     expect(existsSync(join(basePath, 'svc.run'))).toBe(false)
   })
 
   fullOnly(test)('a second server with a database elsewhere does not take it away', () =>
-    withServer({}, async (server) => {
+    withApp({}, async (server) => {
       const { basePath } = server
       const second = { basePath, settings: { 'database.path': join(newFolder(), 'svc.db') } }
-      await expect(startServer(second)).rejects.toThrow(`is in use by another running server, process ${server.pid}`)
-      expect(readRunFile(basePath)).toMatchObject({ pid: server.pid })
+      await expect(createTestApp(second)).rejects.toThrow(`is in use by another running server, process ${process.pid}`)
+      expect(readRunFile(basePath)).toMatchObject({ pid: process.pid })
       expect((await ask(join(basePath, 'svc.sock'), 'GET', '/v1/')).status).toBe(200)
     }),
   )

@@ -27,7 +27,8 @@ import { runCli, spawnCli } from '../helpers/cli.ts'
 import { askBySocket } from '../helpers/control-socket.ts'
 import { mountDisk } from '../helpers/disks.ts'
 import { makeFolder, type TemporaryFolder } from '../helpers/folders.ts'
-import { executable, runToEnd, startServer, waitForLog, withServer } from '../helpers/server.ts'
+import { createTestApp, withApp } from '../helpers/app.ts'
+import { executable, runToEnd, waitForLog, withServer } from '../helpers/server.ts'
 import { fullOnly } from '../helpers/tiers.ts'
 
 let folder: TemporaryFolder
@@ -95,7 +96,7 @@ const smallQueue = {
 
 describe('svc doctor', () => {
   test('finds nothing to be changed in a server that is well', () =>
-    withServer({ basePath: base, settings: { 'auth.enable': 'True' } }, async (server) => {
+    withApp({ basePath: base, settings: { 'auth.enable': 'True' } }, async (server) => {
       configFile = server.configFile
       await waitForLog(server, 'auth.first_administrator')
       expect(await wrong(['settings'])).toEqual([
@@ -113,7 +114,7 @@ describe('svc doctor', () => {
 
   // The check gives the server a minute.
   fullOnly(test)('sees when a server runs no actions', () =>
-    withServer({ basePath: base, settings: smallQueue }, async (server) => {
+    withApp({ basePath: base, settings: smallQueue }, async (server) => {
       configFile = server.configFile
       // One that runs, and one that waits: there is no room for a third.
       const sleep = { action: 'core.local', parameters: { cmd: 'sleep 1000', timeout: 0 } }
@@ -224,7 +225,7 @@ describe('svc doctor', () => {
 
   fullOnly(test)('a database that is damaged, of another release, or none; and a clock that is wrong', async () => {
     expect((await examine(['database']))[0]?.state).toBe('skipped')
-    const server = await startServer({ basePath: base })
+    const server = await createTestApp({ basePath: base })
     for (let i = 0; i < 3; i++) await runToEnd(server, { cmd: 'true' })
     await server.stop()
     const path = join(base, 'svc.db')

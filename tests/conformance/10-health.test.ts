@@ -3,13 +3,14 @@ import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import { askBySocket } from '../helpers/control-socket.ts'
-import { run, startServer, withServer, waitForStatus } from '../helpers/server.ts'
+import { withApp } from '../helpers/app.ts'
+import { run, waitForStatus, startServer } from '../helpers/server.ts'
 import { waitFor } from '../helpers/wait.ts'
 import { makeFolder } from '../helpers/folders.ts'
 import { send } from './support.ts'
 
 test('10 health: every listener answers anybody, by whatever name it is called, without a word in the log', () =>
-  withServer({ settings: { 'auth.enable': 'True', 'log.level': 'INFO' } }, async (server) => {
+  withApp({ settings: { 'auth.enable': 'True', 'log.level': 'INFO' } }, async (server) => {
     const before = server.log()
     for (const url of Object.values(server.urls)) {
       for (const path of ['/healthz', '/readyz', '/readyz?verbose=1']) {

@@ -4,7 +4,8 @@ import type { StatusHistory, StatusSample } from '../../src/modules/monitoring/t
 import { runCli } from '../helpers/cli.ts'
 import { makeFolder } from '../helpers/folders.ts'
 import { firstPassword, signIn } from '../helpers/logins.ts'
-import { run, runToEnd, startServer, withServer, type TestServer } from '../helpers/server.ts'
+import { createTestApp, withApp } from '../helpers/app.ts'
+import { run, runToEnd, type TestApp } from '../helpers/server.ts'
 import { fullOnly } from '../helpers/tiers.ts'
 import { waitFor } from '../helpers/wait.ts'
 
@@ -20,39 +21,36 @@ interface Status {
 }
 
 test('10.7 a queue with as many messages as the guideline says needs attention, and an engine that is off does not', () =>
-  withServer(
-    { settings: { 'actionrunner.actions_pool_size': '1', 'timersengine.enable': 'False' } },
-    async (server) => {
-      const look = async (): Promise<Status> => (await server.call<Status>('GET', '/v1/status')).body
-      expect(await look()).toMatchObject({ status: 'ok', attention: [], pid: server.pid, urls: server.urls })
-      const config = ['--config-file', server.configFile]
-      expect((await runCli(['status', ...config], {})).code).toBe(0)
+  withApp({ settings: { 'actionrunner.actions_pool_size': '1', 'timersengine.enable': 'False' } }, async (server) => {
+    const look = async (): Promise<Status> => (await server.call<Status>('GET', '/v1/status')).body
+    expect(await look()).toMatchObject({ status: 'ok', attention: [], pid: process.pid, urls: server.urls })
+    const config = ['--config-file', server.configFile]
+    expect((await runCli(['status', ...config], {})).code).toBe(0)
 
-      const ids: string[] = []
-      for (let i = 0; i < 11; i++) ids.push((await run(server, { cmd: 'sleep 1000', timeout: 0 })).id)
-      const busy = await waitFor('ten to wait', async () => {
-        const status = await look()
-        return status.queues[0]?.length === 10 && status
-      })
-      expect(busy).toMatchObject({
-        status: 'attention',
-        attention: ['The queue "request" has 10 messages; the recommended limit is 10.'],
-        gauges: { 'actionrunner.slots.used': 1, 'actionrunner.slots.size': 1, 'executions.running': 1 },
-      })
-      expect(busy.components.find(({ name }) => name === 'svctimersengine')?.state).toBe('disabled')
-      expect(busy.disk.total_bytes).toBeGreaterThan(busy.disk.free_bytes)
-      const told = await runCli(['status', ...config], {})
-      expect(told.code).toBe(1)
-      expect(told.stdout).toContain(
-        'Needs attention:\n  The queue "request" has 10 messages; the recommended limit is 10.\n',
-      )
-      expect(told.stdout).toContain('running       1 of 1 slots\n')
-      for (const id of ids.toReversed()) await server.call('DELETE', `/v1/executions/${id}`)
-    },
-  ))
+    const ids: string[] = []
+    for (let i = 0; i < 11; i++) ids.push((await run(server, { cmd: 'sleep 1000', timeout: 0 })).id)
+    const busy = await waitFor('ten to wait', async () => {
+      const status = await look()
+      return status.queues[0]?.length === 10 && status
+    })
+    expect(busy).toMatchObject({
+      status: 'attention',
+      attention: ['The queue "request" has 10 messages; the recommended limit is 10.'],
+      gauges: { 'actionrunner.slots.used': 1, 'actionrunner.slots.size': 1, 'executions.running': 1 },
+    })
+    expect(busy.components.find(({ name }) => name === 'svctimersengine')?.state).toBe('disabled')
+    expect(busy.disk.total_bytes).toBeGreaterThan(busy.disk.free_bytes)
+    const told = await runCli(['status', ...config], {})
+    expect(told.code).toBe(1)
+    expect(told.stdout).toContain(
+      'Needs attention:\n  The queue "request" has 10 messages; the recommended limit is 10.\n',
+    )
+    expect(told.stdout).toContain('running       1 of 1 slots\n')
+    for (const id of ids.toReversed()) await server.call('DELETE', `/v1/executions/${id}`)
+  }))
 
 describe('the history', () => {
-  const historyOf = async (server: TestServer, query = ''): Promise<StatusHistory> => {
+  const historyOf = async (server: TestApp, query = ''): Promise<StatusHistory> => {
     const { status, body } = await server.call<StatusHistory>('GET', `/v1/status/history${query}`)
     expect(status).toBe(200)
     return body
@@ -64,7 +62,7 @@ describe('the history', () => {
   fullOnly(test)('10.7 counts what began, what ended and how, and what came in, over a restart', async () => {
     const folder = makeFolder()
     try {
-      const before = await startServer({ basePath: folder.path })
+      const before = await createTestApp({ basePath: folder.path })
       const beganAt = Date.now()
       for (const cmd of ['sleep 0.3', 'true', 'exit 3']) await runToEnd(before, { cmd })
       await runToEnd(before, { cmd: 'sleep 1000', timeout: 1 })
@@ -88,7 +86,7 @@ describe('the history', () => {
       expect(Date.parse(timestamp ?? '')).toBeGreaterThan(beganAt - 61_000)
       await before.stop()
 
-      const after = await startServer({ basePath: folder.path })
+      const after = await createTestApp({ basePath: folder.path })
       const { step_seconds: step, samples } = await historyOf(after, '?step=60&since=2001-01-01T00:00:00Z')
       expect(step).toBe(3600)
       expect(sum(samples, ({ executions }) => executions.started)).toBe(5)
@@ -108,7 +106,7 @@ describe('the history', () => {
   })
 
   test('10.7 a server that has just begun has one sample, or two', () =>
-    withServer({}, async (server) => {
+    withApp({}, async (server) => {
       const { step_seconds: step, samples } = await historyOf(server)
       expect(step).toBe(60)
       expect([1, 2]).toContain(samples.length)
@@ -122,7 +120,7 @@ describe('the history', () => {
     }))
 
   test('11.3 is for administrators', () =>
-    withServer(
+    withApp(
       { settings: { 'auth.enable': 'True', 'rbac.enable': 'True', 'rbac.backend': 'default' } },
       async (server) => {
         const admin = await signIn(server, 'admin', firstPassword(server.basePath))

@@ -5,18 +5,19 @@ import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { makeFolder, type TemporaryFolder } from '../helpers/folders.ts'
-import { projectRoot, startServer, type TestServer } from '../helpers/server.ts'
+import { createTestApp } from '../helpers/app.ts'
+import { projectRoot, type TestApp } from '../helpers/server.ts'
 import { send } from './support.ts'
 
 const run = promisify(execFile)
 const fixture = join(projectRoot, 'tests', 'fixtures', 'openapi-client')
 
-let server: TestServer
+let server: TestApp
 let folder: TemporaryFolder
 let document: string
 
 beforeAll(async () => {
-  server = await startServer()
+  server = await createTestApp()
   folder = makeFolder()
   document = join(folder.path, 'openapi.json')
   writeFileSync(document, (await send(server.urls.api, { path: '/v1/openapi.json' })).text)

@@ -4,7 +4,8 @@ import { join } from 'node:path'
 import type { Page } from 'playwright-core'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { makeFolder } from '../helpers/folders.ts'
-import { run, startServer, type TestServer } from '../helpers/server.ts'
+import { createTestApp } from '../helpers/app.ts'
+import { run, type TestApp, startServer } from '../helpers/server.ts'
 import { fullOnly } from '../helpers/tiers.ts'
 import { waitFor } from '../helpers/wait.ts'
 import { startBrowser, type TestBrowser, type TestPage } from './browser.ts'
@@ -13,14 +14,14 @@ import { writeHistory } from './status-history.ts'
 
 const folder = makeFolder()
 const hostile = '<img src=x onerror=alert(1)>'
-let server: TestServer
+let server: TestApp
 let browser: TestBrowser
 
 beforeAll(async () => {
   const settings = { 'actionrunner.actions_pool_size': '1' }
   browser = await startBrowser()
   // The tables are there after the first start.
-  await (await startServer({ basePath: folder.path, settings })).stop()
+  await (await createTestApp({ basePath: folder.path, settings })).stop()
   writeHistory(folder.path, 1440, (ago) => {
     // Ten minutes without a server, half an hour ago.
     if (ago > 30 && ago <= 40) return undefined
@@ -35,7 +36,7 @@ beforeAll(async () => {
   mkdirSync(pack, { recursive: true })
   writeFileSync(join(pack, '..', 'pack.yaml'), 'name: broken\ndescription: d\nversion: 1.0.0\nauthor: a\n')
   writeFileSync(join(pack, `${hostile.replace('/', '')}.yaml`), `name: ${hostile}\nrunner_type: none\n`)
-  server = await startServer({ basePath: folder.path, settings })
+  server = await createTestApp({ basePath: folder.path, settings })
 })
 
 afterAll(async () => {
@@ -66,7 +67,7 @@ describe('now', () => {
   it('shows what needs attention as it comes and goes', async () => {
     const { page, close } = await openHurried(`${server.urls.api}/#/status`)
     await page.getByText('No problems.').waitFor()
-    await page.getByText(`process ${server.pid}`).waitFor()
+    await page.getByText(`process ${process.pid}`).waitFor()
     const runs = await Promise.all(Array.from({ length: 11 }, () => run(server, { cmd: 'sleep 1000', timeout: 0 })))
     await soon(page)
     await page.getByText('The queue "request" has 10 messages; the recommended limit is 10.').waitFor()
