@@ -2,9 +2,12 @@
 import { monitorEventLoopDelay } from 'node:perf_hooks'
 import type { LoopDelay } from './types.ts'
 
+type IntervalHistogram = ReturnType<typeof monitorEventLoopDelay>
+
 /** Interval of samples. Each sample includes it. */
 const RESOLUTION_MS = 20
 const WINDOW_MS = 10_000
+const NO_DELAY: LoopDelay = { mean: 0, p99: 0, max: 0 }
 
 export interface LoopDelayWatch {
   start(): void
@@ -14,15 +17,17 @@ export interface LoopDelayWatch {
 }
 
 export function watchLoopDelay(): LoopDelayWatch {
-  const histogram = monitorEventLoopDelay({ resolution: RESOLUTION_MS })
-  let last: LoopDelay = { mean: 0, p99: 0, max: 0 }
+  // Not before the start: one that was never enabled keeps the process alive.
+  let histogram: IntervalHistogram | undefined
+  let last = NO_DELAY
   let rotation: NodeJS.Timeout | undefined
   return {
     start() {
+      histogram ??= monitorEventLoopDelay({ resolution: RESOLUTION_MS })
       histogram.enable()
       rotation ??= setInterval(() => {
         last = delaysOf(histogram)
-        histogram.reset()
+        histogram?.reset()
       }, WINDOW_MS).unref()
     },
     read() {
@@ -36,14 +41,14 @@ export function watchLoopDelay(): LoopDelayWatch {
     stop() {
       clearInterval(rotation)
       rotation = undefined
-      histogram.disable()
+      histogram?.disable()
     },
   }
 }
 
-function delaysOf(histogram: ReturnType<typeof monitorEventLoopDelay>): LoopDelay {
+function delaysOf(histogram: IntervalHistogram | undefined): LoopDelay {
   // Without samples the histogram returns its bounds and no mean.
-  if (histogram.count === 0) return { mean: 0, p99: 0, max: 0 }
+  if (histogram === undefined || histogram.count === 0) return NO_DELAY
   return {
     mean: delayOf(histogram.mean),
     p99: delayOf(histogram.percentile(99)),
