@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import Sqlite from 'better-sqlite3'
 import { afterEach, beforeEach, expect, it } from 'vitest'
 import { makeFolder, type TemporaryFolder } from '../tests/helpers/folders.ts'
-import { rounds } from '../tests/helpers/tiers.ts'
+import { fullOnly, rounds } from '../tests/helpers/tiers.ts'
 import { waitFor } from '../tests/helpers/wait.ts'
 import { TextSink } from '../tests/helpers/text-sink.ts'
 import { startApp, type App } from './app.ts'
@@ -91,7 +91,7 @@ it('tells actions that waited for its start the address of its API', async () =>
   expect(await (await fetch(`${urls.api}/v1/executions/${id}/output`)).text()).toBe(`${urls.api}/v1\n`)
 })
 
-it('answers lists of everything, however much that is', { timeout: 240_000 }, async () => {
+fullOnly(it)('answers lists of everything, however much that is', { timeout: 240_000 }, async () => {
   const server = await start()
   const parent = await post('true')
   await waitFor('it to end', () => statusOf(parent) === 'succeeded')

@@ -1,8 +1,9 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import { expect, it } from 'vitest'
 import { createThread } from './thread.ts'
+import { rounds } from '../../tests/helpers/tiers.ts'
 
-const ROUNDS = 20
+const ROUNDS = rounds({ daily: 5, full: 20 })
 /** By then the code is loaded. */
 const LATEST_STOP_MS = 4
 

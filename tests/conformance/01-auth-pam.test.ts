@@ -16,7 +16,7 @@ import {
   type PamService,
 } from '../helpers/pam.ts'
 import { call, projectRoot, startServer, waitForLog, type Answer, type TestServer } from '../helpers/server.ts'
-import { variants } from '../helpers/tiers.ts'
+import { fullOnly, variants } from '../helpers/tiers.ts'
 import { waitFor } from '../helpers/wait.ts'
 import type { ErrorAnswer } from './support.ts'
 
@@ -287,7 +287,7 @@ describe('01.4 pam: settings that stop the start, each in one line', () => {
     expect(await failedStart(start(settings))).toEqual([expect.stringContaining(line)])
   })
 
-  it('01.4 an account that is not root', async () => {
+  fullOnly(it)('01.4 an account that is not root', async () => {
     const base = makeFolder()
     chmodSync(base.path, 0o777)
     try {

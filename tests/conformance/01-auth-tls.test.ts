@@ -116,7 +116,7 @@ describe('01.3 use_ssl', () => {
     })
   })
 
-  it('01.3 actions are told the https address, and can use it', async () => {
+  fullOnly(it)('01.3 actions are told the https address, and can use it', async () => {
     await withApp({ ca, settings: tlsOn(['api']) }, async (server) => {
       const program = `const url = process.env.SVC_ACTION_API_URL
         fetch(url + '/executions/last').then(({ status }) => console.log(url, status))`

@@ -14,6 +14,7 @@ import { createTestApp } from '../helpers/app.ts'
 import { call, executable, waitForLog, type Answer, type TestApp } from '../helpers/server.ts'
 import { waitFor } from '../helpers/wait.ts'
 import { send } from './support.ts'
+import { fullOnly } from '../helpers/tiers.ts'
 
 /** Recognisable whole and in part; nothing else has these letters. */
 const canary = (name: string): string => `canary${name}${randomBytes(12).toString('hex')}`
@@ -195,7 +196,7 @@ it('no secret is in the arguments of any process', () => {
   expect(found).toEqual([])
 })
 
-it('a secret in the configuration is in no message about it', async () => {
+fullOnly(it)('a secret in the configuration is in no message about it', async () => {
   const kwargs = secrets['kwargs'] ?? ''
   for (const settings of [
     { 'auth.backend_kwargs': `{"file_path": "/nowhere/x", "bind_password": "${kwargs}"}` },

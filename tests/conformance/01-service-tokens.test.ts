@@ -19,7 +19,7 @@ import {
 import { openEvents } from '../helpers/sse.ts'
 import { waitFor } from '../helpers/wait.ts'
 import { rowsOf, type ErrorAnswer } from './support.ts'
-import { fullOnly } from '../helpers/tiers.ts'
+import { fullOnly, variants } from '../helpers/tiers.ts'
 
 interface Report {
   token?: string
@@ -349,10 +349,12 @@ describe('01.7 a server that dies while actions run', () => {
 })
 
 describe('01.7 an action that waited while its user', () => {
-  it.each([
+  const ends = [
     ['was disabled', (name: string) => server.call('PUT', `/v1/users/${name}`, { is_disabled: true }, admin)],
     ['was deleted', (name: string) => server.call('DELETE', `/v1/users/${name}`, undefined, admin)],
-  ])('%s runs without a token', async (title, change) => {
+  ] as const
+
+  it.each(variants(ends))('%s runs without a token', async (title, change) => {
     const name = title.replaceAll(' ', '-')
     await server.stop()
     server = await start({ 'actionrunner.actions_pool_size': '1' })

@@ -425,28 +425,32 @@ describe('an end in the middle', () => {
     expect([status, markedProcesses(`SVC_ACTION_EXECUTION_ID=${body.id}`), leftovers()]).toEqual(['timeout', [], []])
   })
 
-  it('a killed server leaves the pack that was there; the next start clears away the rest', async () => {
-    const base = makeFolder()
-    try {
-      const first = await startServer({ basePath: base.path })
-      const path = write(at('survivor'), packFiles('survivor'))
-      await waitForStatus(first, await start('install', { packs: [path] }, first))
-      const id = await start('install', { packs: [url] }, first)
-      await fetching(id)
-      // As if it had died between the two renames, too.
-      execFileSync('mv', [join(base.path, 'packs/survivor'), join(base.path, 'packs/.staging/old-survivor')])
-      await first.stop('SIGKILL')
-      const second = await createTestApp({ basePath: base.path })
+  fullOnly(it)(
+    'a killed server leaves the pack that was there; the next start clears away the rest',
+    async () => {
+      const base = makeFolder()
       try {
-        expect(readdirSync(join(base.path, 'packs')).toSorted()).toEqual(['default', 'survivor'])
-        expect((await second.call('GET', '/v1/actions/survivor.say')).status).toBe(200)
-        expect((await waitForStatus(second, id)).status).toBe('abandoned')
-        expect(markedProcesses(`SVC_ACTION_EXECUTION_ID=${id}`)).toEqual([])
+        const first = await startServer({ basePath: base.path })
+        const path = write(at('survivor'), packFiles('survivor'))
+        await waitForStatus(first, await start('install', { packs: [path] }, first))
+        const id = await start('install', { packs: [url] }, first)
+        await fetching(id)
+        // As if it had died between the two renames, too.
+        execFileSync('mv', [join(base.path, 'packs/survivor'), join(base.path, 'packs/.staging/old-survivor')])
+        await first.stop('SIGKILL')
+        const second = await createTestApp({ basePath: base.path })
+        try {
+          expect(readdirSync(join(base.path, 'packs')).toSorted()).toEqual(['default', 'survivor'])
+          expect((await second.call('GET', '/v1/actions/survivor.say')).status).toBe(200)
+          expect((await waitForStatus(second, id)).status).toBe('abandoned')
+          expect(markedProcesses(`SVC_ACTION_EXECUTION_ID=${id}`)).toEqual([])
+        } finally {
+          await second.stop()
+        }
       } finally {
-        await second.stop()
+        base.remove()
       }
-    } finally {
-      base.remove()
-    }
-  }, 120_000)
+    },
+    120_000,
+  )
 })

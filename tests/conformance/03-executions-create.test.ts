@@ -13,6 +13,7 @@ import {
   unknownId,
   type ErrorAnswer,
 } from './support.ts'
+import { variants } from '../helpers/tiers.ts'
 
 let server: TestApp
 beforeAll(async () => {
@@ -606,7 +607,7 @@ describe('00.15 secret masking', () => {
     expect(server.log()).not.toMatch(/-secret/)
   })
 
-  it.each(['api.mask_secrets', 'log.mask_secrets'])('00.15 switched off with %s', async (option) => {
+  it.each(variants(['api.mask_secrets', 'log.mask_secrets']))('00.15 switched off with %s', async (option) => {
     const open = await createTestApp({ settings: { [option]: 'False' } })
     try {
       const parameters = { cmd: 'true', sudo_password: 'shown' }

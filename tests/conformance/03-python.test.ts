@@ -11,7 +11,7 @@ import { isRunning } from '../helpers/marked-processes.ts'
 import { recordRun } from '../helpers/run-context.ts'
 import { createTestApp } from '../helpers/app.ts'
 import { type ExecutionAnswer, finalStatuses, type TestApp, startServer } from '../helpers/server.ts'
-import { variants } from '../helpers/tiers.ts'
+import { fullOnly, variants } from '../helpers/tiers.ts'
 import { waitFor } from '../helpers/wait.ts'
 import { action } from '../helpers/python-actions.ts'
 
@@ -231,7 +231,7 @@ return said`)
     ])
   })
 
-  it('leaves no interpreter behind when the server is killed', async () => {
+  fullOnly(it)('leaves no interpreter behind when the server is killed', async () => {
     const other = await startServer()
     await other.call('POST', '/v1/executions', { action: 'core.uuid' })
     const children = await waitFor('interpreters that wait', () => {

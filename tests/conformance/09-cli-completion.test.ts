@@ -274,7 +274,7 @@ describe.each<Shell>(shells)('%s', (shell) => {
   })
 })
 
-describe('bash', () => {
+fullOnly(describe)('bash', () => {
   it('09 completes inside quotes, after breaks, and in the middle of a line', async () => {
     const terminal = await startShell('bash')
     // In bash alone quotes and breaks change what a completion has to be.
@@ -301,7 +301,7 @@ describe('bash', () => {
     expect(existsSync(join(work, 'pwned'))).toBe(false)
   })
 
-  fullOnly(it)('09 shows what the candidates are when it lists them', async () => {
+  it('09 shows what the candidates are when it lists them', async () => {
     const terminal = await startShell('bash')
     await terminal.typeAt('[ready] ', 'svc execution \t\t')
     await terminal.typeAt('(List executions, newest last.)', '\u0015exit\r')

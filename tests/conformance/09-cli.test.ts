@@ -220,7 +220,7 @@ describe('09.1 invocation and exit codes', () => {
     expect(stdout).not.toContain('hush')
   })
 
-  it('09.1 a result that cannot be written is an error; a note that cannot be is none', async () => {
+  fullOnly(it)('09.1 a result that cannot be written is an error; a note that cannot be is none', async () => {
     const into = (target: string, ...args: string[]): Promise<CliExit> => {
       // A limit on the size of files, 512 bytes, stands for a disk that has room for a part.
       const script = `ulimit -f 1; exec "$0" "$@" ${target}`
@@ -689,7 +689,7 @@ describe('09.5 executions', () => {
     }
   })
 
-  it('09.4 a run outlives a restart of the server', async () => {
+  fullOnly(it)('09.4 a run outlives a restart of the server', async () => {
     const place = makeFolder()
     const settings = { 'actionrunner.shutdown_grace_seconds': '0', 'api.port': String(await findPort()) }
     const first = await startServer({ basePath: place.path, settings })

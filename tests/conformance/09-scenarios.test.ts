@@ -8,7 +8,7 @@ import { createTestApp } from '../helpers/app.ts'
 import { makeFolder } from '../helpers/folders.ts'
 import { startRecorder, type Recorder } from '../helpers/recorder.ts'
 import { keptScreen, nameOf, outcomeFile, playScenario, type Scenario, type Stage } from '../helpers/scenarios.ts'
-import { startServer, type TestServer } from '../helpers/server.ts'
+import { type TestApp } from '../helpers/server.ts'
 import { tier } from '../helpers/tiers.ts'
 import { accessScenarios, prepareAccess } from './scenarios/access.ts'
 import { contentScenarios } from './scenarios/content.ts'
@@ -56,7 +56,7 @@ interface StageDefinition {
   settings?: Record<string, string>
   /** Writes files into the base path before the server starts. @returns variables for the client */
   prepare?: (basePath: string) => Promise<Record<string, string>>
-  of: (server: TestServer) => Scenario[]
+  of: (server: TestApp) => Scenario[]
 }
 
 const stages: readonly StageDefinition[] = [
@@ -165,7 +165,7 @@ for (const { folder, settings = {}, prepare = () => Promise.resolve({}), of } of
   describe(`scenarios of ${folder}`, () => {
     const home = makeFolder()
     const base = makeFolder()
-    let server: TestServer
+    let server: TestApp
     let recorder: Recorder
     let stage: Stage
     /** Known once the server is there; their number has to be known before. */
@@ -173,7 +173,7 @@ for (const { folder, settings = {}, prepare = () => Promise.resolve({}), of } of
 
     beforeAll(async () => {
       const env = await prepare(base.path)
-      server = await startServer({ settings, basePath: base.path })
+      server = await createTestApp({ settings, basePath: base.path })
       recorder = await startRecorder(server.urls.api)
       stage = { folder, env: { HOME: home.path, SVC_API_URL: `${recorder.url}/v1`, ...env } }
       scenarios = of(server)
@@ -219,8 +219,8 @@ for (const { folder, settings = {}, prepare = () => Promise.resolve({}), of } of
 }
 
 /** Scenarios may not look at the server before they are played. */
-function placeholder(): TestServer {
-  return new Proxy({} as TestServer, {
+function placeholder(): TestApp {
+  return new Proxy({} as TestApp, {
     get: (_target, name) => {
       throw new Error(`a scenario looks at server.${String(name)} before it is played`)
     },

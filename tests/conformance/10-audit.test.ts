@@ -276,7 +276,7 @@ describe('10.3 audit events', () => {
 })
 
 describe('10.3 log.audit_file', () => {
-  it('10.3 rename and SIGUSR1 under load: no line is lost or doubled', async () => {
+  fullOnly(it)('10.3 rename and SIGUSR1 under load: no line is lost or doubled', async () => {
     const server = await startServer()
     try {
       const total = rounds({ daily: 20, full: 60 })

@@ -207,7 +207,7 @@ describe('10 restore', () => {
     await back.stop()
   })
 
-  test('root puts a backup nowhere but where the account of the server could', async () => {
+  fullOnly(test)('root puts a backup nowhere but where the account of the server could', async () => {
     const folder = newFolder()
     chmodSync(folder, 0o755)
     const basePath = join(folder, 'data')

@@ -345,11 +345,12 @@ describe('svc doctor', () => {
     expect(await wrong(['time_zone'], { TZ: 'Nowhere/Town' })).toEqual([expect.stringContaining('TZ is Nowhere/Town')])
   })
 
-  test('10.1 a server says at its start that the locale is not UTF-8', () =>
+  fullOnly(test)('10.1 a server says at its start that the locale is not UTF-8', () =>
     withServer({ env: { LANG: 'C' } }, async (server) => {
       await waitForLog(server, 'locale.not_utf8')
       expect(server.log()).toContain('Set LANG=C.UTF-8')
-    }))
+    }),
+  )
 
   test('an account that may see nothing of the server is told so', () => {
     chmodSync(folder.path, 0o755)

@@ -197,7 +197,7 @@ describe('10.3 log.file', () => {
   )
 })
 
-describe('10.3 log options', () => {
+fullOnly(describe)('10.3 log options', () => {
   it('10.3 log.excludes leaves out events, log.redirect_stderr brings in what others write', async () => {
     const folder = newFolder()
     const other = join(folder, 'other.cjs')

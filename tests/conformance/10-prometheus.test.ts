@@ -193,7 +193,7 @@ describe('10.4 /metrics while one has to sign in', () => {
 })
 
 describe('10.4 metrics.prometheus', () => {
-  it('10.4 off, there is no page', async () => {
+  fullOnly(it)('10.4 off, there is no page', async () => {
     await withApp({ settings: { 'metrics.prometheus': 'False' } }, async (server) => {
       expect((await server.call('GET', '/metrics')).status).toBe(404)
     })

@@ -149,7 +149,7 @@ describe('10.5 rounds of the garbage collector', () => {
     expect(counts(basePath)).toMatchObject({ executions: 2, execution_results: 2, rule_enforcements: 0, traces: 2 })
   })
 
-  test('of more records than are kept the oldest go', async () => {
+  fullOnly(test)('of more records than are kept the oldest go', async () => {
     const basePath = newBasePath()
     const server = await start(basePath, 0, { 'garbagecollector.max_records': '3' })
     const ids: string[] = []
@@ -201,7 +201,7 @@ describe('10.5 purging', () => {
     expect(await purge('traces')).toEqual([1, expect.stringMatching(/^ERROR: No age given/)])
   })
 
-  test('executions that have not ended are cancelled, and go', async () => {
+  fullOnly(test)('executions that have not ended are cancelled, and go', async () => {
     const basePath = newBasePath()
     const server = await start(basePath, 0)
     const { id: running } = await run(server, { cmd: 'sleep 60' })

@@ -160,7 +160,7 @@ describe('10.6 svcctl', () => {
   })
 })
 
-describe('10.9 stopping and starting again', () => {
+fullOnly(describe)('10.9 stopping and starting again', () => {
   const control = (...words: string[]): Promise<CliExit> => spawnCli([...words, '--config-file', configFile], {})
 
   test('a server is started again with what it was started with; what runs may finish, unless there is no time', async () => {
@@ -219,7 +219,7 @@ describe('10.9 stopping and starting again', () => {
     await once(other, 'exit')
   })
 
-  fullOnly(test)('why a server does not start is told, and what another account may not do', async () => {
+  test('why a server does not start is told, and what another account may not do', async () => {
     const taken = createServer().listen(0, '127.0.0.1')
     await once(taken, 'listening')
     const { port } = taken.address() as AddressInfo
@@ -247,7 +247,7 @@ describe('10.9 stopping and starting again', () => {
     expect(asNobody('start')).toMatchObject({ status: 1, stdout: expect.stringContaining('another account (0)') })
   })
 
-  fullOnly(test)('where the server is a service of systemd, it is systemd that starts and stops it', async () => {
+  test('where the server is a service of systemd, it is systemd that starts and stops it', async () => {
     // systemd runs no tests: a stand-in, in a namespace of mounts where a machine looks as after svc service install.
     const [pidFile, calls] = ['pid', 'calls'].map((name) => join(folder.path, name))
     const serve = `${process.execPath} ${executable} serve --config-file /etc/svc/svc.conf`

@@ -1121,7 +1121,7 @@ describe('11.4 permission isolation', () => {
   })
 })
 
-describe('11 while access control is off', () => {
+fullOnly(describe)('11 while access control is off', () => {
   it('11.7 lists are empty for anybody, definitions are not looked at, and everybody is administrator', async () => {
     const offFolder = makeFolder()
     writeDefinitions(offFolder.path, {
@@ -1183,7 +1183,7 @@ describe('11.6 the start', () => {
       expect(message).toContain('assignments/a.yaml:2 (roles.0): Role "nothing" does not exist')
     }))
 
-  it('11.1 a fresh installation: the account that was made is administrator', () =>
+  fullOnly(it)('11.1 a fresh installation: the account that was made is administrator', () =>
     withFolder(async (own) => {
       const server = await createTestApp({ basePath: own.path, settings: withRoles })
       try {
@@ -1195,7 +1195,8 @@ describe('11.6 the start', () => {
       } finally {
         await server.stop()
       }
-    }))
+    }),
+  )
 
   fullOnly(it)('11.1 access control switched on later: the same, while the account has its first password', () =>
     withFolder(async (own) => {

@@ -9,7 +9,7 @@ import { withServer, type TestApp } from '../helpers/server.ts'
 import { openEvents } from '../helpers/sse.ts'
 import { waitFor } from '../helpers/wait.ts'
 import { auditRecords, countExecutions, send, type ErrorAnswer, type RawAnswer, type RawRequest } from './support.ts'
-import { rounds, tier } from '../helpers/tiers.ts'
+import { fullOnly, rounds, tier } from '../helpers/tiers.ts'
 
 const surfaces = ['auth', 'api', 'stream'] as const
 
@@ -165,7 +165,7 @@ describe('st2#6390, CVE-2019-9580: CORS that reflects origins or takes null', ()
     })
   })
 
-  it('over TLS neither, and the page of the same name without TLS is a foreign one', async () => {
+  fullOnly(it)('over TLS neither, and the page of the same name without TLS is a foreign one', async () => {
     const folder = makeFolder()
     try {
       const authority = await makeAuthority(folder.path, 'origins')
@@ -440,7 +440,7 @@ describe('CVE-2021-28667: text that is no text, and a log that never ends', () =
     await expectAlive()
   })
 
-  it('in the body of a login and of a validation', async () => {
+  fullOnly(it)('in the body of a login and of a validation', async () => {
     const login = (body: string | Buffer): Promise<RawAnswer> =>
       send(server.urls.auth, {
         method: 'POST',
@@ -506,7 +506,7 @@ describe('GHSA-6qr9-g2xw-cw92: no authentication by default, and reachable', () 
     })
   }
 
-  it('a first start is out of reach of other machines', async () => {
+  fullOnly(it)('a first start is out of reach of other machines', async () => {
     await withServer({}, (fresh) => {
       const addresses = listeningOn(fresh.pid)
       expect(addresses).toHaveLength(3)

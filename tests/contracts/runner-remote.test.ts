@@ -355,7 +355,7 @@ describe.concurrent('keys of hosts', () => {
     expect((await run({ hosts: second.address }, careless)).status).toBe('succeeded')
   })
 
-  it('strict: only those of the file, of the kind that it has', async () => {
+  fullOnly(it)('strict: only those of the file, of the kind that it has', async () => {
     const knownHostsFile = file()
     const server = await site.start({ hostKeys: ['ed25519', 'rsa', 'ecdsa'] })
     const subject = await makeRunners({ knownHostsFile, hostKeyChecking: 'strict' })
@@ -459,7 +459,7 @@ describe.concurrent('connections', () => {
     expect(markedProcesses(first.context.executionId)).toEqual([])
   })
 
-  it('that break while a command runs: an error, and the command is ended', async () => {
+  fullOnly(it)('that break while a command runs: an error, and the command is ended', async () => {
     const server = await site.start()
     const subject = await makeRunners()
     const { context, output } = recordRun({

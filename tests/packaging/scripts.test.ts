@@ -61,7 +61,7 @@ describe('installing', () => {
     expect(stderr).toMatch(/^svc needs Node\.js 20 or newer [^\n]*18\.20\.4[^\n]*\n$/)
   })
 
-  test('a failure shows what npm said and what to do', async () => {
+  fullOnly(test)('a failure shows what npm said and what to do', async () => {
     const folder = makeCopy({ installed: false })
     const { code, stdout, stderr } = await runScript(folder, 'start.mjs', [], unreachable(folder))
     expect({ code, stdout }).toEqual({ code: 1, stdout: '' })
@@ -84,7 +84,7 @@ describe('installing', () => {
     expect(stderr).toMatch(/^Installing dependencies \(package-lock\.json has changed\)…\n/)
   })
 
-  test('what was left out as optional is installed when nothing starts without it', async () => {
+  fullOnly(test)('what was left out as optional is installed when nothing starts without it', async () => {
     const folder = makeCopy({ installed: false })
     const record: { packages: Record<string, unknown> } = JSON.parse(
       readFileSync(join(ROOT, 'node_modules/.package-lock.json'), 'utf8'),

@@ -12,7 +12,7 @@ import { startServer, type ExecutionAnswer, type TestServer } from '../helpers/s
 import { waitFor } from '../helpers/wait.ts'
 import { rounds } from '../helpers/tiers.ts'
 
-const KILLS = rounds({ daily: 4, full: 100 })
+const KILLS = rounds({ daily: 2, full: 100 })
 const LANES = 2
 const POSTS_PER_LIFE = 16
 /** Answered in every second life before the server may be killed, and then a re-run. */

@@ -23,7 +23,7 @@ import { createLoad, type Job, type Load } from './load.ts'
 import { createRandom, seedOfRun, type Random } from '../helpers/random.ts'
 import { rounds } from '../helpers/tiers.ts'
 
-const KILLS = rounds({ daily: 6, full: 200 })
+const KILLS = rounds({ daily: 4, full: 200 })
 /** Each has data and a server of its own; while one waits for a stubborn child to be killed, the other goes on. */
 const LANES = 2
 const REQUESTS_PER_LIFE = 24

@@ -148,7 +148,7 @@ describe('a server that is told to stop', () => {
     },
   )
 
-  it('takes the same signal right after the first for the same request', async () => {
+  fullOnly(it)('takes the same signal right after the first for the same request', async () => {
     const server = await start({ 'actionrunner.shutdown_grace_seconds': '20' })
     const id = await runUntilUp(server, `echo up; until [ -e ${folder.path}/go ]; do sleep 0.02; done; echo done`)
     process.kill(server.pid, 'SIGTERM')

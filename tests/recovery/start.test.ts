@@ -98,7 +98,7 @@ describe(`a server killed while it starts (SVC_TEST_SEED=${seed})`, () => {
     }
   })
 
-  it('recovers as often as it takes', async () => {
+  fullOnly(it)('recovers as often as it takes', async () => {
     const settings = { 'actionrunner.actions_pool_size': '6' }
     let server = await start(settings)
     // First, while a slot is free: without one nobody looks at its delay yet.
@@ -159,7 +159,7 @@ describe(`a server killed while it starts (SVC_TEST_SEED=${seed})`, () => {
   })
 })
 
-describe('a second server on the same data', () => {
+fullOnly(describe)('a second server on the same data', () => {
   it('is refused by name and touches nothing', async () => {
     const first = await start()
     const { id } = await run(first, { ...command('echo up; sleep 1000'), timeout: 0 })

@@ -135,7 +135,7 @@ describe('without access control', () => {
     await close()
   })
 
-  it('a key is changed without what was not touched', async () => {
+  fullOnly(it)('a key is changed without what was not touched', async () => {
     const { body } = await stage.server.call<Key>(
       'POST',
       '/v1/apikeys',
@@ -173,7 +173,7 @@ describe('without access control', () => {
     await close()
   })
 
-  it('whatever is written into a key, it is text', async () => {
+  fullOnly(it)('whatever is written into a key, it is text', async () => {
     const { page, close } = await stage.open('/access/keys/new')
     await makeKey(page, hostile)
     await page.getByRole('button', { name: /^Delete "><img/ }).waitFor()
@@ -226,7 +226,7 @@ describe('without access control', () => {
     await close()
   })
 
-  it('the own password is changed, and this session goes on', async () => {
+  fullOnly(it)('the own password is changed, and this session goes on', async () => {
     const { page, close } = await stage.open('/access', 'alice')
     const elsewhere = await signIn(stage.server, 'alice', ofUsers)
     const form = page.getByRole('region', { name: 'Password' })

@@ -195,7 +195,7 @@ describe('the form of an action', () => {
     await close()
   })
 
-  it('shows hostile names, texts and choices as what they are', async () => {
+  fullOnly(it)('shows hostile names, texts and choices as what they are', async () => {
     const { page, sent, close } = await place.open('/web.hostile')
     await page.getByText(HOSTILE).first().waitFor()
     await page
@@ -213,7 +213,7 @@ describe('the form of an action', () => {
     await close()
   })
 
-  it('says that nobody can run what is disabled', async () => {
+  fullOnly(it)('says that nobody can run what is disabled', async () => {
     const { page, close } = await place.open('/web.off')
     await page.getByText('The action is disabled').waitFor()
     expect(await runButton(page).isDisabled()).toBe(true)
@@ -222,7 +222,7 @@ describe('the form of an action', () => {
 })
 
 describe('a prepared run', () => {
-  it('is a link that fills the form and runs nothing', async () => {
+  fullOnly(it)('is a link that fills the form and runs nothing', async () => {
     const query = new URLSearchParams({ cmd: 'echo "a & b" ü', timeout: '5', 'trace-tag': 'my tag' })
     const { page, sent, close } = await place.open(`/core.local?${query.toString()}`)
     const cmd = page.getByRole('textbox', { name: 'cmd' })
@@ -245,7 +245,7 @@ describe('a prepared run', () => {
     await close()
   })
 
-  it('runs in the trace that is asked for', async () => {
+  fullOnly(it)('runs in the trace that is asked for', async () => {
     const { page, close } = await place.open('/core.noop?trace-tag=of-the-web')
     await runButton(page).click()
     const { id } = await place.ended(page)

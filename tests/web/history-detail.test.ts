@@ -79,7 +79,7 @@ describe('what it was', () => {
     await close()
   })
 
-  it('with a hostile result and hostile parameters is text', async () => {
+  fullOnly(it)('with a hostile result and hostile parameters is text', async () => {
     const hostile = '<script>alert(1)</script><img src=x onerror=alert(2)>'
     const { id } = await runToEnd(server, {
       cmd: `echo '${hostile}'; echo '${hostile}' >&2; exit 1`,
@@ -167,7 +167,7 @@ describe('an address', () => {
     await close()
   })
 
-  it('keeps what the list was narrowed down by, on the way there and back', async () => {
+  fullOnly(it)('keeps what the list was narrowed down by, on the way there and back', async () => {
     const { page, close } = await open('?status=failed', { viewport: { width: 1000, height: 700 } })
     await page.getByRole('row').filter({ hasText: 'checking disks' }).getByRole('link').first().click()
     await part(page, 'Problem').waitFor()
@@ -276,7 +276,7 @@ describe('while it runs', () => {
   })
 })
 
-describe('the raw record', () => {
+fullOnly(describe)('the raw record', () => {
   it('is a tree, JSON to be copied, and commands that tell the same', async () => {
     const { page, close } = await open(`${demo.failed}/raw`, { permissions: ['clipboard-read', 'clipboard-write'] })
     await part(page, 'Record').getByText('start_timestamp').waitFor()

@@ -237,7 +237,7 @@ describe('narrowing it down', () => {
     await close()
   })
 
-  it('offers the values that executions have', async () => {
+  fullOnly(it)('offers the values that executions have', async () => {
     const { page, close } = await open()
     await grid(page).waitFor()
     await page.getByLabel('Action', { exact: true }).focus()
@@ -305,7 +305,7 @@ describe('narrowing it down', () => {
   })
 })
 
-describe('for somebody who may see little', () => {
+fullOnly(describe)('for somebody who may see little', () => {
   it('says so, and neither that nothing has run nor that it is still coming', async () => {
     const folder = makeFolder()
     const rbac = createRbacFiles(folder.path)
@@ -387,7 +387,7 @@ describe('by keyboard alone', () => {
   })
 })
 
-describe('on a phone', () => {
+fullOnly(describe)('on a phone', () => {
   it('rows have two lines, filters open on request, and nothing is wider than the screen', async () => {
     await runToEnd(server, { cmd: `echo ${'wide '.repeat(50)}` }, { user: 'somebody-with-a-long-name' })
     const { page, close } = await open('', phone)

@@ -179,7 +179,7 @@ describe('while it runs', () => {
 })
 
 describe('what is shown', () => {
-  it('has the colours of a terminal, and what came on standard error is marked', async () => {
+  fullOnly(it)('has the colours of a terminal, and what came on standard error is marked', async () => {
     const { id } = await runToEnd(server, {
       cmd: `printf 'plain \\033[1;31mred\\033[0m \\033[38;5;208morange\\033[0m\\n'; sleep 0.1; echo trouble >&2`,
     })
@@ -275,7 +275,7 @@ describe('what is shown', () => {
     await close()
   })
 
-  it('is text, whatever the bytes were', async () => {
+  fullOnly(it)('is text, whatever the bytes were', async () => {
     const { id } = await runToEnd(server, { cmd: `printf 'a\\377b\\n\\303\\n\\000zero\\n\\360\\237\\230\\200\\nend'` })
     const { page, close } = await open(id)
     await waitForRow(page, 5)
@@ -443,7 +443,7 @@ describe('lines that are pointed at', () => {
   })
 })
 
-describe('a download', () => {
+fullOnly(describe)('a download', () => {
   it('has every byte of what is shown', async () => {
     const file = join(server.basePath, 'bytes')
     const text = `plain\n\u001b[31mred\u001b[0m\ttab\r\n😀 ${'x'.repeat(100_000)}\n\nno end`

@@ -166,7 +166,7 @@ describe('rules', () => {
     await close()
   })
 
-  it('keep a secret of their action that nobody touches, and say where one would be lost', async () => {
+  fullOnly(it)('keep a secret of their action that nobody touches, and say where one would be lost', async () => {
     await make(webhookRule('kept', { action: secretAction }))
     const { page, close } = await open('/rules/test.kept/edit')
     await field(page, 'url', 'Then').fill('http://127.0.0.1:9/changed')
@@ -327,7 +327,7 @@ describe('rules', () => {
     },
   )
 
-  it('offer the values of a recorded event for keys and templates', async () => {
+  fullOnly(it)('offer the values of a recorded event for keys and templates', async () => {
     await make(webhookRule('offers', { action: { ref: 'core.local', parameters: { cmd: 'echo ' } } }))
     await processed(await send('offers', { 'odd key': { id: 7 } }))
     const { page, close } = await open('/rules/test.offers/edit')
@@ -352,7 +352,7 @@ describe('rules', () => {
     await close()
   })
 
-  it('show hostile texts as text, on a phone too', async () => {
+  fullOnly(it)('show hostile texts as text, on a phone too', async () => {
     const text = `<img src=x onerror="document.title='taken'">${'A'.repeat(1500)}\u202e{{ 1 }}`
     const long = `n${'a'.repeat(250)}`
     await make({

@@ -151,7 +151,7 @@ describe('a session that ends', () => {
 })
 
 describe('several pages of one browser', () => {
-  it('signing out on one means all, and signing in again too', async () => {
+  fullOnly(it)('signing out on one means all, and signing in again too', async () => {
     const { page, close } = await stage.open('/access/keys/new')
     const other = await openAnother(page, '/access/keys/new')
     await other.getByLabel('Used by').fill('typed on the other page')

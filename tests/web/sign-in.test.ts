@@ -124,7 +124,7 @@ describe('signing in', () => {
     await close()
   })
 
-  it('knows names of any kind', async () => {
+  fullOnly(it)('knows names of any kind', async () => {
     const { page, close } = await stage.open('/access', hostileName)
     expect(await userIn(page).textContent()).toBe(hostileName)
     await page.reload()
@@ -180,49 +180,52 @@ describe('signing in', () => {
     }
   })
 
-  it('needs no password where a web server in front says who it is, and does not sign in who has signed out', async () => {
-    const settings = { 'auth.enable': 'True', 'auth.mode': 'proxy' }
-    await withApp({ settings }, async (behind) => {
-      let name = 'ada'
-      const front = await startFront((request, response) => {
-        request.headers['x-forwarded-user'] = name
-        passOn(request, response, new URL(request.url ?? '/', behind.urls.api))
-      })
-      try {
-        const { page, close } = await stage.browser.open(`${front.url}/#/access`)
-        const end = async (): Promise<void> => {
-          const headers = { 'X-Auth-Token': (await tokenOf(page.context())) ?? '' }
-          expect((await call(`${behind.urls.auth}/tokens`, 'DELETE', undefined, headers)).status).toBe(200)
-        }
-        await signInDialog(page).getByRole('button', { name: 'Use proxy sign-in' }).click()
-        await page.getByRole('heading', { name: 'User' }).waitFor()
-        expect(await userIn(page).textContent()).toBe('ada')
-        // From now on the browser asks the web server, and not the user.
-        await page.context().clearCookies()
-        await page.reload()
-        await page.getByRole('heading', { name: 'User' }).waitFor()
-        await end()
-        await page.getByRole('link', { name: 'API keys' }).click()
-        await page.getByText('No API keys yet').waitFor()
-        // Never as somebody else in silence.
-        name = 'bob'
-        await end()
-        // What it shows has to be asked for.
-        await page.getByRole('link', { name: 'Account' }).click()
-        await signInDialog(page).getByText('The session of ada ended').waitFor()
-        await signInDialog(page).getByRole('button', { name: 'Continue as bob' }).click()
-        await waitFor('the page of bob', async () => (await userIn(page).textContent()) === 'bob')
+  fullOnly(it)(
+    'needs no password where a web server in front says who it is, and does not sign in who has signed out',
+    async () => {
+      const settings = { 'auth.enable': 'True', 'auth.mode': 'proxy' }
+      await withApp({ settings }, async (behind) => {
+        let name = 'ada'
+        const front = await startFront((request, response) => {
+          request.headers['x-forwarded-user'] = name
+          passOn(request, response, new URL(request.url ?? '/', behind.urls.api))
+        })
+        try {
+          const { page, close } = await stage.browser.open(`${front.url}/#/access`)
+          const end = async (): Promise<void> => {
+            const headers = { 'X-Auth-Token': (await tokenOf(page.context())) ?? '' }
+            expect((await call(`${behind.urls.auth}/tokens`, 'DELETE', undefined, headers)).status).toBe(200)
+          }
+          await signInDialog(page).getByRole('button', { name: 'Use proxy sign-in' }).click()
+          await page.getByRole('heading', { name: 'User' }).waitFor()
+          expect(await userIn(page).textContent()).toBe('ada')
+          // From now on the browser asks the web server, and not the user.
+          await page.context().clearCookies()
+          await page.reload()
+          await page.getByRole('heading', { name: 'User' }).waitFor()
+          await end()
+          await page.getByRole('link', { name: 'API keys' }).click()
+          await page.getByText('No API keys yet').waitFor()
+          // Never as somebody else in silence.
+          name = 'bob'
+          await end()
+          // What it shows has to be asked for.
+          await page.getByRole('link', { name: 'Account' }).click()
+          await signInDialog(page).getByText('The session of ada ended').waitFor()
+          await signInDialog(page).getByRole('button', { name: 'Continue as bob' }).click()
+          await waitFor('the page of bob', async () => (await userIn(page).textContent()) === 'bob')
 
-        await page.getByRole('button', { name: 'Sign out' }).click()
-        await signInDialog(page).waitFor()
-        await page.reload()
-        await signInDialog(page).waitFor()
-        await close()
-      } finally {
-        await front.close()
-      }
-    })
-  })
+          await page.getByRole('button', { name: 'Sign out' }).click()
+          await signInDialog(page).waitFor()
+          await page.reload()
+          await signInDialog(page).waitFor()
+          await close()
+        } finally {
+          await front.close()
+        }
+      })
+    },
+  )
 
   fullOnly(it)(
     'works without the cookie that a browser refuses over plain HTTP from elsewhere, and says so',

@@ -204,7 +204,7 @@ describe('plots', () => {
   })
 })
 
-it('who is no administrator is told where to look instead, and the server is not asked', async () => {
+fullOnly(it)('who is no administrator is told where to look instead, and the server is not asked', async () => {
   const stage = await startGuarded({ settings: { 'rbac.enable': 'True', 'rbac.backend': 'default' } }, ['alice'])
   const { page, close } = await stage.open('/status', 'alice')
   const asked: string[] = []

@@ -137,7 +137,7 @@ describe('the graph', () => {
     await close()
   })
 
-  it('grows while it is looked at, with what becomes of its executions', async () => {
+  fullOnly(it)('grows while it is looked at, with what becomes of its executions', async () => {
     const execution = await run(server, { cmd: 'sleep 300' }, { context: { trace_context: { trace_tag: 'growing' } } })
     const { body } = await server.call<{ id: string }[]>('GET', '/v1/traces?trace_tag=growing')
     await waitForStatus(server, execution.id, ['running'])
@@ -311,7 +311,7 @@ describe('finding a trace', () => {
     await close()
   })
 
-  it('shows new ones without a reload, and tags as text', async () => {
+  fullOnly(it)('shows new ones without a reload, and tags as text', async () => {
     const { page, close } = await open('')
     const list = page.getByRole('list', { name: 'Traces' }).getByRole('link')
     await list.first().waitFor()

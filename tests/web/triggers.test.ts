@@ -58,7 +58,7 @@ const why = (page: Page) => page.getByRole('region', { name: 'Outcome' })
 const fits = (page: Page): Promise<boolean> =>
   page.evaluate(() => document.documentElement.scrollWidth <= window.innerWidth)
 
-describe('trigger types', () => {
+fullOnly(describe)('trigger types', () => {
   it('are found by what their triggers wait for, with what they carry and which rules use them', async () => {
     await make('found_by_its_url')
     await make('off', {
@@ -86,7 +86,7 @@ describe('trigger types', () => {
     await close()
   })
 
-  fullOnly(it)('says when nothing fits, and when there is no such type', async () => {
+  it('says when nothing fits, and when there is no such type', async () => {
     const { page, close } = await open('?search=there-is-no-such-type')
     await page.getByText('No trigger types match all of these words. Change the search.').waitFor()
     await page.goto(`${server.urls.api}/#/triggers/types/core.nothing`)
@@ -295,7 +295,7 @@ describe('trigger instances', () => {
   })
 })
 
-it('shows what others have written as text, whatever it is', async () => {
+fullOnly(it)('shows what others have written as text, whatever it is', async () => {
   const markup = `<img src=x onerror="alert(1)"><script>alert(2)</script>{{ 7*7 }}\u202e`
   const type = {
     name: 'hostile',
@@ -342,7 +342,7 @@ fullOnly(it.each(['', '/types/core.svc.webhook', '/timers', '/instances']))(
   },
 )
 
-describe('with access control', () => {
+fullOnly(describe)('with access control', () => {
   const folder = makeFolder()
   let place: TestApp
   let instance: string
@@ -399,7 +399,7 @@ describe('with access control', () => {
     await close()
   })
 
-  fullOnly(it)('who may see nothing is told what is missing', async () => {
+  it('who may see nothing is told what is missing', async () => {
     const { page, close } = await openAs('stranger', '/instances')
     await page.getByRole('alert').filter({ hasText: 'trigger_list' }).waitFor()
     expect(await page.getByRole('list', { name: /^Trigger instances/ }).count()).toBe(0)

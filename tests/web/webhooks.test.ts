@@ -128,7 +128,7 @@ describe('the list of webhooks', () => {
     await close()
   })
 
-  it('says what to do when there is none, and that a name leads nowhere', async () => {
+  fullOnly(it)('says what to do when there is none, and that a name leads nowhere', async () => {
     const { page, close } = await open('/no%2Fsuch%20hook')
     await page.getByRole('heading', { name: 'Webhook not found' }).waitFor()
     expect(await page.getByRole('main').textContent()).toContain('no/such hook')
@@ -229,7 +229,7 @@ describe('with authentication on', () => {
     return opened
   }
 
-  it('the lines take an API key from the environment', async () => {
+  fullOnly(it)('the lines take an API key from the environment', async () => {
     await makeRule({ url: 'keyed' }, {}, guarded, admin)
     const { body } = await guarded.call<{ key: string }>('POST', '/v1/apikeys', {}, admin)
     const { page, close } = await openGuarded('/keyed')
@@ -494,7 +494,7 @@ describe('requests', () => {
     await close()
   })
 
-  it('are text, whatever is in them, and long values are shown in parts', async () => {
+  fullOnly(it)('are text, whatever is in them, and long values are shown in parts', async () => {
     const hook = `hostile ${HOSTILE}`
     await makeRule({ url: hook }, { name: 'hostile' })
     const long = await post(

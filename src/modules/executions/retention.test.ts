@@ -13,6 +13,7 @@ import { createOutputStore, type OutputStore } from './output/store.ts'
 import { createRetentions } from './retention.ts'
 import { createExecutionStore, type ExecutionStore } from './store.ts'
 import type { ExecutionStatus } from './types.ts'
+import { fullOnly } from '../../../tests/helpers/tiers.ts'
 
 const DAY = 86_400_000_000
 let folder: TemporaryFolder
@@ -166,7 +167,7 @@ test('the file becomes smaller, and the log too once nobody writes', async () =>
   expect(fileBytes - usedBytes).toBeLessThan(1_100_000)
 })
 
-test('a file that cannot give room back, because another tool has made it, ends the attempt', async () => {
+fullOnly(test)('a file that cannot give room back, because another tool has made it, ends the attempt', async () => {
   const path = `${folder.path}/other.db`
   const tool = new Sqlite(path)
   tool.exec('create table junk (x)')

@@ -4,7 +4,7 @@ import { mkdirSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { signIn } from '../../helpers/logins.ts'
 import type { Scenario } from '../../helpers/scenarios.ts'
-import type { TestServer } from '../../helpers/server.ts'
+import type { TestApp } from '../../helpers/server.ts'
 import { unknownId } from '../support.ts'
 
 const passwords = { admin: 'admin-1', olga: 'olga-1', bob: 'bob-1' }
@@ -44,7 +44,7 @@ interface KeyRecord {
   key: string
 }
 
-export function accessScenarios(server: TestServer): Scenario[] {
+export function accessScenarios(server: TestApp): Scenario[] {
   const home = join(base, 'home')
   /** Whoever `home` logs in. */
   const ofHome = { HOME: home, SVC_CONFIG_FILE: '' }

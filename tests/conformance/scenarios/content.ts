@@ -2,7 +2,7 @@
 import { cpSync, mkdirSync, rmSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import type { Scenario } from '../../helpers/scenarios.ts'
-import { projectRoot, run, waitForStatus, type TestServer } from '../../helpers/server.ts'
+import { projectRoot, run, waitForStatus, type TestApp } from '../../helpers/server.ts'
 import { unknownId } from '../support.ts'
 
 const script = '#!/bin/sh\necho "hello $1"\n'
@@ -49,7 +49,7 @@ const question = {
   },
 }
 
-export function contentScenarios(server: TestServer): Scenario[] {
+export function contentScenarios(server: TestApp): Scenario[] {
   const file = (name: string, text: string): string => {
     const path = join(server.basePath, 'files', name)
     mkdirSync(dirname(path), { recursive: true })

@@ -3,7 +3,7 @@ import { rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { Scenario } from '../../helpers/scenarios.ts'
-import type { TestServer } from '../../helpers/server.ts'
+import type { TestApp } from '../../helpers/server.ts'
 import { waitFor } from '../../helpers/wait.ts'
 
 /** Definitions that are named on command lines. */
@@ -28,7 +28,7 @@ type Call = <T = unknown>(method: string, path: string, body?: unknown, headers?
 /** A scenario of a command that is known; its arguments are those after the command. */
 type Play = Omit<Scenario, 'command' | 'args'> & { args?: () => string[] | Promise<string[]> }
 
-export function eventScenarios(server: TestServer): Scenario[] {
+export function eventScenarios(server: TestApp): Scenario[] {
   const call: Call = async <T>(method: string, path: string, body?: unknown, headers?: Record<string, string>) => {
     const answer = await server.call<T>(method, `/v1${path}`, body, headers)
     if (answer.status > 299) throw new Error(`${method} ${path}: ${answer.text}`)
@@ -213,7 +213,7 @@ export function eventScenarios(server: TestServer): Scenario[] {
   ]
 }
 
-async function tellStory(server: TestServer, call: Call): Promise<Story> {
+async function tellStory(server: TestApp, call: Call): Promise<Story> {
   for (const name of ['ordered', 'repeated']) {
     await call('POST', '/triggertypes', { name, pack: 'shop', description: `Something was ${name}.` })
   }
@@ -255,7 +255,7 @@ async function tellStory(server: TestServer, call: Call): Promise<Story> {
   return { order, rule: orders, returned, timer: timer?.id ?? '', family }
 }
 
-async function takeOrder(server: TestServer, call: Call, id: number): Promise<Story['order']> {
+async function takeOrder(server: TestApp, call: Call, id: number): Promise<Story['order']> {
   const headers = { 'Svc-Trace-Tag': `order-${id}` }
   const sent = await server.call('POST', '/v1/webhooks/shop/orders', { kind: 'order', id }, headers)
   const instance = sent.headers.get('svc-trigger-instance-id') ?? ''
@@ -278,7 +278,7 @@ async function takeOrder(server: TestServer, call: Call, id: number): Promise<St
 }
 
 /** @returns the trigger instance, once rules have looked at it */
-async function happen(server: TestServer, trigger: string, payload: object): Promise<string> {
+async function happen(server: TestApp, trigger: string, payload: object): Promise<string> {
   const { headers } = await server.call('POST', '/v1/webhooks/svc', { trigger, payload })
   const id = headers.get('svc-trigger-instance-id') ?? ''
   await waitFor('the rules', async () => {

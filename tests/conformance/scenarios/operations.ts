@@ -6,14 +6,14 @@ import { mkdirSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
 import { basename, dirname, join } from 'node:path'
 import { runCli } from '../../helpers/cli.ts'
 import type { Scenario } from '../../helpers/scenarios.ts'
-import { runToEnd, type TestServer } from '../../helpers/server.ts'
+import { runToEnd, type TestApp } from '../../helpers/server.ts'
 
-export function operationScenarios(server: TestServer): Scenario[] {
+export function operationScenarios(server: TestApp): Scenario[] {
   return [...purgeScenarios(server), ...controlScenarios(server), ...validateScenarios(server)]
 }
 
 /** Of a second server, in the folder of the first; the last one stops it. */
-function controlScenarios(server: TestServer): Scenario[] {
+function controlScenarios(server: TestApp): Scenario[] {
   const file = (): string => {
     const folder = join(server.basePath, 'second')
     mkdirSync(folder, { recursive: true, mode: 0o700 })
@@ -65,7 +65,7 @@ function controlScenarios(server: TestServer): Scenario[] {
   ]
 }
 
-function purgeScenarios(server: TestServer): Scenario[] {
+function purgeScenarios(server: TestApp): Scenario[] {
   const command = 'purge'
   const old = '--before=2020-01-01T00:00:00Z'
   const runTwo = async (): Promise<void> => {
@@ -106,7 +106,7 @@ function purgeScenarios(server: TestServer): Scenario[] {
 }
 
 /** Nothing is asked of the server: its folder is where the files are. */
-function validateScenarios(server: TestServer): Scenario[] {
+function validateScenarios(server: TestApp): Scenario[] {
   const write = (path: string, text: string): string => {
     const file = join(server.basePath, 'written', path)
     mkdirSync(dirname(file), { recursive: true })

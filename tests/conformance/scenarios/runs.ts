@@ -1,12 +1,12 @@
 /** Running actions, and what became of that. */
 import type { Scenario } from '../../helpers/scenarios.ts'
-import { run, runToEnd, waitForStatus, type TestServer } from '../../helpers/server.ts'
+import { run, runToEnd, waitForStatus, type TestApp } from '../../helpers/server.ts'
 import { unknownId } from '../support.ts'
 
 /** Where a run takes long, dots come, and how many depends on the machine. */
 const withoutDots: NonNullable<Scenario['unstable']> = [[/^\.+\n/, '']]
 
-export function runScenarios(server: TestServer): Scenario[] {
+export function runScenarios(server: TestApp): Scenario[] {
   const ended = async (cmd: string): Promise<string> => (await runToEnd(server, { cmd })).id
   const running = async (): Promise<string> => {
     const { id } = await run(server, { cmd: 'sleep 60' })

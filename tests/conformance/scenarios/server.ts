@@ -2,16 +2,16 @@
 import { mkdirSync, readdirSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import type { Scenario } from '../../helpers/scenarios.ts'
-import type { TestServer } from '../../helpers/server.ts'
+import type { TestApp } from '../../helpers/server.ts'
 
 /** By the control socket. */
 const here = { SVC_API_URL: '' }
 
-export function serverScenarios(server: TestServer): Scenario[] {
+export function serverScenarios(server: TestApp): Scenario[] {
   return [...statusScenarios(server), ...backupScenarios(server)]
 }
 
-function statusScenarios(server: TestServer): Scenario[] {
+function statusScenarios(server: TestApp): Scenario[] {
   const figures = [
     [/(?<=^version +)\S+/gm, '0.0.0'],
     [/(?<=^pid +)\d+/gm, '4711'],
@@ -50,7 +50,7 @@ function statusScenarios(server: TestServer): Scenario[] {
   ]
 }
 
-function backupScenarios(server: TestServer): Scenario[] {
+function backupScenarios(server: TestApp): Scenario[] {
   const stable = [
     [/\/\S+?(?=\/(?:backups|packs|configs|keys|restored|test\.conf)\b)/g, '/var/lib/svc'],
     [/(?<=svc-)\d{8}T\d{6}\.\d{3}(?=Z)/g, '20300101T100000.000'],

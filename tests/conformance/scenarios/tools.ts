@@ -1,9 +1,9 @@
 /** What the client does alone: help, completion, the manual, versions. */
 import { ensureDebianPackage } from '../../helpers/apt.ts'
 import type { Scenario } from '../../helpers/scenarios.ts'
-import type { TestServer } from '../../helpers/server.ts'
+import type { TestApp } from '../../helpers/server.ts'
 
-export function toolScenarios(_server: TestServer): Scenario[] {
+export function toolScenarios(_server: TestApp): Scenario[] {
   return [...helpScenarios(), ...manualScenarios(), ...flagScenarios(), ...completionScenarios(), ...serviceScenarios()]
 }
 

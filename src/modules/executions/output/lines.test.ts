@@ -7,6 +7,7 @@ import type { Database } from '../../../db/database.ts'
 import { readLines, type LinesRequest } from './lines.ts'
 import { createOutputStore, type OutputStore } from './store.ts'
 import type { OutputLine } from '../types.ts'
+import { rounds } from '../../../../tests/helpers/tiers.ts'
 
 let folder: TemporaryFolder
 let database: Database
@@ -94,7 +95,7 @@ describe('lines are those of the text', () => {
   test(`whatever is written in whatever pieces, from any line on (seed ${seed})`, async () => {
     const random = createRandom(seed)
     const problems: string[] = []
-    for (let round = 0; round < 60; round++) {
+    for (let round = 0; round < rounds({ daily: 10, full: 60 }); round++) {
       const alphabet = random.pick<readonly [string, ...string[]]>([
         ['\n'],
         ['a', '\n'],
