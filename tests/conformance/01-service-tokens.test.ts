@@ -159,7 +159,7 @@ describe('01.7 the token of an action', () => {
     expect((await server.call('GET', '/v1/user', undefined, alice)).status).toBe(200)
   })
 
-  it('of one run is not that of another', async () => {
+  fullOnly(it)('of one run is not that of another', async () => {
     const [one, other] = [await run(admin), await run(admin)]
     const [first, second] = [await reportOf(one), await reportOf(other)]
     expect(first.token).not.toBe(second.token)
@@ -198,7 +198,7 @@ describe('01.7 the token of an action', () => {
     }
   })
 
-  it('ends with a run that is cancelled', async () => {
+  fullOnly(it)('ends with a run that is cancelled', async () => {
     const one = await run(admin)
     const { token } = await reportOf(one)
     expect((await whoAmI(token)).status).toBe(200)

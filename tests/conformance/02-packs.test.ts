@@ -1130,7 +1130,7 @@ describe('content.watch', () => {
     expect(await status('/actions/watched.good')).toBe(200)
   })
 
-  it('so is a new pack, however it comes', async () => {
+  fullOnly(it)('so is a new pack, however it comes', async () => {
     writePack(folder.path, 'fresh')
     const moved = writePack(join(folder.path, 'aside'), 'moved')
     renameSync(moved, join(folder.path, 'packs', 'moved'))
@@ -1146,7 +1146,7 @@ describe('content.watch', () => {
     })
   })
 
-  it('and a configuration', async () => {
+  fullOnly(it)('and a configuration', async () => {
     write(join(folder.path, 'configs/watched.yaml'), 'a: 1\n')
     await waitFor('the configuration', async () => (await status('/configs/watched')) === 200)
     rmSync(join(folder.path, 'configs/watched.yaml'))

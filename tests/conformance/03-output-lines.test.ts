@@ -119,7 +119,7 @@ describe('lines', () => {
   const seed = seedOfRun()
   it(`03.3 are those of the text, whatever was written (seed ${seed})`, async () => {
     const random = createRandom(seed)
-    const pieces = Array.from({ length: rounds({ daily: 60, full: 300 }) }, () => ({
+    const pieces = Array.from({ length: rounds({ daily: 20, full: 300 }) }, () => ({
       to: random.once(4) ? 2 : 1,
       text: Array.from({ length: 1 + random.below(30) }, () =>
         random.pick(['a', '\n', '\r\n', '😀', '\u001b[31m', '\0', 'x'.repeat(200), 'y'.repeat(20_000)]),

@@ -8,7 +8,6 @@ import { run, runToEnd, waitForStatus, type TestApp } from '../helpers/server.ts
 import { openEvents } from '../helpers/sse.ts'
 import { makeSshSite, type Sshd, type SshSite } from '../helpers/sshd.ts'
 import { waitFor } from '../helpers/wait.ts'
-import { fullOnly } from '../helpers/tiers.ts'
 
 let site: SshSite
 let hosts: [Sshd, Sshd]
@@ -79,7 +78,7 @@ it('03.6 private_key and passphrase: used, and shown to nobody', async () => {
   expect(execution.parameters).toMatchObject({ private_key: '********', passphrase: '********' })
 })
 
-fullOnly(it)('03.8 time-out: status and result', async () => {
+it('03.8 time-out: status and result', async () => {
   const execution = await runToEnd(
     server,
     { hosts: hosts[0].address, cmd: 'echo before; sleep 1000', timeout: 3 },

@@ -22,7 +22,7 @@ import { startFront } from '../helpers/front.ts'
 import { basicAuth, firstPassword, signIn } from '../helpers/logins.ts'
 import { startAtTerminal } from '../helpers/pty.ts'
 import { call, executable, withServer, type TestApp } from '../helpers/server.ts'
-import { fullOnly, tier } from '../helpers/tiers.ts'
+import { fullOnly, tier, variants } from '../helpers/tiers.ts'
 import { waitFor } from '../helpers/wait.ts'
 import { idPattern, unknownId } from './support.ts'
 
@@ -1189,10 +1189,12 @@ describe('00.15 secrets', () => {
 })
 
 describe('what the server says when it has started', () => {
-  it.each([
-    ['off', 'False'],
+  const modes = [
     ['on', 'True'],
-  ])('can be typed as it stands, with authentication %s', async (_what, enable) => {
+    ['off', 'False'],
+  ] as const
+
+  it.each(variants(modes))('can be typed as it stands, with authentication %s', async (_what, enable) => {
     await withServer({ settings: { 'auth.enable': enable } }, async (started) => {
       const lines = () => started.printed().split('\n')
       await waitFor('the end of the greeting', () => lines().includes('or:') && lines().at(-1) === '')

@@ -67,7 +67,7 @@ format=%(message)s
 `
 
 describe('10.2 logging', () => {
-  it('10.2 the configuration of an existing installation: each part has its files', async () => {
+  fullOnly(it)('10.2 the configuration of an existing installation: each part has its files', async () => {
     const folder = newFolder()
     const logs = join(folder, 'var', 'log', 'svc')
     const settings: Record<string, string> = { 'sensorcontainer.logging': '/etc/svc/logging.sensorcontainer.conf' }

@@ -6,6 +6,7 @@ import { afterEach, beforeAll, describe, expect, test } from 'vitest'
 import { ensureDebianPackage } from '../helpers/apt.ts'
 import { runCli } from '../helpers/cli.ts'
 import { makeFolder, type TemporaryFolder } from '../helpers/folders.ts'
+import { createTestApp, type InProcessApp } from '../helpers/app.ts'
 import {
   executable,
   run,
@@ -14,6 +15,7 @@ import {
   waitForLog,
   waitForStatus,
   type TestServer,
+  type TestApp,
 } from '../helpers/server.ts'
 import { waitFor } from '../helpers/wait.ts'
 import { fullOnly } from '../helpers/tiers.ts'
@@ -21,7 +23,7 @@ import { fullOnly } from '../helpers/tiers.ts'
 beforeAll(() => ensureDebianPackage('faketime', '/usr/bin/faketime'))
 
 const folders: TemporaryFolder[] = []
-const servers: TestServer[] = []
+const servers: TestApp[] = []
 afterEach(async () => {
   for (const server of servers.splice(0)) await server.stop()
   folders.splice(0).forEach((folder) => folder.remove())
@@ -33,10 +35,19 @@ function newBasePath(): string {
   return folder.path
 }
 
-async function start(basePath: string, daysAgo: number, settings: Record<string, string> = {}): Promise<TestServer> {
+const quickRounds = { 'garbagecollector.sleep_delay': '0', 'log.level': 'INFO' }
+
+async function start(basePath: string, settings: Record<string, string> = {}): Promise<InProcessApp> {
+  const server = await createTestApp({ basePath, settings: { ...quickRounds, ...settings } })
+  servers.push(server)
+  return server
+}
+
+/** In a process, which can be killed and has a clock of its own. */
+async function startProcess(basePath: string, daysAgo = 0): Promise<TestServer> {
   const server = await startServer({
     basePath,
-    settings: { 'garbagecollector.sleep_delay': '0', 'log.level': 'INFO', ...settings },
+    settings: quickRounds,
     ...(daysAgo === 0 ? {} : { env: fakeTime(daysAgo) }),
   })
   servers.push(server)
@@ -49,14 +60,14 @@ function fakeTime(daysAgo: number): Record<string, string> {
   return { LD_PRELOAD: library, FAKETIME: `-${daysAgo}d`, FAKETIME_DONT_FAKE_MONOTONIC: '1' }
 }
 
-async function stop(server: TestServer): Promise<void> {
+async function stop(server: TestApp): Promise<void> {
   servers.splice(servers.indexOf(server), 1)
   await server.stop()
 }
 
 /** What happened so many days ago: an execution with output, started by a webhook, and one that waits for somebody. */
 async function happened(basePath: string, daysAgo: number): Promise<{ direct: string; asked: string }> {
-  const server = await start(basePath, daysAgo)
+  const server = await startProcess(basePath, daysAgo)
   await server.call('POST', '/v1/rules', {
     name: 'tried',
     pack: 'default',
@@ -114,11 +125,11 @@ describe('10.5 rounds of the garbage collector', () => {
   test('output goes after seven days and everything else stays, as long as nothing else is asked for', async () => {
     const basePath = newBasePath()
     const { direct } = await happened(basePath, 8)
-    const today = await start(basePath, 0)
+    const today = await start(basePath)
     const { id: fresh } = await runToEnd(today, { cmd: 'echo fresh' })
     await stop(today)
     const before = counts(basePath)
-    const server = await start(basePath, 0)
+    const server = await start(basePath)
     await waitForLog(server, 'event=retention.removed, kind=output')
     expect((await server.call('GET', `/v1/executions/${direct}/output`)).text).toBe('')
     expect((await server.call('GET', `/v1/executions/${fresh}/output`)).text).toBe('fresh\n')
@@ -130,10 +141,10 @@ describe('10.5 rounds of the garbage collector', () => {
   fullOnly(test)('what is asked for goes with everything that belongs to it; what has not ended stays', async () => {
     const basePath = newBasePath()
     const { direct, asked } = await happened(basePath, 40)
-    const today = await start(basePath, 0)
+    const today = await start(basePath)
     await runToEnd(today, { cmd: 'echo fresh' })
     await stop(today)
-    const server = await start(basePath, 0, {
+    const server = await start(basePath, {
       'garbagecollector.action_executions_record_ttl': '30',
       'garbagecollector.trigger_instances_ttl': '30',
       'garbagecollector.traces_ttl': '30',
@@ -151,10 +162,10 @@ describe('10.5 rounds of the garbage collector', () => {
 
   fullOnly(test)('of more records than are kept the oldest go', async () => {
     const basePath = newBasePath()
-    const server = await start(basePath, 0, { 'garbagecollector.max_records': '3' })
+    const server = await start(basePath, { 'garbagecollector.max_records': '3' })
     const ids: string[] = []
     for (let n = 0; n < 5; n++) ids.push((await runToEnd(server, { cmd: `echo ${n}` })).id)
-    process.kill(server.pid, 'SIGUSR2')
+    await server.collect()
     await waitForLog(server, /event=retention\.removed, kind=traces/)
     const left = await server.call<{ id: string }[]>('GET', '/v1/executions')
     expect(left.body.map(({ id }) => id)).toEqual(ids.slice(2).toReversed())
@@ -167,9 +178,9 @@ describe('10.5 rounds of the garbage collector', () => {
     const basePath = newBasePath()
     await happened(basePath, 400)
     const before = counts(basePath)
-    const server = await start(basePath, 0, { 'garbagecollector.action_executions_record_ttl': '30' })
+    const server = await start(basePath, { 'garbagecollector.action_executions_record_ttl': '30' })
     await waitForLog(server, 'event=retention.held')
-    process.kill(server.pid, 'SIGUSR2')
+    await server.collect()
     await waitFor('the second round', () => server.log().split('event=retention.held').length > 2)
     await stop(server)
     expect(counts(basePath)).toEqual(before)
@@ -179,7 +190,7 @@ describe('10.5 rounds of the garbage collector', () => {
 describe('10.5 purging', () => {
   test('under the names of existing installations, without a login, by the control socket', async () => {
     const basePath = newBasePath()
-    const server = await start(basePath, 0, { 'auth.enable': 'False' })
+    const server = await start(basePath, { 'auth.enable': 'False' })
     const { id } = await runToEnd(server, { cmd: 'echo gone' })
     const folder = makeFolder()
     folders.push(folder)
@@ -201,9 +212,9 @@ describe('10.5 purging', () => {
     expect(await purge('traces')).toEqual([1, expect.stringMatching(/^ERROR: No age given/)])
   })
 
-  fullOnly(test)('executions that have not ended are cancelled, and go', async () => {
+  test('executions that have not ended are cancelled, and go', async () => {
     const basePath = newBasePath()
-    const server = await start(basePath, 0)
+    const server = await start(basePath)
     const { id: running } = await run(server, { cmd: 'sleep 60' })
     await waitForStatus(server, running, ['running'])
     const { id: waiting } = await run(server, { cmd: 'true' }, { delay: 3_600_000 })
@@ -219,7 +230,7 @@ describe('10.5 purging', () => {
 
   fullOnly(test)('killed in the middle, nothing is half there', async () => {
     const basePath = newBasePath()
-    const server = await start(basePath, 0)
+    const server = await startProcess(basePath)
     for (let n = 0; n < 30; n++) await runToEnd(server, { cmd: 'seq 1 20000' })
     const purging = server
       .call('POST', '/v1/purge/executions', { before: '2999-01-01T00:00:00Z' })
@@ -235,7 +246,7 @@ describe('10.5 purging', () => {
     servers.splice(servers.indexOf(server), 1)
     await server.stop('SIGKILL')
     await purging
-    const again = await start(basePath, 0)
+    const again = await start(basePath)
     counts(basePath)
     const done = await again.call('POST', '/v1/purge/executions', { before: '2999-01-01T00:00:00Z' })
     expect(done.body).toMatchObject({ next: null })

@@ -85,6 +85,7 @@ const read = (result: Record<string, unknown>) => {
 
 describeProcessRunner({
   name: 'remote-shell-cmd',
+  isVariant: true,
   runner: () => shared.cmd,
   shell: (text, more) => ({ runnerParameters: { cmd: text, hosts: sshd.address, ...more } }),
   read,
@@ -206,7 +207,7 @@ echo second; # comment`
     expect([result.status, answerOf(result)]).toEqual(['failed', ended(code)])
   })
 
-  it('shows no secret to other accounts', async () => {
+  fullOnly(it)('shows no secret to other accounts', async () => {
     const secret = 'secret-of-the-environment'
     const hidden = 'echo ready; sleep 1000 # secret-of-the-command'
     const abort = new AbortController()
@@ -264,7 +265,7 @@ describe.concurrent('several hosts', () => {
     both = `${sshd.address},${second.address}`
   })
 
-  it('have a result each, and say which one wrote', async () => {
+  fullOnly(it)('have a result each, and say which one wrote', async () => {
     const written: [string, string, string | undefined][] = []
     const result = await run({ hosts: both, cmd: 'echo $SSH_CONNECTION | cut -d" " -f3' }, shared, {
       emit: (type, text, host) => void written.push([type, text, host]),

@@ -31,7 +31,7 @@ export interface RunnerSubject {
   startFailures: readonly (readonly [what: string, parts: () => RunParts, error: RegExp])[]
   /** Of the executions it carried out, so that their processes are found; default: as everywhere on this machine. */
   readonly processes?: (executionId: string) => number[]
-  /** Whether the daily run leaves what takes long to others whose processes are started and ended by the same parts. */
+  /** Whether the daily run leaves what takes long to other runners. */
   readonly isVariant?: boolean
 }
 

@@ -17,7 +17,7 @@ beforeAll(async () => {
 afterAll(() => place.stop())
 
 describe('finding an action', () => {
-  it('and running it takes a keyboard alone', async () => {
+  fullOnly(it)('and running it takes a keyboard alone', async () => {
     const { page, sent, close } = await place.open('')
     await page
       .getByRole('link', { name: /core\.local\b/ })

@@ -124,8 +124,8 @@ describe('what it was', () => {
   })
 })
 
-describe('an address', () => {
-  fullOnly(it)('of the last execution shows it, and becomes its own', async () => {
+fullOnly(describe)('an address', () => {
+  it('of the last execution shows it, and becomes its own', async () => {
     await withApp({}, async (own) => {
       const nothing = await open('last/general', {}, own)
       await nothing.page.getByRole('heading', { name: 'No executions yet' }).waitFor()
@@ -139,7 +139,7 @@ describe('an address', () => {
     })
   })
 
-  fullOnly(it)('without a part shows the general one', async () => {
+  it('without a part shows the general one', async () => {
     const { page, close } = await open(demo.failed)
     await part(page, 'Problem').waitFor()
     expect(await detail(page).getByRole('link', { name: 'General' }).getAttribute('aria-current')).toBe('page')
@@ -160,14 +160,14 @@ describe('an address', () => {
     await close()
   })
 
-  fullOnly(it)('of a part that does not exist leads to one that does', async () => {
+  it('of a part that does not exist leads to one that does', async () => {
     const { page, close } = await open(`${demo.failed}/nothing`)
     await page.getByText('An execution has no view “nothing”.').waitFor()
     expect(await page.getByRole('link', { name: 'General' }).last().getAttribute('href')).toContain('/general')
     await close()
   })
 
-  fullOnly(it)('keeps what the list was narrowed down by, on the way there and back', async () => {
+  it('keeps what the list was narrowed down by, on the way there and back', async () => {
     const { page, close } = await open('?status=failed', { viewport: { width: 1000, height: 700 } })
     await page.getByRole('row').filter({ hasText: 'checking disks' }).getByRole('link').first().click()
     await part(page, 'Problem').waitFor()
@@ -180,7 +180,7 @@ describe('an address', () => {
     await close()
   })
 
-  fullOnly(it)('is shown beside the list where there is room', async () => {
+  it('is shown beside the list where there is room', async () => {
     const { page, close } = await open(`${demo.failed}/general`, { viewport: { width: 1400, height: 800 } })
     await part(page, 'Problem').waitFor()
     const row = page.getByRole('row').filter({ hasText: 'branch=feature/cart' })
@@ -247,7 +247,7 @@ describe('while it runs', () => {
     await close()
   })
 
-  it('children become a tree as they come', async () => {
+  fullOnly(it)('children become a tree as they come', async () => {
     const { id } = await run(server, { cmd: 'sleep 600', timeout: 600 })
     const { page, close } = await open(`${id}/children`)
     await part(page, 'Children').getByText('No child executions so far.').waitFor()

@@ -367,7 +367,7 @@ describe('a search', () => {
   })
 })
 
-describe('lines that are pointed at', () => {
+fullOnly(describe)('lines that are pointed at', () => {
   it('have an address: a click, a shift-click, and whoever opens it sees them', async () => {
     const { page, close } = await open(many, '?line=50000')
     const before = await waitForRow(page, 50_000)
@@ -390,7 +390,7 @@ describe('lines that are pointed at', () => {
     await close()
   })
 
-  fullOnly(it)('are gone to by number, and by the buttons of the browser', async () => {
+  it('are gone to by number, and by the buttons of the browser', async () => {
     const { page, close } = await open(many)
     await waitForRow(page, LINES)
     const go = pane(page).getByLabel('Go to line')
@@ -411,7 +411,7 @@ describe('lines that are pointed at', () => {
     await close()
   })
 
-  fullOnly(it)('are copied, as they are shown', async () => {
+  it('are copied, as they are shown', async () => {
     const { id } = await runToEnd(server, { cmd: `printf 'one\\n\\033[31mtwo\\033[0m\\nthree\\nfour\\n'` })
     const { page, close } = await open(id, '?line=2-3', { permissions: ['clipboard-read', 'clipboard-write'] })
     await button(page, 'Copy').click()
@@ -422,7 +422,7 @@ describe('lines that are pointed at', () => {
     await close()
   })
 
-  fullOnly(it)('are seen with those before them', async () => {
+  it('are seen with those before them', async () => {
     const { page, close } = await open(many, '?line=50000')
     const rows = await waitForRow(page, 50_000)
     expect(rows[0]?.number).toBeLessThan(49_998)
@@ -433,7 +433,7 @@ describe('lines that are pointed at', () => {
     await close()
   })
 
-  fullOnly(it)('may be more than there are', async () => {
+  it('may be more than there are', async () => {
     const { id } = await runToEnd(server, { cmd: 'seq 1 5' })
     const { page, close } = await open(id, '?line=900')
     await waitForRow(page, 5)

@@ -84,7 +84,7 @@ describe('signing in', () => {
     await close()
   })
 
-  it('goes on after a reload, on another page, and where it was', async () => {
+  fullOnly(it)('goes on after a reload, on another page, and where it was', async () => {
     const { page, close } = await stage.open('/access/keys?user=nobody')
     await page.reload()
     await page.getByText('No keys of nobody').waitFor()

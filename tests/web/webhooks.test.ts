@@ -210,7 +210,7 @@ describe('lines for a shell', () => {
   })
 })
 
-describe('with authentication on', () => {
+fullOnly(describe)('with authentication on', () => {
   let guarded: TestApp
   let admin: Record<string, string>
   let password: string
@@ -229,7 +229,7 @@ describe('with authentication on', () => {
     return opened
   }
 
-  fullOnly(it)('the lines take an API key from the environment', async () => {
+  it('the lines take an API key from the environment', async () => {
     await makeRule({ url: 'keyed' }, {}, guarded, admin)
     const { body } = await guarded.call<{ key: string }>('POST', '/v1/apikeys', {}, admin)
     const { page, close } = await openGuarded('/keyed')
@@ -265,7 +265,7 @@ describe('with authentication on', () => {
     await close()
   })
 
-  fullOnly(it)('a signature has the time of the server, whatever the clock of the browser says', async () => {
+  it('a signature has the time of the server, whatever the clock of the browser says', async () => {
     const signature = { scheme: 'stripe', secret: 'whose clock is it' }
     await makeRule({ url: 'clock', signature }, {}, guarded, admin)
     const { page, close } = await browser.open('about:blank')

@@ -9,6 +9,7 @@ import { newId } from '../../core/ids.ts'
 import { now } from '../../core/time.ts'
 import { createTraceStore, type TraceFilter, type TraceSearch, type TraceSort, type TraceStore } from './store.ts'
 import type { TraceMemberKind } from './types.ts'
+import { fullOnly } from '../../../tests/helpers/tiers.ts'
 
 interface KnownTrace {
   id: string
@@ -127,29 +128,36 @@ const sorts: TraceSort[] = [
 ]
 
 describe('a search', () => {
-  test('finds by every single filter and every pair what a look at each trace finds, in each order', async () => {
-    const names = Object.keys(values()) as (keyof TraceFilter)[] // its own keys
-    const filters: TraceFilter[] = [{}]
-    for (const [i, first] of names.entries()) {
-      for (const second of names.slice(i)) {
-        for (const a of values()[first]) {
-          for (const b of values()[second]) filters.push(toFilter([first, a], [second, b]))
+  fullOnly(test)(
+    'finds by every single filter and every pair what a look at each trace finds, in each order',
+    async () => {
+      const names = Object.keys(values()) as (keyof TraceFilter)[] // its own keys
+      const filters: TraceFilter[] = [{}]
+      for (const [i, first] of names.entries()) {
+        for (const second of names.slice(i)) {
+          for (const a of values()[first]) {
+            for (const b of values()[second]) filters.push(toFilter([first, a], [second, b]))
+          }
         }
       }
-    }
-    for (const [n, filter] of filters.entries()) {
-      const sort = sorts[n % sorts.length] ?? newest
-      for (const [limit, offset] of [
-        [10, 0],
-        [60, 3],
-        [undefined, 20],
-      ] as const) {
-        const search = { filter, sort, limit, offset }
-        expect([search, await found(search)]).toEqual([search, expected(search)])
+      for (const [n, filter] of filters.entries()) {
+        const sort = sorts[n % sorts.length] ?? newest
+        for (const [limit, offset] of [
+          [10, 0],
+          [60, 3],
+          [undefined, 20],
+        ] as const) {
+          const search = { filter, sort, limit, offset }
+          expect([search, await found(search)]).toEqual([search, expected(search)])
+        }
+        expect([filter, await store.total(filter)]).toEqual([
+          filter,
+          known.filter((trace) => fits(trace, filter)).length,
+        ])
       }
-      expect([filter, await store.total(filter)]).toEqual([filter, known.filter((trace) => fits(trace, filter)).length])
-    }
-  }, 240_000)
+    },
+    240_000,
+  )
 
   test(`finds by filters at random the same (SVC_TEST_SEED=${seed})`, async () => {
     const random = createRandom(seed)
