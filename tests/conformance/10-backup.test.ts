@@ -222,7 +222,7 @@ describe('10 restore', () => {
 
     symlinkSync(precious ?? '', join(basePath, 'svc.db'))
     for (const path of [basePath, join(basePath, 'svc.db')]) lchownSync(path, 65534, 65534)
-    expect(await restore()).toMatchObject({ code: 1, stdout: expect.stringContaining('cannot be restored') })
+    expect(await restore()).toMatchObject({ code: 1, stdout: expect.stringContaining('Cannot restore') })
     expect(readFileSync(precious ?? '', 'utf8')).toBe('mine')
     rmSync(join(basePath, 'svc.db'))
     symlinkSync(join(folder, 'made'), join(basePath, 'svc.db-lock'))

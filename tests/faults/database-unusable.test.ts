@@ -299,7 +299,7 @@ describe.skipIf(!canMount())('disks that cannot be written', () => {
         const restored = await runCli(['restore', good, '--config-file', file], {})
         expect([restored.code, restored.stdout]).toEqual([
           1,
-          expect.stringContaining('There is no room for the backup'),
+          expect.stringContaining('Not enough disk space for the backup'),
         ])
         expect(readdirSync(join(folder.path, 'small'))).toEqual(['svc.db-lock'])
       } finally {

@@ -42,7 +42,7 @@ export class DatabaseUnusable extends Error {
   constructor(path: string, cause: unknown) {
     const reason = cause instanceof Error ? cause.message : String(cause)
     const advice = isDamage(cause)
-      ? '. It is damaged, and was left as it is: restore a backup with svc restore; docs/backup.md tells how.'
+      ? '. It is damaged; svc did not change it. Restore a backup with svc restore, see docs/backup.md.'
       : ''
     super(`database.path (svc.db in system.base_path unless given): ${path} cannot be used: ${reason}${advice}`, {
       cause,

@@ -156,9 +156,9 @@ const statOf = (path: string): Stats | undefined => statSync(path, { throwIfNoEn
 function describe(error: unknown, from: string, to: string): string {
   const reason = error instanceof Error ? error.message : String(error)
   if (hasCode(error, 'EACCES', 'EPERM')) {
-    return `${from} cannot be restored to ${to}: ${reason}. It takes root or the account of the server, and that account has to be able to read the backup.`
+    return `Cannot restore ${from} to ${to}: ${reason}. Run it as root or as the account of the server, which must be able to read the backup.`
   }
   return hasCode(error, 'ENOSPC', 'EDQUOT', 'SQLITE_FULL')
-    ? `There is no room for the backup in ${dirname(to)}: it is copied there while the database that is there stays. Make room, and restore again.`
-    : `${from} cannot be restored to ${to}: ${reason}`
+    ? `Not enough disk space for the backup in ${dirname(to)}: svc copies it there before it replaces the database. Free some space and restore again.`
+    : `Cannot restore ${from} to ${to}: ${reason}`
 }

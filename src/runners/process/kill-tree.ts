@@ -55,6 +55,8 @@ export interface ProcessTrees {
 
 /** Contract 03, 3.8. */
 export const DEFAULT_GRACE_MS = 2000
+/** The same when the server stops (decision 17). */
+export const SHUTDOWN_GRACE_MS = 5000
 /** After KILL only the kernel can delay an exit; svc waits no longer than this. */
 const UNKILLABLE_AFTER_MS = 5000
 /** Listings per pass; a machine that keeps starting processes always has new ones. */

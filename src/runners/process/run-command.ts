@@ -4,7 +4,7 @@ import { setTimeout as delay } from 'node:timers/promises'
 import type { RunContext, RunResult, RunStatus, StopReason } from '../runner.ts'
 import { ChildOutput } from './child-output.ts'
 import { DIRECTORY_LIMIT_MS, type DirectoryCheck } from './directory-check.ts'
-import { DEFAULT_GRACE_MS, type KillReport, type ProcessTrees } from './kill-tree.ts'
+import { DEFAULT_GRACE_MS, SHUTDOWN_GRACE_MS, type KillReport, type ProcessTrees } from './kill-tree.ts'
 import { type Child, type Exit, type Launcher, SpawnError, type SpawnRequest } from './launcher.ts'
 import { onDeadline } from './deadline.ts'
 import { markOf } from './process-table.ts'
@@ -32,9 +32,6 @@ export interface Command {
   /** Explains why the program cannot start; default: the launcher's message. */
   explain?: (error: SpawnError) => string
 }
-
-/** Decision 17. */
-const SHUTDOWN_GRACE_MS = 5000
 
 const BUSY_PAUSE_MS = 20
 const BUSY_LIMIT_MS = 1000

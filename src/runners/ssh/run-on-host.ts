@@ -4,7 +4,7 @@ import { setTimeout as delay } from 'node:timers/promises'
 import type { ClientChannel } from 'ssh2'
 import { ChildOutput } from '../process/child-output.ts'
 import { onDeadline } from '../process/deadline.ts'
-import { DEFAULT_GRACE_MS } from '../process/kill-tree.ts'
+import { DEFAULT_GRACE_MS, SHUTDOWN_GRACE_MS } from '../process/kill-tree.ts'
 import { PromptFilter } from '../process/prompt-filter.ts'
 import type { RunContext, StopReason } from '../runner.ts'
 import { SshError, sshTextOf, type SshConnection, type SshTarget } from './connection.ts'
@@ -38,8 +38,6 @@ export interface HostResult extends Record<string, unknown> {
   stderr: unknown
 }
 
-/** Decision 17. */
-const SHUTDOWN_GRACE_MS = 5000
 /** Time a server has to start a program. */
 const OPEN_LIMIT_MS = 30_000
 /** The same on a reused connection, which may have died unnoticed while it was idle. */
