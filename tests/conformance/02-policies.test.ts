@@ -28,7 +28,7 @@ interface Policy {
 }
 
 /** More than the commands that this file holds up at once. */
-const SLOTS = 12
+const SLOTS = 24
 const settings = { 'actionrunner.actions_pool_size': String(SLOTS) }
 
 let server: TestApp
