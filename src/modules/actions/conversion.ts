@@ -36,8 +36,13 @@ export function convertParameter(name: string, value: unknown, schema: Parameter
   }
 }
 
+/** Digits that Python makes a number of. On many megabytes the engine may run out of memory for a pattern. */
+const MAX_NUMBER_LENGTH = 4300
+
+const isShort = (value: unknown): value is string => typeof value === 'string' && value.length <= MAX_NUMBER_LENGTH
+
 function toInteger(name: string, value: unknown, schema: ParameterSchema): unknown {
-  const isNumeric = typeof value === 'string' && /^\s*[+-]?\d+\s*$/.test(value)
+  const isNumeric = isShort(value) && /^\s*[+-]?\d+\s*$/.test(value)
   const number = typeof value === 'number' ? Math.trunc(value) : isNumeric ? Number(value) : Number.NaN
   if (Number.isSafeInteger(number)) return number
   throw refuse(name, schema, value, (text, quoted) =>
@@ -49,8 +54,7 @@ function toInteger(name: string, value: unknown, schema: ParameterSchema): unkno
 
 function toNumber(name: string, value: unknown, schema: ParameterSchema): unknown {
   const isNumeric =
-    typeof value === 'number' ||
-    (typeof value === 'string' && /^\s*[+-]?(\d+(\.\d*)?|\.\d+)([eE][+-]?\d+)?\s*$/.test(value))
+    typeof value === 'number' || (isShort(value) && /^\s*[+-]?(\d+(\.\d*)?|\.\d+)([eE][+-]?\d+)?\s*$/.test(value))
   const number = isNumeric ? Number(value) : Number.NaN
   if (Number.isFinite(number)) return number
   throw refuse(name, schema, value, (text, quoted) =>

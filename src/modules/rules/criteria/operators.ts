@@ -138,7 +138,7 @@ function dateOf(value: Value): number {
   }
   const micros = parseDateText(String(value))
   if (micros !== undefined) return micros
-  const isBare = typeof value === 'number' || number.test(value)
+  const isBare = typeof value === 'number' || (value.length <= MAX_NUMBER_LENGTH && number.test(value))
   throw typeError(
     isBare
       ? `the value ${describe(value)} is not a date: svc reads a number as a date such as 20240131, not as seconds`
