@@ -4,6 +4,7 @@ import { dirname } from 'node:path'
 import type Sqlite from 'better-sqlite3'
 import { DummyDriver, Kysely, SqliteAdapter, SqliteIntrospector, SqliteQueryCompiler, type CompiledQuery } from 'kysely'
 import { readBackupName } from '../../core/backup-name.ts'
+import { machineClock, type Clock } from '../../core/clock.ts'
 import type { Fact } from '../../bus/index.ts'
 import { shuttingDown } from '../../core/errors.ts'
 import type { Log } from '../../lib/log/index.ts'
@@ -35,6 +36,8 @@ export interface SqliteOptions {
   backupDirectory?: string
   /** Default: a full disk or a damaged file is not logged. */
   log?: Log
+  /** Bounds the time of a commit. Default: the clock of the machine. */
+  clock?: Pick<Clock, 'monotonic'>
 }
 
 /** The file cannot be opened or created, or is not a database of svc. */
@@ -149,13 +152,14 @@ interface Parts extends SqliteOptions {
   release: () => void
 }
 
-function assemble({ path, writing, reading, announce, reserveBytes = 0, log, release }: Parts): Database {
+function assemble(parts: Parts): Database {
+  const { path, writing, reading, announce, reserveBytes = 0, log, clock = machineClock, release } = parts
   const statement = createStatementCache(reading)
   const background = createBackground(path)
   const frames = watchWriteAheadLog(path, () => background.checkpoint())
   const room = watchRoom({ path, reserveBytes, changed: tellRoom })
   let isDamageTold = false
-  const writer = createWriter(writing, {
+  const writer = createWriter(writing, clock, {
     announce,
     committed() {
       frames.check()
