@@ -63,10 +63,19 @@ describe('trigger types', () => {
     ])
   })
 
-  test('may be many, with names of any length', () => {
-    const many = Array.from({ length: 3000 }, (_, i) => hook(`core.${i}`, 'x'.repeat(1000)))
-    const started = performance.now()
-    expect(catalogueRows(catalogueOf(types, many, []), 'nothing has this')).toEqual([])
-    expect(performance.now() - started).toBeLessThan(1000)
+  test('may be many, with names of any length: a search reads the first of them', () => {
+    let read = 0
+    const many = Array.from({ length: 3000 }, (_, i) =>
+      Object.defineProperty(hook(`core.${i}`, 'x'), 'parameters', {
+        get: () => {
+          read += 1
+          return { url: 'x'.repeat(1000) }
+        },
+      }),
+    )
+    const catalogue = catalogueOf(types, many, [])
+    read = 0
+    expect(catalogueRows(catalogue, 'nothing has this')).toEqual([])
+    expect(read).toBeLessThan(1000)
   })
 })
