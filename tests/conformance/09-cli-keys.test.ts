@@ -142,7 +142,12 @@ describe('09.3 key set and get', () => {
     const { code } = await svc('set', '--encrypted', 'password', value)
     expect(code).toBe(0)
     expect(await json('get', 'password', '-d')).toMatchObject({ value: 'first' })
-    const damaged = await svc('set', '--encrypted', 'password', `${value.slice(0, -2)}00`)
+    const damaged = await svc(
+      'set',
+      '--encrypted',
+      'password',
+      `${value.slice(0, -2)}${value.endsWith('00') ? '01' : '00'}`,
+    )
     expect([damaged.code, damaged.stdout]).toEqual([1, expect.stringMatching(/^ERROR: 400 Client Error/)])
   })
 

@@ -43,9 +43,11 @@ async function start(script: string, marker = newId(), env: Record<string, strin
   return { child, marker, identity: child.identity, output }
 }
 
-function letGo({ stdout, stderr }: Child): void {
+/** Nobody takes the end of a child that outlives its launcher. */
+async function letGo({ stdout, stderr, exited }: Child): Promise<void> {
   stdout.destroy()
   stderr.destroy()
+  await exited
 }
 
 describe('kill', () => {
@@ -55,14 +57,14 @@ describe('kill', () => {
     expect(await trees.kill({ marker, identity, graceMs: 600_000 })).toEqual({ killed: 3, survivors: [] })
     expect(await child.exited).toEqual({ code: null, signal: 'SIGTERM' })
     expect(markedProcesses(marker)).toEqual([])
-    letGo(child)
+    await letGo(child)
   })
 
   it('sends KILL at once without grace', async () => {
     const { child, marker, identity } = await start(`trap 'echo term' TERM; echo up; while :; do sleep 0.01; done`)
     await trees.kill({ marker, identity, graceMs: 0 })
     expect(await child.exited).toEqual({ code: null, signal: 'SIGKILL' })
-    letGo(child)
+    await letGo(child)
   })
 
   it('counts the grace from TERM, however long the tree was looked for', async () => {
@@ -72,7 +74,7 @@ describe('kill', () => {
     for (const end = performance.now() + 2 * graceMs; performance.now() < end;) continue
     await killed
     expect(await child.exited).toEqual({ code: 3, signal: null })
-    letGo(child)
+    await letGo(child)
   })
 
   it('finds a child that has hidden its marker, by its parent and by its session', async () => {
@@ -84,14 +86,14 @@ describe('kill', () => {
     })
     expect(await trees.kill({ marker, identity, graceMs: 2000 })).toEqual({ killed: 3, survivors: [] })
     expect([...markedProcesses(SLEEPS[0]), ...markedProcesses(SLEEPS[1])]).toEqual([])
-    letGo(child)
+    await letGo(child)
   })
 
   it('finds nothing of a tree that has ended, quickly', async () => {
     const { child, marker, identity } = await start('echo up')
     await child.exited
     expect(await trees.kill({ marker, identity, graceMs: 2000 })).toEqual({ killed: 0, survivors: [] })
-    letGo(child)
+    await letGo(child)
   })
 
   it('does not touch a process that got the pid of one that ended', async () => {
@@ -100,7 +102,7 @@ describe('kill', () => {
     expect(await trees.kill({ marker: newId(), identity: stranger, graceMs: 0 })).toEqual({ killed: 0, survivors: [] })
     expect(isRunning(identity.pid)).toBe(true)
     process.kill(identity.pid, 'SIGKILL')
-    letGo(child)
+    await letGo(child)
   })
 
   it('spares others, those of other executions and those that merely mention the marker', async () => {
@@ -115,7 +117,7 @@ describe('kill', () => {
     expect(await trees.kill({ marker, identity, graceMs: 2000 })).toEqual({ killed: 1, survivors: [] })
     expect(others.map((other) => isRunning(other.identity.pid))).toEqual([true, true, true, true])
     await Promise.all(others.map((other) => trees.kill({ ...other, graceMs: 0 })))
-    for (const { child } of [target, ...others]) letGo(child)
+    for (const { child } of [target, ...others]) await letGo(child)
   })
 
   it('ends 60 trees at once with no more reading than for a few', async () => {
@@ -124,7 +126,7 @@ describe('kill', () => {
     expect(reports).toEqual(started.map(() => ({ killed: 2, survivors: [] })))
     for (const { child, marker } of started) {
       expect(markedProcesses(marker)).toEqual([])
-      letGo(child)
+      await letGo(child)
     }
   })
 
@@ -146,7 +148,7 @@ describe('kill', () => {
       kill.mockRestore()
       syncBuiltinESMExports()
     }
-    letGo(child)
+    await letGo(child)
   })
 })
 
@@ -175,7 +177,7 @@ describe('killOrphans', () => {
     expect([first, second].flatMap(({ marker }) => markedProcesses(marker))).toEqual([])
     expect(isRunning(stranger.identity.pid)).toBe(true)
     await trees.kill({ ...stranger, graceMs: 0 })
-    for (const { child } of [first, second, hidden, stranger]) letGo(child)
+    for (const { child } of [first, second, hidden, stranger]) await letGo(child)
   })
 
   it('ends what was not recorded and has cleared its environment', async () => {
@@ -188,7 +190,7 @@ describe('killOrphans', () => {
     expect(await child.exited).toEqual({ code: null, signal: 'SIGTERM' })
     expect(isRunning(stranger.identity.pid)).toBe(true)
     await trees.kill({ ...stranger, graceMs: 0 })
-    for (const one of [child, stranger.child]) letGo(one)
+    for (const one of [child, stranger.child]) await letGo(one)
   })
 
   it('does nothing for nothing', async () => {
@@ -234,7 +236,7 @@ describe('the process table', () => {
     process.kill(identity.pid, 'SIGKILL')
     await child.exited
     expect(readProcess(identity.pid)).toBeUndefined()
-    letGo(child)
+    await letGo(child)
     rmSync(folder, { recursive: true })
   })
 
@@ -249,7 +251,7 @@ describe('the process table', () => {
     expect(readMark(limited.identity.pid)).toBeUndefined()
     for (const { child, identity } of [marked, limited]) {
       process.kill(identity.pid, 'SIGKILL')
-      letGo(child)
+      await letGo(child)
     }
   })
 
@@ -260,6 +262,6 @@ describe('the process table', () => {
     await waitFor('the marker', () => readMarker(identity.pid, MARKER_NAME) === marker)
     expect(readMarker(identity.pid, 'ABSENT')).toBeUndefined()
     process.kill(identity.pid, 'SIGKILL')
-    letGo(child)
+    await letGo(child)
   })
 })

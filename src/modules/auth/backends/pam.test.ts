@@ -384,7 +384,7 @@ describe('processes', () => {
       new Set(['AppError: The server is shutting down; try again in a moment.']),
     )
     expect(helpersOf(service)).toEqual([])
-    expect(markedProcesses(barrier.program)).toEqual([])
+    await waitFor('the end of what it had started', () => markedProcesses(barrier.program).length === 0)
     expect(barrier.reached()).toBe(4)
   })
 
@@ -423,7 +423,7 @@ describe('processes', () => {
     await expect(pool.check(slow, 'x')).rejects.toThrow('the PAM helper did not answer within 3 seconds')
     expect(barrier.reached()).toBe(1)
     expect(helpersOf(service)).toEqual([])
-    expect(markedProcesses(barrier.program)).toEqual([])
+    await waitFor('the end of what it had started', () => markedProcesses(barrier.program).length === 0)
     expect(await pool.check(account.name, 'x')).toBe('accepted')
     expect(helperOf(service)).not.toBe(pid)
   })
