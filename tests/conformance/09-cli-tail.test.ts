@@ -4,7 +4,7 @@ import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { createTestApp } from '../helpers/app.ts'
-import { runCli, startCli, type CliExit } from '../helpers/cli.ts'
+import { runCli, startCli, waitForOutput, type CliExit } from '../helpers/cli.ts'
 import { startCuttingProxy } from '../helpers/cutting-proxy.ts'
 import { makeFolder } from '../helpers/folders.ts'
 import { startFront } from '../helpers/front.ts'
@@ -102,19 +102,23 @@ describe('09.5 tail --nested', () => {
     const early = await run(`echo a 1; ${second.wait}; echo a 2; exit 3`, root)
     await untilStatus(early, 'running')
     const cli = startCli(['execution', 'tail', root, '--nested'], env())
-    await waitFor('the output of both', () => cli.stdout().includes('r 1\n') && cli.stdout().includes('a 1\n'))
+    await waitForOutput(
+      cli,
+      'the output of both',
+      () => cli.stdout().includes('r 1\n') && cli.stdout().includes('a 1\n'),
+    )
     const late = await run(`echo b 1; ${last.wait}; printf 'b 2'`, root)
     const grandchild = await run('echo c 1', early)
-    await waitFor('the grandchild', () => cli.stdout().includes(finished(grandchild)))
-    await waitFor('the late child', () => cli.stdout().includes('b 1\n'))
+    await waitForOutput(cli, 'the grandchild', () => cli.stdout().includes(finished(grandchild)))
+    await waitForOutput(cli, 'the late child', () => cli.stdout().includes('b 1\n'))
     first.open()
     await untilStatus(root, 'succeeded')
     second.open()
-    await waitFor('the end of a child', () => cli.stdout().includes(finished(early, 'failed')))
+    await waitForOutput(cli, 'the end of a child', () => cli.stdout().includes(finished(early, 'failed')))
     expect(cli.stdout()).not.toContain('has completed')
     // Its parent is over by now.
     const afterwards = await run('echo d 1', early)
-    await waitFor('what was made last', () => cli.stdout().includes(finished(afterwards)))
+    await waitForOutput(cli, 'what was made last', () => cli.stdout().includes(finished(afterwards)))
     last.open()
     const { code, stdout, stderr } = await cli.exit
     expect([code, stderr]).toEqual([0, ''])
@@ -200,7 +204,7 @@ describe('09.5 tail --nested', () => {
         const root = await run(`${gate.wait}; seq -f 'r %.0f' 1 500`)
         const stream = `http://127.0.0.1:${proxy.port}/stream/v1`
         const cli = startCli(['--stream-url', stream, 'execution', 'tail', root, '--nested'], env())
-        await waitFor('the start', () => cli.stdout().includes('has started'))
+        await waitForOutput(cli, 'the start', () => cli.stdout().includes('has started'))
         // More than are followed at once, each of which writes in pieces of lines.
         const children = []
         for (const letter of letters) {
@@ -237,7 +241,11 @@ describe('09.5 tail --nested', () => {
     const child = await run('echo a 1; sleep 60', root, first)
     const cli = startCli(['execution', 'tail', root, '--nested'], env({ SVC_API_URL: first.urls.api }))
     try {
-      await waitFor('the output of both', () => cli.stdout().includes('r 1\n') && cli.stdout().includes('a 1\n'))
+      await waitForOutput(
+        cli,
+        'the output of both',
+        () => cli.stdout().includes('r 1\n') && cli.stdout().includes('a 1\n'),
+      )
       await first.stop('SIGKILL')
       second = await createTestApp({ basePath: place.path, settings })
       const { code, stdout } = await cli.exit
@@ -268,7 +276,7 @@ describe('09.5 tail --nested', () => {
     const root = await run('echo r 1; sleep 60')
     const children = await Promise.all(['a', 'b'].map((letter) => run(`echo ${letter} 1; sleep 60`, root)))
     const cli = startCli(['execution', 'tail', root, '--nested'], env())
-    for (const letter of ['r', 'a', 'b']) await waitFor(letter, () => cli.stdout().includes(`${letter} 1\n`))
+    for (const letter of ['r', 'a', 'b']) await waitForOutput(cli, letter, () => cli.stdout().includes(`${letter} 1\n`))
     cli.process.kill('SIGINT')
     expect(await cli.exit).toMatchObject({ code: 130, stderr: '' })
     for (const id of [root, ...children]) await server.call('DELETE', `/v1/executions/${id}`)
@@ -286,9 +294,9 @@ describe('09.5 tail --nested', () => {
       const root = await run(`echo r 1; ${gate.wait}`, undefined, guarded, headers)
       const there = { HOME: folder.path, SVC_API_URL: `${guarded.urls.api}/v1`, SVC_API_KEY: body.key }
       const cli = startCli(['execution', 'tail', root, '--nested'], there)
-      await waitFor('what it says', () => cli.stderr().includes('No permission to follow streams'))
+      await waitForOutput(cli, 'what it says', () => cli.stderr().includes('No permission to follow streams'))
       const child = await run('echo a 1', root, guarded, headers)
-      await waitFor('the end of the child', () => cli.stdout().includes(finished(child)))
+      await waitForOutput(cli, 'the end of the child', () => cli.stdout().includes(finished(child)))
       gate.open()
       const { code, stdout } = await cli.exit
       expect([code, stdout]).toEqual([

@@ -5,7 +5,7 @@ import type http from 'node:http'
 import net, { type AddressInfo } from 'node:net'
 import { join } from 'node:path'
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'
-import { runCli, startCli, type CliExit } from '../helpers/cli.ts'
+import { runCli, startCli, waitForOutput, type CliExit } from '../helpers/cli.ts'
 import { startCuttingProxy } from '../helpers/cutting-proxy.ts'
 import { makeFolder } from '../helpers/folders.ts'
 import { startFront, type Front } from '../helpers/front.ts'
@@ -164,7 +164,7 @@ describe('09.1 invocation and exit codes', () => {
     '09.1 one Ctrl-C that arrives several times ends no command before it has said where its execution is',
     async () => {
       const cli = startCli(['run', '--tail', 'core.local', 'sleep 60'], env())
-      await waitFor('the start', () => cli.stdout().includes('has started'))
+      await waitForOutput(cli, 'the start', () => cli.stdout().includes('has started'))
       await waitFor('what it says, or its end', () => {
         const isOver = cli.stderr() !== '' || cli.process.exitCode !== null || cli.process.signalCode !== null
         if (!isOver) cli.process.kill('SIGINT')
@@ -184,7 +184,7 @@ describe('09.1 invocation and exit codes', () => {
       parameters: { cmd: 'echo first; sleep 60' },
     })
     const cli = startCli(['execution', 'tail', body.id], env())
-    await waitFor('the first line', () => cli.stdout().includes('first\n'))
+    await waitForOutput(cli, 'the first line', () => cli.stdout().includes('first\n'))
     cli.process.kill('SIGINT')
     expect((await cli.exit).code).toBe(130)
     await svc('execution', 'cancel', body.id)
@@ -634,7 +634,7 @@ describe('09.5 executions', () => {
       parameters: { cmd: 'sleep 0.4; echo one; sleep 60' },
     })
     const cli = startCli(['execution', 'tail', body.id], env())
-    await waitFor('the first line', () => cli.stdout() === `Execution ${body.id} has started.\n\none\n`)
+    await waitForOutput(cli, 'the first line', () => cli.stdout() === `Execution ${body.id} has started.\n\none\n`)
     expect(await statusOf(body.id)).toBe('running')
     await svc('execution', 'cancel', body.id)
     expect(await cli.exit).toEqual({

@@ -6,6 +6,7 @@ import { WriteStream } from 'node:tty'
 import type { CliProcess } from '../../src/cli/cli-process.ts'
 import { runCommandLine } from '../../src/cli/command-line.ts'
 import { executable } from './server.ts'
+import { waitFor } from './wait.ts'
 
 export interface CliExit {
   code: number | null
@@ -46,6 +47,18 @@ export function startCli(args: readonly string[], env: Record<string, string>, o
   child.stderr.setEncoding('utf8').on('data', (text: string) => (stderr += text))
   const exit = new Promise<CliExit>((resolve) => child.once('close', (code) => resolve({ code, stdout, stderr })))
   return { process: child, stdout: () => stdout, stderr: () => stderr, exit }
+}
+
+/** Waits until a command has printed something. @throws with all of its output when it ends before that, or never prints it */
+export async function waitForOutput(cli: RunningCli, what: string, isPrinted: () => boolean): Promise<void> {
+  let end: CliExit | undefined
+  void cli.exit.then((exit) => (end = exit))
+  try {
+    await waitFor(what, () => isPrinted() || end !== undefined)
+  } catch (cause) {
+    throw new Error(`the command has only printed ${JSON.stringify([cli.stdout(), cli.stderr()])}`, { cause })
+  }
+  if (!isPrinted()) throw new Error(`the command ended before ${what}: ${JSON.stringify(end)}`)
 }
 
 /** Runs a command in a process of its own. @param env as of `runCli` */
