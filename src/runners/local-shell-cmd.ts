@@ -18,7 +18,15 @@ export function createLocalShellCmd(shell: LocalShell): Runner {
       enabled: true,
       runner_package: 'local_runner',
       runner_module: 'local_shell_command_runner',
-      runner_parameters: { cmd: { type: 'string', description: 'Command line to run.' }, ...localShellParameters },
+      runner_parameters: {
+        cmd: { type: 'string', description: 'Command line to run.' },
+        stdin: {
+          type: 'string',
+          description:
+            'Text that the command reads from its standard input: a safe place for any value, of any size. Empty by default.',
+        },
+        ...localShellParameters,
+      },
     },
     run: (context) => runLocalShellCmd(shell, context),
   }
@@ -32,10 +40,18 @@ async function runLocalShellCmd(shell: LocalShell, context: RunContext): Promise
   }
   const cmd = context.runnerParameters['cmd']
   if (typeof cmd !== 'string') return programStartFailure('The parameter "cmd" is missing: there is no command to run.')
+  const input = context.runnerParameters['stdin'] ?? ''
+  if (typeof input !== 'string') return programStartFailure('The parameter "stdin" must be text.')
+  if (input.includes('\0')) {
+    return programStartFailure(
+      'The text for the standard input of the command contains a NUL character. Remove it, or encode the text.',
+    )
+  }
   const isSecret = context.containsSecret(cmd)
   const args = shellArguments(isSecret ? runSecretCommand : cmd)
   const env = isSecret ? { [SECRET_COMMAND]: cmd } : {}
-  return await shell.run(context, { file: '/bin/sh', args, bash: args, env })
+  const stdin = input === '' ? {} : { stdin: input }
+  return await shell.run(context, { file: '/bin/sh', args, bash: args, env, ...stdin })
 }
 
 /** The leading space keeps a command that begins with a dash from being an option. */

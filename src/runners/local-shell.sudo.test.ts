@@ -156,6 +156,13 @@ describe('sudo', () => {
     expect(JSON.stringify([result, output])).not.toContain(PASSWORD)
   })
 
+  it.each(variants([TRUSTING, 'ALL=(ALL) ALL']))('leaves nothing but the input on stdin with %j', async (rule) => {
+    const account = await start(rule)
+    const stdin = `$(id)\n${'x'.repeat(70_000)}\nend`
+    const { result } = await account.run({ cmd: 'cat', stdin, sudo: true, sudo_password: PASSWORD })
+    expect(result).toMatchObject({ stdout: stdin, return_code: 0 })
+  })
+
   it.each(variants([TRUSTING, 'ALL=(ALL) ALL']))('does not leave the password on stdin with %j', async (rule) => {
     const account = await start(rule)
     for (let round = 0; round < 2; round++) {

@@ -31,6 +31,8 @@ export interface LocalProgram {
   bash: string[]
   /** Additional `SVC_ACTION_*` variables. */
   env?: Record<string, string>
+  /** Text for its standard input. Default: none. */
+  stdin?: string
   /** Explains why `file` cannot be started; default: the launcher's message, which names the file. */
   readonly explain?: (error: SpawnError) => string
 }
@@ -104,7 +106,7 @@ export function createLocalShell(deps: LocalShellDeps): LocalShell {
 
   /** The table of contract 03, 3.7. */
   async function assemble(
-    { file, args, bash }: LocalProgram,
+    { file, args, bash, stdin: input }: LocalProgram,
     env: Record<string, string>,
     parameters: Readonly<Record<string, unknown>>,
   ): Promise<Omit<Command, 'timeoutSeconds'> | RunResult> {
@@ -114,7 +116,8 @@ export function createLocalShell(deps: LocalShellDeps): LocalShell {
     if (password !== undefined && /[\r\n\0]/.test(password)) {
       return programStartFailure('The parameter "sudo_password" must be a single line of text.')
     }
-    if (isDirect(isElevated, password)) return { spawn: { file, args, env } }
+    const stdin = input === undefined ? {} : { stdin: Buffer.from(input) }
+    if (isDirect(isElevated, password)) return { spawn: { file, args, env, ...stdin } }
     if (sudoProgram === undefined) {
       return programStartFailure(
         'sudo is not installed on the host of the server, and the server does not run as root. Install sudo.',
@@ -127,7 +130,7 @@ export function createLocalShell(deps: LocalShellDeps): LocalShell {
     // If sudo does not prompt, the command would find the password on its stdin.
     const needsPassword = password !== undefined && !(await isSudoPasswordless(deps.launcher, sudoProgram, user, env))
     if (!needsPassword) {
-      const spawn = { file: sudoProgram, args: [...switches, '--', 'bash', ...bash], env }
+      const spawn = { file: sudoProgram, args: [...switches, '--', 'bash', ...bash], env, ...stdin }
       return { spawn, ...(isRoot ? {} : { sudo: access }) }
     }
     return {
@@ -136,7 +139,8 @@ export function createLocalShell(deps: LocalShellDeps): LocalShell {
         // -k: likewise, cached credentials must not make sudo skip the prompt.
         args: ['-k', '-S', '-p', sudoPrompt, ...switches, '--', 'bash', ...bash],
         env,
-        stdin: Buffer.from(`${password}\n`),
+        // sudo reads no further than the line with the password.
+        stdin: Buffer.from(`${password}\n${input ?? ''}`),
       },
       sudoPrompt,
       sudo: { ...access, password },

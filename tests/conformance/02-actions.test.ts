@@ -1,4 +1,7 @@
 /** Contract 02, 2.1 to 2.4, 2.6 and 2.10, as far as actions can be read and run but not yet written. */
+import { globSync, readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { load } from 'js-yaml'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { waitForStatus, type ExecutionAnswer, type TestApp } from '../helpers/server.ts'
 import { create, idPattern, send, createAppWithExamples, unknownId, type ErrorAnswer } from './support.ts'
@@ -160,7 +163,7 @@ describe('02.2 action endpoints', () => {
     const { body } = await get<{ parameters: Action['parameters'] }>('/actions/views/parameters/core.local')
     expect(Object.keys(body)).toEqual(['parameters'])
     expect(Object.keys(body.parameters).toSorted()).toEqual(
-      ['cmd', 'cwd', 'env', 'kwarg_op', 'sudo', 'sudo_password', 'timeout'].toSorted(),
+      ['cmd', 'cwd', 'env', 'kwarg_op', 'stdin', 'sudo', 'sudo_password', 'timeout'].toSorted(),
     )
     expect(body.parameters['cmd']).toMatchObject({ type: 'string', required: true })
     expect(body.parameters['sudo']).toMatchObject({ type: 'boolean', default: false, immutable: true })
@@ -442,6 +445,68 @@ describe('02.10 core actions of this release', () => {
     const execution = await end('core.echo', { message: 'two  words' })
     expect(execution).toMatchObject({ status: 'succeeded', result: { stdout: 'two  words' } })
     expect(await fault('core.echo', {})).toContain("'message'")
+  })
+
+  const hostile: [string, string][] = [
+    ['a substitution', '$(echo run) `echo run` ${HOME} $HOME'],
+    ['quotes', `"; echo run; " ' \\" \\'`],
+    ['line ends', '\nfirst\r\n\tlast\n\n'],
+    ['an option', '-n'],
+    ['another option', '-e a\\tb'],
+    ['backslashes', 'C:\\new\\table \\0101 \\c end \\'],
+    ['nothing', ''],
+    ['a blank', ' '],
+    ['unicode', 'ｈｏｇｅ 😀 \u202e'],
+    ['percent signs', '%s %d %%'],
+    ['a template', '{% raw %}{{ message }}{% endraw %}'],
+    ['200 KB', 'x$(y) '.repeat(33_334)],
+  ]
+  it.each(hostile)('02.10 core.echo and core.error print a message as it is: %s', async (_, message) => {
+    const text = message.replaceAll(/\{% (end)?raw %\}/g, '')
+    // The runner removes one line end, with its carriage return, from the end of each text.
+    const echo = await end('core.echo', { message })
+    expect(echo).toMatchObject({
+      status: 'succeeded',
+      result: { failed: false, succeeded: true, return_code: 0, stdout: text, stderr: '' },
+    })
+    const error = await end('core.error', { message })
+    expect(error).toMatchObject({
+      status: 'succeeded',
+      result: { failed: false, succeeded: true, return_code: 0, stdout: '', stderr: text },
+    })
+    // What the command reads is not kept beside the message.
+    expect(Object.keys(echo.parameters)).toEqual(['message'])
+  })
+
+  it.each(['core.echo', 'core.error'])('02.10 %s refuses a NUL character, and says so', async (action) => {
+    const { status, result } = await end(action, { message: 'a\0b' })
+    expect([status, result]).toMatchObject(['failed', { error: expect.stringContaining('NUL') }])
+  })
+
+  it('02.10 no action of a built-in pack puts a value into a shell command', () => {
+    const folder = join(import.meta.dirname, '../../src/modules/packs')
+    const files = globSync('*/actions/*.yaml', { cwd: folder })
+    const commands = files.map((file) => {
+      const { parameters } = load(readFileSync(join(folder, file), 'utf8')) as Pick<Action, 'parameters'>
+      return String(parameters['cmd']?.['default'])
+    })
+    expect(commands).toContain('cat')
+    expect(commands.filter((text) => text.includes('{'))).toEqual([])
+  })
+
+  it('02.10 core.echo: working directory, environment and time limit are those of the runner', async () => {
+    const given = { message: 'x', cwd: '/', env: { LC_ALL: 'C' }, timeout: 5 }
+    expect(await end('core.echo', given)).toMatchObject({ status: 'succeeded', result: { stdout: 'x' } })
+    expect(await fault('core.echo', { message: 'x', stdin: 'y' })).toContain("['stdin']")
+  })
+
+  it('03.6 a command reads the parameter stdin; without it there is nothing to read', async () => {
+    const read = await end('core.local', { cmd: 'read -r first; echo "[$first]"; cat', stdin: 'a $(b)\nc' })
+    expect(read).toMatchObject({ status: 'succeeded', result: { stdout: '[a $(b)]\nc' } })
+    // A command that does not read it all is no failure.
+    const ignored = await end('core.local', { cmd: 'true', stdin: 'x'.repeat(300_000) })
+    expect(ignored).toMatchObject({ status: 'succeeded', result: { return_code: 0 } })
+    expect(await end('core.local', { cmd: 'cat' })).toMatchObject({ status: 'succeeded', result: { stdout: '' } })
   })
 
   it('02.10 core.noop: succeeds', async () => {

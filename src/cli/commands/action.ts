@@ -54,7 +54,8 @@ pack: default
 runner_type: local-shell-cmd
 parameters:
   who: {type: string, required: true}
-  cmd: {default: 'echo "hello {{ who }}"', immutable: true}`,
+  cmd: {default: 'echo "hello $WHO"', immutable: true}
+  env: {default: {WHO: '{{ who }}'}, immutable: true}`,
     )
 
   const update = createUpdateCommand(context, action, ['<ref>', 'reference or id'])

@@ -134,7 +134,7 @@ describe('the core pack', () => {
     })
     expect(merged('core.echo')).toMatchObject({
       message: { type: 'string', required: true },
-      cmd: { default: 'echo "{{message}}"', immutable: true },
+      cmd: { default: 'cat', immutable: true },
       kwarg_op: { immutable: true },
       sudo: { immutable: true },
       sudo_password: { immutable: true, secret: true },

@@ -84,7 +84,7 @@ const definitionExample = {
   enabled: true,
   trigger: { type: 'examples.build.finished' },
   criteria: { 'trigger.branch': { type: 'eq', pattern: 'main' } },
-  action: { ref: 'core.local', parameters: { cmd: 'echo {{ trigger.branch }}' } },
+  action: { ref: 'core.local', parameters: { cmd: 'echo "$BRANCH"', env: { BRANCH: '{{ trigger.branch }}' } } },
 }
 
 const ruleExample = {
