@@ -1,7 +1,8 @@
 /** The runners that use SSH, against a real server whose processes are on this machine (contract 03, 3.6 to 3.10). */
 import { existsSync, mkdirSync, readdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs'
+import { Socket } from 'node:net'
 import { join } from 'node:path'
-import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'
+import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from 'vitest'
 import { newId } from '../../src/core/ids.ts'
 import { createRunners, type Runners, type RunnerSettings } from '../../src/runners/index.ts'
 import { createLauncher } from '../../src/runners/process/create-launcher.ts'
@@ -659,5 +660,17 @@ describe.concurrent('scripts', () => {
       result: { error: expect.stringMatching(/^Failed copying content to remote boxes\. 127\.0\.0\.8: /) },
     })
     expect([existsSync(witness), folders()]).toEqual([false, []])
+  })
+})
+
+describe('a connection', () => {
+  it('sends small packets at once', async () => {
+    const noDelay = vi.spyOn(Socket.prototype, 'setNoDelay')
+    const server = await site.start()
+    const subject = await makeRunners()
+    await run({ hosts: server.address }, subject)
+    const sockets = noDelay.mock.contexts.filter((socket) => (socket as Socket).remotePort === server.port)
+    expect(sockets).toHaveLength(1)
+    await subject.runners.stop()
   })
 })
