@@ -77,6 +77,11 @@ describe('content types of contract 00, 0.3', () => {
     ['application/json;charset=latin1', '{"a":"ä"}', { a: 'ä' }],
     ['APPLICATION/JSON', '{"a":1}', { a: 1 }],
     ['text/plain', '{"a":1}', { a: 1 }],
+    ['text/json', '{"a":1}', { a: 1 }],
+    ['application/cloudevents+json; charset=utf-8', '{"a":1}', { a: 1 }],
+    ['application/vnd.docker.distribution.events.v1+json', '{"a":1}', { a: 1 }],
+    ['Application/Vnd.API+JSON', '{"a":1}', { a: 1 }],
+    ['model/gltf+json', '{"a":1}', { a: 1 }],
     ['application/json', '', {}],
     ['application/json', ' \n{"a":null}\t', { a: null }],
     ['application/json', '\ufeff{"a":1}', { a: 1 }],
@@ -106,6 +111,10 @@ describe('content types of contract 00, 0.3', () => {
     'application/xml',
     'text/html',
     'application/jsonx',
+    'application/+json',
+    'application/x+jsonx',
+    'application/x+json+xml',
+    'json',
     'application/json, text/html',
     'x',
     ';charset=utf-8',
@@ -134,7 +143,21 @@ describe('multipart forms', () => {
     return status === 200 ? body.body : status
   }
 
-  test('files are left out, whatever they hold or are called', async () => {
+  test('a file of JSON is a field: some senders give the event itself a file name', async () => {
+    const long = JSON.stringify({ event: 'media.play', text: 'ä'.repeat(30_000) })
+    const form = multipart(
+      ['before', '1'],
+      ['payload', long, '; filename="p.json"\r\nContent-Type: application/json'],
+      ['thumb', '\xff', '; filename="t.jpg"\r\nContent-Type: image/jpeg'],
+      ['payload', '{"b":2}', '; filename=""\r\nContent-Type: Application/CloudEvents+JSON; charset=utf-8'],
+      ['after', '2'],
+    )
+    expect(await fields(form)).toEqual({ before: ['1'], payload: [long, '{"b":2}'], after: ['2'] })
+    const invalid = multipart(['payload', '"\xff"', '; filename="p.json"\r\nContent-Type: application/json'])
+    expect((await post(new Uint8Array(Buffer.from(invalid, 'latin1')), asMultipart)).status).toBe(400)
+  })
+
+  test('other files are left out, whatever they hold or are called', async () => {
     const file = multipart(
       ['a', '1'],
       ['upload', 'x'.repeat(50_000), '; filename="../../etc/passwd"'],

@@ -5,7 +5,7 @@ import { brotliDecompress, gunzip, inflate } from 'node:zlib'
 import { bodyMalformed, bodyTooLarge, contentTypeUnsupported } from '../core/errors.ts'
 import { hasCode } from '../lib/process/index.ts'
 import type { Share } from './allowance.ts'
-import { parseJsonBody } from './json.ts'
+import { isJsonType, parseJsonBody } from './json.ts'
 import { multipartFields } from './multipart.ts'
 import { shown } from '../lib/text/index.ts'
 
@@ -55,7 +55,7 @@ export function createBodyReader(maxBytes: number): BodyReader {
     const plain = decompress === undefined ? bytes : await decompressed(decompress, bytes, maxBytes)
     if (plain.length === 0) return {}
     switch (type) {
-      case 'application/x-www-form-urlencoded':
+      case formType:
         return formOf(urlencodedFields(plain), options)
       case 'multipart/form-data':
         return formOf(await multipartFields(header, plain, MAX_FORM_FIELDS), options)
@@ -92,7 +92,7 @@ interface Kind {
 function kindOf({ headers }: IncomingMessage): Kind {
   const header = headers['content-type'] ?? ''
   const type = mediaType(header)
-  if (!readable.has(type)) throw contentTypeUnsupported(type)
+  if (!isJsonType(type) && !readable.has(type)) throw contentTypeUnsupported(type)
   return { type, header, decompress: decompressorFor(headers['content-encoding']) }
 }
 
@@ -149,12 +149,10 @@ async function decompressed(decompress: Decompress, bytes: Buffer, maxBytes: num
   }
 }
 
-const readable: ReadonlySet<string> = new Set([
-  'application/json',
-  'text/plain',
-  'application/x-www-form-urlencoded',
-  'multipart/form-data',
-])
+export const formType = 'application/x-www-form-urlencoded'
+
+/** Besides JSON. Plain text is read as JSON. */
+const readable: ReadonlySet<string> = new Set(['text/plain', formType, 'multipart/form-data'])
 
 function mediaType(header: string | undefined): string {
   if (header === undefined || header.trim() === '') return 'application/json'

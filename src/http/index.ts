@@ -3,7 +3,8 @@ export { aboutCaller, type Caller } from './caller.ts'
 export { admitOperators } from './control-socket.ts'
 export { shareFilesOf } from './file-limit.ts'
 export { readIdentities } from './identities.ts'
-export { jsonTypeOf } from './json.ts'
+export { formType } from './body.ts'
+export { jsonTypeOf, parseJsonBody } from './json.ts'
 export {
   arrayOf,
   attributeQuery,

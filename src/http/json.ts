@@ -7,6 +7,13 @@ const MAX_DEPTH = 100
 /** A value costs far more memory and time than its bytes: 16 MiB of `{},` become half a gigabyte, and take seconds. */
 const MAX_VALUES = 1_000_000
 
+/** JSON by its media type in lower case, without parameters: RFC 8259, and every type with the suffix of RFC 6839. */
+export function isJsonType(type: string): boolean {
+  return type === 'application/json' || type === 'text/json' || suffixed.test(type)
+}
+
+const suffixed = /^[\w!#$&^.+-]+\/[\w!#$&^.+-]+\+json$/
+
 /** @throws BODY_MALFORMED */
 export function parseJsonBody(text: string): unknown {
   checkSize(text)

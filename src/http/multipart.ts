@@ -1,15 +1,18 @@
 /** The fields of multipart forms that may hold files (contract 00, 0.3; 06, 6.3). */
 import { setImmediate } from 'node:timers/promises'
 import { bodyMalformed, type AppError } from '../core/errors.ts'
+import { isJsonType } from './json.ts'
 
 /** Parsed in one go; other requests run between two slices. */
 const SLICE_BYTES = 64 * 1024
+const INCOMPLETE = 'it is not a complete form of the boundary that its Content-Type names'
 /** Of the headers of one part. */
 const MAX_HEADER_BYTES = 8 * 1024
 const MAX_HEADERS = 20
 
 /**
- * The fields in their order. Files and parts without a name are left out.
+ * The fields in their order. Files and parts without a name are left out, except files of JSON: some senders give the
+ * event itself a file name.
  *
  * @param contentType as sent, with its boundary
  * @throws BODY_MALFORMED
@@ -49,8 +52,25 @@ export async function multipartFields(
     if (!maySayUnknown && (name.includes('\ufffd') || value.includes('\ufffd'))) fail('it is not valid UTF-8')
     fields.push([name, value])
   })
+  parser.on('file', (name: string | undefined, stream, _file, _encoding, type: string) => {
+    stream.on('error', () => fail(INCOMPLETE))
+    if (name === undefined || !isJsonType(type.toLowerCase())) {
+      stream.resume()
+      return
+    }
+    // Its text is complete only after later fields.
+    const field: [string, string] = [name, '']
+    fields.push(field)
+    const chunks: Buffer[] = []
+    stream.on('data', (chunk: Buffer) => chunks.push(chunk))
+    stream.on('end', () => {
+      const text = Buffer.concat(chunks).toString()
+      if (!maySayUnknown && text.includes('\ufffd')) fail('it is not valid UTF-8')
+      field[1] = text
+    })
+  })
   parser.on('partsLimit', () => fail(`it has more than ${maxParts} fields`))
-  parser.on('error', () => fail('it is not a complete form of the boundary that its Content-Type names'))
+  parser.on('error', () => fail(INCOMPLETE))
   parser.on('finish', () => {
     isFinished = true
   })
@@ -62,7 +82,7 @@ export async function multipartFields(
     parser.end()
     // The parser emits what it has read within a few turns of the event loop, or never.
     for (let turns = 0; turns < MAX_TURNS && !isFinished && failure === undefined; turns += 1) await setImmediate()
-    if (!isFinished) fail('it is not a complete form of the boundary that its Content-Type names')
+    if (!isFinished) fail(INCOMPLETE)
   }
   if (failure === undefined) return fields
   parser.destroy()

@@ -137,6 +137,16 @@ const senders: Record<string, Sender> = {
     hasTime: true,
     knowsRepetitions: true,
   },
+  zoom: {
+    signature: { scheme: 'zoom', secret: 'secret of zoom' },
+    header: 'X-Zm-Signature',
+    sign: (body, at) => ({
+      'X-Zm-Signature': `v0=${hexOf('secret of zoom', `v0:${at}:${body}`)}`,
+      'X-Zm-Request-Timestamp': String(at),
+    }),
+    hasTime: true,
+    knowsRepetitions: true,
+  },
   standard: {
     signature: { scheme: 'standard', secret: standardSecret },
     header: 'webhook-signature',
@@ -382,7 +392,8 @@ describe('what a rule says', () => {
     expect(await refusal(() => post(hook, '{}', sign('{{ svckv.system.hook_secret | decrypt_kv }}')))).toBe(
       'SIGNATURE_INVALID',
     )
-    expect((await put('second secret of the store')).status).toBe(200)
+    // As `svc key set` stores it from a file.
+    expect((await put(' second secret of the store\n')).status).toBe(200)
     expect((await post(hook, '{}', sign('second secret of the store'))).status).toBe(202)
     expect(await refusal(() => post(hook, '{}', sign('first secret of the store')))).toBe('SIGNATURE_INVALID')
     for (const text of [server.log(), ...files(server.basePath)]) {
@@ -527,6 +538,44 @@ describe('who gets what', () => {
     const { hook: other } = await makeHook({ scheme: 'github', secret: 's' })
     expect((await post(other, question, { 'X-Hub-Signature-256': `sha256=${hexOf('s', question)}` })).status).toBe(202)
     expect(countInstances()).toBe(before + 3)
+  })
+
+  it('Zoom asks for a signature of its text: nothing is dispatched', async () => {
+    const { hook } = await makeHook(senders['zoom']?.signature ?? {})
+    const question = JSON.stringify({ event: 'endpoint.url_validation', payload: { plainToken: 'a "word"' } })
+    const before = countInstances()
+    const answer = await post(hook, question, senders['zoom']?.sign(question, seconds(), ''))
+    const wanted = { plainToken: 'a "word"', encryptedToken: hexOf('secret of zoom', 'a "word"') }
+    expect([answer.status, JSON.parse(answer.text)]).toEqual([200, wanted])
+    expect(await refusal(() => post(hook, question))).toBe('SIGNATURE_MISSING')
+    expect(countInstances()).toBe(before)
+  })
+
+  it('GitHub and Gitea may send their events in a form: the event is the body', async () => {
+    const { hook } = await makeHook({ scheme: 'github', secret: 's' })
+    const event = '{"ref":"refs/heads/ä","n":[1]}'
+    const asForm = { 'Content-Type': 'application/x-www-form-urlencoded' }
+    const form = `payload=${encodeURIComponent(event)}`
+    const ofGitHub = await post(hook, form, { ...asForm, 'X-Hub-Signature-256': `sha256=${hexOf('s', form)}` })
+    const ofGitea = await post(hook, form, { ...asForm, 'X-Gitea-Signature': hexOf('s', event) })
+    expect([ofGitHub, ofGitea].map(({ status, text }) => [status, JSON.parse(text)])).toEqual(
+      Array(2).fill([202, JSON.parse(event)]),
+    )
+    const { text } = await send(server.urls.api, {
+      path: String(ofGitea.headers['location']),
+      headers: token,
+    })
+    expect(JSON.parse(text)).toMatchObject({ payload: { body: JSON.parse(event) } })
+
+    expect(await refusal(() => post(hook, `${form}&x=1`, { ...asForm, 'X-Gitea-Signature': hexOf('s', '') }))).toBe(
+      'SIGNATURE_INVALID',
+    )
+    const plain = await post(hook, 'a=1', { ...asForm, 'X-Gitea-Signature': hexOf('s', 'a=1') })
+    expect([plain.status, JSON.parse(plain.text)]).toEqual([202, { a: ['1'] }])
+    for (const broken of ['payload=%7B', 'payload=7']) {
+      const answer = await post(hook, broken, { ...asForm, 'X-Gitea-Signature': hexOf('s', broken) })
+      expect(answer.status).toBe(400)
+    }
   })
 
   it.each([

@@ -219,7 +219,7 @@ export const WebhookRecord = record(
 )
 export type WebhookRecord = Static<typeof WebhookRecord>
 
-export const signatureSchemes = ['github', 'gitlab', 'stripe', 'slack', 'standard', 'hmac'] as const
+export const signatureSchemes = ['github', 'gitlab', 'stripe', 'slack', 'zoom', 'standard', 'hmac'] as const
 
 export type SignatureScheme = (typeof signatureSchemes)[number]
 
@@ -240,7 +240,7 @@ export interface SignatureParameters {
   secret: string | string[]
   /** Maximum difference in seconds between the time of a signature and the time of svc; default 300. */
   tolerance_seconds?: number
-  /** Header with the signature. */
+  /** Header with the signature; also for the scheme `stripe`, there by default `Stripe-Signature`. */
   header?: string
   /** Default `sha256`. */
   algorithm?: 'sha1' | 'sha256' | 'sha512'
@@ -250,7 +250,7 @@ export interface SignatureParameters {
   prefix?: string
   /** Signed text with `{body}`, and with `{timestamp}` and `{id}` if their headers are set; default `{body}`. */
   template?: string
-  /** Header with the seconds since the epoch. */
+  /** Header with the time: seconds or milliseconds since the epoch, or ISO 8601. */
   timestamp_header?: string
   id_header?: string
 }

@@ -16,8 +16,10 @@ export function createSecretReader(
     if (found === undefined) return text
     const { variables, filters } = templates(author)
     const renderer = createRenderer(found, { filters })
-    const secret = renderer.render('signature.secret', text, new Map(Object.entries(variables)))
-    if (typeof secret !== 'string' || secret === '') {
+    const rendered = renderer.render('signature.secret', text, new Map(Object.entries(variables)))
+    // Files and shells end a text with a line end, which no sender means.
+    const secret = typeof rendered === 'string' ? rendered.trim() : ''
+    if (secret === '') {
       throw new Error('the template of the secret renders to no text; check that the datastore has the item')
     }
     return secret

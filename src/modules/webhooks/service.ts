@@ -1,6 +1,6 @@
 /** Receives requests to webhooks (contract 06). */
 import { bodyInvalid, permissionDenied, signatureMissing, webhookNotRegistered } from '../../core/errors.ts'
-import { jsonTypeOf, Reply, type ApiRequest, type RawRequest, type Rights } from '../../http/index.ts'
+import { jsonTypeOf, parseJsonBody, Reply, type ApiRequest, type RawRequest, type Rights } from '../../http/index.ts'
 import type { Log } from '../../lib/log/index.ts'
 import { isObject, represent } from '../../lib/schema/index.ts'
 import { genericHook, hookOf, webhookTypeRef, type Triggers } from '../triggers/index.ts'
@@ -45,7 +45,8 @@ export function createWebhookService(deps: {
     const hook = hookNamed(name)
     const headers = readHeaders(raw.headers)
     const admitted = admit(hook, request, raw, headers)
-    const body = await raw.parse({ dropsBlank: true })
+    const eventText = admitted.find(({ proof }) => proof?.eventText !== undefined)?.proof?.eventText
+    const body = eventText === undefined ? await raw.parse({ dropsBlank: true }) : parseJsonBody(eventText)
     if (typeof body !== 'object' || body === null) {
       throw bodyInvalid(`${represent(body)} is not of type 'object', 'array'`)
     }

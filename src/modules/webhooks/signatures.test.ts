@@ -32,6 +32,8 @@ const slackBody =
   '&user_id=U2CERLKJA&user_name=roadrunner&command=%2Fwebhook-collect&text=&response_url=https%3A%2F%2Fhooks.slack.com' +
   '%2Fcommands%2FT1DC2JH3J%2F397700885554%2F96rGlfmibIGlgcZRskXaIFfN&trigger_id=398738663015.47445629121.803a0bc887a14d' +
   '10d2c447fce8b6703c'
+const zoomBody =
+  '{"event":"endpoint.url_validation","payload":{"plainToken":"qgg8vlvZRS6UYooatFL8Aw"},"event_ts":1654503849680}'
 const idOf = (text: string): string => createHash('sha256').update(text).digest('hex')
 const genericBody = '{"a": "ä😀"}\n'
 
@@ -109,6 +111,45 @@ const recorded: Recorded[] = [
     at: 1_614_265_330,
     proof: { signedId: 'msg_p5jXN8AQM9LWM0D4loKWxJek' },
     signed: ['webhook-id', 'webhook-timestamp', 'webhook-signature'],
+  },
+  {
+    name: 'Gitea, which writes no prefix',
+    source: 'computed with openssl',
+    parameters: { scheme: 'github', secret: 'gitea secret' },
+    headers: [
+      ['X-Gitea-Signature', '99c6f92cc56487df18837fe9b006e3d7d668359bd88294e510b1857b3fa56c9c'],
+      ['X-Gitea-Delivery', 'f6266f16-1bf3-46a5-9ea4-602e06ead473'],
+    ],
+    body: '{"ref":"refs/heads/main"}',
+    proof: { unsignedId: 'f6266f16-1bf3-46a5-9ea4-602e06ead473' },
+    signed: ['X-Gitea-Signature'],
+  },
+  {
+    name: 'Zoom',
+    source: 'computed with openssl',
+    parameters: { scheme: 'zoom', secret: 'zoom secret' },
+    headers: [
+      ['x-zm-signature', 'v0=e1d27f3fbbbdaa2d609570e1220bc99bea76970f8004be843c2c2465f6e46b85'],
+      ['x-zm-request-timestamp', '1700000000'],
+    ],
+    body: zoomBody,
+    at: 1_700_000_000,
+    proof: { signedId: idOf(`1700000000.${zoomBody}`) },
+    signed: ['x-zm-signature', 'x-zm-request-timestamp'],
+  },
+  {
+    name: 'Svix',
+    source: 'computed with openssl',
+    parameters: { scheme: 'standard', secret: 'whsec_MDEyMzQ1Njc4OWFiY2RlZjAxMjM0NTY3ODk=' },
+    headers: [
+      ['svix-id', 'msg_1'],
+      ['svix-timestamp', '1700000000'],
+      ['svix-signature', 'v1,Uz46xk3be/PwarvrMfIhy9yjfeS9vY8atfExy9uwZQ0='],
+    ],
+    body: '{"a":1}',
+    at: 1_700_000_000,
+    proof: { signedId: 'msg_1' },
+    signed: ['svix-id', 'svix-timestamp', 'svix-signature'],
   },
   {
     name: 'HMAC, SHA-1 in hexadecimal',
@@ -322,7 +363,7 @@ describe.each(timed.map((request) => [request.name, request] as const))('the tim
   })
 
   test('an invalid time is malformed', () => {
-    for (const time of ['', 'x', '-1', '1.7e9', '0x1', '1700000000.5', '1'.repeat(13), '٣', 'NaN', 'Infinity', '+1']) {
+    for (const time of ['', 'x', '-1', '1.7e9', '0x1', '1700000000.5', '1'.repeat(15), '٣', 'NaN', 'Infinity', '+1']) {
       const headers = request.headers.map(([name, value]): [string, string] => [
         name,
         value === String(at) ? time : value.replace(`t=${at}`, `t=${time}`),
@@ -454,6 +495,166 @@ describe('weaker proof than configured is rejected', () => {
   })
 })
 
+describe('other forms of a signed time', () => {
+  const of = (parameters: SignatureParameters, headers: [string, string][], now: number) =>
+    outcome({ name: '', source: '', parameters, headers, body: '{"a":1}', proof: {}, signed: [] }, { now })
+  const hmac: SignatureParameters = {
+    scheme: 'hmac',
+    secret: 'zen',
+    header: 'X-Sig',
+    encoding: 'base64',
+    template: '{timestamp}{body}',
+    timestamp_header: 'X-Ts',
+  }
+  const signedAt = (time: string): [string, string][] => [
+    ['X-Ts', time],
+    ['X-Sig', createHmac('sha256', 'zen').update(`${time}{"a":1}`).digest('base64')],
+  ]
+
+  test('ISO 8601, signed as it is written (Zendesk; computed with openssl)', () => {
+    const headers: [string, string][] = [
+      ['X-Ts', '2023-11-14T22:13:20.5Z'],
+      ['X-Sig', 'nx1FioYxnf84qBt1YxZTcrt/6mk85B7z5I4dqOwNtes='],
+    ]
+    expect(of(hmac, headers, 1_700_000_300.5)).toEqual({})
+    expect(of(hmac, headers, 1_700_000_300.6)).toBe('SIGNATURE_EXPIRED')
+    expect(of(hmac, headers, 1_700_000_000.5 - 300.1)).toBe('SIGNATURE_EXPIRED')
+    expect(of(hmac, headers.with(0, ['X-Ts', '2023-11-14T22:13:20.50Z']), 1_700_000_000)).toBe('SIGNATURE_INVALID')
+    expect(of(hmac, headers.with(0, ['X-Ts', '1700000000']), 1_700_000_000)).toBe('SIGNATURE_INVALID')
+  })
+
+  test('milliseconds, in a header called otherwise (Calendly; computed with openssl)', () => {
+    const value = 't=1700000000123,v1=7ad8206b5bbd22144dd7aed782c3754d35b952eb815a7a72f3e7bff4b29dc721'
+    const parameters = { scheme: 'stripe', secret: 'calendly secret', header: 'Calendly-Webhook-Signature' } as const
+    expect(problemOfWebhook({ url: 'a', signature: parameters })).toBeUndefined()
+    const sent = (name: string, now: number) => of(parameters, [[name, value]], now)
+    expect(sent('calendly-webhook-signature', 1_700_000_300.1)).toHaveProperty('signedId')
+    expect(sent('Calendly-Webhook-Signature', 1_700_000_300.2)).toBe('SIGNATURE_EXPIRED')
+    expect(sent('Stripe-Signature', 1_700_000_000)).toBe('SIGNATURE_MISSING')
+  })
+
+  test.each(['2023-11-14T22:13:20Z', '2023-11-14T23:13:20+01:00', '2023-11-14T17:13:20.000000-0500', '1700000000000'])(
+    '%s is 1700000000',
+    (time) => {
+      expect([0, 300, 301].map((late) => of(hmac, signedAt(time), 1_700_000_000 + late))).toEqual([
+        {},
+        {},
+        'SIGNATURE_EXPIRED',
+      ])
+    },
+  )
+
+  test.each(['2023-11-14T22:13:20', '2023-11-14', '2023-13-45T22:13:20Z', 'Tue, 14 Nov 2023 22:13:20 GMT'])(
+    '%s is malformed: it has no zone, or is no such time',
+    (time) => {
+      expect(of(hmac, signedAt(time), 1_700_000_000)).toBe('SIGNATURE_MALFORMED')
+    },
+  )
+})
+
+describe('several signatures in one header, during a rotation', () => {
+  const [one, two] = [
+    'e79be63e110f0c08969f5b4df3f8cfa79349f9b03758c28822fb8bda8cb6d312',
+    '8fb84cd0f727f5dda4da05cc68cd62200b48578a621f31478ed566c5327a34cf',
+  ]
+  const send = (value: string, secret: string | string[] = 'one', more: Partial<SignatureParameters> = {}) =>
+    outcome({
+      name: '',
+      source: 'computed with openssl',
+      parameters: { scheme: 'hmac', secret, header: 'X-Sig', prefix: 'v1=', ...more },
+      headers: [['X-Sig', value]],
+      body: '{"a":1}',
+      proof: {},
+      signed: [],
+    })
+
+  test('any that is valid counts, wherever it stands and however they are separated', () => {
+    for (const separator of [',', ', ', ' ', ';', ' ; ']) {
+      expect(send(`v1=${one}${separator}v1=${two}`)).toEqual({})
+      expect(send(`v1=${two}${separator}v1=${one}`)).toEqual({})
+      expect(send(`v0=${one}${separator}v1=${two}`)).toBe('SIGNATURE_INVALID')
+      expect(send(`v2=zz${separator}v1=${one}${separator}`)).toEqual({})
+    }
+    expect(send(`v1=${two}`, ['one', 'two'])).toEqual({})
+    expect(send(`v1=${two},v1=${two}`)).toBe('SIGNATURE_INVALID')
+  })
+
+  test('a prefix may end with a comma itself', () => {
+    expect(send(`v1,${two} v1,${one}`, 'one', { prefix: 'v1,' })).toEqual({})
+    expect(send(`${two},${one}`, 'one', { prefix: '' })).toEqual({})
+  })
+
+  test('there are at most 20', () => {
+    const others = (n: number) =>
+      Array.from({ length: n }, (_, i) => `v1=${i.toString(16).padStart(64, '0')},`).join('')
+    expect(send(`${others(19)}v1=${one}`)).toEqual({})
+    expect(send(`${others(20)}v1=${one}`)).toBe('SIGNATURE_MALFORMED')
+  })
+})
+
+describe('events that GitHub and Gitea wrap in a form', () => {
+  const form = 'payload=%7B%22ref%22%3A%22refs%2Fheads%2F%C3%A4%22%2C%22a%22%3A%22b%26c%22%7D'
+  const event = '{"ref":"refs/heads/ä","a":"b&c"}'
+  const asForm: [string, string] = ['Content-Type', 'application/x-www-form-urlencoded; charset=UTF-8']
+  const ofGitHub: [string, string] = [
+    'X-Hub-Signature-256',
+    'sha256=eb8340de75f3d0c4b68a0178ef7e8c1c7c03d469e68778b21a0da596f653f0d6',
+  ]
+  const ofGitea: [string, string] = [
+    'X-Gitea-Signature',
+    'b35bfb4d892ee3abef11ab49591d8ac1aa60959852dd0df396401d3f513db86d',
+  ]
+  const textOf = (secret: string, headers: [string, string][], body = form): string | undefined => {
+    const request = { headers: readHeaders(headers.flat()), body: Buffer.from(body) }
+    try {
+      return createVerifier({ scheme: 'github', secret }, plain).verify(request, 0).eventText
+    } catch (error) {
+      if (!isAppError(error)) throw error
+      return error.code
+    }
+  }
+
+  test('GitHub signs the form, Gitea the event in it (computed with openssl)', () => {
+    expect(textOf('form secret', [asForm, ofGitHub])).toBe(event)
+    expect(textOf('gitea secret', [asForm, ofGitea])).toBe(event)
+    expect(textOf('form secret', [ofGitHub])).toBeUndefined()
+  })
+
+  test('a signature of the event proves nothing else', () => {
+    expect(textOf('gitea secret', [ofGitea])).toBe('SIGNATURE_INVALID')
+    expect(textOf('gitea secret', [asForm, ofGitea], `payload=x&${form}`)).toBe('SIGNATURE_INVALID')
+    expect(textOf('gitea secret', [asForm, ofGitea], `x=1&${form}&payload=y`)).toBe(event)
+    expect(textOf('gitea secret', [asForm, ofGitea], form.replace('payload', 'p%61yload'))).toBe('SIGNATURE_INVALID')
+    expect(textOf('form secret', [asForm, ofGitHub], `${form}&x=1`)).toBe('SIGNATURE_INVALID')
+    for (const empty of ['', 'payload', 'payload=', 'a=1', '&', '&payload']) {
+      expect(textOf('gitea secret', [asForm, ofGitea], empty)).toBe('SIGNATURE_INVALID')
+    }
+  })
+
+  test('a second header must not disagree in form', () => {
+    expect(textOf('form secret', [asForm, ofGitHub, ['X-Gogs-Signature', 'x']])).toBe('SIGNATURE_MALFORMED')
+    expect(textOf('form secret', [asForm, asForm, ofGitHub])).toBeUndefined()
+  })
+})
+
+test('Zoom gets its text back with a signature of it (computed with openssl)', () => {
+  const { parameters, headers } = find('Zoom')
+  const proof = createVerifier(parameters, plain).verify(
+    { headers: readHeaders(headers.flat()), body: Buffer.from(zoomBody) },
+    1_700_000_000,
+  )
+  expect(proof.answerTo?.(JSON.parse(zoomBody))).toEqual({
+    plainToken: 'qgg8vlvZRS6UYooatFL8Aw',
+    encryptedToken: '33c87763eeee7760422d82e566d46fe8b5eaca6c3da5abf7923e6e8765c76a26',
+  })
+  for (const other of [
+    { event: 'meeting.started', payload: { plainToken: 'x' } },
+    { event: 'endpoint.url_validation' },
+  ]) {
+    expect(proof.answerTo?.(other)).toBeUndefined()
+  }
+})
+
 describe('signatures are compared in constant time', () => {
   test('timingSafeEqual: a token of another length is rejected without an error', () => {
     const request = find('GitLab, token')
@@ -478,6 +679,11 @@ describe('signature parameters of a rule', () => {
     [{ scheme: 'hmac', secret: 'x', header: 'X-A', template: '{id}{body}' }, 'id_header is missing'],
     [{ scheme: 'hmac', secret: 'x', header: 'Svc-Api-Key' }, 'which svc itself reads'],
     [{ scheme: 'github', secret: 'x', header: 'X-A' }, "signature.header is only for the scheme 'hmac'"],
+    [{ scheme: 'stripe', secret: 'x', header: 'Cookie' }, 'which svc itself reads'],
+    [{ scheme: 'stripe', secret: 'x', prefix: 'v1=' }, "signature.prefix is only for the scheme 'hmac'"],
+    [{ scheme: 'github', secret: 'x\n' }, 'begins or ends with a blank'],
+    [{ scheme: 'github', secret: ['x', ' y'] }, 'begins or ends with a blank'],
+    [{ scheme: 'hmac', secret: '  ', header: 'X-A' }, 'begins or ends with a blank'],
     [{ scheme: 'slack', secret: 'x', algorithm: 'sha1' }, "signature.algorithm is only for the scheme 'hmac'"],
     [{ scheme: 'github', secret: '{{ (svckv.system.a | decrypt_kv)[0] }}' }, 'must be a single datastore item'],
     [{ scheme: 'github', secret: '{{ svckv.system.a | decrypt_kv | first }}' }, 'must be a single datastore item'],

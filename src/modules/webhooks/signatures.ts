@@ -9,7 +9,9 @@ import {
   signatureUncheckable,
   type AppError,
 } from '../../core/errors.ts'
+import { parseDateText } from '../../lib/calendar/index.ts'
 import { isObject } from '../../lib/schema/index.ts'
+import { formType } from '../../http/index.ts'
 import { standardKey, standardPrefix, type SignatureParameters, type SignatureScheme } from '../triggers/index.ts'
 import type { SentHeaders } from './headers.ts'
 
@@ -33,6 +35,9 @@ export interface Verifier {
 
 /** Result of a valid signature. Its functions take the parsed body. */
 export interface Proof {
+  /** The event as JSON text, of senders that wrap it in a form. */
+  readonly eventText?: string
+
   /** The delivery id, if the signature covers it. */
   readonly signedId?: (body: unknown) => string
   /** A delivery id that the signature does not cover. */
@@ -48,7 +53,8 @@ interface Claim {
   /** The signature with this secret; undefined: the secret is of another kind. */
   readonly expected: (secret: string) => Buffer | undefined
   time?: { header: string; seconds: number }
-  readonly proof: () => Proof
+  /** @param secret with which the signature is valid */
+  readonly proof: (secret: string) => Proof
 }
 
 interface Scheme {
@@ -77,21 +83,23 @@ export function createVerifier(parameters: SignatureParameters, readSecret: (tex
     if (time !== undefined && Math.abs(nowSeconds - time.seconds) > tolerance) {
       throw signatureExpired(time.header, tolerance)
     }
-    let holds = false
+    let valid: string | undefined
     let failure: AppError | undefined
     // Checks all of them even after a match, to keep the time constant.
     for (const text of secrets) {
+      let secret = ''
       let wanted: Buffer | undefined
       try {
-        wanted = expected(readSecret(text))
+        secret = readSecret(text)
+        wanted = expected(secret)
       } catch (error) {
         failure = signatureUncheckable(error)
       }
       for (const signature of signatures) {
-        if (wanted !== undefined && isSame(signature, wanted)) holds = true
+        if (wanted !== undefined && isSame(signature, wanted)) valid = secret
       }
     }
-    if (holds) return proof()
+    if (valid !== undefined) return proof(valid)
     if (failure !== undefined) throw failure
     return undefined
   }
@@ -141,10 +149,20 @@ function needed(request: SignedRequest, name: string): string {
   return value
 }
 
-/** @throws SIGNATURE_MALFORMED */
+const isoTime = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d{1,9})?(?:Z|[+-]\d\d:?\d\d)$/
+
+/** Seconds since the epoch, whatever form the sender gives the time. @throws SIGNATURE_MALFORMED */
 function secondsOf(text: string, header: string): number {
-  if (!/^\d{1,12}$/.test(text)) throw signatureMalformed(header, 'has no time in seconds since the epoch')
-  return Number(text)
+  if (/^\d{1,11}$/.test(text)) return Number(text)
+  if (/^\d{12,14}$/.test(text)) return Number(text) / 1000
+  const micros = isoTime.test(text) ? parseDateText(text) : undefined
+  if (micros === undefined) {
+    throw signatureMalformed(
+      header,
+      'has no time: neither seconds nor milliseconds since the epoch, nor ISO 8601 with a time zone',
+    )
+  }
+  return micros / 1_000_000
 }
 
 /** Node decodes headers as Latin-1. */
@@ -159,28 +177,75 @@ const bytesOfBase64 = (text: string, length: number): Buffer | undefined => {
 }
 
 const SHA256_BYTES = 32
+const STRIPE_HEADER = 'Stripe-Signature'
 const signedByNothing = (): Proof => ({})
 
+/** Names of the same signature: GitHub writes `sha256=` before it, Gitea, Forgejo and Gogs write it bare. */
+const hubNames = ['X-Hub-Signature-256', 'X-Forgejo-Signature', 'X-Gitea-Signature', 'X-Gogs-Signature'] as const
+const hubIdNames = ['X-GitHub-Delivery', 'X-Forgejo-Delivery', 'X-Gitea-Delivery', 'X-Gogs-Delivery'] as const
+
 function github(request: SignedRequest): readonly Claim[] {
-  const name = 'X-Hub-Signature-256'
-  const header = only(request, name)
-  if (header === undefined) return []
-  const signature = header.startsWith('sha256=') ? bytesOfHex(header.slice(7), SHA256_BYTES) : undefined
-  if (signature === undefined) throw signatureMalformed(name, 'is not "sha256=" and 64 hexadecimal digits')
-  const id = only(request, 'X-GitHub-Delivery')
-  return [
-    {
+  const form = createHubForm(request)
+  const ids = hubIdNames.map((name) => only(request, name))
+  const id = ids.find((each) => each !== undefined)
+  const proof = (): Proof => {
+    const eventText = form?.payload()
+    return { ...(id === undefined ? {} : { unsignedId: id }), ...(eventText === undefined ? {} : { eventText }) }
+  }
+  return hubNames.flatMap((name) => {
+    const header = only(request, name)
+    if (header === undefined) return []
+    const prefix = name === 'X-Hub-Signature-256' ? 'sha256=' : ''
+    const signature = header.startsWith(prefix) ? bytesOfHex(header.slice(prefix.length), SHA256_BYTES) : undefined
+    if (signature === undefined) {
+      throw signatureMalformed(
+        name,
+        prefix === '' ? 'is not 64 hexadecimal digits' : 'is not "sha256=" and 64 hexadecimal digits',
+      )
+    }
+    const ofBody: Claim = {
       signatures: [signature],
       expected: (secret) => createHmac('sha256', secret).update(request.body).digest(),
-      proof: () => (id === undefined ? {} : { unsignedId: id }),
-    },
-  ]
+      proof,
+    }
+    if (form === undefined) return [ofBody]
+    // Gitea signs the event before it becomes a field of the form.
+    const ofEvent: Claim = {
+      signatures: [signature],
+      expected(secret) {
+        const text = form.payload()
+        return text === undefined ? undefined : createHmac('sha256', secret).update(text).digest()
+      },
+      proof,
+    }
+    return [ofBody, ofEvent]
+  })
+}
+
+/** The form in which these senders can wrap their events; undefined: the request is no form. */
+function createHubForm({ headers, body }: SignedRequest): { payload(): string | undefined } | undefined {
+  const [type = '', ...others] = headers.get('content-type') ?? []
+  if (others.length > 0 || type.split(';', 1)[0]?.trim().toLowerCase() !== formType) return undefined
+  let known: { text: string | undefined } | undefined
+  return { payload: () => (known ??= { text: payloadIn(body) }).text }
+}
+
+const PAYLOAD_FIELD = 'payload='
+
+/** Decodes the first field `payload` alone: a body can have many others. */
+function payloadIn(form: Buffer): string | undefined {
+  const isFirst = form.subarray(0, PAYLOAD_FIELD.length).toString() === PAYLOAD_FIELD
+  const start = isFirst ? 0 : form.indexOf(`&${PAYLOAD_FIELD}`) + 1
+  if (!isFirst && start === 0) return undefined
+  const end = form.indexOf('&', start)
+  const field = form.subarray(start, end === -1 ? form.length : end).toString()
+  return new URLSearchParams(field).get('payload') ?? undefined
 }
 
 /** The secret itself as a token, or a Standard Webhooks signature. The prefix of the secret decides. */
 function gitlab(request: SignedRequest): readonly Claim[] {
   const token = only(request, 'X-Gitlab-Token')
-  const signed = standard(request).map((claim) => ({
+  const signed = standardClaims(request, 'webhook').map((claim) => ({
     ...claim,
     expected: (secret: string) => (secret.startsWith(standardPrefix) ? claim.expected(secret) : undefined),
   }))
@@ -193,8 +258,7 @@ function gitlab(request: SignedRequest): readonly Claim[] {
   return [...signed, plain]
 }
 
-function stripe(request: SignedRequest): readonly Claim[] {
-  const name = 'Stripe-Signature'
+function stripe(request: SignedRequest, { header: name = STRIPE_HEADER }: SignatureParameters): readonly Claim[] {
   const header = only(request, name)
   if (header === undefined) return []
   const items = header.split(',').map((item) => item.trim().split('=', 2))
@@ -217,31 +281,44 @@ function stripe(request: SignedRequest): readonly Claim[] {
   ]
 }
 
-function slack(request: SignedRequest): readonly Claim[] {
-  const name = 'X-Slack-Signature'
-  const timeName = 'X-Slack-Request-Timestamp'
-  const header = only(request, name)
-  if (header === undefined) return []
-  const signature = header.startsWith('v0=') ? bytesOfHex(header.slice(3), SHA256_BYTES) : undefined
-  if (signature === undefined) throw signatureMalformed(name, 'is not "v0=" and 64 hexadecimal digits')
-  const time = needed(request, timeName)
-  return [
-    {
-      signatures: [signature],
-      time: { header: timeName, seconds: secondsOf(time, timeName) },
-      expected: (secret) => createHmac('sha256', secret).update(`v0:${time}:`).update(request.body).digest(),
-      proof: () => ({
-        signedId: (body) => idOfEvent(body, 'type', 'event_callback', 'event_id') ?? idOfRequest(time, request.body),
-        answerTo: answerToSlack,
-      }),
-    },
-  ]
+/** Slack's scheme, which Zoom uses with other names. */
+function timedLikeSlack(
+  name: string,
+  timeName: string,
+  answerTo: (body: unknown, secret: string) => Record<string, unknown> | undefined,
+): Scheme['claims'] {
+  return (request) => {
+    const header = only(request, name)
+    if (header === undefined) return []
+    const signature = header.startsWith('v0=') ? bytesOfHex(header.slice(3), SHA256_BYTES) : undefined
+    if (signature === undefined) throw signatureMalformed(name, 'is not "v0=" and 64 hexadecimal digits')
+    const time = needed(request, timeName)
+    return [
+      {
+        signatures: [signature],
+        time: { header: timeName, seconds: secondsOf(time, timeName) },
+        expected: (secret) => createHmac('sha256', secret).update(`v0:${time}:`).update(request.body).digest(),
+        proof: (secret) => ({
+          signedId: (body) => idOfEvent(body, 'type', 'event_callback', 'event_id') ?? idOfRequest(time, request.body),
+          answerTo: (body) => answerTo(body, secret),
+        }),
+      },
+    ]
+  }
 }
 
 /** Slack verifies an address by a challenge, which the response repeats. */
 function answerToSlack(body: unknown): Record<string, unknown> | undefined {
   if (!isObject(body) || body['type'] !== 'url_verification' || typeof body['challenge'] !== 'string') return undefined
   return { challenge: body['challenge'] }
+}
+
+/** Zoom verifies an address by a text, which the response returns with its signature. */
+function answerToZoom(body: unknown, secret: string): Record<string, unknown> | undefined {
+  if (!isObject(body) || body['event'] !== 'endpoint.url_validation' || !isObject(body['payload'])) return undefined
+  const { plainToken } = body['payload']
+  if (typeof plainToken !== 'string' || plainToken === '') return undefined
+  return { plainToken, encryptedToken: createHmac('sha256', secret).update(plainToken).digest('hex') }
 }
 
 /** The sender signs a repetition with a new time, so only the event id in the body identifies it. */
@@ -256,9 +333,14 @@ function idOfRequest(time: string, body: Buffer): string {
   return createHash('sha256').update(`${time}.`).update(body).digest('hex')
 }
 
-function standard(request: SignedRequest): readonly Claim[] {
-  const name = 'webhook-signature'
-  const timeName = 'webhook-timestamp'
+/** Standard Webhooks. Svix, where it comes from, writes `svix` in the names unless its customer asks for others. */
+const standardNames = ['webhook', 'svix'] as const
+
+const standard: Scheme['claims'] = (request) => standardNames.flatMap((kind) => standardClaims(request, kind))
+
+function standardClaims(request: SignedRequest, kind: string): readonly Claim[] {
+  const name = `${kind}-signature`
+  const timeName = `${kind}-timestamp`
   const header = only(request, name)
   if (header === undefined) return []
   const items = header.split(/ +/)
@@ -268,7 +350,7 @@ function standard(request: SignedRequest): readonly Claim[] {
   if (signatures.length === 0 || items.length > MAX_SIGNATURES) {
     throw signatureMalformed(name, 'has no "v1," with a signature in base64')
   }
-  const id = needed(request, 'webhook-id')
+  const id = needed(request, `${kind}-id`)
   const time = needed(request, timeName)
   return [
     {
@@ -284,19 +366,29 @@ function standard(request: SignedRequest): readonly Claim[] {
   ]
 }
 
+/** During a rotation, senders write one signature per secret, separated by commas, semicolons or blanks. */
+function itemsOf(header: string): readonly string[] {
+  // A prefix can contain a comma itself, as that of Standard Webhooks does.
+  return [...new Set([header, ...header.split(/\s+/), ...header.split(/\s*[,;]\s*|\s+/)])]
+}
+
 const digestBytes = { sha1: 20, sha256: SHA256_BYTES, sha512: 64 }
 
 function hmac(request: SignedRequest, parameters: SignatureParameters): readonly Claim[] {
   const { header: name = '', algorithm = 'sha256', encoding = 'hex', prefix = '', template = '{body}' } = parameters
   const header = only(request, name)
   if (header === undefined) return []
-  const text = header.startsWith(prefix) ? header.slice(prefix.length) : ''
   const decode = encoding === 'hex' ? bytesOfHex : bytesOfBase64
-  const signature = decode(text, digestBytes[algorithm])
-  if (signature === undefined) {
+  const items = itemsOf(header)
+  const signatures = items.flatMap((item) =>
+    item.startsWith(prefix) ? (decode(item.slice(prefix.length), digestBytes[algorithm]) ?? []) : [],
+  )
+  if (signatures.length === 0 || signatures.length > MAX_SIGNATURES) {
     throw signatureMalformed(
       name,
-      `has no ${algorithm} signature in ${encoding}${prefix === '' ? '' : ' after its prefix'}`,
+      signatures.length > 0
+        ? `has more than ${MAX_SIGNATURES} signatures`
+        : `has no ${algorithm} signature in ${encoding}${prefix === '' ? '' : ' after its prefix'}`,
     )
   }
   const { timestamp_header: timeName, id_header: idName } = parameters
@@ -312,7 +404,7 @@ function hmac(request: SignedRequest, parameters: SignatureParameters): readonly
   const signed = (mac: Hmac): Hmac => parts.reduce((sum, part) => sum.update(values.get(part) ?? part), mac)
   return [
     {
-      signatures: [signature],
+      signatures,
       ...(time === undefined || timeName === undefined
         ? {}
         : { time: { header: timeName, seconds: secondsOf(time, timeName) } }),
@@ -323,14 +415,21 @@ function hmac(request: SignedRequest, parameters: SignatureParameters): readonly
 }
 
 const schemes: Record<SignatureScheme, Scheme> = {
-  github: { headers: () => ['X-Hub-Signature-256'], claims: github },
+  github: { headers: () => hubNames, claims: github },
   gitlab: {
     headers: () => ['X-Gitlab-Token', 'webhook-signature'],
     secretHeaders: ['x-gitlab-token'],
     claims: gitlab,
   },
-  stripe: { headers: () => ['Stripe-Signature'], claims: stripe },
-  slack: { headers: () => ['X-Slack-Signature'], claims: slack },
-  standard: { headers: () => ['webhook-signature'], claims: standard },
+  stripe: { headers: ({ header = STRIPE_HEADER }) => [header], claims: stripe },
+  slack: {
+    headers: () => ['X-Slack-Signature'],
+    claims: timedLikeSlack('X-Slack-Signature', 'X-Slack-Request-Timestamp', answerToSlack),
+  },
+  zoom: {
+    headers: () => ['X-Zm-Signature'],
+    claims: timedLikeSlack('X-Zm-Signature', 'X-Zm-Request-Timestamp', answerToZoom),
+  },
+  standard: { headers: () => standardNames.map((kind) => `${kind}-signature`), claims: standard },
   hmac: { headers: ({ header }) => [header ?? ''], claims: hmac },
 }

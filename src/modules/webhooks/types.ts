@@ -52,3 +52,19 @@ export const WebhookChallenge = record('WebhookChallenge', Type.Object({ challen
   example: { challenge: '3eZbrw1aBm2rZgRNFdxV2595E9CY3gmdALWMmHkvFXO7tYXAYM8P' },
 })
 export type WebhookChallenge = Static<typeof WebhookChallenge>
+
+export const WebhookValidation = record(
+  'WebhookValidation',
+  Type.Object({
+    plainToken: Type.String(),
+    encryptedToken: Type.String({ description: 'HMAC-SHA256 of the text, in hexadecimal.' }),
+  }),
+  {
+    description: 'Answer to Zoom, which verifies the address and the secret before it sends any event.',
+    example: {
+      plainToken: 'qgg8vlvZRS6UYooatFL8Aw',
+      encryptedToken: '33c87763eeee7760422d82e566d46fe8b5eaca6c3da5abf7923e6e8765c76a26',
+    },
+  },
+)
+export type WebhookValidation = Static<typeof WebhookValidation>

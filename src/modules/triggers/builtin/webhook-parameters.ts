@@ -44,7 +44,10 @@ export const webhookParametersSchema: JsonSchema = {
           description:
             'Maximum difference in seconds between the time of a signature and the time of the server. Default: 300.',
         },
-        header: { ...header, description: 'Only for hmac: header with the signature.' },
+        header: {
+          ...header,
+          description: 'Only for hmac, and for stripe if it is not Stripe-Signature: header with the signature.',
+        },
         algorithm: {
           type: 'string',
           enum: ['sha1', 'sha256', 'sha512'],
@@ -62,7 +65,11 @@ export const webhookParametersSchema: JsonSchema = {
           maxLength: 1000,
           description: 'Only for hmac: signed text, with {body}, {timestamp} and {id}. Default: {body}.',
         },
-        timestamp_header: { ...header, description: 'Only for hmac: header with the time in seconds since the epoch.' },
+        timestamp_header: {
+          ...header,
+          description:
+            'Only for hmac: header with the time, in seconds or milliseconds since the epoch or as ISO 8601.',
+        },
         id_header: { ...header, description: 'Only for hmac: header with the delivery id.' },
       },
     },
@@ -129,16 +136,22 @@ function problemOfSignature(signature: Record<string, unknown>): string | undefi
   if (scheme === 'standard' && secrets.some((secret) => !isTemplate(secret) && standardKey(secret) === undefined)) {
     return `signature.secret of the scheme 'standard' must be base64 text of at least 16 bytes, usually after '${standardPrefix}'`
   }
+  if (secrets.some((secret) => !isTemplate(secret) && secret.trim() !== secret)) {
+    return `signature.secret begins or ends with a blank or a line end, which is not part of the secret; remove it`
+  }
+  const { header: name } = signature
+  if (typeof name === 'string' && takenHeaders.has(name.toLowerCase())) {
+    return `signature.header is '${name}', which svc itself reads; use another header`
+  }
   if (scheme !== 'hmac') {
-    const foreign = hmacOnly.find((name) => signature[name] !== undefined && signature[name] !== null)
+    const foreign = hmacOnly.find(
+      (option) => signature[option] != null && !(option === 'header' && scheme === 'stripe'),
+    )
     return foreign === undefined ? undefined : `signature.${foreign} is only for the scheme 'hmac'; remove it`
   }
   const template = typeof signature['template'] === 'string' ? signature['template'] : '{body}'
   if (typeof signature['header'] !== 'string')
     return `'header' is a required property of a signature of the scheme 'hmac'`
-  if (takenHeaders.has(signature['header'].toLowerCase())) {
-    return `signature.header is '${signature['header']}', which svc itself reads; use another header`
-  }
   if (!template.includes('{body}')) return `signature.template must contain {body}, else the body is not signed`
   const hasTime = typeof signature['timestamp_header'] === 'string'
   if (hasTime !== template.includes('{timestamp}')) {

@@ -10,16 +10,20 @@ interface SchemeText {
 }
 
 const schemeTexts: Record<SignatureParameters['scheme'], SchemeText> = {
-  github: { title: 'GitHub signature', text: 'sign the body like GitHub, Gitea and Forgejo: X-Hub-Signature-256.' },
+  github: {
+    title: 'GitHub signature',
+    text: 'sign the body like GitHub (X-Hub-Signature-256), Gitea, Forgejo or Gogs.',
+  },
   gitlab: {
     title: 'GitLab token',
     text: 'send the secret like GitLab: X-Gitlab-Token. A secret that begins with whsec_ signs instead.',
   },
-  stripe: { title: 'Stripe signature', text: 'sign the body and the time like Stripe: Stripe-Signature.' },
+  stripe: { title: 'Stripe signature', text: 'sign the body and the time like Stripe.' },
   slack: { title: 'Slack signature', text: 'sign the body and the time like Slack: X-Slack-Signature.' },
+  zoom: { title: 'Zoom signature', text: 'sign the body and the time like Zoom: X-Zm-Signature.' },
   standard: {
     title: 'Standard Webhooks signature',
-    text: 'sign the id, the time and the body by Standard Webhooks: webhook-signature.',
+    text: 'sign the id, the time and the body by Standard Webhooks: webhook-signature, or svix-signature.',
   },
   hmac: { title: 'HMAC signature', text: 'sign by the scheme of the rule.' },
 }
@@ -40,7 +44,7 @@ export function authenticationText(signature: SignatureParameters | undefined, h
       : 'Authentication is off: everybody who reaches this server may send.'
   }
   if (signature.scheme !== 'hmac') {
-    const times = ['stripe', 'slack', 'standard'].includes(signature.scheme) ? toleranceOf(signature) : ''
+    const times = ['stripe', 'slack', 'zoom', 'standard'].includes(signature.scheme) ? toleranceOf(signature) : ''
     return `Senders ${schemeTexts[signature.scheme].text}${times}`
   }
   const { header = '', algorithm = 'sha256', encoding = 'hex', prefix = '', template = '{body}' } = signature
@@ -98,15 +102,17 @@ export function recipesOf(signature: SignatureParameters | undefined, sample: Sa
         standardRecipe('GitLab, with a secret that begins with whsec_', signed),
       ]
     case 'stripe':
-      return [signed('Stripe', [TIME, signatureLine('"$TIME.$BODY"')], ['"Stripe-Signature: t=$TIME,v1=$SIGNATURE"'])]
-    case 'slack':
       return [
         signed(
-          'Slack',
-          [TIME, signatureLine('"v0:$TIME:$BODY"')],
-          ['"X-Slack-Request-Timestamp: $TIME"', '"X-Slack-Signature: v0=$SIGNATURE"'],
+          'Stripe',
+          [TIME, signatureLine('"$TIME.$BODY"')],
+          [`${quote(`${signature.header ?? 'Stripe-Signature'}: t=`)}"$TIME,v1=$SIGNATURE"`],
         ),
       ]
+    case 'slack':
+      return [slackRecipe('Slack', 'X-Slack', signed)]
+    case 'zoom':
+      return [slackRecipe('Zoom', 'X-Zm', signed)]
     case 'standard':
       return [standardRecipe('Standard Webhooks', signed)]
     case 'hmac':
@@ -129,6 +135,14 @@ function signatureLine(
 ) {
   const [binary, encode] = encoding === 'hex' ? ['', TO_HEX] : [' -binary', TO_BASE64]
   return `SIGNATURE=$(printf %s ${word} | openssl dgst -${algorithm} ${key}${binary} | ${encode})`
+}
+
+function slackRecipe(title: string, prefix: string, signed: Signed): Recipe {
+  return signed(
+    title,
+    [TIME, signatureLine('"v0:$TIME:$BODY"')],
+    [`"${prefix}-Request-Timestamp: $TIME"`, `"${prefix}-Signature: v0=$SIGNATURE"`],
+  )
 }
 
 function standardRecipe(title: string, signed: Signed): Recipe {

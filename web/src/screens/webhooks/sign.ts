@@ -30,12 +30,14 @@ export async function signatureHeaders(
     case 'gitlab':
       return secret.startsWith('whsec_') ? standardHeaders(secret, time, body) : { 'X-Gitlab-Token': secret }
     case 'stripe':
-      return { 'Stripe-Signature': `t=${time},v1=${toHex(await hmac(`${time}.${body}`))}` }
+      return { [signature.header ?? 'Stripe-Signature']: `t=${time},v1=${toHex(await hmac(`${time}.${body}`))}` }
     case 'slack':
       return {
         'X-Slack-Request-Timestamp': time,
         'X-Slack-Signature': `v0=${toHex(await hmac(`v0:${time}:${body}`))}`,
       }
+    case 'zoom':
+      return { 'X-Zm-Request-Timestamp': time, 'X-Zm-Signature': `v0=${toHex(await hmac(`v0:${time}:${body}`))}` }
     case 'standard':
       return standardHeaders(secret, time, body)
     case 'hmac': {
