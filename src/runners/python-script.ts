@@ -17,6 +17,7 @@ import {
   truncatedFlags,
   watchChild,
 } from './process/run-command.ts'
+import { signalText } from './process/signal-text.ts'
 import type { FindPython } from './python/find-python.ts'
 import type { Interpreters } from './python/interpreters.ts'
 import type { Virtualenvs } from './python/virtualenv.ts'
@@ -250,11 +251,13 @@ function resultOf(end: ChildEnd, reply: Reply, timeoutSeconds: number): RunResul
   if (reply.isTooLarge) return make('failed', exitCode, NO_VALUE, reply.error ?? 'The returned value is too large.')
   if (reply.error !== undefined) return failureOf(end, reply.error)
   const status = runStatusOf(end.exit)
+  const killed = signalText(end.exit)
   if (!reply.isGiven) {
-    const why = status === 'succeeded' ? 'The process of the action exited before run() returned a value.' : undefined
+    const why = status === 'succeeded' ? 'The process of the action exited before run() returned a value.' : killed
     return make(status === 'succeeded' ? 'failed' : status, exitCode, NO_VALUE, why)
   }
-  return make(status === 'succeeded' && reply.succeeded === false ? 'failed' : status, exitCode, reply.result ?? null)
+  const value = reply.result ?? null
+  return make(status === 'succeeded' && reply.succeeded === false ? 'failed' : status, exitCode, value, killed)
 }
 
 /** For a run that did not reach the action; its output says why. */

@@ -47,9 +47,10 @@ async function finished(status: string): Promise<ExecutionAnswer> {
     case 'failed':
       return runToEnd(server, { cmd: 'false' })
     case 'timeout':
-      return runToEnd(server, { cmd: 'kill -9 $$' })
-    case 'abandoned':
-      return runToEnd(server, { cmd: 'kill -15 $$' })
+    case 'abandoned': {
+      const { id } = await run(server, { cmd: 'true' }, { delay: 3_600_000 })
+      return (await server.call<ExecutionAnswer>('PUT', `/v1/executions/${id}`, { status, result: {} })).body
+    }
     default: {
       const { id } = await run(server, { cmd: 'true' }, { delay: 3_600_000 })
       return (await cancel(id)).body
@@ -418,7 +419,7 @@ describe('03.5 statuses', () => {
     ['succeeded', { cmd: 'true' }, ['requested', 'scheduled', 'running', 'succeeded']],
     ['failed', { cmd: 'exit 1' }, ['requested', 'scheduled', 'running', 'failed']],
     ['timeout', { cmd: 'sleep 60', timeout: 1 }, ['requested', 'scheduled', 'running', 'timeout']],
-    ['abandoned', { cmd: 'kill -15 $$' }, ['requested', 'scheduled', 'running', 'abandoned']],
+    ['failed', { cmd: 'kill -15 $$' }, ['requested', 'scheduled', 'running', 'failed']],
   ])('03.5 log: %s', async (status, parameters, log) => {
     const execution = await runToEnd(server, parameters)
     expect([execution.status, logOf(execution)]).toEqual([status, log])

@@ -542,7 +542,6 @@ describe('04.3 output of one execution', () => {
   it.each([
     ['timeout', { cmd: 'echo begun; sleep 60', timeout: 3 }],
     ['failed', { cmd: 'echo begun; exit 1' }],
-    ['abandoned', { cmd: 'echo begun; kill -15 $$' }],
   ])('04.3 end: %s', async (status, parameters) => {
     const { id } = await run(server, parameters)
     const client = await streamOf(id)

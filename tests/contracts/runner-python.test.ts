@@ -187,10 +187,16 @@ describe.each(kinds)('python-script on launcher %s', (kind) => {
       ['sys.exit()', 'failed', 0],
       ['os._exit(4)', 'failed', 4],
       ['os._exit(0)', 'failed', 0],
-      ['os.kill(os.getpid(), 15)', 'abandoned', -15],
-      ['os.kill(os.getpid(), 9)', 'timeout', -9],
     ])('is nothing after %s', async (body, status, code) => {
       expect(await run(body)).toMatchObject({ status, result: { exit_code: code, result: 'None' } })
+    })
+
+    it.each([
+      ['os.kill(os.getpid(), 15)', -15, /^killed by signal 15 \(SIGTERM; /],
+      ['os.kill(os.getpid(), 9)', -9, /^killed by signal 9 \(SIGKILL; out of memory\?\)$/],
+    ])('is the name of the signal after %s', async (body, code, error) => {
+      const result = { exit_code: code, result: 'None', error: expect.stringMatching(error) }
+      expect(await run(body)).toMatchObject({ status: 'failed', result })
     })
 
     it('is bounded', async () => {

@@ -193,19 +193,22 @@ echo second; # comment`
   })
 
   it.each(
-    variants<[string, number]>(
+    variants<[string, number, string?]>(
       [
         ['exit 3', 3],
-        ['kill -KILL $$', -9],
+        ['kill -KILL $$', -9, 'killed by signal 9 (SIGKILL; out of memory?)'],
         ['no-such-command-of-ours 2>/dev/null', 127],
-        ['kill -TERM $$', -15],
-        ['kill -HUP $$', -1],
+        ['kill -TERM $$', -15, 'killed by signal 15 (SIGTERM; asked to terminate)'],
+        ['kill -HUP $$', -1, 'killed by signal 1 (SIGHUP; its terminal or session closed?)'],
       ],
       2,
     ),
-  )('fails after %j', async (cmd, code) => {
+  )('fails after %j', async (cmd, code, error) => {
     const result = await run({ cmd })
-    expect([result.status, answerOf(result)]).toEqual(['failed', ended(code)])
+    expect([result.status, answerOf(result)]).toEqual([
+      'failed',
+      { ...ended(code), ...(error !== undefined && { error }) },
+    ])
   })
 
   fullOnly(it)('shows no secret to other accounts', async () => {

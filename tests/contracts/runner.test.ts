@@ -79,14 +79,24 @@ describe.each(kinds)('runners on launcher %s', (kind) => {
       expect(started).toEqual([{ pid: expect.any(Number), startTime: expect.stringMatching(/^\d+$/) }])
     })
 
-    it.each<[string, string, number]>([
-      ['failed', 'exit 3', 3],
-      ['failed', 'kill -HUP $$', -1],
-      ['failed', 'ulimit -c 0; kill -SEGV $$', -11],
-      ['timeout', 'kill -KILL $$', -9],
-      ['abandoned', 'kill -TERM $$', -15],
-    ])('is %s after %j', async (status, cmd, code) => {
-      expect(await run({ cmd })).toEqual({ status, result: ended(code) })
+    it('fails with any other code', async () => {
+      expect(await run({ cmd: 'exit 3' })).toEqual({ status: 'failed', result: ended(3) })
+    })
+
+    it.each<[string, number, RegExp]>([
+      ['kill -HUP $$', -1, /^killed by signal 1 \(SIGHUP; /],
+      ['ulimit -c 0; kill -SEGV $$', -11, /^killed by signal 11 \(SIGSEGV; invalid memory access\)$/],
+      ['kill -KILL $$', -9, /^killed by signal 9 \(SIGKILL; out of memory\?\)$/],
+      ['kill -TERM $$', -15, /^killed by signal 15 \(SIGTERM; /],
+      ['kill -USR1 $$', -10, /^killed by signal 10 \(SIGUSR1\)$/],
+      [
+        "exec 2>/dev/null; sh -c 'kill -9 $$'; exit $?",
+        137,
+        /^exit code 137: .* killed by signal 9 \(SIGKILL; out of memory\?\)$/,
+      ],
+    ])('fails and names the signal after %j', async (cmd, code, error) => {
+      const result = { ...ended(code), error: expect.stringMatching(error) }
+      expect(await run({ cmd })).toEqual({ status: 'failed', result })
     })
 
     it('fails with 127 for an unknown command', async () => {

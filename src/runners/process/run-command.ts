@@ -9,6 +9,7 @@ import { type Child, type Exit, type Launcher, SpawnError, type SpawnRequest } f
 import { onDeadline } from './deadline.ts'
 import { markOf } from './process-table.ts'
 import { PromptFilter } from './prompt-filter.ts'
+import { signalText } from './signal-text.ts'
 import type { SudoAccess } from './sudo-kill.ts'
 
 export interface CommandDeps {
@@ -254,7 +255,11 @@ function resultOf(end: ChildEnd, timeoutSeconds: number, prompts: PromptFilter |
     const error = 'sudo refused the password, or does not allow this user to run commands'
     return outcome('failed', -1, stdout, stderr, { ...truncated, error })
   }
-  return outcome(runStatusOf(exit), returnCode, stdout, stderr, truncated)
+  const error = signalText(exit)
+  return outcome(runStatusOf(exit), returnCode, stdout, stderr, {
+    ...truncated,
+    ...(error === undefined ? {} : { error }),
+  })
 }
 
 /** Flags in a result for truncated output (decision 6). */
@@ -301,9 +306,8 @@ export function returnCodeOf(exit: Exit): number {
   return -constants.signals[exit.signal ?? 'SIGKILL']
 }
 
-/** Status of a run that svc did not stop (contract 03, 3.8). */
+/** Status of a run that svc did not stop; a signal from outside is a failure (decision 31). */
 export function runStatusOf(exit: Exit): RunStatus {
-  if (exit.code !== null) return exit.code === 0 ? 'succeeded' : 'failed'
-  if (exit.signal === 'SIGKILL') return 'timeout'
-  return exit.signal === 'SIGTERM' || exit.signal === null ? 'abandoned' : 'failed'
+  if (exit.code === null && exit.signal === null) return 'abandoned'
+  return exit.code === 0 ? 'succeeded' : 'failed'
 }

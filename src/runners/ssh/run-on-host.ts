@@ -5,6 +5,7 @@ import type { ClientChannel } from 'ssh2'
 import { ChildOutput } from '../process/child-output.ts'
 import { onDeadline } from '../process/deadline.ts'
 import { DEFAULT_GRACE_MS, SHUTDOWN_GRACE_MS } from '../process/kill-tree.ts'
+import { signalText } from '../process/signal-text.ts'
 import { PromptFilter } from '../process/prompt-filter.ts'
 import type { RunContext, StopReason } from '../runner.ts'
 import { SshError, sshTextOf, type SshConnection, type SshTarget } from './connection.ts'
@@ -350,7 +351,9 @@ class HostRun {
       const error = 'sudo refused the password, or does not allow this user to run commands'
       return { ...outcome(-1, stdout, stderr), error, ...truncated }
     }
-    return { ...outcome(code ?? codeOfSignal(signal), stdout, stderr), ...truncated }
+    const returnCode = code ?? codeOfSignal(signal)
+    const error = signalText(returnCode < 0 ? { code: null, signal: -returnCode } : { code: returnCode, signal: null })
+    return { ...outcome(returnCode, stdout, stderr), ...(error === undefined ? {} : { error }), ...truncated }
   }
 
   #textOf(output: ChildOutput): string {

@@ -32,7 +32,7 @@ describe('a command', () => {
       { error: 'The server stopped while the action was running.' },
       { title: 'The server stopped while the action was running.' },
     ],
-    ['abandoned', undefined, { title: 'Abandoned: the process was killed, or the server stopped while it ran' }],
+    ['abandoned', undefined, { title: 'Abandoned: the server stopped while it ran' }],
     ['failed', undefined, { title: 'Failed' }],
     ['failed', 'text', { title: 'Failed' }],
   ])('%s with %j', (status, given, expected) => {

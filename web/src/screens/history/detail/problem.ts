@@ -45,7 +45,7 @@ export function problemOf(execution: Failed): Problem | undefined {
 }
 
 function titleOf(status: string, parts: Record<string, unknown>): string {
-  if (status === 'abandoned') return 'Abandoned: the process was killed, or the server stopped while it ran'
+  if (status === 'abandoned') return 'Abandoned: the server stopped while it ran'
   if (status === 'timeout') return 'Timed out'
   const code = parts['return_code'] ?? parts['exit_code']
   const line = lastLineOf(textOf(parts['stderr']))
