@@ -50,7 +50,8 @@ describe('values', () => {
     expect(config.api).toEqual({
       host: '127.0.0.1',
       port: 9101,
-      allow_origin: ['http://127.0.0.1:3000'],
+      allow_origin: [],
+      allowed_hosts: [],
       mask_secrets: true,
       max_page_size: 100,
       max_body_bytes: 16_777_216,
@@ -322,6 +323,14 @@ describe('names', () => {
     const { warnings } = loadText(`[api]\n${lines.join('\n')}`)
     expect(warnings.length).toBeLessThan(60)
     expect(warnings).toContain('19950 more unknown options ignored')
+  })
+
+  it('names unknown options beside other problems, which they often cause', () => {
+    const problems = problemsOf(() => loadText('[auth]\nenabel = True\n[api]\nhost = 0.0.0.0\nport = x'))
+    expect(problems).toContainEqual(
+      expect.stringMatching(/^auth\.enabel: unknown option.*did you mean auth\.enable\?$/),
+    )
+    expect(problems).toContainEqual(expect.stringMatching(/^api\.port: must/))
   })
 
   it('survives sections and options named like properties of objects', () => {

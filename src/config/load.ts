@@ -115,7 +115,8 @@ export function loadConfig(request: ConfigRequest): LoadedConfig {
   const complete = config as Config
   if (complete.system.debug) config['log'] = { ...complete.log, level: 'DEBUG' }
   checkCombinations(complete, invalid, problems)
-  if (problems.length > 0) throw new ConfigProblems(problems)
+  // A misspelt option is often the cause of the other problems.
+  if (problems.length > 0) throw new ConfigProblems([...problems, ...unknown.warnings()])
   const risks = riskySettings(complete)
   return {
     config: deepFreeze(complete),

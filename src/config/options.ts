@@ -508,10 +508,19 @@ export const options = {
     ),
     allow_origin: list({
       kind: 'comma separated origins',
-      default: 'http://127.0.0.1:3000',
+      default: '',
       problem: 'must be a comma separated list of origins such as https://svc.example.com:8443 (no path), or *',
       item: readOrigin,
-      about: 'Web origins that browsers may call the API from (CORS). *: all origins.',
+      about:
+        'Origins whose web pages may read and change everything that the user of the browser may (CORS). Empty: only the web client of this server. *: all origins, without cookies.',
+    }),
+    allowed_hosts: list({
+      kind: 'comma separated host names, or *',
+      default: '',
+      problem: 'must be a comma separated list of host names such as svc.example.com (no scheme, no port), or *',
+      item: (given) => (given === '*' || isHostName(given) ? given.toLowerCase() : undefined),
+      about:
+        'Names under which clients address this server while auth.enable is off, in addition to its addresses, localhost, the name of this machine and the hosts of auth.api_url and webui.webui_base_url. Requests with another Host are refused: a page could make its own name point to this server (DNS rebinding). *: any name.',
     }),
     mask_secrets: boolean({
       default: true,

@@ -77,6 +77,11 @@ function unsafeSettings({ api, auth, log, ssh_runner: ssh, http_runner: http }: 
       'Set the origins of your own pages.',
     ],
     [
+      !auth.enable && api.allowed_hosts.includes('*'),
+      'api.allowed_hosts: any web page can reach the server under a name of its own, without a login.',
+      'Set the names under which you use the server.',
+    ],
+    [
       auth.trusted_proxies.some(isEverywhere),
       'auth.trusted_proxies: any client can forge its address.',
       'Set only the address of the web server in front.',

@@ -596,6 +596,20 @@ describe('what cannot be read as a request', () => {
   })
 })
 
+test.each([
+  ['DELETE', '/v1/things/', 404],
+  ['DELETE', '/v1/things', 405],
+  ['PUT', '/v1/things/', 404],
+  ['PUT', '/v1/things', 405],
+  ['PATCH', '/v1/things/', 405],
+  ['GET', '/v1/things/', 200],
+])('%s %s, without an id: %d', async (method, path, status) => {
+  const answer = await call(method, path)
+  expect(answer.status).toBe(status)
+  const advice = `The path ends without an id: use ${method} /v1/things/<id>.`
+  expect(answer.body['faultstring'] === advice).toBe(status === 404)
+})
+
 describe('origins', () => {
   test('a foreign page cannot post, not even text, and a rebound name cannot read', async () => {
     const evil = { Origin: 'http://evil.example', 'Content-Type': 'text/plain' }

@@ -8,7 +8,7 @@
  * 5. `errors.ts`: the one answer to every error.
  */
 import express, { type Express, type Request, type Response } from 'express'
-import { methodNotAllowed, routeUnknown } from '../core/errors.ts'
+import { idMissing, methodNotAllowed, routeUnknown } from '../core/errors.ts'
 import type { SurfaceTag } from './admission.ts'
 import { createBodyRoom } from './chain/body-room.ts'
 import { jsonHandler, streamHandler } from './chain/handlers.ts'
@@ -72,11 +72,22 @@ function createRouter(options: HttpAppOptions, surface: Surface, shared: Shared)
     at.all(refuseMethod)
 
     function refuseMethod(request: Request, response: Response): void {
+      if (states.get(request)?.endsInSlash === true) {
+        const ofOne = routesBelow(path).find(({ method }) => method.toUpperCase() === request.method)
+        if (ofOne !== undefined) throw idMissing(request.method, ofOne.path.replace(/[:*](\w+)/, '<$1>'))
+      }
       response.setHeader('Allow', methods.join(', '))
       throw methodNotAllowed(request.method, methods)
     }
   }
   return router
+
+  /** The routes of one member of the collection at `path`. */
+  function routesBelow(path: string): Route[] {
+    return [...byPath].flatMap(([below, routes]) =>
+      below.startsWith(`${path}/`) && /^[:*]\w+$/.test(below.slice(path.length + 1)) ? routes : [],
+    )
+  }
 }
 
 function specificity(path: string): string {

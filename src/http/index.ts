@@ -34,7 +34,7 @@ export {
   type Projection,
   type SortField,
 } from './list.ts'
-export { createOriginPolicy, originSettings, type OriginPolicy } from './origin.ts'
+export { createOriginPolicy, originSettings, senderOf, type OriginPolicy } from './origin.ts'
 export { createPeers, peersOptions, type Peers } from './peers.ts'
 export {
   Reply,

@@ -1,5 +1,7 @@
 /** Decides which web pages may call the server. */
 import { isIP } from 'node:net'
+import { hostname } from 'node:os'
+import type { IncomingHttpHeaders } from 'node:http'
 import type { Config } from '../config/index.ts'
 import { originRefused } from '../core/errors.ts'
 import { shown } from '../lib/text/index.ts'
@@ -13,9 +15,22 @@ export interface OriginPolicy {
    *
    * @throws ORIGIN_REFUSED
    */
-  check(method: string, origin: string | undefined, to: Addressee): void
-  /** Whether the origin is the server's own or listed by name; `*` does not count. */
-  isKnown(origin: string, to: Addressee): boolean
+  check(method: string, page: Sender, to: Addressee): void
+  /** Whether a page that is neither the server's own nor listed by name makes a browser send this; `*` does not count. */
+  isForeign(page: Sender, to: Addressee): boolean
+}
+
+/** The page that makes a browser send a request, as the browser names it. Programs name none. */
+export interface Sender {
+  /** The header `Origin`. */
+  origin: string | undefined
+  /** The header `Sec-Fetch-Site`: it may come without `Origin`. */
+  site?: string | undefined
+}
+
+/** The headers of a request that name its page. */
+export function senderOf({ origin, 'sec-fetch-site': site }: IncomingHttpHeaders): Sender {
+  return { origin, site: Array.isArray(site) ? site.join() : site }
 }
 
 /** The server as a request addresses it. */
@@ -29,9 +44,11 @@ export interface Addressee {
 export interface OriginPolicySettings {
   /** `api.allow_origin`; `*` admits every page, without credentials. */
   allowedOrigins: readonly string[]
+  /** The server's own public address, where a proxy does not pass `Host`; default none. */
+  ownOrigins?: readonly string[]
   /**
-   * The host names of the server. Set while authentication is off: a browser's request then needs no credential, so a
-   * name that an attacker has pointed at the server must not count.
+   * The host names of the server; `*` stands for all. Set while authentication is off: a browser's request then needs no
+   * credential, so a name that an attacker has pointed at the server must not count.
    */
   knownHosts: ReadonlySet<string> | undefined
 }
@@ -45,21 +62,24 @@ const fixedHeaders = {
   'Access-Control-Expose-Headers': 'Content-Type,X-Limit,X-Total-Count,X-Request-ID',
 }
 
-/** Development servers of the web client. */
-const developmentOrigins = ['http://127.0.0.1:3000', 'http://localhost:8080', 'http://127.0.0.1:8080']
-
 /** Origins and host names from the configuration. */
 export function originSettings(config: Config): OriginPolicySettings {
-  const { auth, api, stream, webui, system } = config
+  const { auth, api, stream, webui } = config
   const publicUrls = [auth.api_url, webui.webui_base_url].filter((url) => url !== '')
-  const hosts = [auth.host, api.host, stream.host, ...publicUrls.map((url) => new URL(url).hostname)]
+  const machine = hostname()
+  const hosts = [
+    auth.host,
+    api.host,
+    stream.host,
+    machine,
+    ...machine.split('.', 1),
+    ...publicUrls.map((url) => new URL(url).hostname),
+    ...api.allowed_hosts,
+  ]
   return {
-    allowedOrigins: [
-      ...api.allow_origin,
-      ...developmentOrigins,
-      ...(auth.api_url === '' ? [] : [new URL(auth.api_url).origin]),
-    ],
-    knownHosts: auth.enable || system.allow_open_network ? undefined : new Set(hosts),
+    allowedOrigins: api.allow_origin,
+    ownOrigins: auth.api_url === '' ? [] : [new URL(auth.api_url).origin],
+    knownHosts: auth.enable || api.allowed_hosts.includes('*') ? undefined : new Set(hosts),
   }
 }
 
@@ -70,10 +90,16 @@ export function createOriginPolicy(settings: OriginPolicySettings): OriginPolicy
   const knownHosts = settings.knownHosts && new Set([...settings.knownHosts].map((host) => host.toLowerCase()))
   const allowsAny = settings.allowedOrigins.includes('*')
   const [first] = allowed
-  const isAllowed = (origin: string): boolean => allowsAny || allowed.has(origin)
+  const own = new Set(settings.ownOrigins)
+
+  function isForeign({ origin, site }: Sender, to: Addressee): boolean {
+    // `same-site` is another port or a sibling name: somebody else may serve the page.
+    if (origin === undefined) return site !== undefined && site !== 'same-origin' && site !== 'none'
+    return !allowed.has(origin) && !own.has(origin) && !isOwn(origin, to)
+  }
 
   return {
-    isKnown: (origin, to) => allowed.has(origin) || isOwn(origin, to),
+    isForeign,
     corsHeaders(origin) {
       if (allowsAny && (origin === undefined || !allowed.has(origin))) {
         return { 'Access-Control-Allow-Origin': '*', Vary: 'Origin', ...fixedHeaders }
@@ -87,17 +113,18 @@ export function createOriginPolicy(settings: OriginPolicySettings): OriginPolicy
         ...fixedHeaders,
       }
     },
-    check(method, origin, to) {
+    check(method, page, to) {
       const { host } = to
       if (knownHosts !== undefined && host !== undefined && !isKnownHost(knownHosts, host)) {
         throw originRefused(
-          `The server is not known as "${shown(hostName(host))}". Use its address, or enable authentication.`,
+          `The server is not known as "${shown(hostName(host))}". A proxy in front must pass Host unchanged. List the name in api.allowed_hosts, use an address, or set auth.enable = True.`,
         )
       }
-      if (origin === undefined || harmless.has(method)) return
-      if (isAllowed(origin) || isOwn(origin, to)) return
+      if (harmless.has(method) || allowsAny || !isForeign(page, to)) return
       throw originRefused(
-        `Pages of the origin "${shown(origin)}" cannot send changes to this server; to allow them, list it in api.allow_origin.`,
+        page.origin === undefined
+          ? 'A page of another origin made the browser send this request. To allow that page, list its origin in api.allow_origin.'
+          : `Pages of the origin "${shown(page.origin)}" cannot send changes to this server, addressed as "${shown(host ?? '')}". Is that its own address? Then the proxy in front must pass Host unchanged. Else list the origin in api.allow_origin.`,
       )
     },
   }

@@ -3,6 +3,8 @@ import { BlockList, isIP } from 'node:net'
 import { TLSSocket } from 'node:tls'
 import type { IncomingMessage } from 'node:http'
 import type { Config } from '../config/index.ts'
+import { forwardedRefused } from '../core/errors.ts'
+import { isLoopback } from '../lib/network/index.ts'
 import { isOfOperator } from './control-socket.ts'
 
 export interface Peers {
@@ -15,6 +17,13 @@ export interface Peers {
   isSecure(request: IncomingMessage): boolean
   /** Whether the peer of the connection is a trusted proxy. Headers make no difference. */
   isTrustedPeer(request: IncomingMessage): boolean
+  /**
+   * With `isForThisMachine`: refuses requests that a proxy forwards for another machine. Whoever states it counts: a
+   * sender can only shut itself out.
+   *
+   * @throws FORWARDED_REFUSED
+   */
+  refuseStranger(request: IncomingMessage): void
 }
 
 export interface PeersOptions {
@@ -22,11 +31,16 @@ export interface PeersOptions {
    * Whether a trusted proxy may also name the client in `Remote-Addr` or `X-Remote-Addr` (proxy mode); default false.
    */
   believeRemoteAddr?: boolean
+  /** Whether only clients on this machine may send requests, because nobody has to log in; default false. */
+  isForThisMachine?: boolean
 }
 
 /** A proxy that authenticates users may also state their addresses. */
-export function peersOptions({ auth }: Pick<Config, 'auth'>): PeersOptions {
-  return { believeRemoteAddr: auth.enable && auth.mode === 'proxy' }
+export function peersOptions({ auth, system }: Pick<Config, 'auth' | 'system'>): PeersOptions {
+  return {
+    believeRemoteAddr: auth.enable && auth.mode === 'proxy',
+    isForThisMachine: !auth.enable && !system.allow_open_network,
+  }
 }
 
 const MAX_HOPS = 32
@@ -59,6 +73,11 @@ export function createPeers(trusted: readonly string[], options: PeersOptions = 
 
   return {
     isTrustedPeer: (request) => isTrusted(peerOf(request)),
+    refuseStranger(request) {
+      if (options.isForThisMachine !== true) return
+      const stranger = clientsNamedBy(request).find((client) => !isOnThisMachine(client))
+      if (stranger !== undefined) throw forwardedRefused(stranger)
+    },
     addressOf(request) {
       let address = peerOf(request)
       const header = headerText(request.headers['x-forwarded-for'])
@@ -80,6 +99,24 @@ export function createPeers(trusted: readonly string[], options: PeersOptions = 
       return scheme === 'https' && isTrusted(peerOf(request))
     },
   }
+}
+
+/** Headers in which proxies name the client, one address each or a list. */
+const clientHeaders = ['x-forwarded-for', 'x-real-ip', 'x-client-ip', 'true-client-ip', 'cf-connecting-ip'] as const
+
+/** Every client and proxy that forwarding headers name, as written. */
+function clientsNamedBy({ headers }: IncomingMessage): string[] {
+  const listed = clientHeaders.flatMap((name) => headerText(headers[name]).split(','))
+  const forwarded = headerText(headers['forwarded']).matchAll(/(?:^|[;,])\s*for\s*=\s*("[^"]*"|[^;,]*)/gi)
+  return [...listed, ...[...forwarded].map(([, client = '']) => client.replaceAll('"', ''))]
+    .map((client) => client.trim())
+    .filter((client) => client !== '')
+}
+
+/** @param client an address, perhaps with a port: `127.0.0.1:1234`, `[::1]:1234`; other words name a stranger */
+function isOnThisMachine(client: string): boolean {
+  const address = /^\[([^\]]*)\](?::\d+)?$/.exec(client)?.[1] ?? /^([\d.]+):\d+$/.exec(client)?.[1] ?? client
+  return isIP(address) !== 0 && isLoopback(plainAddress(address))
 }
 
 function peerOf(request: IncomingMessage): string {

@@ -18,7 +18,8 @@ let server: TestApp
 let first: ExecutionAnswer
 
 beforeAll(async () => {
-  server = await createTestApp()
+  const settings = { 'api.allow_origin': 'http://first.example, http://page.example' }
+  server = await createTestApp({ settings })
   first = await runToEnd(server, { cmd: 'echo first' })
   await runToEnd(server, { cmd: 'echo second' }, { context: { parent: { execution_id: first.id } } })
   await runToEnd(server, { cmd: 'echo third' })
@@ -588,10 +589,10 @@ describe('00.13 far bounds', () => {
 describe('00.14 CORS', () => {
   it('00.14 an allowed origin is named, another gets the first allowed one', async () => {
     for (const path of ['/v1/executions?limit=1', '/v1/executions/nothing', '/nothing']) {
-      const allowed = await get(path, { Origin: 'http://localhost:8080' })
-      expect(allowed.headers.get('access-control-allow-origin')).toBe('http://localhost:8080')
+      const allowed = await get(path, { Origin: 'http://page.example' })
+      expect(allowed.headers.get('access-control-allow-origin')).toBe('http://page.example')
       const other = await get(path, { Origin: 'http://evil.example' })
-      expect(other.headers.get('access-control-allow-origin')).toBe('http://127.0.0.1:3000')
+      expect(other.headers.get('access-control-allow-origin')).toBe('http://first.example')
       for (const { headers } of [allowed, other]) {
         expect(headers.get('access-control-allow-methods')).toBe('GET,POST,PUT,DELETE,OPTIONS')
         expect(headers.get('access-control-allow-headers')).toContain(

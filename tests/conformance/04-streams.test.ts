@@ -37,7 +37,8 @@ interface OutputRecord {
 let server: TestApp
 const clients: EventClient[] = []
 beforeAll(async () => {
-  server = await createAppWithExamples({ settings: { 'stream.heartbeat': '0.2' } })
+  const settings = { 'stream.heartbeat': '0.2', 'api.allow_origin': 'http://page.example' }
+  server = await createAppWithExamples({ settings })
 })
 afterAll(async () => {
   for (const client of clients) client.close()
@@ -79,14 +80,14 @@ describe('04.1 common wire rules', () => {
     let url: string
     if (typeof path === 'string') url = path
     else url = `/v1/executions/${(await runToEnd(server, { cmd: 'true' })).id}/output`
-    const client = await open(url, { Origin: 'http://localhost:8080', 'X-Request-ID': 'stream-1' })
+    const client = await open(url, { Origin: 'http://page.example', 'X-Request-ID': 'stream-1' })
     expect(client.status).toBe(200)
     expect(client.headers).toMatchObject({
       'content-type': 'text/event-stream; charset=UTF-8',
       'cache-control': 'no-cache',
       'x-accel-buffering': 'no',
       'x-request-id': 'stream-1',
-      'access-control-allow-origin': 'http://localhost:8080',
+      'access-control-allow-origin': 'http://page.example',
       'transfer-encoding': 'chunked',
     })
     expect(client.headers).not.toHaveProperty('content-encoding')

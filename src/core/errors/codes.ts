@@ -46,7 +46,11 @@ export const errorCodes = {
   SHUTTING_DOWN: { kind: 'unavailable', action: 'Try again after `Retry-After` seconds.' },
   QUEUE_FULL: { kind: 'unavailable', action: 'Try again after `Retry-After` seconds; send fewer requests at a time.' },
   INTERNAL: { kind: 'internal', action: 'Look for the request id (`X-Request-ID`) in the log of the server.' },
-  ORIGIN_REFUSED: { kind: 'forbidden', action: 'Add the origin of the web page to `api.allow_origin`.' },
+  ORIGIN_REFUSED: {
+    kind: 'forbidden',
+    action: 'Let proxies pass `Host` unchanged; add the origin of the page to `api.allow_origin`.',
+  },
+  FORWARDED_REFUSED: { kind: 'forbidden', action: 'Set `auth.enable = True`, then log in.' },
   // storage
   CONFLICT: { kind: 'conflict', action: 'Read the object again, then repeat the change.' },
   NAME_TAKEN: { kind: 'conflict', action: 'Choose another name, or change the object that `conflict-id` names.' },

@@ -11,6 +11,9 @@ export const methodNotAllowed = (method: string, allowed: readonly string[]): Ap
     details: { allowed },
   })
 
+export const idMissing = (method: string, path: string): AppError =>
+  new AppError('ROUTE_UNKNOWN', `The path ends without an id: use ${method} /v1${path}.`)
+
 export const requestMalformed = (why: string): AppError =>
   new AppError('REQUEST_MALFORMED', `The request is not valid HTTP: ${shown(why)}`)
 
@@ -77,5 +80,11 @@ export const queueFull = (what: string, limit: number): AppError =>
 export const internal = (cause: unknown): AppError => new AppError('INTERNAL', 'Internal Server Error', { cause })
 
 // Browsers
+
+export const forwardedRefused = (client: string): AppError =>
+  new AppError(
+    'FORWARDED_REFUSED',
+    `A proxy forwards this request for "${shown(client)}", but authentication is off, so only clients on this machine are served. Set auth.enable = True, or system.allow_open_network = True if you trust everyone who can reach the proxy.`,
+  )
 
 export const originRefused = (message: string): AppError => new AppError('ORIGIN_REFUSED', message)

@@ -7,7 +7,8 @@ import type { SurfaceTag } from '../admission.ts'
 import { answerHealth, isHealthPath } from '../health.ts'
 import { locateRoute } from '../locate.ts'
 import { notObserved, observe } from '../observe.ts'
-import { hasBody, states, type HttpAppOptions } from './state.ts'
+import { senderOf } from '../origin.ts'
+import { hasBody, states, type HttpAppOptions, type RequestState } from './state.ts'
 
 const securityHeaders = {
   'X-Content-Type-Options': 'nosniff',
@@ -32,7 +33,8 @@ export function identify(options: HttpAppOptions): RequestHandler {
       ? notObserved()
       : observe({ log: logs[surface], metrics, addressOf }, request, response, { requestId, surface })
     const query = new URLSearchParams(mark === -1 ? '' : request.url.slice(mark + 1))
-    states.set(request, { requestId, query, observation })
+    const state: RequestState = { requestId, query, observation }
+    states.set(request, state)
 
     for (const [name, value] of Object.entries(securityHeaders)) response.setHeader(name, value)
     for (const [name, value] of Object.entries(options.origins.corsHeaders(request.headers.origin))) {
@@ -49,12 +51,14 @@ export function identify(options: HttpAppOptions): RequestHandler {
     if (options.isStarting?.() === true) throw starting()
     if (options.isStopping()) throw shuttingDown()
     checkHeaders(request)
-    const { host, origin } = request.headers
-    options.origins.check(request.method, origin, { host, isSecure: options.peers.isSecure(request) })
+    peers.refuseStranger(request)
+    const { headers } = request
+    options.origins.check(request.method, senderOf(headers), { host: headers.host, isSecure: peers.isSecure(request) })
     const location = locateRoute(surface, rawPath)
-    if (location.surface === 'auth' && options.authNeedsTls === true && !options.peers.isSecure(request)) {
+    if (location.surface === 'auth' && options.authNeedsTls === true && !peers.isSecure(request)) {
       throw tlsRequired()
     }
+    state.endsInSlash = rawPath.endsWith('/')
     request.url = `/${location.surface}${location.path}`
     next()
   }

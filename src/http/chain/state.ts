@@ -33,10 +33,12 @@ export interface HttpAppOptions {
 }
 
 /** What the chain knows about a request before its route runs. */
-interface RequestState {
+export interface RequestState {
   requestId: string
   query: URLSearchParams
   observation: Observation
+  /** Whether the path ended in a slash: its last segment is empty. */
+  endsInSlash?: boolean
 }
 
 export const states = new WeakMap<Request, RequestState>()

@@ -13,7 +13,7 @@ import {
   userChanged,
   type AppError,
 } from '../../core/errors.ts'
-import type { AccessControl, OriginPolicy, Peers, Principal } from '../../http/index.ts'
+import { senderOf, type AccessControl, type OriginPolicy, type Peers, type Principal } from '../../http/index.ts'
 import { type Log, type LogFields, createRepeatLimit } from '../../lib/log/index.ts'
 import { isLoopback } from '../../lib/network/index.ts'
 import type { Clock } from '../../core/clock.ts'
@@ -50,7 +50,7 @@ export interface AccessOptions {
   admit: AdmitLogin
   logins: Logins
   peers: Peers
-  origins: Pick<OriginPolicy, 'isKnown'>
+  origins: Pick<OriginPolicy, 'isForeign'>
   cookie: CookieSettings
   log: Log
   clock: Pick<Clock, 'now' | 'monotonic'>
@@ -174,10 +174,8 @@ export function createAccess(options: AccessOptions): AccessControl {
 
   /** Whether a page of another origin makes a browser send this. */
   function isOfForeignPage(request: Request): boolean {
-    const { origin, host, 'sec-fetch-site': site } = request.headers
-    return origin === undefined
-      ? site === 'cross-site' || site === 'same-site'
-      : !origins.isKnown(origin, { host, isSecure: peers.isSecure(request) })
+    const { headers } = request
+    return origins.isForeign(senderOf(headers), { host: headers.host, isSecure: peers.isSecure(request) })
   }
 
   /** Browsers add the cookie to requests of foreign pages, and cookies do not depend on the port. */

@@ -37,7 +37,7 @@ export interface AuthDependencies extends AuthPorts, AuthSettings {
   bus: Bus
   log: Log
   peers: Peers
-  origins: Pick<OriginPolicy, 'isKnown'>
+  origins: Pick<OriginPolicy, 'isForeign'>
   /** Absolute `system.base_path`. */
   basePath: string
   /** Who is calling while authentication is off. */
