@@ -68,6 +68,7 @@ export const defaultSsh: SshSettings = {
   keyFile: '',
   configPath: undefined,
   connectTimeoutSeconds: 60,
+  startLimitSeconds: 20,
   remoteDir: '/tmp',
   allowPartialFailure: false,
   maxParallel: 50,

@@ -4,12 +4,16 @@ import { Socket } from 'node:net'
 import { join } from 'node:path'
 import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from 'vitest'
 import { newId } from '../../src/core/ids.ts'
-import { createRunners, type Runners, type RunnerSettings } from '../../src/runners/index.ts'
-import { createLauncher } from '../../src/runners/process/create-launcher.ts'
-import type { Launcher } from '../../src/runners/process/launcher.ts'
-import type { RunContext, Runner, RunResult } from '../../src/runners/runner.ts'
+import type { RunContext, RunResult } from '../../src/runners/runner.ts'
 import { ensureDebianPackage } from '../helpers/apt.ts'
 import { markedProcesses } from '../helpers/marked-processes.ts'
+import {
+  remoteRunners,
+  type HostAnswer,
+  type RemoteRunners,
+  type RemoteSubject,
+  type SshOptions,
+} from '../helpers/remote-runners.ts'
 import { recordRun } from '../helpers/run-context.ts'
 import { makeSshSite, type ClientKey, type Sshd, type SshSite } from '../helpers/sshd.ts'
 import { startPasswordServer } from '../helpers/password-sshd.ts'
@@ -19,42 +23,14 @@ import { describeProcessRunner, withTimeLimit } from './runner-suite.ts'
 
 const MAX_RESULT_BYTES = 1000
 
-type Ssh = NonNullable<RunnerSettings['ssh']>
-type HostAnswer = Record<string, unknown>
-
-let launcher: Launcher
+let made: RemoteRunners
 let site: SshSite
 let sshd: Sshd
 let key: ClientKey
-let shared: Subject
+let shared: RemoteSubject
 const warnings: string[] = []
-const stopped: (() => Promise<void>)[] = []
 
-interface Subject {
-  runners: Runners
-  cmd: Runner
-  script: Runner
-}
-
-async function makeRunners(ssh: Ssh = {}, told = warnings): Promise<Subject> {
-  const runners = await createRunners({
-    launcher,
-    maxResultBytes: MAX_RESULT_BYTES,
-    systemUser: site.user,
-    ssh: {
-      knownHostsFile: join(site.folder, `known-${newId()}`),
-      hostKeyChecking: 'accept-new',
-      keyFile: key.path,
-      ...ssh,
-    },
-    warn: (message, fields) => told.push(`${message} ${JSON.stringify(fields)}`),
-  })
-  stopped.push(() => runners.stop())
-  const byName = new Map(runners.list.map((runner) => [runner.definition.name, runner]))
-  const [cmd, script] = [byName.get('remote-shell-cmd'), byName.get('remote-shell-script')]
-  if (cmd === undefined || script === undefined) throw new Error('A runner is missing in the list')
-  return { runners, cmd, script }
-}
+const makeRunners = (ssh?: SshOptions, told = warnings): Promise<RemoteSubject> => made.make(ssh, told)
 
 let scripts = 0
 function writeScript(text: string): string {
@@ -64,16 +40,15 @@ function writeScript(text: string): string {
 }
 
 beforeAll(async () => {
-  launcher = (await createLauncher('child-process')).launcher
   site = await makeSshSite()
   key = site.makeKey('id_allowed')
   sshd = await site.start()
+  made = await remoteRunners(site, key.path, MAX_RESULT_BYTES)
   shared = await makeRunners()
 })
 afterAll(async () => {
-  await Promise.all(stopped.map((stop) => stop()))
+  await made.stop()
   await site.stop()
-  await launcher.stop()
 })
 afterEach(() => {
   if (warnings.length > 0) throw new Error(`Unexpected warnings: ${warnings.splice(0).join('; ')}`)
@@ -129,7 +104,7 @@ fullOnly(describeProcessRunner)({
 
 const run = (
   runnerParameters: Record<string, unknown>,
-  subject: Subject = shared,
+  subject: RemoteSubject = shared,
   more?: Partial<RunContext>,
 ): Promise<RunResult> =>
   subject.cmd.run(recordRun({ hosts: sshd.address, cmd: 'echo hi', ...runnerParameters }, more).context)
@@ -148,7 +123,7 @@ const ended = (returnCode: number, stdout = '', stderr = '') => ({
 })
 
 /** Why none of the hosts could be connected to. */
-async function refusal(parameters: Record<string, unknown>, subject?: Subject): Promise<string> {
+async function refusal(parameters: Record<string, unknown>, subject?: RemoteSubject): Promise<string> {
   const { status, result } = await run(parameters, subject)
   expect(status).toBe('failed')
   expect(Object.keys(result)).toEqual(['error', 'traceback'])

@@ -167,7 +167,7 @@ export async function connect(
       }, limitMs)
       const fail = (error: unknown): void => {
         clearTimeout(timer)
-        reject(new SshError(`${target.host} refused: ${sshTextOf(error)}.`))
+        reject(new SshError(openProblem(target.host, sshTextOf(error))))
       }
       try {
         ask((error, value) => {
@@ -216,6 +216,16 @@ export function sshTextOf(error: unknown): string {
 }
 
 const sentence = (text: string): string => text.charAt(0).toUpperCase() + text.slice(1)
+
+function openProblem(host: string, why: string): string {
+  if (why.startsWith('Packet length')) {
+    return (
+      `${host} prints text where SFTP must answer; let the startup files of the account, such as .bashrc, print ` +
+      'nothing when the shell is not interactive.'
+    )
+  }
+  return `${host} refused: ${why}.`
+}
 
 function connectProblem(target: SshTarget, error: Error & Partial<Pick<ClientErrorLevel, 'level'>>): string {
   const { host, port, username, credentials } = target

@@ -13,6 +13,8 @@ export interface SshSettings {
   /** Undefined disables it. */
   configPath: string | undefined
   connectTimeoutSeconds: number
+  /** Time a login shell has to start our shell. */
+  startLimitSeconds: number
   remoteDir: string
   allowPartialFailure: boolean
   maxParallel: number
@@ -36,6 +38,7 @@ export function createSsh(
   return {
     pool,
     keys,
+    startLimitMs: settings.startLimitSeconds * 1000,
     maxResultBytes: shared.maxResultBytes,
     warn: shared.warn,
     settings: {

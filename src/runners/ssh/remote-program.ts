@@ -2,14 +2,45 @@
  * The programs that svc runs on other hosts, written for `/bin/sh`.
  *
  * The program is not an argument but standard input of a shell: other accounts of that machine can read the arguments
- * of a process, and environment and passwords must not be among them. The command itself has an empty standard input.
- * Its arguments are visible there as they are for a local command.
+ * of a process, and environment and passwords must not be among them. svc sends it when that shell reports that it is
+ * ready: the login shell and its startup files come first, and would read what they find. The command itself has an
+ * empty standard input. Its arguments are visible there as they are for a local command.
  */
 import { randomUUID } from 'node:crypto'
 import { quote } from '../../lib/process/index.ts'
 
-/** Every login shell understands it; the program follows on standard input. */
-export const READ_PROGRAM = 'exec /bin/sh'
+export interface ReadyShell {
+  /** A single line without `\`, `!` and inner quotes, so that every login shell takes it as it is: sh, csh, fish. */
+  command: string
+  /**
+   * Prefix of the line, on stdout and on stderr, in which the shell reports that it is ready; `readProcess` reads the
+   * rest. Startup files may have redirected one of the two.
+   */
+  readyMark: string
+}
+
+/** A shell that reports that it is ready, then runs its standard input. */
+export function readyShell(): ReadyShell {
+  const readyMark = `[ready ${randomUUID()}]`
+  const steps = [
+    // The start time is field 22 of the file, or 0 where that is missing. Word splitting is intended.
+    's=',
+    '[ -r "/proc/$$/stat" ] && read -r s <"/proc/$$/stat"',
+    'set -f',
+    'set -- ${s##*) }',
+    `m="${readyMark} $$ \${20:-0}"`,
+    'echo "$m"',
+    'echo "$m" >&2',
+    'exec /bin/sh',
+  ]
+  return { command: `exec /bin/sh -c '${steps.join('; ')}'`, readyMark }
+}
+
+/** @param rest the line after `readyMark` */
+export function readProcess(rest: string): RemoteProcess | undefined {
+  const [, pid, startTime = '0'] = /^(\d{1,10}) (\d{1,20})$/.exec(rest) ?? []
+  return pid === undefined ? undefined : { pid: Number(pid), startTime }
+}
 
 export interface RemoteCommand {
   /** Program and arguments, or shell text that must not appear among the arguments of a process. */
@@ -22,38 +53,26 @@ export interface RemoteCommand {
 
 export interface RemoteProgram {
   text: string
-  /** Prefix of the one line on stderr in which the program reports its pid. */
+  /** The line, on stdout and on stderr, that the program prints before the command; without it nothing has run. */
   startMark: string
   /** The prompt that sudo prints, when it was given a password. */
   sudoPrompt: string | undefined
-}
-
-/** Prints `<mark> <pid> <start time>`. The time is field 22 of `/proc/<pid>/stat`, or 0 where that file is missing. */
-function tellProcess(mark: string): string {
-  return [
-    's=',
-    '[ -r "/proc/$$/stat" ] && read -r s <"/proc/$$/stat"',
-    // shellcheck would ask for quotes; word splitting is intended.
-    'set -f; set -- ${s##*) }; set +f',
-    `printf '%s %s %s\\n' ${quote(mark)} "$$" "\${20:-0}" >&2`,
-    'set --; unset s',
-  ].join('\n')
 }
 
 export function remoteProgram(command: RemoteCommand): RemoteProgram {
   const { sudo, sudoPassword } = command
   const startMark = `[start ${randomUUID()}]`
   const sudoPrompt = sudo && sudoPassword !== undefined ? `[sudo ${randomUUID()}]` : undefined
-  const body = bodyOf(command)
-  const text = `${tellProcess(startMark)}\n${sudo ? asRoot(body, sudoPassword, sudoPrompt ?? '') : body}`
-  return { text, startMark, sudoPrompt }
+  const body = bodyOf(command, startMark)
+  return { text: sudo ? asRoot(body, sudoPassword, sudoPrompt ?? '') : body, startMark, sudoPrompt }
 }
 
 /** In braces, so that the shell runs nothing of a program cut short by a broken connection. */
-function bodyOf({ run, cwd, env }: RemoteCommand): string {
+function bodyOf({ run, cwd, env }: RemoteCommand, startMark: string): string {
   const lines = [
     '{',
     'exec </dev/null',
+    `echo ${quote(startMark)}; echo ${quote(startMark)} >&2`,
     `cd -- ${quote(cwd)} || exit 1`,
     ...Object.entries(env).map(([name, value]) => `export ${name}=${quote(value)}`),
     // The leading space keeps a text that begins with a dash from being an option.

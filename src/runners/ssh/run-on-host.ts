@@ -11,13 +11,16 @@ import type { RunContext, StopReason } from '../runner.ts'
 import { SshError, sshTextOf, type SshConnection, type SshTarget } from './connection.ts'
 import type { ConnectionPool, Lease } from './pool.ts'
 import { truncatedFlags } from '../process/run-command.ts'
-import { killProgram, READ_PROGRAM, remoteProgram, type RemoteCommand, type RemoteProcess } from './remote-program.ts'
-import { StartFilter } from './start-filter.ts'
+import { chain, MarkFilter } from './mark-filter.ts'
+import { killProgram, readProcess, readyShell, remoteProgram } from './remote-program.ts'
+import type { ReadyShell, RemoteCommand, RemoteProcess, RemoteProgram } from './remote-program.ts'
 
 export interface HostRunDeps {
   pool: ConnectionPool
   /** Bytes of each of stdout and stderr that the result holds (decision 6). */
   maxResultBytes: number
+  /** Time a login shell has to start our shell. */
+  startLimitMs: number
   /** Reports processes that could not be stopped. */
   warn(message: string, fields: Record<string, unknown>): void
 }
@@ -43,8 +46,8 @@ export interface HostResult extends Record<string, unknown> {
 const OPEN_LIMIT_MS = 30_000
 /** The same on a reused connection, which may have died unnoticed while it was idle. */
 const REUSED_OPEN_LIMIT_MS = 5000
-/** Time the login shell has to start our program. */
-const START_LIMIT_MS = 10_000
+/** Time a login shell has to end when its input has ended, before svc closes the channel. */
+const END_LIMIT_MS = 5000
 /** After the exit, the run waits for late output until nothing arrives for this long. */
 const LINGER_MS = 500
 /** Upper bound of output in transit after a program's exit: its pipe, the server's buffers, the channel window. */
@@ -63,14 +66,14 @@ export async function runOnHost(
   timeoutSeconds: number,
 ): Promise<HostResult> {
   if (context.signal.aborted) return stoppedResult('', '')
-  const program = remoteProgram(command)
+  const shell = readyShell()
   let channel: ClientChannel
   try {
-    channel = await openOn(deps, host, context.signal, (connection, limitMs) => connection.exec(READ_PROGRAM, limitMs))
+    channel = await openOn(deps, host, context.signal, (connection, limitMs) => connection.exec(shell.command, limitMs))
   } catch (error) {
     return context.signal.aborted ? stoppedResult('', '') : connectionFailure(sshTextOf(error))
   }
-  return await new HostRun(deps, context, host, command, program, channel, timeoutSeconds).finish()
+  return await new HostRun(deps, context, host, command, shell, channel, timeoutSeconds).finish()
 }
 
 /**
@@ -94,39 +97,60 @@ export async function openOn<T>(
   }
 }
 
+/** The host is reached, but the login shell of the account starts nothing. */
+class LoginShellError extends SshError {}
+
 /** Runs a short program of our own and returns its output. @throws SshError */
-export async function runHelper(
+async function runHelper(
+  { startLimitMs }: Pick<HostRunDeps, 'startLimitMs'>,
   lease: Lease,
   program: string,
   limitMs: number,
 ): Promise<{ code: number; text: string }> {
-  const channel = await lease.connection.exec(READ_PROGRAM, Math.min(limitMs, OPEN_LIMIT_MS))
+  const shell = readyShell()
+  const channel = await lease.connection.exec(shell.command, Math.min(limitMs, OPEN_LIMIT_MS))
   return await new Promise((resolve, reject) => {
     let text = ''
     let code: number | undefined
-    const timer = setTimeout(() => {
+    let isSent = false
+    const giveUp = (error: SshError): void => {
       channel.close()
-      reject(new SshError(`The helper program did not finish within ${Math.round(limitMs / 1000)} seconds.`))
-    }, limitMs)
-    const keep = (bytes: Buffer): void => {
-      if (text.length < 10_000) text += bytes.toString('utf8')
+      reject(error)
     }
-    channel.on('data', keep)
-    channel.stderr.on('data', keep)
+    const timer = setTimeout(() => {
+      giveUp(new SshError(`The helper program did not finish within ${Math.round(limitMs / 1000)} seconds.`))
+    }, limitMs)
+    const startTimer = setTimeout(() => {
+      giveUp(new LoginShellError(`The login shell did not start a shell within ${startLimitMs / 1000} seconds.`))
+    }, startLimitMs)
+    const send = (): void => {
+      clearTimeout(startTimer)
+      if (!isSent) channel.end(program)
+      isSent = true
+    }
+    for (const stream of [channel, channel.stderr]) {
+      const ready = new MarkFilter(shell.readyMark, send)
+      stream.on('data', (bytes: Buffer) => {
+        const rest = ready.filter(bytes.toString('utf8'))
+        if (text.length < 10_000) text += rest
+      })
+    }
     channel.on('error', () => undefined)
     channel.on('exit', (given: number | null) => (code = given ?? -1))
     channel.on('close', () => {
       clearTimeout(timer)
+      clearTimeout(startTimer)
       if (code === undefined) reject(new SshError('The connection was closed.'))
+      else if (!isSent)
+        reject(new LoginShellError(`The login shell ended with exit code ${code} and started no shell.`))
       else resolve({ code, text: text.trim() })
     })
-    channel.end(program)
   })
 }
 
 /** Runs a helper on this connection, or on new ones as long as the host accepts them. @throws SshError */
 export async function runHelperSomehow(
-  deps: HostRunDeps,
+  deps: Pick<HostRunDeps, 'pool' | 'startLimitMs'>,
   host: ConnectedHost,
   program: string,
   limitMs: number,
@@ -134,8 +158,9 @@ export async function runHelperSomehow(
   let failure: unknown
   if (!host.lease.connection.isClosed) {
     try {
-      return await runHelper(host.lease, program, limitMs)
+      return await runHelper(deps, host.lease, program, limitMs)
     } catch (error) {
+      if (error instanceof LoginShellError) throw error
       failure = error
     }
   }
@@ -145,8 +170,9 @@ export async function runHelperSomehow(
       const lease = await deps.pool.acquire(host.target, AbortSignal.timeout(RECONNECT_MS), true)
       host.lease.discard()
       host.lease = lease
-      return await runHelper(lease, program, limitMs)
+      return await runHelper(deps, lease, program, limitMs)
     } catch (error) {
+      if (error instanceof LoginShellError) throw error
       failure = error
     }
     await delay(RECONNECT_PAUSE_MS)
@@ -159,16 +185,22 @@ class HostRun {
   readonly #context: RunContext
   readonly #host: ConnectedHost
   readonly #command: RemoteCommand
-  readonly #program: ReturnType<typeof remoteProgram>
+  readonly #program: RemoteProgram
   readonly #channel: ClientChannel
   readonly #timeoutSeconds: number
   readonly #stdout: ChildOutput
   readonly #stderr: ChildOutput
   readonly #prompts: PromptFilter | undefined
-  readonly #started = Promise.withResolvers<void>()
+  readonly #ready = Promise.withResolvers<void>()
   readonly #closed = Promise.withResolvers<void>()
   #isClosed = false
   #process: RemoteProcess | undefined
+  /** From then on the program may run. */
+  #isSent = false
+  /** The program reported that the command is next. */
+  #hasStarted = false
+  /** The login shell used up its time. */
+  #isLate = false
   #exit: { code: number | null; signal: string | undefined } | undefined
   #hasTimedOut = false
   #killing: Promise<void> | undefined
@@ -180,7 +212,7 @@ class HostRun {
     context: RunContext,
     host: ConnectedHost,
     command: RemoteCommand,
-    program: ReturnType<typeof remoteProgram>,
+    shell: ReadyShell,
     channel: ClientChannel,
     timeoutSeconds: number,
   ) {
@@ -188,28 +220,29 @@ class HostRun {
     this.#context = context
     this.#host = host
     this.#command = command
-    this.#program = program
+    this.#program = remoteProgram(command)
     this.#channel = channel
     this.#timeoutSeconds = timeoutSeconds
     const { maxResultBytes: maxBytes } = deps
     const { label } = host
-    this.#prompts = program.sudoPrompt === undefined ? undefined : new PromptFilter(program.sudoPrompt)
-    const starts = new StartFilter(program.startMark, (process) => {
-      this.#process = process
-      this.#started.resolve()
+    const { sudoPrompt, startMark } = this.#program
+    this.#prompts = sudoPrompt === undefined ? undefined : new PromptFilter(sudoPrompt)
+    const marks = (): MarkFilter[] => [
+      new MarkFilter(shell.readyMark, (rest) => {
+        this.#process ??= readProcess(rest)
+        this.#ready.resolve()
+      }),
+      new MarkFilter(startMark, () => (this.#hasStarted = true)),
+    ]
+    this.#stdout = new ChildOutput(channel, {
+      maxBytes,
+      emit: (text) => context.emit('stdout', text, label),
+      filter: chain(marks()),
     })
-    const prompts = this.#prompts
-    this.#stdout = new ChildOutput(channel, { maxBytes, emit: (text) => context.emit('stdout', text, label) })
     this.#stderr = new ChildOutput(channel.stderr, {
       maxBytes,
       emit: (text) => context.emit('stderr', text, label),
-      filter: {
-        filter: (text) => {
-          const rest = starts.filter(text)
-          return prompts === undefined ? rest : prompts.filter(rest)
-        },
-        end: () => (prompts === undefined ? starts.end() : prompts.filter(starts.end()) + prompts.end()),
-      },
+      filter: chain([...marks(), ...(this.#prompts === undefined ? [] : [this.#prompts])]),
     })
     channel.on('data', this.#count)
     channel.stderr.on('data', this.#count)
@@ -227,13 +260,14 @@ class HostRun {
 
   async finish(): Promise<HostResult> {
     const { signal } = this.#context
-    const clearDeadline =
-      this.#timeoutSeconds > 0 ? onDeadline(this.#timeoutSeconds * 1000, this.#onTimeout) : undefined
+    let clearDeadline: (() => void) | undefined
     signal.addEventListener('abort', this.#onAbort)
     try {
       // The run may have been aborted while the channel was opening; no program has started then.
       if (signal.aborted) this.#channel.close()
-      else this.#channel.end(this.#program.text)
+      else if (await this.#send()) {
+        if (this.#timeoutSeconds > 0) clearDeadline = onDeadline(this.#timeoutSeconds * 1000, this.#onTimeout)
+      }
       await this.#closed.promise
       clearDeadline?.()
       // The connection broke, or the server ended the session.
@@ -253,6 +287,20 @@ class HostRun {
     }
   }
 
+  /** Sends the program when the shell is ready for it. @returns whether it was sent */
+  async #send(): Promise<boolean> {
+    await within(this.#deps.startLimitMs, this.#ready.promise, this.#closed.promise)
+    if (this.#isClosed || this.#killing !== undefined) return false
+    if (this.#process === undefined) {
+      this.#isLate = true
+      void this.#kill(0)
+      return false
+    }
+    this.#isSent = true
+    this.#channel.end(this.#program.text)
+    return true
+  }
+
   readonly #count = (bytes: Buffer): void => {
     this.#lastData = performance.now()
     if (this.#exit !== undefined) this.#bytesSinceExit += bytes.length
@@ -265,16 +313,16 @@ class HostRun {
       const isPaused = this.#channel.isPaused() || this.#channel.stderr.isPaused()
       const left = isPaused ? LINGER_MS : this.#lastData + LINGER_MS - performance.now()
       if (left <= 0) break
-      const late = new AbortController()
-      await Promise.race([delay(left, undefined, late).catch(() => undefined), this.#closed.promise])
-      late.abort()
+      await within(left, this.#closed.promise)
     }
+    await this.#close(OPEN_LIMIT_MS)
+  }
+
+  /** Closes the channel. The server may not answer the request. */
+  async #close(limitMs: number): Promise<void> {
     if (this.#isClosed) return
     this.#channel.close()
-    // The server may not answer the close request either.
-    const late = new AbortController()
-    await Promise.race([delay(OPEN_LIMIT_MS, undefined, late).catch(() => undefined), this.#closed.promise])
-    late.abort()
+    await within(limitMs, this.#closed.promise)
     this.#giveUp()
   }
 
@@ -304,14 +352,12 @@ class HostRun {
 
   /** Stops every process of the run, over the same connection or a new one, then closes the channel. */
   async #killTree(graceMs: number): Promise<void> {
-    // Before it reports its pid, the program could start processes after the search for them has finished.
-    const late = new AbortController()
-    await Promise.race([
-      this.#started.promise,
-      this.#closed.promise,
-      delay(START_LIMIT_MS, undefined, late).catch(() => undefined),
-    ])
-    late.abort()
+    if (!this.#isSent) {
+      // Nothing of ours runs there. A startup file that waits for input learns that there is none.
+      this.#channel.end()
+      if (this.#isLate) await within(END_LIMIT_MS, this.#closed.promise)
+      return await this.#close(END_LIMIT_MS)
+    }
     const { executionId } = this.#context
     const { sudo, sudoPassword } = this.#command
     const graceSeconds = Math.ceil(graceMs / 1000)
@@ -342,6 +388,8 @@ class HostRun {
       return { ...outcome(-9, stdout, stderr), timeout: true, error, traceback: '', ...truncated }
     }
     if (this.#context.signal.aborted) return { ...stoppedResult(stdout, stderr), ...truncated }
+    const problem = this.#startProblem()
+    if (problem !== undefined) return { ...connectionFailure(problem), stdout, stderr, ...truncated }
     if (this.#exit === undefined) {
       const error = 'The connection to the host broke before the command finished.'
       return { ...connectionFailure(error), stdout, stderr, ...truncated }
@@ -356,12 +404,46 @@ class HostRun {
     return { ...outcome(returnCode, stdout, stderr), ...(error === undefined ? {} : { error }), ...truncated }
   }
 
+  /** Why the command has not run; undefined when it has, or its own shell or sudo reports a failure. */
+  #startProblem(): string | undefined {
+    if (this.#hasStarted) return undefined
+    const { label, target } = this.#host
+    const shell = `the login shell of user "${target.username}"`
+    const intro = `The command did not run on ${label}: `
+    if (this.#isLate) {
+      const isWaiting = this.#exit !== undefined
+      return isWaiting
+        ? `${intro}${shell} waits for input. Its startup files, such as .bashrc, or a forced command must not read ` +
+            'standard input'
+        : `${intro}${shell} did not start it within ${this.#deps.startLimitMs / 1000} seconds. Check its startup ` +
+            'files, such as .bashrc, and forced commands'
+    }
+    if (this.#exit === undefined) return this.#isSent ? undefined : `${intro}the connection broke`
+    const { code, signal } = this.#exit
+    const how = code === null ? `was ended by signal ${signal ?? 'unknown'}` : `ended with exit code ${code}`
+    if (!this.#isSent) {
+      return (
+        `${intro}${shell} ${how} before it started it. The account needs a shell such as /bin/sh, startup files ` +
+        'that do not call exit, and no forced command that ignores the request'
+      )
+    }
+    if (code !== 0) return undefined
+    return `${intro}${this.#command.sudo ? 'sudo' : 'the shell'} ${how}, but did not start it`
+  }
+
   #textOf(output: ChildOutput): string {
     const { text } = output
     // The end of a truncated text is not the end of the output.
     if (output.isTruncated || !text.endsWith('\n')) return text
     return text.endsWith('\r\n') ? text.slice(0, -2) : text.slice(0, -1)
   }
+}
+
+/** Resolves when one of the promises does, or the time is over. */
+async function within(limitMs: number, ...ends: Promise<void>[]): Promise<void> {
+  const late = new AbortController()
+  await Promise.race([...ends, delay(limitMs, undefined, late).catch(() => undefined)])
+  late.abort()
 }
 
 function outcome(returnCode: number, stdout: string, stderr: string): HostResult {

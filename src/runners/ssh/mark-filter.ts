@@ -1,18 +1,18 @@
-/** Removes the line from stderr in which a remote program reports its pid. */
-import type { RemoteProcess } from './remote-program.ts'
+/** Removes the line with a mark of svc from the output of a remote shell, and reports it. */
 
 /** Longer than any line of that kind. */
 const MAX_LINE = 200
 
-export class StartFilter {
+export class MarkFilter {
   readonly #mark: string
-  readonly #onStart: (process: RemoteProcess) => void
+  readonly #onMark: (rest: string) => void
   #held = ''
   #isDone = false
 
-  constructor(mark: string, onStart: (process: RemoteProcess) => void) {
+  /** @param onMark called once, with the text between the mark and the end of its line */
+  constructor(mark: string, onMark: (rest: string) => void) {
     this.#mark = mark
-    this.#onStart = onStart
+    this.#onMark = onMark
   }
 
   /** The text without the line; a possible beginning of it waits for the next piece. */
@@ -33,8 +33,7 @@ export class StartFilter {
     }
     this.#isDone = true
     this.#held = ''
-    const [, pid = '', startTime = '0'] = /^ (\d{1,10}) (\d{1,20})$/.exec(all.slice(at + this.#mark.length, end)) ?? []
-    if (pid !== '') this.#onStart({ pid: Number(pid), startTime })
+    this.#onMark(all.slice(at + this.#mark.length, end === -1 ? undefined : end).trim())
     return all.slice(0, at) + (end === -1 ? '' : all.slice(end + 1))
   }
 
@@ -43,5 +42,18 @@ export class StartFilter {
     const rest = this.#held
     this.#held = ''
     return rest.startsWith(this.#mark) ? '' : rest
+  }
+}
+
+interface TextFilter {
+  filter(text: string): string
+  end(): string
+}
+
+/** Filters in a row: each gets what the one before has let pass. */
+export function chain(filters: readonly TextFilter[]): TextFilter {
+  return {
+    filter: (text) => filters.reduce((rest, one) => one.filter(rest), text),
+    end: () => filters.reduce((rest, one) => one.filter(rest) + one.end(), ''),
   }
 }
