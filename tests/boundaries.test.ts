@@ -114,11 +114,18 @@ const RULES = {
     `The module "${module}" may use ${(MODULES[module] ?? []).map((name) => `"${name}"`).join(', ') || 'no other module'}; a new edge is a change of the table first.`,
   package: (name: string) => `The package "${name}" is imported only where ${String(PACKAGES[name])} matches.`,
   queries: 'Only store.ts builds queries.',
+  json: 'JSON.parse and JSON.stringify change numbers and the order of keys: use readJson and writeJson of src/lib/json.',
   guard: 'cli.ts imports node: modules only, and cli/main.ts after the guard, dynamically.',
   outside: 'The product does not import tests or scripts.',
 }
 
 const QUERY = /\.\s*(?:selectFrom|insertInto|updateTable|deleteFrom|replaceInto|mergeInto)\s*\(/
+
+const NATIVE_JSON = /\bJSON\s*\.\s*(?:parse|stringify)\b/
+
+/** Places that read and write only JSON of svc itself. */
+const OWN_JSON =
+  /^(?:src\/lib\/(?:json|log)\/|src\/core\/bundle\.ts$|src\/modules\/auth\/backends\/pam-helper\.ts$|migrations\/|web\/)/
 
 function layerOf(file: string): Layer | undefined {
   if (file.startsWith('migrations/')) return 'migrations'
@@ -204,6 +211,7 @@ function findBreaches(file: string, source: string): string[] {
   }
   const mayBuild = file.startsWith('migrations/') || file.startsWith('src/db/') || file.endsWith('/store.ts')
   if (!mayBuild && QUERY.test(stripText(source))) breaches.push(`${file} builds a query: ${RULES.queries}`)
+  if (!OWN_JSON.test(file) && NATIVE_JSON.test(stripText(source))) breaches.push(`${file}: ${RULES.json}`)
   return breaches
 }
 
@@ -419,6 +427,7 @@ describe('a broken boundary is reported with its rule', () => {
     ['src/modules/executions/store.ts', `import Sqlite from 'better-sqlite3'`, RULES.package('better-sqlite3')],
     ['src/modules/stream/routes.ts', `import express from 'express'`, RULES.package('express')],
     ['src/modules/executions/service.ts', `db.build.selectFrom('executions')`, RULES.queries],
+    ['src/modules/executions/service.ts', `JSON.parse(text)`, RULES.json],
     ['src/core/ids.ts', `import { x } from '../../tests/helpers/leaks.ts'`, RULES.outside],
   ])('%s: %s', ([file, source, rule]) => {
     expect(findBreaches(file, source)).toEqual([expect.stringContaining(rule)])

@@ -7,6 +7,7 @@ import { isAbsolute, resolve } from 'node:path'
 import { logLevels } from '../lib/log/index.ts'
 import type { ExecutionStatus } from '../core/execution-status.ts'
 import { isTimeZone } from '../lib/calendar/index.ts'
+import { readJson } from '../lib/json/index.ts'
 
 export type Reading<T> = { value: T } | { problem: string }
 
@@ -262,7 +263,7 @@ const jsonObject = (row: RowBasics<string> & { secret: boolean }): Option<JsonOb
   read: (given) => {
     if (given === '') return { value: {} }
     try {
-      const value: unknown = JSON.parse(given)
+      const value: unknown = readJson(given)
       if (isJsonObject(value)) return { value }
       return { problem: 'must be a JSON object such as {"name": "value"}' }
     } catch (error) {

@@ -17,6 +17,7 @@ import { readFileSync } from 'node:fs'
 import { readBoundedFile, createSecretFileSync } from '../lib/files/index.ts'
 import { cipherTextInvalid, cryptoKeyMissing, storageFailed } from './errors.ts'
 import { isObject } from '../lib/schema/index.ts'
+import { readJson, writeJson } from '../lib/json/index.ts'
 
 export interface Encryption {
   /** `keyvalue.enable_encryption`; otherwise nothing can be encrypted. */
@@ -148,7 +149,7 @@ function parseKeys(path: string, text: string): KeyRing {
     )
   let content: unknown
   try {
-    content = JSON.parse(text)
+    content = readJson(text)
   } catch {
     // The message of the parser would contain parts of the file.
     throw damaged('it is not JSON')
@@ -187,7 +188,7 @@ function keyIdOf(key: Buffer): Buffer {
 /** The content of a key file with one new key. */
 export function newKeyFile(): string {
   const newKey = (): string => randomBytes(KEY_BYTES).toString('base64url')
-  return `${JSON.stringify({ digest_key: newKey(), keys: [newKey()] }, undefined, 2)}\n`
+  return `${writeJson({ digest_key: newKey(), keys: [newKey()] }, 2)}\n`
 }
 
 /** @throws STORAGE_FAILED */

@@ -6,6 +6,7 @@ import { closeSync, constants, fstatSync, openSync, readFileSync } from 'node:fs
 import { chmod, rename, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { accountOf, parseStat } from '../lib/process/index.ts'
+import { readJson, writeJson } from '../lib/json/index.ts'
 /** In the base path, beside the run file. */
 export const controlSocketName = 'svc.sock'
 export const runFileName = 'svc.run'
@@ -25,7 +26,7 @@ export async function writeRunFile(basePath: string, run: Omit<RunFile, 'pid' | 
   const path = join(basePath, runFileName)
   const temporary = `${path}.${process.pid}.tmp`
   const content: RunFile = { pid: process.pid, process_start_time: startTimeOf(process.pid) ?? 0, ...run }
-  await writeFile(temporary, `${JSON.stringify(content)}\n`)
+  await writeFile(temporary, `${writeJson(content)}\n`)
   // Readable by tools of other accounts that may enter the folder.
   await chmod(temporary, 0o644)
   await rename(temporary, path)
@@ -46,7 +47,7 @@ export function readRunFile(basePath: string): RunFile | undefined {
     const file = openSync(join(basePath, runFileName), constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK)
     try {
       writer = fstatSync(file).uid
-      const content: unknown = JSON.parse(readFileSync(file, 'utf8'))
+      const content: unknown = readJson(readFileSync(file, 'utf8'))
       run = typeof content === 'object' && content !== null ? content : {}
     } finally {
       closeSync(file)

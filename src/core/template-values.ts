@@ -2,6 +2,7 @@
 import { templateFailed } from './errors.ts'
 import { isObject } from '../lib/schema/index.ts'
 import { isTemplate, references, render, TemplateError, type HostFunction, type Limits } from '../lib/template/index.ts'
+import { entriesOf, objectOf } from '../lib/json/index.ts'
 
 /** The templates inside one value. */
 export interface Templates {
@@ -114,7 +115,7 @@ export function createRenderer(
       if (typeof inner === 'string') return isTemplate(inner) ? renderText(inner) : inner
       if (Array.isArray(inner)) return inner.map(walk)
       if (!isObject(inner)) return inner
-      return Object.fromEntries(Object.entries(inner).map(([key, item]) => [walkKey(key), walk(item)]))
+      return objectOf(entriesOf(inner).map(([key, item]) => [walkKey(key), walk(item)]))
     }
     const walkKey = (key: string): string => {
       const rendered = walk(key)

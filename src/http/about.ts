@@ -5,6 +5,7 @@ import type { JsonSchema } from '../lib/schema/index.ts'
 import { version } from '../core/version.ts'
 import { openApiDocument } from './openapi.ts'
 import { Reply, type JsonRoute, type Route } from './route.ts'
+import { writeJson } from '../lib/json/index.ts'
 
 export interface AboutOptions {
   /** Every other route. */
@@ -62,9 +63,7 @@ export function createAboutRoutes(options: AboutOptions): Route[] {
     response: { type: 'object' },
     // The document holds the address of the API, which is known once the listeners have their ports.
     handler: () => {
-      text ??= Buffer.from(
-        JSON.stringify(openApiDocument([...options.routes, ...routes], publicPath(options.apiUrl()))),
-      )
+      text ??= Buffer.from(writeJson(openApiDocument([...options.routes, ...routes], publicPath(options.apiUrl()))))
       return new Reply(text, { headers: { 'Content-Type': 'application/json; charset=UTF-8' } })
     },
   }
@@ -100,7 +99,7 @@ const pageHtml = (base: string): string => `<!doctype html>
 `
 
 const startScript = (base: string): string =>
-  `SwaggerUIBundle({ url: ${JSON.stringify(`${base}/v1/openapi.json`)}, dom_id: '#api', deepLinking: true })\n`
+  `SwaggerUIBundle({ url: ${writeJson(`${base}/v1/openapi.json`)}, dom_id: '#api', deepLinking: true })\n`
 
 const libraryFiles: Record<string, string> = {
   'swagger-ui.css': 'text/css; charset=UTF-8',

@@ -386,7 +386,7 @@ describe('malformed bodies', () => {
     const list = (length: number): string => `[${Array.from({ length }, () => '{}').join(',')}]`
     expect(parseJsonBody(list(499_999))).toHaveLength(499_999)
     expect(() => parseJsonBody(list(500_001))).toThrow('more than 1000000 items')
-    expect(() => parseJsonBody(`[${Array.from({ length: 250_001 }, () => '{"\\n":1}').join(',')}]`)).toThrow(
+    expect(() => parseJsonBody(`[${Array.from({ length: 500_001 }, () => '{"\\n":1}').join(',')}]`)).toThrow(
       'more than 1000000 items',
     )
     expect(parseJsonBody(JSON.stringify(',{['.repeat(1_000_001)))).toHaveLength(3_000_003)

@@ -12,6 +12,7 @@ import {
   type AppError,
 } from '../core/errors.ts'
 import { type Log, type LogFields, createRepeatLimit } from '../lib/log/index.ts'
+import { writeJson } from '../lib/json/index.ts'
 // Importing this module reads all its exports, and one of them loads an unused HTTP client of 7 MB.
 const { STATUS_CODES, maxHeaderSize } = process.getBuiltinModule('node:http')
 
@@ -75,7 +76,7 @@ export function createErrorResponder(tell: (request: Request) => { log: Log; abo
       response.destroy()
       return
     }
-    const body = Buffer.from(JSON.stringify(errorBody(error)))
+    const body = Buffer.from(writeJson(errorBody(error)))
     response.writeHead(httpStatusOf[error.kind], {
       'Content-Type': 'application/json; charset=UTF-8',
       'Content-Length': String(body.length),
@@ -100,7 +101,7 @@ export const answerToUnreadable = (failure: Error & { code?: string }): string =
 
 /** The answer to a request that the server does not read, as bytes. The connection is closed after it. */
 export function answerUnread(error: AppError): string {
-  const body = JSON.stringify(errorBody(error))
+  const body = writeJson(errorBody(error))
   const status = httpStatusOf[error.kind]
   return [
     `HTTP/1.1 ${status} ${STATUS_CODES[status] ?? ''}`,

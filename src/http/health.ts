@@ -6,6 +6,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { methodNotAllowed } from '../core/errors.ts'
 import type { JsonSchema } from '../lib/schema/index.ts'
+import { writeJson } from '../lib/json/index.ts'
 
 export type HealthPath = '/healthz' | '/readyz'
 
@@ -33,7 +34,7 @@ export function answerHealth(
     throw methodNotAllowed(method, ['GET'])
   }
   const reasons = path === '/readyz' ? notReady() : []
-  const body = JSON.stringify(reasons.length === 0 ? { status: 'ok' } : { status: 'unavailable', reasons })
+  const body = writeJson(reasons.length === 0 ? { status: 'ok' } : { status: 'unavailable', reasons })
   response.writeHead(reasons.length === 0 ? 200 : 503, {
     'Content-Type': 'application/json; charset=UTF-8',
     'Content-Length': String(Buffer.byteLength(body)),

@@ -16,8 +16,9 @@ import {
   type RequestOf,
   type Route,
 } from './route.ts'
-import type { Schema } from '../lib/schema/index.ts'
+import { isObject, type Schema } from '../lib/schema/index.ts'
 import { shown } from '../lib/text/index.ts'
+import { writeJson } from '../lib/json/index.ts'
 
 type Query = Readonly<Record<string, QueryValue>>
 
@@ -128,7 +129,7 @@ export function listReply(records: Iterable<unknown>, headers: Record<string, st
 }
 
 function* writeWhole(record: unknown): Generator<string> {
-  yield JSON.stringify(record)
+  yield writeJson(record)
 }
 
 /** The text of a JSON array. @param write yields the text of one item, in pieces */
@@ -345,9 +346,7 @@ function pick(record: Record<string, unknown>, wanted: Wanted): Record<string, u
     if (!Object.hasOwn(record, name)) continue
     const value = record[name]
     if (inner === undefined) picked.push([name, value])
-    else if (typeof value === 'object' && value !== null && !Array.isArray(value)) {
-      picked.push([name, pick({ ...value }, inner)])
-    }
+    else if (isObject(value)) picked.push([name, pick(value, inner)])
   }
   return Object.fromEntries(picked)
 }

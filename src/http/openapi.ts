@@ -5,6 +5,7 @@ import { healthPaths, healthSchema } from './health.ts'
 import { mayBeRepeated, repeatHeaders } from './repeats.ts'
 import type { QueryParameter, Route, Surface } from './route.ts'
 import { isPermission } from '../core/permissions.ts'
+import { writeJson } from '../lib/json/index.ts'
 
 /** The prefix of each surface on the API listener. */
 const prefixes: Record<Surface, string> = { api: '/v1', auth: '/auth/v1', stream: '/stream/v1' }
@@ -271,7 +272,7 @@ function hoist(schema: unknown, components: Map<string, unknown>): unknown {
   const { title } = inner
   if (typeof title !== 'string' || inner['type'] === undefined) return inner
   const known = components.get(title)
-  if (known !== undefined && JSON.stringify(known) !== JSON.stringify(inner)) {
+  if (known !== undefined && writeJson(known) !== writeJson(inner)) {
     throw new Error(`two schemas have the name ${title}`)
   }
   components.set(title, inner)

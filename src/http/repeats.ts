@@ -7,6 +7,7 @@
  */
 import { createHash } from 'node:crypto'
 import type { ApiRequest, JsonRoute, Route } from './route.ts'
+import { writeJson } from '../lib/json/index.ts'
 
 /** A JSON answer that is ready to be sent. */
 export interface ReadyAnswer {
@@ -120,5 +121,5 @@ export function repeatKeyOf(route: JsonRoute, request: ApiRequest): string | und
   const { principal, params, query, body } = request
   const { user, tokenId, apiKeyId } = principal
   const all = [key, route.method, route.path, params, query, user, tokenId, apiKeyId, body]
-  return createHash('sha256').update(JSON.stringify(all)).digest('base64')
+  return createHash('sha256').update(writeJson(all)).digest('base64')
 }

@@ -1,4 +1,5 @@
 /** Builds a child's environment (contract 03, 3.7): the server's, then parameter `env`, then the execution's own. */
+import { writeJson } from '../lib/json/index.ts'
 
 /** Configuration overrides (`SVC_<SECTION>__<OPTION>`), some of them secrets, that only the server may see. */
 const configurationPattern = /^SVC_[A-Za-z0-9]+(?:_[A-Za-z0-9]+)*?__/
@@ -23,7 +24,7 @@ export function environmentText(value: unknown): string {
   if (typeof value === 'string') return value
   if (value === null || value === undefined) return 'None'
   if (typeof value === 'boolean') return value ? 'True' : 'False'
-  return JSON.stringify(value)
+  return writeJson(value)
 }
 
 export function childEnvironment(

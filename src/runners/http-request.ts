@@ -1,10 +1,10 @@
 /** Sends an HTTP request and returns the response (contract 03, 3.6, 3.8 and 3.9). */
-import { readJson } from '../lib/text/index.ts'
 import { createAddresses, type LookupAll } from './http/addresses.ts'
 import { exchange, HttpProblem, type HttpAnswer } from './http/exchange.ts'
 import { buildRequest, isJson } from './http/request.ts'
 import { onDeadline } from './process/deadline.ts'
 import type { RunContext, Runner, RunResult } from './runner.ts'
+import { nearestNumber, readJson } from '../lib/json/index.ts'
 
 export interface HttpRequestSettings {
   /** `http_runner.allowed_private_networks` */
@@ -22,7 +22,7 @@ export function createHttpRequest(settings: HttpRequestSettings): Runner {
   const { maxBodyBytes } = settings
 
   async function run(context: RunContext): Promise<RunResult> {
-    const timeoutSeconds = context.actionParameters['timeout'] ?? DEFAULT_TIMEOUT_SECONDS
+    const timeoutSeconds = nearestNumber(context.actionParameters['timeout']) ?? DEFAULT_TIMEOUT_SECONDS
     if (typeof timeoutSeconds !== 'number' || !(timeoutSeconds >= 0)) {
       return failed(new HttpProblem('The parameter "timeout" must be 0 (no limit) or a positive number of seconds'))
     }

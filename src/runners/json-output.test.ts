@@ -2,6 +2,7 @@ import { expect, it } from 'vitest'
 import { recordRun } from '../../tests/helpers/run-context.ts'
 import { decodingJson } from './json-output.ts'
 import { createNoop } from './noop.ts'
+import { JsonNumber } from '../lib/json/index.ts'
 
 const resultOf = async (result: Record<string, unknown>): Promise<Record<string, unknown>> => {
   const runner = decodingJson({ ...createNoop(), run: () => Promise.resolve({ status: 'succeeded', result }) })
@@ -10,7 +11,8 @@ const resultOf = async (result: Record<string, unknown>): Promise<Record<string,
 
 it.each<[string, unknown]>([
   ['1', 1],
-  ['-1.5e3', -1500],
+  ['-1.5e3', new JsonNumber('-1.5e3')],
+  ['820982911946154508', new JsonNumber('820982911946154508')],
   ['true', true],
   ['null', null],
   [' {"a": [1, "ü"]} ', { a: [1, 'ü'] }],

@@ -1,7 +1,7 @@
 /** Decodes output that is JSON (contract 03, 3.9), for content that reads results that way. */
-import { readJson } from '../lib/text/index.ts'
 import { isObject } from '../lib/schema/index.ts'
 import type { Runner } from './runner.ts'
+import { readJson } from '../lib/json/index.ts'
 
 /** UTF-16 units; longer texts stay text, because parsing them would block the event loop. */
 const MAX_LENGTH = 1024 * 1024

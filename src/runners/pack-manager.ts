@@ -7,6 +7,7 @@ import { childEnvironment } from './environment.ts'
 import { onDeadline } from './process/deadline.ts'
 import { runCommand, programStartFailure, type CommandDeps } from './process/run-command.ts'
 import type { RunContext, Runner, RunResult, StopReason } from './runner.ts'
+import { nearestNumber } from '../lib/json/index.ts'
 
 export const packOperations = ['install', 'uninstall', 'register', 'setup_virtualenv'] as const
 
@@ -105,7 +106,7 @@ async function runOperation(deps: PackManagerDeps, context: RunContext): Promise
   if (operation === undefined) {
     return programStartFailure(`The parameter "operation" must be one of ${packOperations.join(', ')}.`)
   }
-  const given = runnerParameters['timeout'] ?? DEFAULT_TIMEOUT_SECONDS
+  const given = nearestNumber(runnerParameters['timeout']) ?? DEFAULT_TIMEOUT_SECONDS
   if (typeof given !== 'number' || !(given >= 0)) {
     return programStartFailure('The parameter "timeout" must be 0 (no limit) or a positive number of seconds.')
   }

@@ -1,6 +1,5 @@
 /** Runs the class in a Python file of a pack (contract 03, 3.6 to 3.9). */
 import { join } from 'node:path'
-import { readJson } from '../lib/text/index.ts'
 import type { ParameterSchema } from '../lib/schema/index.ts'
 import { childEnvironment } from './environment.ts'
 import { ChildOutput } from './process/child-output.ts'
@@ -24,6 +23,7 @@ import type { Virtualenvs } from './python/virtualenv.ts'
 import { readRunParameters } from './run-parameters.ts'
 import type { RunContext, Runner, RunResult, RunStatus } from './runner.ts'
 import { findScript } from './script-file.ts'
+import { readJson, writeJson } from '../lib/json/index.ts'
 
 export interface PythonScriptDeps extends CommandDeps {
   findPython: FindPython
@@ -102,7 +102,7 @@ async function runPythonScript(deps: PythonScriptDeps, context: RunContext): Pro
   } catch (error) {
     return programStartFailure(error instanceof Error ? error.message : String(error))
   }
-  const job = JSON.stringify({
+  const job = writeJson({
     pack: context.pack,
     file: script.path,
     path: importFolders(context.packFolder, deps.settings.enableCommonLibs),

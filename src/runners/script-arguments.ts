@@ -1,6 +1,7 @@
 /** Turns the action's parameters into script arguments (contract 03, 3.7, "Script arguments"). */
 import { compileSecrets } from '../lib/secrets/index.ts'
 import type { RunContext } from './runner.ts'
+import { writeJson } from '../lib/json/index.ts'
 
 export interface ScriptArguments {
   /** Named ones in declaration order, then positional ones, ascending; not quoted. */
@@ -69,5 +70,5 @@ function positionalText(value: unknown): string {
 }
 
 function text(value: unknown): string {
-  return typeof value === 'string' ? value : JSON.stringify(value)
+  return typeof value === 'string' ? value : writeJson(value)
 }

@@ -1,6 +1,5 @@
 /** `svc inquiry`: questions of executions to people (contract 08, 8.15; contract 09, 9.3). */
 import { CliCommand } from '../command.ts'
-import { readJson } from '../../lib/text/index.ts'
 import { recordIn, toObject } from '../connection/responses.ts'
 import { exitCodes } from '../exit-codes.ts'
 import { CliFailure } from '../failures.ts'
@@ -10,6 +9,7 @@ import { withSecretInput } from '../input/prompt.ts'
 import { callOn, getRecord, subjectOf } from '../records.ts'
 import { createGetCommand, createListCommand, type CliResource } from '../resources.ts'
 import { withSession, type CommandContext, type Session } from '../session.ts'
+import { readJson } from '../../lib/json/index.ts'
 
 const inquiry: CliResource = {
   name: 'Inquiry',

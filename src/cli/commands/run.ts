@@ -18,6 +18,7 @@ import { isAssignment, parseParameters, type InputSchemas } from '../input/param
 import { attributeOf, cellText, printable, wrapText, type Json } from '../output/print.ts'
 import { withSession, type CommandContext, type Session } from '../session.ts'
 import { tailExecution } from '../executions/tail.ts'
+import { writeJson } from '../../lib/json/index.ts'
 
 export const actionName = 'Action'
 
@@ -287,5 +288,5 @@ function describe({ name, schema }: ActionParameter, width: number): string {
 }
 
 function compact(value: unknown): string {
-  return printable(typeof value === 'string' ? value : JSON.stringify(value))
+  return printable(typeof value === 'string' ? value : writeJson(value))
 }

@@ -8,6 +8,7 @@ import type { ConnectionFlags } from '../connection/setting-rows.ts'
 import { attributeOf } from '../output/print.ts'
 import { loadSettings, type Settings } from '../connection/settings.ts'
 import type { Candidate, Completion, Flags, Lookup } from './engine.ts'
+import { writeJson } from '../../lib/json/index.ts'
 
 const MAX_NAMES = 1000
 /** No server refuses a page of this size. */
@@ -137,7 +138,7 @@ function isGatherable({ type }: ActionParameter['schema']): boolean {
 }
 
 function valuesOf({ type, enum: values }: ActionParameter['schema']): string[] {
-  if (Array.isArray(values)) return values.map((value) => (typeof value === 'string' ? value : JSON.stringify(value)))
+  if (Array.isArray(values)) return values.map((value) => (typeof value === 'string' ? value : writeJson(value)))
   return type === 'boolean' ? ['true', 'false'] : []
 }
 

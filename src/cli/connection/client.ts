@@ -4,7 +4,6 @@
  * `node:http` and not `fetch`, because it loads in half the time.
  */
 import http from 'node:http'
-import { refuseInfinite } from '../../lib/text/index.ts'
 import { createRedactor, escapeUnprintable } from '../../lib/log/index.ts'
 import { CliFailure, ConnectionFailure, Interrupted } from '../failures.ts'
 import { createAgents, secureHttp } from './agents.ts'
@@ -12,6 +11,7 @@ import { isDeeper, MAX_DEPTH, parseJson, recordIn, textOrEmpty, type ApiResponse
 import { createDebugLines } from './debug-lines.ts'
 import { adviceAbout, describeConnection, describeSocket, toHttpFailure } from './failure-texts.ts'
 import { isCredentialText, type ClientCredential, type Settings } from './settings.ts'
+import { writeFiniteJson } from '../../lib/json/index.ts'
 
 /** Default time to wait for the response. */
 const SILENCE_MS = 60_000
@@ -303,7 +303,7 @@ function shownUrl({ base, path, shownPath, query = {} }: Outgoing): string {
 /** @throws CliFailure for a number that would arrive as null */
 function encode(body: unknown): Buffer {
   try {
-    return Buffer.from(JSON.stringify(body, refuseInfinite))
+    return Buffer.from(writeFiniteJson(body))
   } catch (error) {
     if (error instanceof RangeError) throw new CliFailure(`The request ${error.message}`)
     throw error

@@ -1,6 +1,7 @@
 /** Changes options in a configuration file; every other byte stays unchanged. */
 import { chmod, readFile, realpath, stat } from 'node:fs/promises'
 import { dirname } from 'node:path'
+import { writeJson } from '../../lib/json/index.ts'
 import { parseIni, parseIniBytes, type IniFile } from '../../lib/text/index.ts'
 import { makeFolder, replaceFile, replaceSecretFile, linkTargetOf, type FileOwnership } from '../../lib/files/index.ts'
 import { hasCode } from '../../lib/process/index.ts'
@@ -158,7 +159,7 @@ function checkResult({ sections, problems }: IniFile, before: Sections, section:
     )
   }
   const others = (all: Sections): string =>
-    JSON.stringify(
+    writeJson(
       [...all].flatMap(([name, options]) =>
         [...options]
           .filter(([option]) => name !== section || !Object.hasOwn(changes, option))

@@ -1,5 +1,6 @@
 /** What `--debug` prints (contract 09, 9.1): each request as a curl command, each answer as comments; no secrets. */
 import { escapeUnprintable, secretMask, type Redactor } from '../../lib/log/index.ts'
+import { writeReplacedJson } from '../../lib/json/index.ts'
 import { quote } from '../../lib/process/index.ts'
 import { parseJson } from './responses.ts'
 import { namesProxy, type Proxy } from './proxy.ts'
@@ -40,7 +41,7 @@ export function createDebugLines(
   /** Without known field names, the whole body may be a secret. */
   function textOfBytes(bytes: Buffer): string {
     const parsed = parseJson(bytes.toString('utf8'))
-    return parsed === undefined ? secretMask : JSON.stringify(parsed.value, mask)
+    return parsed === undefined ? secretMask : writeReplacedJson(parsed.value, mask)
   }
 
   function mask(name: string, value: unknown): unknown {
@@ -70,13 +71,13 @@ export function createDebugLines(
         parts.push('-H', quote(`${name}: ${redactor.isSecret(name) ? secretMask : value}`))
       }
       if (basicAuth !== undefined) parts.push('-u', quote(`${basicAuth.split(':', 1)[0]}:${secretMask}`))
-      if (body !== undefined) parts.push('--data-binary', quote(JSON.stringify(body, mask)))
+      if (body !== undefined) parts.push('--data-binary', quote(writeReplacedJson(body, mask)))
       if (bytes !== undefined) parts.push('--data-binary', quote(textOfBytes(bytes)))
       return escapeUnprintable([...parts, quote(redactor.maskUrl(url))].join(' '))
     },
     ofAnswer(status, reason, text) {
       const parsed = parseJson(text)
-      const shown = parsed === undefined ? text : JSON.stringify(parsed.value, mask)
+      const shown = parsed === undefined ? text : writeReplacedJson(parsed.value, mask)
       const cut = shown.length > MAX_LENGTH ? `${shown.slice(0, MAX_LENGTH)}…` : shown
       return [`${status} ${reason ?? ''}`, ...(cut === '' ? [] : cut.split('\n'))]
         .map((line) => `# ${escapeUnprintable(line)}`)

@@ -4,6 +4,7 @@ import { recordIn, textOrEmpty, type ApiResponse } from './responses.ts'
 import { ConnectionFailure, HttpFailure, NotLoggedIn } from '../failures.ts'
 import type { AccountSettings, ClientCredential, Settings } from './settings.ts'
 import { readCachedToken, readStoredToken, writeCachedToken, type TokenPlace } from './token-cache.ts'
+import { writeJson } from '../../lib/json/index.ts'
 
 const SAME_TIME_MS = 5000
 
@@ -40,7 +41,7 @@ export function createLogin({ settings, account, createToken, warn }: LoginOptio
       if (error instanceof HttpFailure && error.status === 404) return undefined
       if (!(error instanceof HttpFailure) || error.status !== 401) throw error
       throw new NotLoggedIn(
-        `The password of ${JSON.stringify(username)} in ${configFile?.path ?? 'the configuration file'} is refused. ` +
+        `The password of ${writeJson(username)} in ${configFile?.path ?? 'the configuration file'} is refused. ` +
           `Log in again: ${loginCommand(username)}`,
       )
     }

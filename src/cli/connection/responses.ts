@@ -1,8 +1,8 @@
 /** Typed access to server responses, which may come from a server other than svc. */
 import type { IncomingHttpHeaders } from 'node:http'
-import { readJson } from '../../lib/text/index.ts'
 import { CliFailure } from '../failures.ts'
 import type { Json } from '../output/print.ts'
+import { JsonNumber, readJson } from '../../lib/json/index.ts'
 
 export interface ApiResponse {
   status: number
@@ -12,7 +12,11 @@ export interface ApiResponse {
 }
 
 export function toObject(value: unknown): Json {
-  return typeof value === 'object' && value !== null && !Array.isArray(value) ? { ...value } : {}
+  return isPlain(value) ? { ...value } : {}
+}
+
+function isPlain(value: unknown): value is object {
+  return typeof value === 'object' && value !== null && !Array.isArray(value) && !(value instanceof JsonNumber)
 }
 
 export function toList(value: unknown): Json[] {
@@ -21,7 +25,7 @@ export function toList(value: unknown): Json[] {
 
 /** The record in the response. @throws CliFailure when there is none */
 export function recordIn({ body }: ApiResponse): Json {
-  if (typeof body === 'object' && body !== null && !Array.isArray(body)) return { ...body }
+  if (isPlain(body)) return { ...body }
   throw foreignAnswer('record')
 }
 

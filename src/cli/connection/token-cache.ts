@@ -3,10 +3,10 @@ import { createHash } from 'node:crypto'
 import { unlink } from 'node:fs/promises'
 import { join } from 'node:path'
 import { readBoundedFileSync, replaceSecretFile } from '../../lib/files/index.ts'
-import { readJson } from '../../lib/text/index.ts'
 import { hasCode, quote } from '../../lib/process/index.ts'
 import { CliFailure } from '../failures.ts'
 import { isCredentialText } from './settings.ts'
+import { readJson, writeJson } from '../../lib/json/index.ts'
 const MAX_BYTES = 64 * 1024
 /** A token that ends while a request is under way is of no use. */
 const EARLY_SECONDS = 15
@@ -89,7 +89,7 @@ export async function removeStoredToken(place: Pick<TokenPlace, 'folder' | 'user
 /** @param expireTimestamp epoch seconds. @throws the failure of the file system */
 export async function writeCachedToken(place: TokenPlace, token: string, expireTimestamp: number): Promise<void> {
   const content = { token, expire_timestamp: expireTimestamp, auth_url: place.authUrl }
-  await replaceSecretFile(tokenPath(place), `${JSON.stringify(content)}\n`)
+  await replaceSecretFile(tokenPath(place), `${writeJson(content)}\n`)
 }
 
 function parse(text: string): StoredToken | undefined {

@@ -15,6 +15,7 @@ import {
 import type { Session } from '../session.ts'
 import { renderRecord } from '../records.ts'
 import { toYaml } from '../output/yaml.ts'
+import { JsonNumber, mapObject } from '../../lib/json/index.ts'
 
 const detailAttributes = [
   'id',
@@ -143,8 +144,8 @@ function renderDetails(session: Session, record: Json, names: readonly string[],
 function readable(value: unknown): unknown {
   if (typeof value === 'string') return /[\r\t]/.test(value) || value.includes('\n') ? printable(value) : value
   if (Array.isArray(value)) return value.map(readable)
-  if (typeof value !== 'object' || value === null) return value
-  return Object.fromEntries(Object.entries(value).map(([name, item]) => [name, readable(item)]))
+  if (typeof value !== 'object' || value === null || value instanceof JsonNumber) return value
+  return mapObject(value as Json, readable)
 }
 
 /**

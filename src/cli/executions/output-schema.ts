@@ -1,5 +1,6 @@
 /** Suggests an output schema from one result of an action (contract 09, 9.4: `--with-schema`). */
 import { attributeOf, type Json } from '../output/print.ts'
+import { JsonNumber } from '../../lib/json/index.ts'
 
 /** Below this depth the schema allows anything. */
 const MAX_DEPTH = 10
@@ -43,9 +44,10 @@ function itemsOf(items: readonly unknown[], depth: number): Json {
 }
 
 function typeOf(value: unknown): string {
+  if (value instanceof JsonNumber) return value.isWhole ? 'integer' : 'number'
   return typeof value === 'number' ? (Number.isInteger(value) ? 'integer' : 'number') : typeof value
 }
 
 function isObject(value: unknown): value is object {
-  return typeof value === 'object' && value !== null
+  return typeof value === 'object' && value !== null && !(value instanceof JsonNumber)
 }

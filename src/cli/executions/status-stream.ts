@@ -6,6 +6,7 @@ import { mayPass, recordStatusOf } from './calls.ts'
 import { Interrupted } from '../failures.ts'
 import { attributeOf } from '../output/print.ts'
 import type { Session } from '../session.ts'
+import { readJson } from '../../lib/json/index.ts'
 
 const EVENT = 'svc.execution__update'
 const FIRST_RETRY_MS = 1000
@@ -51,7 +52,7 @@ export function watchStatus(session: Session, id: string): StatusStream {
     opening = openings
     tell()
     for await (const { name, data } of readEvents(response)) {
-      const record: unknown = JSON.parse(data)
+      const record: unknown = readJson(data)
       if (name !== EVENT || attributeOf(record, 'id') !== id) continue
       status = recordStatusOf(record)
       tell()

@@ -26,6 +26,7 @@ import { CliFailure, ConnectionFailure, Interrupted, NotFound } from '../failure
 import { printable, type Json } from '../output/print.ts'
 import type { Session } from '../session.ts'
 import { createPieceOutput, type TailOutput } from './tail-output.ts'
+import { readJson } from '../../lib/json/index.ts'
 
 export const FIRST_RETRY_MS = 100
 export const MAX_RETRY_MS = 3000
@@ -283,7 +284,7 @@ class Tail {
 /** @throws CliFailure when the stream is not that of an svc server */
 export function parseEvent(data: string): Json {
   try {
-    return toObject(JSON.parse(data))
+    return toObject(readJson(data))
   } catch {
     throw new CliFailure('The stream sent an event that is not JSON. Check that this is the stream of an svc server.')
   }

@@ -1,7 +1,7 @@
 /** Parses the command line options for scopes, expiry and metadata of an API key. */
 import { InvalidArgumentError } from 'commander'
-import { readJson } from '../../lib/text/index.ts'
 import { formatMicros, parseTimestamp } from '../../core/time.ts'
+import { readJson } from '../../lib/json/index.ts'
 
 /** As the server takes it (`scopes` of an API key). */
 export interface ApiKeyScopeInput {

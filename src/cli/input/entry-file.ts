@@ -1,5 +1,4 @@
 /** Reads files of entries for `load` commands: one object or a list, in JSON or YAML. */
-import { readJson } from '../../lib/text/index.ts'
 import { exitCodes } from '../exit-codes.ts'
 import { CliFailure, Interrupted } from '../failures.ts'
 import { printable, type Json } from '../output/print.ts'
@@ -7,6 +6,7 @@ import { progressText } from '../output/progress.ts'
 import { printList, type ListDisplay } from '../records.ts'
 import type { Session } from '../session.ts'
 import { fileProblem, formOf, readTextFile } from './text-file.ts'
+import { JsonNumberError, readJson } from '../../lib/json/index.ts'
 
 const MAX_BYTES = 16 * 1024 * 1024
 const MAX_ENTRIES = 100_000
@@ -93,6 +93,7 @@ async function parse(path: string, text: string): Promise<unknown> {
   try {
     return form === 'json' ? readJson(text) : await parseYaml(text)
   } catch (error) {
+    if (error instanceof JsonNumberError) throw fileProblem(path, `cannot be read: ${error.message}`)
     // The text around the error may be a secret.
     const line = lineOf(error)
     throw fileProblem(path, `is not ${form.toUpperCase()}${line === undefined ? '' : `: see line ${line}`}`)

@@ -90,7 +90,7 @@ describe('files of key-value pairs', () => {
 
   test('a number that JSON would make null of is refused', async () => {
     await expect(readPairFile(write('[{"name": "a", "value": {"n": 1e400}}]', 'huge.json'), true)).rejects.toThrow(
-      'entry 1: value holds a number that JSON does not have: Infinity',
+      'cannot be read: a number is too large',
     )
   })
 

@@ -1,8 +1,8 @@
 /** Files of key-value pairs, as `svc key load` takes them: what `svc key list -j` prints (contract 05, 5.11). */
-import { refuseInfinite } from '../../lib/text/index.ts'
 import { parseTimestamp, microsOf, nowMicros } from '../../core/time.ts'
 import { holdsMoreThan, readEntryFile } from './entry-file.ts'
 import type { Json } from '../output/print.ts'
+import { writeFiniteJson } from '../../lib/json/index.ts'
 
 const MAX_VALUES = 65_536
 
@@ -73,7 +73,7 @@ function valueOf(entry: Json, report: (problem: string) => void, converts: boole
   else if (holdsMoreThan(MAX_VALUES, value)) report(`value contains more than ${MAX_VALUES} values`)
   else {
     try {
-      return JSON.stringify(value, refuseInfinite)
+      return writeFiniteJson(value)
     } catch (error) {
       report(`value ${error instanceof Error ? error.message : String(error)}`)
     }

@@ -5,6 +5,7 @@ import { join } from 'node:path'
 import { afterAll, describe, expect, test } from 'vitest'
 import { CliFailure } from '../failures.ts'
 import { parseParameters, type InputSchemas } from './parameters.ts'
+import { JsonNumber } from '../../lib/json/index.ts'
 
 const folder = mkdtempSync(join(tmpdir(), 'svc-parameters-'))
 afterAll(() => rmSync(folder, { recursive: true }))
@@ -34,7 +35,12 @@ describe('parseParameters', () => {
     ['text that begins with @ stays text', ['cmd=@here'], { cmd: '@here' }],
     ['an untyped or unknown parameter is text', ['any=1', 'other=true'], { any: '1', other: 'true' }],
     ['integers', ['count=-12'], { count: -12 }],
-    ['numbers', ['ratio=1.5e3'], { ratio: 1500 }],
+    ['numbers', ['ratio=1.5e3'], { ratio: new JsonNumber('1.5e3') }],
+    [
+      'large numbers',
+      ['count=820982911946154508', 'ratio=21.0'],
+      { count: new JsonNumber('820982911946154508'), ratio: new JsonNumber('21.0') },
+    ],
     ['numbers without integer part', ['ratio=.5'], { ratio: 0.5 }],
     ['booleans in any case', ['force=TRUE'], { force: true }],
     ['booleans in any case, too', ['force=False'], { force: false }],
@@ -65,7 +71,8 @@ describe('parseParameters', () => {
   test.each<[string, string[], RegExp]>([
     ['integer', ['count=1.5'], /Invalid value for integer parameter "count": "1\.5" is not a whole number/],
     ['integer, empty', ['count='], /"count": "" is not a whole number/],
-    ['integer too large', ['count=9007199254740993'], /too large for an exact integer/],
+    ['integer too long', [`count=${'9'.repeat(4301)}`], /longer than 4300 characters/],
+    ['number too large', ['ratio=1e400'], /too large for a float/],
     ['number', ['ratio=1,5'], /not a number/],
     ['number without end', ['ratio=Infinity'], /not a number/],
     ['boolean', ['force=yes'], /boolean parameter "force".*Valid values are: true, false/],

@@ -2,9 +2,16 @@
 import { closeSync, constants, fstatSync, openSync, readSync, statSync } from 'node:fs'
 import { join } from 'node:path'
 import { pathToOpen, homeFolder } from '../cli-process.ts'
-import { readJson } from '../../lib/text/index.ts'
 import { codeOf, hasCode } from '../../lib/process/index.ts'
 import { CliFailure } from '../failures.ts'
+import {
+  JsonNumber,
+  JsonNumberError,
+  MAX_NUMBER_CHARS,
+  parseNumber,
+  readJson,
+  writeJson,
+} from '../../lib/json/index.ts'
 
 /** More would not fit into a request either. */
 const MAX_FILE_BYTES = 16 * 1024 * 1024
@@ -163,7 +170,7 @@ function merge(name: string, before: unknown, next: unknown): unknown {
 }
 
 function isObject(value: unknown): value is object {
-  return typeof value === 'object' && value !== null && !Array.isArray(value)
+  return typeof value === 'object' && value !== null && !Array.isArray(value) && !(value instanceof JsonNumber)
 }
 
 /** `castValue` with a message that does not repeat a secret, which may come from a file. */
@@ -208,24 +215,31 @@ export function castValue(
 
 function invalid(name: string, type: string, text: string, why: string): CliFailure {
   const shownText = text.length > 100 ? `${text.slice(0, 100)}…` : text
-  return new CliFailure(`Invalid value for ${type} parameter "${name}": ${JSON.stringify(shownText)} ${why}`)
+  return new CliFailure(`Invalid value for ${type} parameter "${name}": ${writeJson(shownText)} ${why}`)
 }
 
-function castInteger(name: string, text: string): number {
+function castInteger(name: string, text: string): number | JsonNumber {
   const trimmed = text.trim()
   if (!/^[+-]?\d+$/.test(trimmed)) throw invalid(name, 'integer', text, 'is not a whole number.')
-  const value = Number(trimmed)
-  if (!Number.isSafeInteger(value)) throw invalid(name, 'integer', text, 'is too large for an exact integer.')
-  return value
+  return castDigits(name, 'integer', text)
 }
 
-function castNumber(name: string, text: string): number {
+function castNumber(name: string, text: string): number | JsonNumber {
   const trimmed = text.trim()
-  const value = Number(trimmed)
-  if (!/^[+-]?(\d+\.?\d*|\.\d+)(e[+-]?\d+)?$/i.test(trimmed) || !Number.isFinite(value)) {
-    throw invalid(name, 'number', text, 'is not a number.')
+  if (!/^[+-]?(\d+\.?\d*|\.\d+)(e[+-]?\d+)?$/i.test(trimmed)) throw invalid(name, 'number', text, 'is not a number.')
+  return castDigits(name, 'number', text)
+}
+
+function castDigits(name: string, type: string, text: string): number | JsonNumber {
+  const tooLong = `is longer than ${MAX_NUMBER_CHARS} characters, the limit of a number.`
+  try {
+    const number = parseNumber(text)
+    if (number !== undefined) return number
+  } catch (error) {
+    if (!(error instanceof JsonNumberError)) throw error
+    if (text.length <= MAX_NUMBER_CHARS) throw invalid(name, type, text, 'is too large for a float.')
   }
-  return value
+  throw invalid(name, type, text, tooLong)
 }
 
 function castBoolean(name: string, text: string): boolean {

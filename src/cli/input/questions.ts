@@ -6,6 +6,7 @@ import { CliFailure } from '../failures.ts'
 import { castValue, hasSecret } from './parameters.ts'
 import { printable, type Json } from '../output/print.ts'
 import type { SecretInput } from './prompt.ts'
+import { writeJson } from '../../lib/json/index.ts'
 
 /** For more items, use a file. */
 const MAX_ITEMS = 100
@@ -196,7 +197,7 @@ function shorten(text: string): string {
 }
 
 function textOfValue(value: unknown): string {
-  return typeof value === 'string' ? value : JSON.stringify(value)
+  return typeof value === 'string' ? value : writeJson(value)
 }
 
 function yesOrNo(text: string): boolean | undefined {

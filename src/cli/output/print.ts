@@ -2,12 +2,13 @@
 import { styleText } from 'node:util'
 import type { OutputStream } from '../cli-process.ts'
 import { escapeUnprintable } from '../../lib/log/index.ts'
+import { JsonNumber, writeJson } from '../../lib/json/index.ts'
 
 export type Json = Record<string, unknown>
 
 /** The value under a dotted path; undefined when there is none. A whole name with dots goes before its parts. */
 export function attributeOf(record: unknown, path: string): unknown {
-  if (typeof record !== 'object' || record === null) return undefined
+  if (typeof record !== 'object' || record === null || record instanceof JsonNumber) return undefined
   if (Object.hasOwn(record, path)) return Reflect.get(record, path)
   for (let dot = path.indexOf('.'); dot !== -1; dot = path.indexOf('.', dot + 1)) {
     const name = path.slice(0, dot)
@@ -27,13 +28,17 @@ export function pickAttributes(record: unknown, paths: readonly string[]): Json 
     let target = picked
     for (const name of names.slice(0, -1)) {
       const inner = Object.hasOwn(target, name) ? target[name] : undefined
-      const next: Json = typeof inner === 'object' && inner !== null && !Array.isArray(inner) ? { ...inner } : {}
+      const next: Json = isPlain(inner) ? { ...inner } : {}
       define(target, name, next)
       target = next
     }
     define(target, names.at(-1) ?? path, value === undefined ? null : value)
   }
   return picked
+}
+
+function isPlain(value: unknown): value is object {
+  return typeof value === 'object' && value !== null && !Array.isArray(value) && !(value instanceof JsonNumber)
 }
 
 /** Assignment would run the setter of `__proto__`. */
@@ -43,17 +48,17 @@ function define(target: Json, name: string, value: unknown): void {
 
 /** Four blanks of indentation, names in order. */
 export function toJson(value: unknown): string {
-  return printable(JSON.stringify(sortKeys(value), undefined, 4))
+  return printable(writeJson(sortKeys(value), 4))
 }
 
 /** The same in one line, for records that come one after the other. */
 export function toJsonLine(value: unknown): string {
-  return printable(JSON.stringify(sortKeys(value)))
+  return printable(writeJson(sortKeys(value)))
 }
 
 function sortKeys(value: unknown): unknown {
   if (Array.isArray(value)) return value.map(sortKeys)
-  if (typeof value !== 'object' || value === null) return value
+  if (typeof value !== 'object' || value === null || value instanceof JsonNumber) return value
   const sorted: Json = {}
   const entries = Object.entries(value).toSorted(([a], [b]) => (a < b ? -1 : a > b ? 1 : 0))
   for (const [name, item] of entries) define(sorted, name, sortKeys(item))
@@ -73,7 +78,7 @@ export function printable(text: string): string {
 export function cellText(value: unknown): string {
   if (value === undefined || value === null) return ''
   if (typeof value === 'string') return printable(value)
-  return printable(JSON.stringify(value, undefined, 4))
+  return printable(writeJson(value, 4))
 }
 
 const timePattern = /^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}(?:\.\d+)?Z$/

@@ -3,6 +3,7 @@
  * 1.1 and 1.2. Own code because a library costs more time to load than most commands take.
  */
 import { escapeUnprintable } from '../../lib/log/index.ts'
+import { entriesOf as jsonEntries, JsonNumber, writeJson } from '../../lib/json/index.ts'
 
 export interface YamlOptions {
   /** Names in order of the alphabet instead of their own. Default false. */
@@ -69,11 +70,11 @@ function join(head: string, text: string): string {
 }
 
 function isObject(value: unknown): value is object {
-  return typeof value === 'object' && value !== null
+  return typeof value === 'object' && value !== null && !(value instanceof JsonNumber)
 }
 
 function entriesOf(value: object, { sortKeys = false }: YamlOptions): [string, unknown][] {
-  const entries = Object.entries(value).filter(([, item]) => item !== undefined)
+  const entries = jsonEntries(value as Record<string, unknown>).filter(([, item]) => item !== undefined)
   return sortKeys ? entries.toSorted(([a], [b]) => (a < b ? -1 : a > b ? 1 : 0)) : entries
 }
 
@@ -124,13 +125,13 @@ function isPlain(text: string): boolean {
 
 function scalar(value: unknown): string {
   if (typeof value !== 'string') {
-    if (typeof value === 'number') return number(value)
+    if (typeof value === 'number' || value instanceof JsonNumber) return number(value)
     return typeof value === 'boolean' ? String(value) : 'null'
   }
   if (isPlain(value)) return value
   if (isPrintable(value)) return `'${value.replaceAll("'", "''")}'`
   // JSON's escapes are YAML's, but JSON leaves some characters alone that YAML or a terminal does not take.
-  return JSON.stringify(value).replace(unprintable, (character) => {
+  return writeJson(value).replace(unprintable, (character) => {
     const code = character.codePointAt(0) ?? 0
     return code > 0xffff ? `\\U${hex(code, 8)}` : `\\u${hex(code, 4)}`
   })
@@ -142,8 +143,9 @@ function hex(code: number, length: number): string {
   return code.toString(16).padStart(length, '0')
 }
 
-/** YAML 1.1 takes `1e+21` for text: it wants a point. */
-function number(value: number): string {
-  const text = String(value)
-  return /^-?\d+e/.test(text) ? text.replace('e', '.0e') : text
+/** YAML 1.1 takes `1e+21` and `1.0e21` for text: it wants a point, and a sign in the exponent. */
+function number(value: number | JsonNumber): string {
+  return String(value)
+    .replace(/^(-?\d+)(?=[eE])/, '$1.0')
+    .replace(/([eE])(?=\d)/, '$1+')
 }

@@ -10,6 +10,7 @@ import { respondWithEvents } from '../sse.ts'
 import { requireAtLast, requireForStream } from './permission.ts'
 import { prepareFor } from './prepare.ts'
 import { hasBody, states, type HttpAppOptions, type Shared } from './state.ts'
+import { writeJson } from '../../lib/json/index.ts'
 
 export function jsonHandler(options: HttpAppOptions, route: JsonRoute, { room, repeats }: Shared): RequestHandler {
   const prepare = prepareFor(options, route, room)
@@ -61,7 +62,7 @@ function readyAnswer(route: JsonRoute, answer: unknown): ReadyAnswer {
   const { body, status, headers } = partsOf(route, answer)
   const isText = typeof body === 'string' && route.mediaType !== undefined
   const bytes =
-    body === undefined ? undefined : Buffer.isBuffer(body) ? body : Buffer.from(isText ? body : JSON.stringify(body))
+    body === undefined ? undefined : Buffer.isBuffer(body) ? body : Buffer.from(isText ? body : writeJson(body))
   const contentType = isText || Buffer.isBuffer(body) ? (route.mediaType ?? octets) : json
   return {
     status,

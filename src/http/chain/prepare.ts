@@ -3,7 +3,7 @@
  */
 import type { Request, Response } from 'express'
 import { bodyInvalid, routeUnknown } from '../../core/errors.ts'
-import { compileSchema, type SchemaCheck } from '../../lib/schema/index.ts'
+import { compileSchema, nearestDeclared, type Schema, type SchemaCheck } from '../../lib/schema/index.ts'
 import { noRights, type AccessControl } from '../authenticate.ts'
 import { createBodyReader, type RawBody } from '../body.ts'
 import { jsonTypeOf } from '../json.ts'
@@ -70,7 +70,7 @@ export function prepareFor(options: HttpAppOptions, route: Route, room: BodyRoom
       if (route.body !== undefined) {
         // Compiled for the first request that needs it: compiling every schema at start would double the start-up time.
         check ??= compileSchema(route.body)
-        prepared.body = checkBody(body, check)
+        prepared.body = checkBody(body, check, route.body)
       }
       if ('resourceOfBody' in route) requireOn(route, prepared, () => route.resourceOfBody(prepared.body, prepared))
     }
@@ -90,13 +90,13 @@ function rawRequest(body: RawBody, request: Request, response: Response): RawReq
 }
 
 /** @throws BODY_INVALID */
-function checkBody(body: unknown, check: SchemaCheck): unknown {
+function checkBody(body: unknown, check: SchemaCheck, schema: Schema): unknown {
   const problem =
     typeof body === 'object' && body !== null && !Array.isArray(body)
       ? check(body)
       : `Input body needs to be an object, got: ${jsonTypeOf(body)}`
   if (problem !== undefined) throw bodyInvalid(problem)
-  return body
+  return nearestDeclared(body as Record<string, unknown>, schema) // it passed the check
 }
 
 function identifyCaller(

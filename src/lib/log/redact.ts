@@ -3,6 +3,7 @@
  *
  * Nothing here throws, calls `toString` or `toJSON` of a foreign object, or takes longer than the bounds allow.
  */
+import { JsonNumber } from '../json/index.ts'
 
 /** Replaces a secret of any type (contract 00, 0.15). */
 export const secretMask = '********'
@@ -29,6 +30,7 @@ const maximumDepth = 6
 const maximumItems = 50
 const maximumNodes = 500
 const maximumNameLength = 100
+const maximumDigits = 40
 const maximumKnownNames = 500
 const maximumCauses = 5
 const maximumFrames = 10
@@ -155,6 +157,7 @@ class Copy {
     if (this.#ancestors.length >= maximumDepth) return '[…]'
     this.#ancestors.push(value)
     try {
+      if (value instanceof JsonNumber) return value.text.length > maximumDigits ? '[large number]' : value
       if (value instanceof Date) return Number.isNaN(value.getTime()) ? 'Invalid Date' : value.toISOString()
       if (ArrayBuffer.isView(value)) return `[${value.byteLength} bytes]`
       if (value instanceof Error) return this.#error(value)

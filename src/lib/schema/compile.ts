@@ -6,8 +6,10 @@ import { useFormats, useLinearUniqueItems, useSafeEnum } from './keywords.ts'
 import { explain, type Root } from './messages.ts'
 import { toPlainDraft4 } from './draft4.ts'
 import { compilePattern } from './pattern.ts'
+import { nearestCopy, useExactNumbers } from './exact.ts'
 import type { Schema } from './record.ts'
 import type { SchemaCheck, JsonSchema, ParameterSchema } from './types.ts'
+import { writeJson } from '../json/index.ts'
 
 const compiled = new Lru<string, SchemaCheck>(500)
 
@@ -19,7 +21,7 @@ const compiled = new Lru<string, SchemaCheck>(500)
  * @throws Error when the schema itself is wrong: an unknown keyword, or a pattern that does not compile
  */
 export function compileSchema(schema: Schema): SchemaCheck {
-  return compileOnce(`7${JSON.stringify(schema)}`, schema, () => new Ajv({ ...options, strictSchema: true }))
+  return compileOnce(`7${writeJson(schema)}`, schema, () => new Ajv({ ...options, strictSchema: true }))
 }
 
 /**
@@ -37,7 +39,7 @@ export function compileParameters(parameters: Readonly<Record<string, ParameterS
  * @throws Error for problems that `checkDraft4` reports
  */
 export function compileDraft4(schema: JsonSchema): SchemaCheck {
-  return compileOnce(`4${JSON.stringify(schema)}`, toPlainDraft4(schema), () => new Draft4(options))
+  return compileOnce(`4${writeJson(schema)}`, toPlainDraft4(schema), () => new Draft4(options))
 }
 
 const Draft4 = draft4.default
@@ -67,9 +69,11 @@ function compileOnce(key: string, schema: Schema, createAjv: () => Ajv): SchemaC
   useLinearUniqueItems(ajv)
   useSafeEnum(ajv)
   if (!ajv.getKeyword('secret')) ajv.addKeyword('secret')
+  useExactNumbers(ajv)
   const validate = ajv.compile(schema)
-  const root: Root = { schema, hasSecrets: JSON.stringify(schema).includes('"secret":true') }
-  const find: SchemaCheck['find'] = (value) => (validate(value) ? undefined : explain(validate.errors ?? [], root))
+  const root: Root = { schema, hasSecrets: writeJson(schema).includes('"secret":true') }
+  const find: SchemaCheck['find'] = (value) =>
+    validate(nearestCopy(value)) ? undefined : explain(validate.errors ?? [], root, value)
   const check: SchemaCheck = Object.assign((value: unknown) => find(value)?.message, { find })
   compiled.set(key, check)
   return check

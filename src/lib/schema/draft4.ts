@@ -1,4 +1,5 @@
 /** The draft 4 of action parameters (contract 02, 2.4): a property may have a boolean `required`. */
+import { nearestNumber } from '../json/index.ts'
 import { isObject, type JsonSchema } from './types.ts'
 
 const simpleTypes = ['string', 'integer', 'number', 'boolean', 'object', 'array', 'null']
@@ -64,6 +65,9 @@ export const parameterMetaSchema: JsonSchema = {
     },
   },
 }
+
+/** Keywords of the library that take JavaScript numbers only. */
+const counts = new Set(Object.keys(shared).filter((keyword) => shared[keyword as keyof typeof shared] === count))
 
 /** Rejects what the library accepts silently or reports in other words. Draft 4 allows other keywords. */
 const looseProperties: Readonly<Record<string, JsonSchema>> = {
@@ -141,7 +145,7 @@ function lift(schema: Record<string, unknown>, isNullable: boolean): Record<stri
         break
       default:
         // Other keywords mean nothing here but something to the library: `$async`, `id`.
-        if (Object.hasOwn(shared, keyword)) lifted[keyword] = value
+        if (Object.hasOwn(shared, keyword)) lifted[keyword] = counts.has(keyword) ? nearestNumber(value) : value
     }
   }
   if (required.size > 0) lifted['required'] = [...required]

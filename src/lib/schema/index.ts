@@ -1,5 +1,6 @@
 export { checkDraft4, checkParameterSchema } from './check-schema.ts'
 export { compileDraft4, compileParameters, compileSchema } from './compile.ts'
+export { nearestDeclared } from './exact.ts'
 export { canonical } from './keywords.ts'
 export { MASK, represent } from './messages.ts'
 export { compilePattern } from './pattern.ts'

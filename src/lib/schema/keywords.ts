@@ -2,6 +2,8 @@
 import type { Ajv } from 'ajv'
 import addFormats from 'ajv-formats'
 import { isObject } from './types.ts'
+import { JsonNumber, toNumeric, writeJson } from '../json/index.ts'
+import { exactOf, isNumber } from './exact.ts'
 
 const MAX_FORMAT_CHARS = 2_048
 
@@ -49,7 +51,8 @@ export function useLinearUniqueItems(ajv: Ajv): void {
     keyword: 'uniqueItems',
     type: 'array',
     schemaType: 'boolean',
-    validate: (isUnique: boolean, items: unknown[]) => !isUnique || areUnique(items),
+    validate: (isUnique: boolean, items: unknown[], _: unknown, context) =>
+      !isUnique || areUnique(exactOf(items, context) as unknown[]), // a list stays one
   })
 }
 
@@ -59,16 +62,24 @@ export function useSafeEnum(ajv: Ajv): void {
   ajv.addKeyword({
     keyword: 'enum',
     schemaType: 'array',
-    validate: (allowed: unknown[], value: unknown) => allowed.some((each) => isSame(each, value)),
+    validate: (allowed: unknown[], data: unknown, _: unknown, context) => {
+      const value = exactOf(data, context)
+      return allowed.some((each) => isSame(each, value))
+    },
   })
   ajv.removeKeyword('const')
-  ajv.addKeyword({ keyword: 'const', validate: isSame })
+  ajv.addKeyword({
+    keyword: 'const',
+    validate: (only: unknown, data: unknown, _: unknown, context) => isSame(only, exactOf(data, context)),
+  })
 }
 
 function isSame(a: unknown, b: unknown): boolean {
   if (Array.isArray(a)) {
     return Array.isArray(b) && a.length === b.length && a.every((item, index) => isSame(item, b[index]))
   }
+  // Loose on purpose: a number and a bigint can be equal.
+  if (isNumber(a) && isNumber(b)) return toNumeric(a) == toNumeric(b)
   if (!isObject(a) || !isObject(b)) return a === b
   const names = Object.keys(a)
   return (
@@ -86,10 +97,11 @@ function areUnique(items: unknown[]): boolean {
   return true
 }
 
-/** JSON text that is equal for equal data, regardless of the order of keys. */
+/** Text that is equal for equal data, regardless of the order of keys and of the form of numbers: 21.0 is 21. */
 export function canonical(value: unknown): string {
   if (Array.isArray(value)) return `[${value.map(canonical).join(',')}]`
-  if (!isObject(value)) return JSON.stringify(value) ?? 'undefined'
+  if (value instanceof JsonNumber) return String(toNumeric(value))
+  if (!isObject(value)) return writeJson(value) ?? 'undefined'
   const names = Object.keys(value).sort()
-  return `{${names.map((name) => `${JSON.stringify(name)}:${canonical(value[name])}`).join(',')}}`
+  return `{${names.map((name) => `${writeJson(name)}:${canonical(value[name])}`).join(',')}}`
 }

@@ -1,9 +1,11 @@
 /** The one sentence about a value that does not fit its schema (contract 00, 0.6). */
 import type { ErrorObject } from 'ajv'
 import { shown } from '../text/index.ts'
+import { isExclusive, isNumber } from './exact.ts'
 import { compilePattern } from './pattern.ts'
 import type { Schema } from './record.ts'
 import { isObject, type SchemaProblem } from './types.ts'
+import { writeJson } from '../json/index.ts'
 
 /** Replaces a secret value (contract 00, 0.15). */
 export const MASK = '********'
@@ -18,7 +20,8 @@ export interface Root {
 
 type AjvError = ErrorObject<string, Record<string, unknown>>
 
-export function explain(errors: readonly ErrorObject[], root: Root): SchemaProblem {
+/** @param value what was checked, with exact numbers */
+export function explain(errors: readonly ErrorObject[], root: Root, value: unknown): SchemaProblem {
   // The last one is the outermost: branches of a failed `anyOf` come before it. A bad property name is the exception.
   const last = errors.at(-1)
   if (last === undefined) return { path: [], message: 'the value does not fit its schema' }
@@ -26,7 +29,10 @@ export function explain(errors: readonly ErrorObject[], root: Root): SchemaProbl
   const error = (inner ?? last) as AjvError // params is an object for every keyword
   const path = pathOf(error.instancePath)
   const isSecret = inner === undefined && root.hasSecrets && isSecretAt(root.schema, path)
-  const sentence = sentenceOf(error, isSecret ? MASK : represent(error.data))
+  const sentence = sentenceOf(
+    error,
+    isSecret ? MASK : represent(inner === undefined ? valueAt(value, path) : error.data),
+  )
   const unexpected = error.keyword === 'additionalProperties' ? [String(error.params['additionalProperty'])] : []
   return {
     path: [...path, ...unexpected],
@@ -35,7 +41,7 @@ export function explain(errors: readonly ErrorObject[], root: Root): SchemaProbl
 }
 
 function sentenceOf(error: AjvError, value: string): string {
-  const { keyword, params, data, schema } = error
+  const { keyword, params, data, schema, parentSchema } = error
   switch (keyword) {
     case 'required':
       return `${represent(params['missingProperty'])} is a required property`
@@ -56,14 +62,14 @@ function sentenceOf(error: AjvError, value: string): string {
     }
     case 'minimum':
     case 'exclusiveMinimum':
-      return params['comparison'] === '>'
-        ? `${value} is less than or equal to the minimum of ${String(params['limit'])}`
-        : `${value} is less than the minimum of ${String(params['limit'])}`
+      return isExclusive(keyword, parentSchema)
+        ? `${value} is less than or equal to the minimum of ${String(schema)}`
+        : `${value} is less than the minimum of ${String(schema)}`
     case 'maximum':
     case 'exclusiveMaximum':
-      return params['comparison'] === '<'
-        ? `${value} is greater than or equal to the maximum of ${String(params['limit'])}`
-        : `${value} is greater than the maximum of ${String(params['limit'])}`
+      return isExclusive(keyword, parentSchema)
+        ? `${value} is greater than or equal to the maximum of ${String(schema)}`
+        : `${value} is greater than the maximum of ${String(schema)}`
     case 'minLength':
     case 'minItems':
       return params['limit'] === 1
@@ -79,7 +85,7 @@ function sentenceOf(error: AjvError, value: string): string {
     case 'uniqueItems':
       return `${value} has non-unique elements`
     case 'multipleOf':
-      return `${value} is not a multiple of ${String(params['multipleOf'])}`
+      return `${value} is not a multiple of ${String(schema)}`
     case 'format':
       return `${value} is not a '${String(params['format'])}'`
     case 'anyOf':
@@ -137,6 +143,10 @@ function pathOf(pointer: string): string[] {
     .map((segment) => segment.replaceAll('~1', '/').replaceAll('~0', '~'))
 }
 
+function valueAt(root: unknown, path: readonly string[]): unknown {
+  return path.reduce<unknown>((value, segment) => (value as Record<string, unknown>)[segment], root)
+}
+
 function printPath(path: readonly string[]): string {
   return shown(
     path.map((segment, i) => (/^\d+$/.test(segment) ? `[${segment}]` : `${i === 0 ? '' : '.'}${segment}`)).join(''),
@@ -151,7 +161,7 @@ function isSecretAt(root: Schema, path: readonly string[]): boolean {
     if (schema['secret'] === true) return true
     schema = subschemaOf(schema, segment)
   }
-  return !isObject(schema) || JSON.stringify(schema).includes('"secret":true')
+  return !isObject(schema) || writeJson(schema).includes('"secret":true')
 }
 
 function subschemaOf(schema: Record<string, unknown>, segment: string): unknown {
@@ -189,7 +199,7 @@ export function represent(value: unknown, maxChars: number = MAX_SHOWN_CHARS): s
       }
       return add(']')
     }
-    if (typeof inner === 'number' || typeof inner === 'bigint') return add(String(inner))
+    if (isNumber(inner) || typeof inner === 'bigint') return add(String(inner))
     if (!isObject(inner)) return add(`<${typeof inner}>`)
     if (!add('{')) return false
     let isFirst = true

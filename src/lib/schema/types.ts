@@ -1,4 +1,5 @@
 /** Types of schemas and of the results of their checks. */
+import { JsonNumber } from '../json/index.ts'
 
 /** A JSON schema as plain data. */
 export type JsonSchema = { readonly [keyword: string]: unknown }
@@ -35,5 +36,5 @@ export interface SchemaCheck {
 }
 
 export function isObject(value: unknown): value is Record<string, unknown> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value)
+  return typeof value === 'object' && value !== null && !Array.isArray(value) && !(value instanceof JsonNumber)
 }

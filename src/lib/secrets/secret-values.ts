@@ -8,6 +8,7 @@
  */
 import { setImmediate } from 'node:timers/promises'
 import { MASK } from '../schema/index.ts'
+import { entriesOf, JsonNumber, objectOf, toNumeric, writeJson } from '../json/index.ts'
 
 export interface SecretValues {
   /** Whether the text contains a secret. */
@@ -69,13 +70,13 @@ export function createSecretValues(values: Iterable<unknown>): SecretValues | un
     length += pattern.length
     if (length <= MAX_LENGTH_TOGETHER) patterns.add(pattern)
   }
-  const numbers = new Set<number>()
+  const numbers = new Set<number | bigint>()
   const walk = (value: unknown): void => {
     if (length > MAX_LENGTH_TOGETHER) return
     if (typeof value === 'string') for (const form of formsOf(value)) add(form)
-    else if (typeof value === 'number') {
+    else if (typeof value === 'number' || value instanceof JsonNumber) {
       add(String(value))
-      if (String(value).length >= MIN_LENGTH) numbers.add(value)
+      if (String(value).length >= MIN_LENGTH) numbers.add(toNumeric(value))
     } else if (typeof value === 'object' && value !== null) for (const inner of Object.values(value)) walk(inner)
   }
   for (const value of values) walk(value)
@@ -109,7 +110,7 @@ function* writtenForms(text: string): Generator<string> {
   const wellFormed = text.toWellFormed()
   yield text
   yield wellFormed
-  const json = JSON.stringify(wellFormed).slice(1, -1)
+  const json = writeJson(wellFormed).slice(1, -1)
   yield json
   yield json.replace(/[^\0-\x7f]/g, (unit) => `\\u${unit.charCodeAt(0).toString(16).padStart(4, '0')}`)
   yield encodeURIComponent(wellFormed)
@@ -117,7 +118,10 @@ function* writtenForms(text: string): Generator<string> {
   yield new URLSearchParams([['', wellFormed]]).toString().slice(1)
 }
 
-function masking(newFilter: () => SecretFilter & { cut(): string }, numbers: ReadonlySet<number>): SecretValues {
+function masking(
+  newFilter: () => SecretFilter & { cut(): string },
+  numbers: ReadonlySet<number | bigint>,
+): SecretValues {
   const maskText = (text: string): string => {
     if (text.length < MIN_LENGTH) return text
     const filter = newFilter()
@@ -125,23 +129,24 @@ function masking(newFilter: () => SecretFilter & { cut(): string }, numbers: Rea
   }
   const maskScalar = (value: unknown): unknown => {
     if (typeof value === 'string') return maskText(value)
-    return typeof value === 'number' && numbers.has(value) ? MASK : value
+    const isNumber = typeof value === 'number' || value instanceof JsonNumber
+    return isNumber && numbers.has(toNumeric(value)) ? MASK : value
   }
 
   function maskValue(value: unknown, depth = 0): unknown {
-    if (typeof value !== 'object' || value === null) return maskScalar(value)
+    if (typeof value !== 'object' || value === null || value instanceof JsonNumber) return maskScalar(value)
     if (depth > MAX_DEPTH) return MASK
     if (Array.isArray(value)) {
       const items = value.map((item) => maskValue(item, depth + 1))
       return items.some((item, i) => item !== value[i]) ? items : value
     }
     let isChanged = false
-    const entries = Object.entries(value).map(([name, inner]): [string, unknown] => {
+    const entries = entriesOf(value as Readonly<Record<string, unknown>>).map(([name, inner]): [string, unknown] => {
       const entry: [string, unknown] = [maskText(name), maskValue(inner, depth + 1)]
       isChanged ||= entry[0] !== name || entry[1] !== inner
       return entry
     })
-    return isChanged ? Object.fromEntries(entries) : value
+    return isChanged ? objectOf(entries) : value
   }
 
   async function maskLater(
@@ -168,7 +173,7 @@ function masking(newFilter: () => SecretFilter & { cut(): string }, numbers: Rea
     const walk = async (inner: unknown, cut: boolean, depth: number): Promise<unknown> => {
       if (typeof inner === 'string')
         return inner.length < SLICE_LENGTH && !cut ? maskText(inner) : maskLong(inner, !cut)
-      if (typeof inner !== 'object' || inner === null) return maskScalar(inner)
+      if (typeof inner !== 'object' || inner === null || inner instanceof JsonNumber) return maskScalar(inner)
       if (depth > MAX_DEPTH) return MASK
       const waiting = pause()
       if (waiting !== undefined) await waiting
@@ -179,14 +184,14 @@ function masking(newFilter: () => SecretFilter & { cut(): string }, numbers: Rea
         return items
       }
       const entries: [string, unknown][] = []
-      for (const [name, item] of Object.entries(inner)) {
+      for (const [name, item] of entriesOf(inner as Readonly<Record<string, unknown>>)) {
         // Its entries are those of an object.
         entries.push([
           maskText(name),
           await walk(item, isCut(name, inner as Readonly<Record<string, unknown>>), depth + 1),
         ])
       }
-      return Object.fromEntries(entries)
+      return objectOf(entries)
     }
     return walk(value, false, 0)
   }
@@ -228,7 +233,7 @@ function hasDetails(error: Error): error is Error & { details: unknown } {
 }
 
 function isScalar(value: unknown): boolean {
-  return typeof value !== 'object' || value === null
+  return typeof value !== 'object' || value === null || value instanceof JsonNumber
 }
 
 function isLong(value: unknown): boolean {

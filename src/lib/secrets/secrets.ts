@@ -1,5 +1,6 @@
 /** Masks secret parameter values by their schema (contract 00, 0.15). */
 import { compilePattern, isObject, MASK, type JsonSchema } from '../schema/index.ts'
+import { JsonNumber, mapObject } from '../json/index.ts'
 
 /** Returns the replacement of a secret. @param counterpart the value at the same place in another value */
 export type Replace = (secret: unknown, counterpart: unknown) => unknown
@@ -54,7 +55,7 @@ function secretsOf(schema: unknown): ReplaceSecrets | undefined {
   return (value, replace, counterpart) => {
     if (value === null || value === undefined) return value
     // A text in place of a container is the unparsed container with its secrets.
-    if (typeof value !== 'object') return replace(value, counterpart)
+    if (typeof value !== 'object' || value instanceof JsonNumber) return replace(value, counterpart)
     return parts.reduce<unknown>((replaced, part) => part(replaced, replace, counterpart), value)
   }
 }
@@ -82,12 +83,10 @@ function secretsOfProperties(schema: Record<string, unknown>): ReplaceSecrets | 
   }
   return (value, replace, counterpart) => {
     if (!isObject(value)) return value
-    return Object.fromEntries(
-      Object.entries(value).map(([name, inner]) => {
-        const other = isObject(counterpart) && Object.hasOwn(counterpart, name) ? counterpart[name] : undefined
-        return [name, partsOf(name).reduce((replaced, part) => part(replaced, replace, other), inner)]
-      }),
-    )
+    return mapObject(value, (inner, name) => {
+      const other = isObject(counterpart) && Object.hasOwn(counterpart, name) ? counterpart[name] : undefined
+      return partsOf(name).reduce((replaced, part) => part(replaced, replace, other), inner)
+    })
   }
 }
 

@@ -32,7 +32,8 @@ export function operate(operator: BinaryOperator, left: Value, right: Value, bud
   if (typeof left === 'number' && typeof right === 'number' && Number.isInteger(left) && Number.isInteger(right)) {
     const quick =
       operator === '+' ? left + right : operator === '-' ? left - right : operator === '*' ? left * right : NaN
-    if (Number.isSafeInteger(quick)) return quick
+    // Adding zero turns -0 into 0: only data holds a whole -0.
+    if (Number.isSafeInteger(quick)) return quick + 0
   }
   if (left instanceof Undefined) left.raise()
   if (right instanceof Undefined) right.raise()

@@ -17,4 +17,16 @@ export {
   type Namespace,
   type TemplateScope,
 } from './render.ts'
-export { LazyNamespace, Undefined, adopt, isList, isTrue, resolveLazy, typeNameOf, type Value } from './values.ts'
+export {
+  Float,
+  LazyNamespace,
+  Undefined,
+  adopt,
+  isList,
+  isNumeric,
+  isTrue,
+  resolveLazy,
+  toNumber,
+  typeNameOf,
+  type Value,
+} from './values.ts'

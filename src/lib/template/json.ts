@@ -1,13 +1,22 @@
-import { replaceEscapedKeys } from '../text/index.ts'
-import { TemplateError, filterError, limitError, typeError } from './error.ts'
+import {
+  entriesOf,
+  JsonNumber,
+  jsonNumber,
+  JsonNumberError,
+  readJson,
+  rememberOrder,
+  setOwn,
+  wholeNumber,
+} from '../json/index.ts'
+import { filterError, limitError, typeError } from './error.ts'
 import type { Budget } from './limits.ts'
+import { isObject } from '../schema/index.ts'
 import { isMapping, mappingEntries } from './mapping.ts'
 import { floatText, textOf } from './text.ts'
 import {
   adopt,
   Dict,
   Float,
-  float,
   isIntegerValue,
   isList,
   isNumeric,
@@ -17,6 +26,7 @@ import {
   typeNameOf,
   Undefined,
   type List,
+  type Numeric,
   type Value,
 } from './values.ts'
 import { compareText } from './compare.ts'
@@ -79,7 +89,8 @@ class JsonWriter {
     if (value === null) this.parts.push('null')
     else if (typeof value === 'string') this.#text(value)
     else if (typeof value === 'boolean') this.parts.push(String(value))
-    else if (isIntegerValue(value)) this.parts.push(textOf(value, this.#budget))
+    else if (isIntegerValue(value)) this.parts.push(Object.is(value, -0) ? '-0' : textOf(value, this.#budget))
+    else if (value instanceof Float) this.parts.push(value.source ?? jsonFloat(value.value))
     else if (isNumeric(value)) this.parts.push(jsonFloat(toNumber(value)))
     else if (isMapping(value)) this.#mapping(value, depth)
     else if (isList(value) || value instanceof Sequence || value instanceof RangeValue) this.#items(value, depth)
@@ -158,54 +169,47 @@ function keyText(key: Value): string {
 /** Parsing makes every value before the budget can count them, so the text itself is bounded. */
 const MAX_JSON_LENGTH = 4 * 1024 * 1024
 
-const floatSource = /[.eE]/
-
-/** Parses JSON; `1.0` stays a float and long whole numbers stay exact. */
+/** Parses JSON; numbers and the order of keys are exact. */
 export function readTemplateJson(text: string, budget: Budget): Value {
   if (text.length > MAX_JSON_LENGTH) throw limitError(`the JSON text is longer than ${MAX_JSON_LENGTH} characters`)
   budget.work(text.length)
-  let keys: ReadonlyMap<string, string>
-  function revive(_key: string, value: unknown, context?: { source?: string }): unknown {
-    budget.visit()
-    if (typeof value === 'number') return exactNumber(value, context?.source)
-    if (typeof value !== 'object' || value === null || isList(value)) return value
-    return Dict.from(Object.entries(value).map(([key, item]) => [keys.get(key) ?? key, adopt(item)]))
-  }
+  let data: unknown
   try {
-    const replaced = replaceEscapedKeys(text)
-    keys = replaced.keys
-    return adopt(JSON.parse(replaced.plainText, revive))
+    data = readJson(text)
   } catch (error) {
-    if (error instanceof TemplateError) throw error
-    if (error instanceof RangeError) throw limitError('the JSON text is nested too deeply')
+    if (error instanceof JsonNumberError) throw limitError(`in the JSON text, ${error.message}`)
     throw filterError('the text is not valid JSON')
   }
+  return toValue(data, budget, 0)
 }
 
-function exactNumber(value: number, source: string | undefined): Value {
-  if (source === undefined) return value
-  if (floatSource.test(source)) return float(value)
-  if (Number.isSafeInteger(value)) return value
-  if (source.length > 2000) throw limitError('a number in the JSON text has more than 2000 digits')
-  return BigInt(source)
+function toValue(data: unknown, budget: Budget, depth: number): Value {
+  budget.visit()
+  budget.depth(depth)
+  if (isList(data)) return data.map((item) => toValue(item, budget, depth + 1))
+  if (!isObject(data)) return adopt(data)
+  return Dict.from(entriesOf(data).map(([key, item]) => [key, toValue(item, budget, depth + 1)]))
 }
 
 /**
- * The value as plain data for the program outside: arrays, objects without a prototype, and JSON's scalars.
- *
- * A float becomes a plain number, a whole number beyond 2^53 the nearest one.
+ * The value as plain data for the program outside: arrays, objects without a prototype, and JSON's scalars, numbers as
+ * `readJson` gives them.
  */
 export function plainValue(value: Value, budget: Budget, depth = 0): unknown {
   budget.visit()
-  if (value === null || typeof value === 'string' || typeof value === 'boolean' || typeof value === 'number')
-    return value
-  if (typeof value === 'bigint') return Number(value)
-  if (value instanceof Float) return value.value
+  if (value === null || typeof value === 'string' || typeof value === 'boolean') return value
+  if (isNumeric(value)) return plainNumber(value)
   if (value instanceof Undefined) return value.lenient && depth === 0 ? '' : value.raise()
   budget.depth(depth)
   if (isMapping(value)) {
     const result: Record<string, unknown> = Object.create(null)
-    for (const [key, item] of mappingEntries(value)) result[keyText(key)] = plainValue(item, budget, depth + 1)
+    const keys: string[] = []
+    for (const [key, item] of mappingEntries(value)) {
+      const name = keyText(key)
+      if (!Object.hasOwn(result, name)) keys.push(name)
+      setOwn(result, name, plainValue(item, budget, depth + 1))
+    }
+    rememberOrder(result, keys)
     return result
   }
   if (isList(value)) return value.map((item) => plainValue(adopt(item), budget, depth + 1))
@@ -213,4 +217,16 @@ export function plainValue(value: Value, budget: Budget, depth = 0): unknown {
     return itemsOf(value).map((item) => plainValue(adopt(item), budget, depth + 1))
   }
   throw typeError(`a value of type ${typeNameOf(value)} cannot leave a template`)
+}
+
+function plainNumber(value: Exclude<Numeric, boolean>): unknown {
+  if (typeof value === 'number') return Object.is(value, -0) ? new JsonNumber('-0') : value
+  if (value instanceof Float)
+    return Number.isFinite(value.value) ? jsonNumber(value.source ?? floatText(value.value)) : value.value
+  try {
+    return wholeNumber(value)
+  } catch (error) {
+    if (error instanceof JsonNumberError) throw limitError(error.message)
+    throw error
+  }
 }

@@ -1,3 +1,4 @@
+import { keysOf } from '../json/index.ts'
 import { quoted, typeError } from './error.ts'
 import type { Budget } from './limits.ts'
 import {
@@ -49,13 +50,13 @@ export function mappingSize(mapping: Mapping, budget: Budget): number {
 }
 
 export function mappingKeys(mapping: Mapping): Value[] {
-  return mapping instanceof Dict ? Array.from(mapping.entries(), ([key]) => key) : Object.keys(mapping)
+  return mapping instanceof Dict ? Array.from(mapping.entries(), ([key]) => key) : [...keysOf(mapping)]
 }
 
 export function mappingEntries(mapping: Value): (readonly [Value, Value])[] {
   if (!isMapping(mapping)) throw typeError('the value is not a dictionary')
   if (mapping instanceof Dict) return [...mapping.entries()]
-  return Object.keys(mapping).map((key) => {
+  return keysOf(mapping).map((key) => {
     const value = ownValue(mapping, key)
     return [key, value === undefined ? new Undefined(`${quoted(key)} is undefined`) : value]
   })

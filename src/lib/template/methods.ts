@@ -23,6 +23,7 @@ import {
   isTrue,
   orElse,
   Sequence,
+  toNumber,
   typeNameOf,
   Undefined,
   type Call,
@@ -401,5 +402,5 @@ const mappingMethods: ReadonlyMap<string, Method> = new Map([
 ])
 
 const floatMethods: ReadonlyMap<string, Method> = new Map([
-  method('is_integer', '', isNumeric, (self) => self instanceof Float),
+  method('is_integer', '', isNumeric, (self) => Number.isInteger(toNumber(self))),
 ])

@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import { isTemplate, references, render, TemplateError } from './render.ts'
+import { JsonNumber } from '../json/index.ts'
 
 describe('isTemplate', () => {
   test.each(['{{ a }}', 'x {{a}} y', '{% if a %}b{% endif %}', '{{ 1 }}', "{{ '' }}", '{% include "x" %}'])(
@@ -53,7 +54,7 @@ describe('native values', () => {
     ['{{ text }}', 'abc'],
     ['{{ empty }}', ''],
     ['{{ int + 1 }}', 6],
-    ['{{ 4 / 2 }}', 2],
+    ['{{ 4 / 2 }}', new JsonNumber('2.0')],
     ['{{ int > 3 }}', true],
     ['{{ (1, 2) }}', [1, 2]],
     ['{{ 1, 2 }}', [1, 2]],

@@ -1,10 +1,11 @@
+import { JsonNumber, toNumeric } from '../json/index.ts'
 import { limitError, typeError, undefinedError } from './error.ts'
 import type { Budget } from './limits.ts'
 
 /**
  * Values inside a template.
  *
- * External data (JSON values, also `Map` and `bigint`) is used unchanged.
+ * External data (JSON values, also `JsonNumber`, `Map` and `bigint`) is used unchanged.
  * Templates also create the classes below. `adopt` rejects everything else.
  */
 export type Value = null | boolean | number | bigint | string | List | PlainObject | TemplateObject
@@ -33,14 +34,17 @@ export abstract class TemplateObject {
   abstract readonly typeName: string
 }
 
-/** A float whose value is whole: JavaScript numbers cannot tell 2.0 from 2. */
+/** A float that a JavaScript number does not carry: its value is whole (2.0, not 2), or JSON text wrote it otherwise. */
 export class Float extends TemplateObject {
   readonly typeName = 'float'
   readonly value: number
+  /** The JSON text that it came from. */
+  readonly source: string | undefined
 
-  constructor(value: number) {
+  constructor(value: number, source?: string) {
     super()
     this.value = value
+    this.source = source
   }
 }
 
@@ -289,6 +293,7 @@ export function adopt(raw: unknown): Value {
       throw typeError(`a ${typeof raw} cannot be used in a template`)
   }
   if (raw === null || raw instanceof TemplateObject || isList(raw)) return raw
+  if (raw instanceof JsonNumber) return raw.isWhole ? toNumeric(raw) : new Float(Number(raw.text), raw.text)
   if (isPlainObject(raw)) return hasGet(raw) ? new LazyNamespace(raw) : raw
   if (raw instanceof Map) {
     const dict = new Dict()

@@ -1,7 +1,6 @@
 export { closestWords } from './closest-words.ts'
 export { shown } from './shown.ts'
 export { parseIni, parseIniBytes, type IniFile, type IniValue } from './ini.ts'
-export { readJson, refuseInfinite, replaceEscapedKeys } from './json.ts'
 export {
   describeProblem,
   listFiles,
@@ -15,4 +14,4 @@ export {
   type MetadataProblem,
 } from './metadata.ts'
 export { size } from './size.ts'
-export { pythonYamlSchema } from './yaml.ts'
+export { exactDumpSchema, pythonYamlSchema } from './yaml.ts'

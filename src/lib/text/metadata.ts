@@ -3,7 +3,7 @@ import { readdir } from 'node:fs/promises'
 import { resolve } from 'node:path'
 import { constructFromEvents, EVENT_ID, getScalarValue, parseEvents, YAMLException, type Event } from 'js-yaml'
 import { readContainedFile, type ContainedProblem } from '../files/index.ts'
-import { readJson } from './json.ts'
+import { JsonNumber, readJson } from '../json/index.ts'
 import { hasCode } from '../process/index.ts'
 import { pythonYamlSchema } from './yaml.ts'
 import { shown } from './shown.ts'
@@ -208,7 +208,7 @@ function findProblem(root: unknown): Found | undefined {
     if (path.length > MAX_DEPTH) return `values are nested more than ${MAX_DEPTH} deep`
     const odd = oddity(value)
     if (odd !== undefined) return odd
-    if (typeof value !== 'object' || value === null) return undefined
+    if (typeof value !== 'object' || value === null || value instanceof JsonNumber) return undefined
     for (const [key, inner] of Object.entries(value)) {
       path.push(key)
       const problem = key === '__proto__' ? 'the key "__proto__" is not allowed' : walk(inner)
@@ -226,6 +226,7 @@ function oddity(value: unknown): string | undefined {
   if (typeof value === 'number' && !Number.isFinite(value)) return `${value} is not a number JSON has`
   if (typeof value === 'bigint' || typeof value === 'undefined') return `a ${typeof value} is not allowed here`
   if (typeof value !== 'object' || value === null || Array.isArray(value)) return undefined
+  if (value instanceof JsonNumber) return undefined
   if (value instanceof Date) return 'this is read as a date; put it in quotes to keep it as text'
   const prototype: unknown = Object.getPrototypeOf(value)
   return prototype === Object.prototype || prototype === null

@@ -1,5 +1,15 @@
-/** YAML 1.1 as Python's readers parse it, except that the single letters `y` and `n` are text. */
-import { boolYaml11Tag, defineScalarTag, NOT_RESOLVED, YAML11_SCHEMA } from 'js-yaml'
+/** YAML 1.1 as Python's readers parse it, except that the single letters `y` and `n` are text. Numbers are exact. */
+import {
+  boolYaml11Tag,
+  defineScalarTag,
+  DUMP_SCHEMA,
+  floatYaml11Tag,
+  intYaml11Tag,
+  NOT_RESOLVED,
+  YAML11_SCHEMA,
+  type ScalarTagDefinition,
+} from 'js-yaml'
+import { JsonNumber, parseNumber, wholeNumber } from '../json/index.ts'
 
 const boolTag = defineScalarTag('tag:yaml.org,2002:bool', {
   implicit: true,
@@ -9,4 +19,69 @@ const boolTag = defineScalarTag('tag:yaml.org,2002:bool', {
   identify: (data) => typeof data === 'boolean',
 })
 
-export const pythonYamlSchema = YAML11_SCHEMA.withTags(boolTag)
+/** The library reads it as text because it is infinite to JavaScript. */
+const hugeInteger = /^[-+]?[1-9][0-9_]{300,}$/
+const decimalFloat = /^[-+]?(?:[0-9][0-9_]*)?\.[0-9_]*(?:[eE][-+][0-9]+)?$/
+
+const intTag = defineScalarTag<unknown>('tag:yaml.org,2002:int', {
+  implicit: true,
+  implicitFirstChars: intYaml11Tag.implicitFirstChars,
+  resolve(source, isExplicit, tagName) {
+    const value = intYaml11Tag.resolve(source, isExplicit, tagName)
+    if (value === NOT_RESOLVED ? !hugeInteger.test(source) : Number.isSafeInteger(value) && !Object.is(value, -0))
+      return value
+    return exactInteger(source)
+  },
+  identify: () => false,
+})
+
+const floatTag = defineScalarTag<unknown>('tag:yaml.org,2002:float', {
+  implicit: true,
+  implicitFirstChars: floatYaml11Tag.implicitFirstChars,
+  resolve(source, isExplicit, tagName) {
+    const value = floatYaml11Tag.resolve(source, isExplicit, tagName)
+    return (decimalFloat.test(source) ? parseNumber(source.replaceAll('_', '')) : undefined) ?? value
+  },
+  identify: () => false,
+})
+
+/** The forms of YAML 1.1: decimal, binary, octal, hexadecimal, and sexagesimal with colons. @throws JsonNumberError */
+function exactInteger(source: string): number | JsonNumber | undefined {
+  const text = source.replaceAll('_', '')
+  const isNegative = text.startsWith('-')
+  const body = text.replace(/^[-+]/, '')
+  if (/^(?:0|[1-9]\d*)$/.test(body)) return parseNumber(text)
+  const value = body.includes(':')
+    ? body.split(':').reduce((sum, part) => sum * 60n + BigInt(part), 0n)
+    : BigInt(/^0\d/.test(body) ? `0o${body.slice(1)}` : body)
+  return wholeNumber(isNegative ? -value : value)
+}
+
+export const pythonYamlSchema = YAML11_SCHEMA.withTags(boolTag, intTag, floatTag)
+
+/** YAML 1.1 knows a float by its point and wants a sign in the exponent: `1.e+3`. */
+function yamlFloat(json: string): string {
+  return json.replace(/^(-?\d+)(?=[eE])/, '$1.').replace(/([eE])(?=\d)/, '$1+')
+}
+
+/** For `dump`: writes `JsonNumber` and `bigint` exactly, and quotes text that a reader of YAML takes for a number. */
+export const exactDumpSchema = DUMP_SCHEMA.withTags(
+  defineScalarTag<unknown>('tag:yaml.org,2002:int', {
+    ...scalarTag('tag:yaml.org,2002:int'),
+    identify: (data) =>
+      typeof data === 'bigint' || (data instanceof JsonNumber ? data.isWhole : intYaml11Tag.identify(data)),
+    represent: String,
+  }),
+  defineScalarTag<unknown>('tag:yaml.org,2002:float', {
+    ...scalarTag('tag:yaml.org,2002:float'),
+    identify: (data) => (data instanceof JsonNumber ? !data.isWhole : floatYaml11Tag.identify(data)),
+    represent: (data, ...rest) =>
+      data instanceof JsonNumber ? yamlFloat(data.text) : floatYaml11Tag.represent(data, ...rest),
+  }),
+)
+
+function scalarTag(name: string): ScalarTagDefinition {
+  const tag = DUMP_SCHEMA.tags.find(({ tagName }) => tagName === name)
+  if (tag?.nodeKind !== 'scalar') throw new Error(`js-yaml has no scalar tag ${name}`)
+  return tag
+}

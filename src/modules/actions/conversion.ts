@@ -1,8 +1,17 @@
 /** Values to the type their parameter declares, before they are checked (contract 02, 2.4, "Casting"). */
 import { parametersInvalid } from '../../core/errors.ts'
-import { readJson, shown } from '../../lib/text/index.ts'
+import { shown } from '../../lib/text/index.ts'
 import { isObject, MASK, represent, type ParameterSchema } from '../../lib/schema/index.ts'
 import { parsePythonLiteral } from './python-literal.ts'
+import {
+  JsonNumber,
+  JsonNumberError,
+  MAX_NUMBER_CHARS,
+  parseNumber,
+  readJson,
+  truncated,
+  writeJson,
+} from '../../lib/json/index.ts'
 const MAX_DEPTH = 100
 
 /**
@@ -36,29 +45,34 @@ export function convertParameter(name: string, value: unknown, schema: Parameter
   }
 }
 
-/** Digits that Python makes a number of. On many megabytes the engine may run out of memory for a pattern. */
-const MAX_NUMBER_LENGTH = 4300
-
-const isShort = (value: unknown): value is string => typeof value === 'string' && value.length <= MAX_NUMBER_LENGTH
+/** On many megabytes the engine may run out of memory for a pattern. */
+const isShort = (value: unknown): value is string => typeof value === 'string' && value.length <= MAX_NUMBER_CHARS
 
 function toInteger(name: string, value: unknown, schema: ParameterSchema): unknown {
-  const isNumeric = isShort(value) && /^\s*[+-]?\d+\s*$/.test(value)
-  const number = typeof value === 'number' ? Math.trunc(value) : isNumeric ? Number(value) : Number.NaN
-  if (Number.isSafeInteger(number)) return number
+  if (value instanceof JsonNumber || Number.isFinite(value)) return truncated(value as number | JsonNumber) // it is one
+  const number = isShort(value) && /^\s*[+-]?\d+\s*$/.test(value) ? parseNumber(value) : undefined
+  if (number !== undefined) return truncated(number)
   throw refuse(name, schema, value, (text, quoted) =>
-    Number.isNaN(number)
-      ? `invalid literal for int() with base 10: ${quoted}`
-      : `the integer ${text} is too large to be kept exactly (limit 9007199254740991)`,
+    typeof value === 'number' && !Number.isNaN(value)
+      ? `the number ${text} is too large`
+      : typeof value === 'string' && value.length > MAX_NUMBER_CHARS
+        ? `the text is longer than ${MAX_NUMBER_CHARS} characters, the limit of a number`
+        : `invalid literal for int() with base 10: ${quoted}`,
   )
 }
 
 function toNumber(name: string, value: unknown, schema: ParameterSchema): unknown {
-  const isNumeric =
-    typeof value === 'number' || (isShort(value) && /^\s*[+-]?(\d+(\.\d*)?|\.\d+)([eE][+-]?\d+)?\s*$/.test(value))
-  const number = isNumeric ? Number(value) : Number.NaN
-  if (Number.isFinite(number)) return number
+  if (typeof value === 'number' ? Number.isFinite(value) : value instanceof JsonNumber) return value
+  let isTooLarge = typeof value === 'number' && !Number.isNaN(value)
+  try {
+    const number = isShort(value) ? parseNumber(value) : undefined
+    if (number !== undefined) return number
+  } catch (error) {
+    if (!(error instanceof JsonNumberError)) throw error
+    isTooLarge = true
+  }
   throw refuse(name, schema, value, (text, quoted) =>
-    isNumeric ? `the number ${text} is too large` : `could not convert string to float: ${quoted}`,
+    isTooLarge ? `the number ${text} is too large` : `could not convert string to float: ${quoted}`,
   )
 }
 
@@ -71,7 +85,13 @@ function toBoolean(name: string, value: unknown, schema: ParameterSchema): unkno
 }
 
 function parseContainer(name: string, text: string, schema: ParameterSchema): unknown {
-  const parsed = parseJson(text) ?? parsePythonLiteral(text)
+  let parsed: { value: unknown } | undefined
+  try {
+    parsed = parseJson(text) ?? parsePythonLiteral(text)
+  } catch (error) {
+    if (error instanceof JsonNumberError) throw parametersInvalid(`${name}: in the text, ${error.message}`)
+    throw error
+  }
   const kind = schema.type === 'array' ? 'a list' : 'an object'
   if (parsed === undefined) {
     throw refuse(name, schema, text, (_, quoted) => `${quoted} is not ${kind} written as JSON or as a Python literal`)
@@ -84,7 +104,8 @@ function parseContainer(name: string, text: string, schema: ParameterSchema): un
 function parseJson(text: string): { value: unknown } | undefined {
   try {
     return { value: readJson(text) }
-  } catch {
+  } catch (error) {
+    if (error instanceof JsonNumberError) throw error
     return undefined
   }
 }
@@ -122,12 +143,13 @@ function refuse(
 }
 
 function hidesSomething(schema: ParameterSchema): boolean {
-  return JSON.stringify(schema).includes('"secret":true')
+  return writeJson(schema).includes('"secret":true')
 }
 
 /** Type names of messages, as the field knows them. */
 function typeOf(value: unknown): string {
   if (typeof value === 'number') return Number.isInteger(value) ? 'int' : 'float'
+  if (value instanceof JsonNumber) return value.isWhole ? 'int' : 'float'
   if (typeof value === 'boolean') return 'bool'
   if (Array.isArray(value)) return 'list'
   return isObject(value) ? 'dict' : typeof value

@@ -9,6 +9,7 @@ import {
 } from '../../lib/schema/index.ts'
 import { overridableAttributes, type ParameterSchemas } from './parameters.ts'
 import { actionDefinitionSchema, type ActionDefinition, type ActionRecord } from './types.ts'
+import { writeJson } from '../../lib/json/index.ts'
 
 /** One reason why a definition is refused; `path` leads through the definition: `['parameters', 'cmd']`. */
 export type DefinitionProblem = SchemaProblem
@@ -61,7 +62,7 @@ export function isStored(given: unknown, record: ActionRecord): boolean {
   const definition: Record<string, unknown> = { ...fillActionDefinition(given) }
   if (Object.keys(given).some((name) => !Object.hasOwn(definition, name))) return false
   const stored: Record<string, unknown> = { ...record }
-  return Object.entries(definition).every(([name, value]) => JSON.stringify(stored[name]) === JSON.stringify(value))
+  return Object.entries(definition).every(([name, value]) => writeJson(stored[name]) === writeJson(value))
 }
 
 /** What was left out, filled in. @param given has passed `checkDefinition`, now or before */

@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import { parsePythonLiteral } from './python-literal.ts'
+import { JsonNumber } from '../../lib/json/index.ts'
 
 describe('Python literals', () => {
   test.each<[string, unknown]>([
@@ -16,7 +17,7 @@ describe('Python literals', () => {
     [`u'x'`, 'x'],
     [`'it\\'s \\n\\t\\x41\\u00e9\\U0001F600\\q'`, `it's \n\tAé😀\\q`],
     ["'\\101\\0128\\0\\\nb'", 'A\n8\0b'],
-    ['-1.5e3', -1500],
+    ['-1.5e3', new JsonNumber('-1.5e3')],
     ['((1 , ))', [1]],
     ['.5', 0.5],
     [' None ', null],

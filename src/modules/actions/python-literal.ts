@@ -2,10 +2,11 @@
  * Values written as Python literals: `{'a': [1, 2.5, None, True]}`. Clients of this field send lists and objects that
  * way where JSON is meant (contract 02, 2.4).
  */
+import { parseNumber } from '../../lib/json/index.ts'
 
 const MAX_DEPTH = 100
 
-/** Undefined when the text is not one literal. Tuples and sets become lists. */
+/** Undefined when the text is not one literal. Tuples and sets become lists. @throws JsonNumberError */
 export function parsePythonLiteral(text: string): { value: unknown } | undefined {
   const reader = new Reader(text)
   try {
@@ -174,7 +175,7 @@ class Reader {
 
   #numberOrName(): unknown {
     const digits = this.#match(number)
-    if (digits !== undefined) return Number(digits)
+    if (digits !== undefined) return parseNumber(digits)
     const name = this.#match(word)
     if (name === 'u' || name === 'U') {
       const mark = this.#text.charAt(this.#at)

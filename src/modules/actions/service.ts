@@ -22,6 +22,7 @@ import { compileSecrets, maskSecrets, secretsIn, type ReplaceSecrets } from '../
 import type { KeyedLock } from '../../lib/concurrency/index.ts'
 import type { ActionStore } from './store.ts'
 import type { ActionDefinition, ActionRecord, RunnerTypeRecord } from './types.ts'
+import { writeJson } from '../../lib/json/index.ts'
 
 const MAX_CACHED = 2_000
 
@@ -279,7 +280,7 @@ export function actionRecordOf(definition: ActionDefinition, id: string): Action
 
 /** Equal as stored: the order of attributes counts, because it is shown. */
 function isEqual(a: unknown, b: unknown): boolean {
-  return JSON.stringify(a) === JSON.stringify(b)
+  return writeJson(a) === writeJson(b)
 }
 
 function present(steps: readonly (Step | undefined)[]): Step[] {

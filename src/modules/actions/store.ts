@@ -1,8 +1,8 @@
 /** Tables `actions` and `runner_types`. Records are kept whole; what is filtered by has a column of its own. */
 import type { Database, Step } from '../../db/index.ts'
 import type { Page } from '../../http/index.ts'
-import { readJson } from '../../lib/text/index.ts'
 import type { ActionRecord, RunnerTypeRecord } from './types.ts'
+import { readJson, writeJson } from '../../lib/json/index.ts'
 
 export interface ActionFilter {
   pack?: string | undefined
@@ -108,7 +108,7 @@ function actionRow(action: ActionRecord) {
     name: action.name,
     enabled: Number(action.enabled),
     runner_type: action.runner_type,
-    record: JSON.stringify(action),
+    record: writeJson(action),
   }
 }
 
@@ -117,7 +117,7 @@ function runnerTypeRow(runnerType: RunnerTypeRecord) {
     id: runnerType.id,
     name: runnerType.name,
     enabled: Number(runnerType.enabled),
-    record: JSON.stringify(runnerType),
+    record: writeJson(runnerType),
   }
 }
 

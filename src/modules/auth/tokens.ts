@@ -11,6 +11,7 @@ import { isObject } from '../../lib/schema/index.ts'
 import { formatMicros } from '../../core/time.ts'
 import type { TokenTable } from '../../db/index.ts'
 import type { Scope } from '../../core/permissions.ts'
+import { readJson, writeJson } from '../../lib/json/index.ts'
 
 /** Ours have about 150 characters; longer ones are not even looked at. */
 const MAX_TOKEN_LENGTH = 1024
@@ -114,7 +115,7 @@ export function createTokens({ key, findRow, now }: TokensOptions): Tokens {
       const ownId = id ?? newId(at)
       const expiry = formatMicros(at + ttlSeconds * 1_000_000)
       const token = jwt.sign({}, key, { algorithm: 'HS256', jwtid: ownId, noTimestamp: true })
-      const row = { id: ownId, user, expiry, service: isService ? 1 : 0, metadata: JSON.stringify(metadata) }
+      const row = { id: ownId, user, expiry, service: isService ? 1 : 0, metadata: writeJson(metadata) }
       return { token, row }
     },
     check(token) {
@@ -147,7 +148,7 @@ export function createTokens({ key, findRow, now }: TokensOptions): Tokens {
 /** Only the token of an action has any. */
 function scopesOf({ service, metadata }: TokenTable): readonly Scope[] | undefined {
   if (service !== 1) return undefined
-  const { scopes } = JSON.parse(metadata) as { scopes?: readonly Scope[] } // written by `make`
+  const { scopes } = readJson(metadata) as { scopes?: readonly Scope[] } // written by `make`
   return scopes === undefined ? undefined : Object.freeze(scopes)
 }
 
@@ -155,7 +156,7 @@ function scopesOf({ service, metadata }: TokenTable): readonly Scope[] | undefin
 function readClaimedId(token: string): string | undefined {
   const [, payload = ''] = token.split('.', 2)
   try {
-    return idOf(JSON.parse(Buffer.from(payload, 'base64url').toString('latin1')))
+    return idOf(readJson(Buffer.from(payload, 'base64url').toString('latin1')))
   } catch {
     // It is none of ours.
     return undefined

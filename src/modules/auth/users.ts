@@ -21,6 +21,7 @@ import type { PasswordCheck } from './password-check.ts'
 import type { AuthStore, User, UserChanges } from './store.ts'
 import type { NewUserRequest, UserRecord, UserRequest } from './types.ts'
 import { shown } from '../../lib/text/index.ts'
+import { readJson, writeJson } from '../../lib/json/index.ts'
 
 /** Undefined: no filter. */
 export interface UserFilter {
@@ -80,7 +81,7 @@ export function createUsers(options: UsersOptions): Users {
       name,
       is_service: user?.is_service === 1,
       is_disabled: user?.is_disabled === 1,
-      nicknames: JSON.parse(user?.nicknames ?? '{}') as Record<string, string>, // as `create` and `update` store it
+      nicknames: readJson(user?.nicknames ?? '{}') as Record<string, string>, // as `create` and `update` store it
       created_at: user?.created_at ?? null,
       has_password: accounts === undefined ? null : accountNames.has(name),
     }
@@ -178,7 +179,7 @@ export function createUsers(options: UsersOptions): Users {
         name,
         is_service: isService ? 1 : 0,
         created_at: formatMicros(now()),
-        nicknames: JSON.stringify(nicknames),
+        nicknames: writeJson(nicknames),
         is_disabled: 0,
       }
       try {
@@ -220,7 +221,7 @@ export function createUsers(options: UsersOptions): Users {
       const changes: UserChanges = {
         ...(isService === undefined ? {} : { is_service: isService ? 1 : 0 }),
         ...(isDisabled === undefined ? {} : { is_disabled: isDisabled ? 1 : 0 }),
-        ...(nicknames === undefined ? {} : { nicknames: JSON.stringify(nicknames) }),
+        ...(nicknames === undefined ? {} : { nicknames: writeJson(nicknames) }),
       }
       await setPassword?.(name, change)
       const steps: Step[] = []

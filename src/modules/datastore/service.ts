@@ -14,6 +14,7 @@ import type { ItemKey, KeyValuePair, KeyValuePairRecord } from './types.ts'
 import { shown } from '../../lib/text/index.ts'
 import type { PlanEvent } from './ports.ts'
 import { keyResource } from '../../core/permissions.ts'
+import { writeJson } from '../../lib/json/index.ts'
 
 /** Expired rows that each change deletes. */
 const EXPIRED_PER_WRITE = 4
@@ -209,7 +210,7 @@ function checkPlain(value: string): void {
 
 /** Encryption context: cipher text of one item cannot be decrypted for another. */
 function contextOf({ scope, user, name }: ItemKey): string {
-  return JSON.stringify(['key_value_pair', scope, user, name])
+  return writeJson(['key_value_pair', scope, user, name])
 }
 
 function whatOf({ name }: ItemKey): string {

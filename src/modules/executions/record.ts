@@ -2,6 +2,7 @@
 import type { ParameterSecrets } from './secrets/parameters.ts'
 import type { ResultSecrets } from './secrets/results.ts'
 import type { Execution, ExecutionRecord, Liveaction, LiveactionEvent, LiveactionRecord } from './types.ts'
+import { JsonNumber } from '../../lib/json/index.ts'
 
 export interface Records {
   /** @param children ids, oldest first @param unmasked with the secrets, for administrators who ask */
@@ -65,6 +66,7 @@ function withoutEmpty(record: {
 function isEmpty(value: unknown): boolean {
   if (typeof value !== 'object') return value === undefined || value === '' || value === 0 || value === false
   if (value === null) return true
+  if (value instanceof JsonNumber) return Number(value.text) === 0
   for (const _ in value) return false
   return true
 }

@@ -5,7 +5,7 @@ import { isAppError, queryInvalid } from '../../core/errors.ts'
 import { actionResource, executionResource } from '../../core/permissions.ts'
 import { Reply, route, showSecretsQuery, type Route } from '../../http/index.ts'
 import { Type } from '../../lib/schema/index.ts'
-import { readJson, shown } from '../../lib/text/index.ts'
+import { shown } from '../../lib/text/index.ts'
 import { createRecordReader, type RecordReader } from './list/read.ts'
 import { childrenRoute, listRoutes } from './list/routes.ts'
 import type { ExecutionListStore } from './list/store.ts'
@@ -17,6 +17,7 @@ import { ExecutionRequest, RerunRequest } from './request/schemas.ts'
 import type { ExecutionService } from './service.ts'
 import type { ExecutionStore } from './store.ts'
 import { CancelRefusal, ExecutionRecord, ExecutionUpdate } from './types.ts'
+import { readJson, writeJson } from '../../lib/json/index.ts'
 
 const compress = promisify(gzip)
 
@@ -99,7 +100,7 @@ function valueRoutes(service: ExecutionService, store: Pick<ExecutionStore, 'res
       async handler(request) {
         const { id } = service.get(request.params.id)
         const stored = store.resultText(id) ?? 'null'
-        const text = request.query.pretty_format === true ? JSON.stringify(readJson(stored), undefined, 2) : stored
+        const text = request.query.pretty_format === true ? writeJson(readJson(stored), 2) : stored
         const isCompressed = request.query.compress === true
         const headers: Record<string, string> = {}
         if (request.query.download === true) {

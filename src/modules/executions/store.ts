@@ -16,11 +16,11 @@ import {
 import { microsOf } from '../../core/time.ts'
 import { idBound } from '../../core/ids.ts'
 import { Lru } from '../../lib/cache/index.ts'
-import { readJson } from '../../lib/text/index.ts'
 import type { ActionRecord, RunnerTypeRecord } from '../actions/types.ts'
 import { resultJson } from '../../core/result-json.ts'
 import { finalStatuses, openStatuses } from './state.ts'
 import type { Execution, ExecutionOrigin, ExecutionStatus, Liveaction, LogEntry } from './types.ts'
+import { readJson, writeJson } from '../../lib/json/index.ts'
 
 /** Of those that something happens to when their time has come. */
 export type DueStatus = 'delayed' | 'pending'
@@ -190,7 +190,7 @@ export function createExecutionStore(database: Database): ExecutionStore {
             sealed_parameters: execution.sealed_parameters,
             start_timestamp: execution.start_timestamp,
             delay: execution.delay,
-            parameters: JSON.stringify(execution.parameters),
+            parameters: writeJson(execution.parameters),
             ...changing(execution),
           }),
         },
@@ -334,7 +334,7 @@ function executionOf(row: ExecutionTable, snapshots: Snapshots): Execution {
     parameters: readJson(row.parameters) as Record<string, unknown>,
     sealed_parameters: row.sealed_parameters,
     context: readJson(row.context) as Record<string, unknown>,
-    log: JSON.parse(row.log) as LogEntry[],
+    log: readJson(row.log) as LogEntry[],
     liveaction: readJson(row.liveaction) as Liveaction,
   }
 }
@@ -347,9 +347,9 @@ function changing(execution: Execution): Changing {
     elapsed_seconds: execution.elapsed_seconds,
     due_timestamp: execution.due_timestamp,
     result_size: execution.result_size,
-    context: JSON.stringify(execution.context),
-    log: JSON.stringify(execution.log),
-    liveaction: JSON.stringify(execution.liveaction),
+    context: writeJson(execution.context),
+    log: writeJson(execution.log),
+    liveaction: writeJson(execution.liveaction),
   }
 }
 
@@ -435,7 +435,7 @@ function createSnapshots(database: Database): Snapshots {
     step(record) {
       let hash = hashes.get(record)
       if (hash !== undefined && records.has(hash)) return { hash, steps: [] }
-      const text = JSON.stringify(record)
+      const text = writeJson(record)
       hash ??= createHash('sha256').update(text).digest('base64url')
       hashes.set(record, hash)
       if (database.first(build.selectFrom('snapshots').select('hash').where('hash', '=', hash)) !== undefined) {

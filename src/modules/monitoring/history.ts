@@ -10,6 +10,7 @@ import { formatMicros } from '../../core/time.ts'
 import { addTo, join, quantile, type Histogram } from './histogram.ts'
 import { createMonitoringStore } from './store.ts'
 import type { GaugeReading, LoopDelay, StatusSample } from './types.ts'
+import { readJson, writeJson } from '../../lib/json/index.ts'
 
 const MICROS_PER_SECOND = 1_000_000
 const SECONDS_PER_MINUTE = 60
@@ -142,7 +143,7 @@ export function createHistory({ database, log, readings, loopDelay, now }: Histo
     writing = writing.then(async () => {
       const rows = [...unsaved]
       if (rows.length === 0) return
-      const steps = rows.map(([minute, sample]) => store.put({ minute, sample: JSON.stringify(sample) }))
+      const steps = rows.map(([minute, sample]) => store.put({ minute, sample: writeJson(sample) }))
       try {
         await database.write({ steps, facts: [] })
       } catch (error) {
@@ -252,7 +253,7 @@ export function createHistory({ database, log, readings, loopDelay, now }: Histo
 const emptyMinute = (): Minute => ({ seconds: 0, gauges: {}, counts: {}, runs: [] })
 
 function parseMinute(text: string): Minute {
-  return { ...emptyMinute(), ...(JSON.parse(text) as Partial<Minute>) } // as `save` has written it
+  return { ...emptyMinute(), ...(readJson(text) as Partial<Minute>) } // as `save` has written it
 }
 
 /** Adds counts and takes the maximum of gauges. */

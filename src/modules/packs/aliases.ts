@@ -15,6 +15,7 @@ import { compilePattern, compileSchema, type JsonSchema, type SchemaProblem } fr
 import type { PackStore } from './store.ts'
 import type { AliasDefinition, AliasFormat, AliasRecord } from './types.ts'
 import { shown } from '../../lib/text/index.ts'
+import { writeJson } from '../../lib/json/index.ts'
 
 const MAX_FORMATS = 100
 const MAX_FORMAT_CHARS = 1_000
@@ -145,7 +146,7 @@ export async function registerAliases(
     const before = existing.get(definition.name)
     const record = recordOf(definition, before?.id ?? newId())
     if (before === undefined) steps.push(store.insertAlias(record))
-    else if (JSON.stringify(before) !== JSON.stringify(record)) steps.push(store.updateAlias(record))
+    else if (writeJson(before) !== writeJson(record)) steps.push(store.updateAlias(record))
   }
   const gone = [...existing.values()].filter((alias) => isGone(alias, content, definitions))
   steps.push(...gone.map(({ id }) => store.deleteAlias(id)))

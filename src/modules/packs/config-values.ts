@@ -9,6 +9,7 @@ import {
 } from '../../lib/schema/index.ts'
 import { isTemplate } from '../../lib/template/index.ts'
 import type { ConfigAttributes } from './types.ts'
+import { mapObject } from '../../lib/json/index.ts'
 
 /** A template that reads the datastore. */
 export const isDynamic = (value: unknown): value is string => typeof value === 'string' && isTemplate(value)
@@ -165,12 +166,7 @@ export function mapLeaves(
       return value.map((item, i) => walk(schemaOfItem(schema, i), item, [...path, String(i)], hidden))
     }
     if (isObject(value)) {
-      return Object.fromEntries(
-        Object.entries(value).map(([key, inner]) => [
-          key,
-          walk(schemaBelow(schema, key), inner, [...path, key], hidden),
-        ]),
-      )
+      return mapObject(value, (inner, key) => walk(schemaBelow(schema, key), inner, [...path, key], hidden))
     }
     return replace({ path, value, isSecret: hidden })
   }

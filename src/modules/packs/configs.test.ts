@@ -10,6 +10,7 @@ import { MASK } from '../../lib/schema/index.ts'
 import { TemplateError, type TemplateScope } from '../../lib/template/render.ts'
 import { createConfigs, type Configs } from './configs.ts'
 import { createPackStore } from './store.ts'
+import { readJson } from '../../lib/json/index.ts'
 
 let folder: TemporaryFolder
 let database: Database
@@ -243,7 +244,7 @@ describe('writing', () => {
       'characters',
       ['é 漢 😀', '\u0000\u0007', '\u2028', 'a\nb\n', '  x ', '#', '- a', '{{ a }}', "it's", '"', '\ufeff', '\u0085'],
     ],
-    ['numbers', [0, -1, 1.5, 1e21, 1e-7, 9007199254740991]],
+    ['numbers', readJson('[0,-1,-0,1.5,1e-7,9007199254740991,820982911946154508,21.0,1.10,1e+21,1.5e-30]')],
     ['nesting', { a: { b: [{ c: [] }, {}, null, true] } }],
     ['names', { 'a b': 1, '': 2, '1': 3, yes: 4, '<<': 5, ['long'.repeat(500)]: 6, '? x': 7, '[a]': 8 }],
     ['halves of characters', ['\ud800', 'a\udc00b']],

@@ -7,7 +7,7 @@ import type { Encryption } from '../../core/encryption.ts'
 import { configInvalid, configNotFound, configNotWritten, configTemplateFailed, isAppError } from '../../core/errors.ts'
 import { newId } from '../../core/ids.ts'
 import {
-  readJson,
+  exactDumpSchema,
   problemAt,
   readMetadataFile,
   readYamlDocument,
@@ -25,6 +25,7 @@ import type { PackStore } from './store.ts'
 import type { ConfigAttributes, ConfigRecord } from './types.ts'
 import type { PackConfig } from '../../core/pack-content.ts'
 import type { TemplateReader } from '../../core/template-reader.ts'
+import { mapObject, readJson, writeJson } from '../../lib/json/index.ts'
 
 const MAX_FILE_BYTES = 1_048_576
 
@@ -91,7 +92,7 @@ export function createConfigs(deps: {
 
   /** @throws CRYPTO_KEY_MISSING */
   function toStored(pack: string, attributes: ConfigAttributes, values: Record<string, unknown>): string {
-    const text = JSON.stringify(values)
+    const text = writeJson(values)
     const hasSecrets = canonical(secretsOf(attributes)(values, () => MASK)) !== canonical(values)
     return hasSecrets ? encryption.encrypt(text, contextOf(pack), `the configuration of pack "${pack}"`) : text
   }
@@ -103,11 +104,8 @@ export function createConfigs(deps: {
       const replaced = known === undefined ? value : known(value, replace, counterpart)
       if (!isObject(replaced)) return replaced
       const other = isObject(counterpart) ? counterpart : {}
-      return Object.fromEntries(
-        Object.entries(replaced).map(([name, inner]) => [
-          name,
-          Object.hasOwn(attributes, name) ? inner : replaceNamed(name, inner, replace, other[name]),
-        ]),
+      return mapObject(replaced, (inner, name) =>
+        Object.hasOwn(attributes, name) ? inner : replaceNamed(name, inner, replace, other[name]),
       )
     }
   }
@@ -126,9 +124,7 @@ export function createConfigs(deps: {
     }
     if (!isObject(value)) return value
     const other = isObject(counterpart) ? counterpart : {}
-    return Object.fromEntries(
-      Object.entries(value).map(([key, inner]) => [key, replaceNamed(key, inner, replace, other[key])]),
-    )
+    return mapObject(value, (inner, key) => replaceNamed(key, inner, replace, other[key]))
   }
 
   function prepare(pack: string): Prepared {
@@ -332,9 +328,11 @@ const isCipherText = (value: unknown): boolean =>
 
 /** YAML that reads as the same values; undefined when registration would not read it, because it has bounds. */
 function toText(values: Record<string, unknown>): string | undefined {
-  return [dump(values, { noRefs: true, lineWidth: -1 }), `${JSON.stringify(values, undefined, 2)}\n`].find((text) => {
-    if (Buffer.byteLength(text) > MAX_FILE_BYTES) return false
-    const read = readYamlDocument(text)
-    return 'value' in read && canonical(read.value) === canonical(values)
-  })
+  return [dump(values, { schema: exactDumpSchema, noRefs: true, lineWidth: -1 }), `${writeJson(values, 2)}\n`].find(
+    (text) => {
+      if (Buffer.byteLength(text) > MAX_FILE_BYTES) return false
+      const read = readYamlDocument(text)
+      return 'value' in read && canonical(read.value) === canonical(values)
+    },
+  )
 }

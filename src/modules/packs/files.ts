@@ -7,6 +7,7 @@ import type { Ignore } from 'ignore'
 import { readContainedFile } from '../../lib/files/index.ts'
 import { version } from '../../core/version.ts'
 import { configSchemaFile, contentKinds, isMetadataFile, manifestFile } from './read.ts'
+import { writeJson } from '../../lib/json/index.ts'
 
 const MAX_LISTED = 10_000
 const MAX_DEPTH = 20
@@ -82,7 +83,7 @@ export async function scanPack(folder: string, atOnce = false): Promise<PackFile
   files.sort()
   facts.sort()
   const fingerprint = createHash('sha256')
-    .update(JSON.stringify([folder, facts, files]))
+    .update(writeJson([folder, facts, files]))
     .digest('base64url')
   return { files, isCut, fingerprint }
 }

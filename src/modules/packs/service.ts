@@ -16,6 +16,7 @@ import {
   type PackRegistration,
   type RegisteredKind,
 } from './register.ts'
+import { writeJson } from '../../lib/json/index.ts'
 /** Folders looked at in one folder of packs. */
 const MAX_PACKS = 2_000
 /** Packs whose files are looked at side by side. */
@@ -145,7 +146,7 @@ export function createPackService(deps: {
   /** Problems are logged again only when they change. */
   function tell(folder: string, { ref, problems }: PackRegistration): void {
     const pack = ref ?? basename(folder)
-    const text = JSON.stringify(problems)
+    const text = writeJson(problems)
     if (told.get(folder) === text) return
     if (problems.length === 0) told.delete(folder)
     else told.set(folder, text)

@@ -1,8 +1,8 @@
 /** Tables `packs`, `config_schemas`, `configs` and `action_aliases`. Records are stored as JSON; filters have columns. */
 import type { Database, Step } from '../../db/index.ts'
 import { slicePage, type Page } from '../../http/index.ts'
-import { readJson } from '../../lib/text/index.ts'
 import type { AliasRecord, ConfigAttributes, ConfigSchemaRecord, PackRecord } from './types.ts'
+import { readJson, writeJson } from '../../lib/json/index.ts'
 
 /** The facts that detect a change of a pack. */
 export interface KnownPack {
@@ -135,7 +135,7 @@ export function createPackStore(database: Database): PackStore {
     configSchemaPacks: () =>
       database.all(build.selectFrom('config_schemas').select('pack').orderBy('pack')).map(({ pack }) => pack),
     putConfigSchema({ id, pack, attributes }) {
-      const text = JSON.stringify(attributes)
+      const text = writeJson(attributes)
       return {
         query: build
           .insertInto('config_schemas')
@@ -189,12 +189,12 @@ export function createPackStore(database: Database): PackStore {
 
 function packRow(record: PackRecord, fingerprint: string) {
   const { id, ref, name, path } = record
-  return { id, ref, name, folder: path, fingerprint, record: JSON.stringify(record) }
+  return { id, ref, name, folder: path, fingerprint, record: writeJson(record) }
 }
 
 function aliasRow(alias: AliasRecord) {
   const { id, ref, pack, name } = alias
-  return { id, ref, pack, name, record: JSON.stringify(alias) }
+  return { id, ref, pack, name, record: writeJson(alias) }
 }
 
 function parsed<R>(row: { record: string }): R

@@ -1,6 +1,6 @@
 /** `action.concurrency.attr`: limits concurrent executions of an action with equal values of some parameters. */
 import { createHash } from 'node:crypto'
-import { isObject } from '../../lib/schema/index.ts'
+import { canonical } from '../../lib/schema/index.ts'
 import type { Execution } from '../executions/types.ts'
 import { concurrencyParameters, limitOf } from './concurrency.ts'
 import type { PolicyType } from './policy-type.ts'
@@ -53,7 +53,7 @@ function namesOf(attributes: unknown): string[] {
 /** A digest, because values may be long, or secret. */
 function digestOf(execution: Execution, parameters: Record<string, unknown>, names: readonly string[]): string {
   const values = names.map((name) => valueOf(execution, parameters, name))
-  return createHash('sha256').update(canonicalJson(values)).digest('base64url')
+  return createHash('sha256').update(canonical(values)).digest('base64url')
 }
 
 /** Of an execution that was not given any: the default. Defaults with templates are among what it was given. */
@@ -65,11 +65,4 @@ function valueOf({ action, runner }: Execution, parameters: Record<string, unkno
     if (schema !== undefined && Object.hasOwn(schema, 'default')) return schema.default ?? null
   }
   return null
-}
-
-/** The same text for values that are equal, whatever the order of attributes. */
-function canonicalJson(value: unknown): string {
-  return JSON.stringify(value, (_, inner: unknown) =>
-    isObject(inner) ? Object.fromEntries(Object.entries(inner).sort(([a], [b]) => (a < b ? -1 : 1))) : inner,
-  )
 }

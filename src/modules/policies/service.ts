@@ -17,6 +17,7 @@ import { fillPolicyDefinition, policyProblemOf, type FilledPolicy } from './defi
 import type { PolicyStore } from './store.ts'
 import { policyDefinitionSchema, type Policy, type PolicyDefinition, type PolicyRecord } from './types.ts'
 import { policyResource } from '../../core/permissions.ts'
+import { writeJson } from '../../lib/json/index.ts'
 
 /** Who asks, from where, and what they may do. */
 export type PolicyCaller = Pick<ApiRequest, 'principal' | 'rights' | 'requestId' | 'remoteAddress'>
@@ -180,7 +181,7 @@ export function createPolicyService(deps: {
 /** The order of attributes counts, because it is shown. */
 function isStored(policy: Policy, filled: FilledPolicy): boolean {
   const stored: Record<string, unknown> = { ...policy }
-  return Object.entries(filled).every(([name, value]) => JSON.stringify(stored[name]) === JSON.stringify(value))
+  return Object.entries(filled).every(([name, value]) => writeJson(stored[name]) === writeJson(value))
 }
 
 function changed(policy: Policy, change: 'created' | 'updated' | 'deleted', about: readonly Policy[]): Unit {

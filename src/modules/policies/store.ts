@@ -1,8 +1,8 @@
 /** Table `policies`. Reads, and functions that return steps. */
 import type { Database, Step, PolicyTable } from '../../db/index.ts'
 import type { Page } from '../../http/index.ts'
-import { readJson } from '../../lib/text/index.ts'
 import type { Policy } from './types.ts'
+import { readJson, writeJson } from '../../lib/json/index.ts'
 
 export interface PolicyFilter {
   name?: string | undefined
@@ -97,6 +97,6 @@ function policyRow(policy: Policy): PolicyTable {
     resource_ref: policy.resource_ref,
     policy_type: policy.policy_type,
     enabled: Number(policy.enabled),
-    record: JSON.stringify(policy),
+    record: writeJson(policy),
   }
 }

@@ -14,6 +14,7 @@ import type {
   RoleAssignment,
   StoredGrant,
 } from './types.ts'
+import { writeJson } from '../../lib/json/index.ts'
 
 export interface ApplyPlan {
   /** None: the rows say it already. */
@@ -77,8 +78,7 @@ function planRoles(store: RbacStore, definitions: Definitions): Plan {
 /** A grant that was there keeps its id. */
 function withIds(grants: readonly GrantDefinition[], stored: readonly StoredGrant[]): StoredGrant[] {
   const idsOf = new Map<string, string[]>()
-  const keyOf = ({ resource_uid: uid, permission_types: types }: GrantDefinition): string =>
-    JSON.stringify([uid, types])
+  const keyOf = ({ resource_uid: uid, permission_types: types }: GrantDefinition): string => writeJson([uid, types])
   for (const grant of stored) idsOf.set(keyOf(grant), [...(idsOf.get(keyOf(grant)) ?? []), grant.id])
   return grants.map((grant) => ({ id: idsOf.get(keyOf(grant))?.shift() ?? newId(), ...grant }))
 }
@@ -87,7 +87,7 @@ function planAssignments(
   store: RbacStore,
   definitions: Definitions,
 ): Plan & { created: RoleAssignment[]; removed: RoleAssignment[] } {
-  const keyOf = (user: string, role: string): string => JSON.stringify([user, role])
+  const keyOf = (user: string, role: string): string => writeJson([user, role])
   const left = new Map(
     store
       .assignmentsOf(false)
@@ -158,7 +158,7 @@ export function planSync(
   user: string,
   groups: readonly string[],
 ): Pick<ApplyPlan, 'steps' | 'created' | 'removed'> {
-  const keyOf = (role: string, source: string): string => JSON.stringify([role, source])
+  const keyOf = (role: string, source: string): string => writeJson([role, source])
   const left = new Map(
     store
       .ofUser(user)

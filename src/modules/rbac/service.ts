@@ -11,6 +11,7 @@ import { definitionFolders, readDefinitions } from './definitions.ts'
 import type { RbacStore } from './store.ts'
 import { administratorRoles } from './system-roles.ts'
 import type { Applied, RoleAssignment } from './types.ts'
+import { writeJson } from '../../lib/json/index.ts'
 
 export interface RbacService {
   /** Folders, system roles, and what the files say. @throws Error with everything that is wrong with the files */
@@ -184,7 +185,7 @@ function describeFirstAssignment(user: string): string {
   return [
     '# Written at the first start with access control: the account that this server has made is its administrator.',
     '# Give other users roles with files like this one; with another system_admin this file may go.',
-    `username: ${JSON.stringify(user)}`,
+    `username: ${writeJson(user)}`,
     'roles:',
     '  - system_admin',
     '',

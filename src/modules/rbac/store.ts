@@ -1,8 +1,8 @@
 /** Tables `roles`, `role_assignments` and `group_mappings`. */
 import type { Database, Step, GroupMappingTable, RoleAssignmentTable, RoleTable } from '../../db/index.ts'
 import type { Page } from '../../http/index.ts'
-import { readJson } from '../../lib/text/index.ts'
 import type { MappingDefinition, Role, RoleAssignment, StoredGrant } from './types.ts'
+import { readJson, writeJson } from '../../lib/json/index.ts'
 
 export interface AssignmentFilter {
   user?: string | undefined
@@ -158,7 +158,7 @@ function toRole({ id, name, description, is_system: isSystem, grants }: RoleTabl
 }
 
 function roleRow({ id, name, description, isSystem, grants }: Role): RoleTable {
-  return { id, name, description, is_system: Number(isSystem), grants: JSON.stringify(grants) }
+  return { id, name, description, is_system: Number(isSystem), grants: writeJson(grants) }
 }
 
 function toAssignment({ is_remote: isRemote, ...row }: RoleAssignmentTable): RoleAssignment {
@@ -175,5 +175,5 @@ function toMapping({ group_name: group, roles, description, enabled, source }: G
 }
 
 function mappingRow({ group, roles, description, enabled, source }: MappingDefinition): GroupMappingTable {
-  return { group_name: group, roles: JSON.stringify(roles), description, enabled: Number(enabled), source }
+  return { group_name: group, roles: writeJson(roles), description, enabled: Number(enabled), source }
 }

@@ -5,6 +5,7 @@ import type { UserRights } from './rights.ts'
 import type { RbacStore } from './store.ts'
 import { administratorRoles, observerRole } from './system-roles.ts'
 import type { RoleAssignment } from './types.ts'
+import { writeJson } from '../../lib/json/index.ts'
 
 const MAX_USERS = 10_000
 
@@ -78,5 +79,5 @@ export function createUserRightsCache(store: RbacStore, countsGroups: boolean): 
 }
 
 function keyOf({ role, source }: Pick<RoleAssignment, 'role' | 'source'>): string {
-  return JSON.stringify([role, source])
+  return writeJson([role, source])
 }

@@ -8,6 +8,7 @@ import type { TriggerRecord } from '../triggers/types.ts'
 import type { FilledRule } from './definition.ts'
 import type { RuleStore } from './store.ts'
 import type { Rule } from './types.ts'
+import { writeJson } from '../../lib/json/index.ts'
 
 /** Attempts to commit a change that conflicts with others. */
 const MAX_ATTEMPTS = 50
@@ -117,5 +118,5 @@ export function logFieldsOf({ id, ref, action, trigger, enabled }: Rule): LogFie
 
 /** Compares the order of attributes too, because clients see it. */
 export function isSame(a: unknown, b: unknown): boolean {
-  return JSON.stringify(a) === JSON.stringify(b)
+  return writeJson(a) === writeJson(b)
 }

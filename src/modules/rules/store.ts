@@ -1,8 +1,8 @@
 /** Table `rules`: reads, and functions that return steps. */
 import { isAmong, type Database, type Step, type RuleTable } from '../../db/index.ts'
 import type { Page } from '../../http/index.ts'
-import { readJson } from '../../lib/text/index.ts'
 import type { Rule } from './types.ts'
+import { readJson, writeJson } from '../../lib/json/index.ts'
 
 export interface RuleFilter {
   name?: string | undefined
@@ -123,6 +123,6 @@ function ruleRow(rule: Rule): RuleTable {
     trigger_id: rule.trigger.id,
     trigger: rule.trigger.ref,
     user: rule.context.user,
-    record: JSON.stringify(rule),
+    record: writeJson(rule),
   }
 }

@@ -1,6 +1,7 @@
 /** Events as bytes on the wire, each encoded once however many clients listen (contract 04). */
 import { frame } from '../../http/index.ts'
 import type { OutputEvent, OutputRecord } from '../executions/types.ts'
+import { writeJson } from '../../lib/json/index.ts'
 
 /** What several clients are sent of a record that they all read; made when the first of them needs it. */
 interface Shared {
@@ -22,7 +23,7 @@ export function share(record: OutputRecord): void {
 function dataOf(record: OutputRecord, actionRef: string, runnerRef: string): string {
   const known = shared.get(record)
   if (known?.data !== undefined) return known.data
-  const data = JSON.stringify({
+  const data = writeJson({
     id: record.id,
     execution_id: record.execution_id,
     action_ref: actionRef,

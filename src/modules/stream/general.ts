@@ -6,6 +6,7 @@ import { isFinal, type Executions } from '../executions/index.ts'
 import type { AnnouncementEvent, Execution, ExecutionRecord, ExecutionStatus } from '../executions/types.ts'
 import { outputEvent, outputFrame } from './frames.ts'
 import { executionResource, type Resource } from '../../core/permissions.ts'
+import { writeJson } from '../../lib/json/index.ts'
 
 export const defaultEvents = [
   'svc.announcement__*',
@@ -97,7 +98,7 @@ export function createGeneralStream(bus: Bus, records: Pick<Executions, 'record'
       // A filter by execution excludes announcements of that execution (contract 04, 4.2).
       executionId: undefined,
       subject: undefined,
-      frame: once(() => frame(name, JSON.stringify(announcementOf(execution, message)))),
+      frame: once(() => frame(name, writeJson(announcementOf(execution, message)))),
     })
   })
 
@@ -112,7 +113,7 @@ export function createGeneralStream(bus: Bus, records: Pick<Executions, 'record'
       actionRef: execution.action_ref,
       executionId: undefined,
       subject: { id: execution.liveaction_id, status: execution.status },
-      frame: once(() => frame(liveName, JSON.stringify(records.liveactionRecord(execution)))),
+      frame: once(() => frame(liveName, writeJson(records.liveactionRecord(execution)))),
     })
     deliver({
       resource,
@@ -195,7 +196,7 @@ function encodedOnce(name: string, make: () => ExecutionRecord): StreamEvent['fr
     let text = texts.get(parts?.key)
     if (text === undefined) {
       record ??= make()
-      text = frame(name, JSON.stringify(parts === undefined ? record : parts.apply(record)))
+      text = frame(name, writeJson(parts === undefined ? record : parts.apply(record)))
       texts.set(parts?.key, text)
     }
     return text

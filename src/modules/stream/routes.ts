@@ -15,6 +15,7 @@ import { followOutput, type Wakeups } from './execution-output.ts'
 import { outputEvent, parsePosition, type Position } from './frames.ts'
 import { defaultEvents, type ExecutionParts, type GeneralStream, type StreamFilter } from './general.ts'
 import { executionResource } from '../../core/permissions.ts'
+import { writeJson } from '../../lib/json/index.ts'
 
 /** Writes one stream, until it ends. */
 export type StreamRun = (sink: EventSink) => Promise<void>
@@ -129,5 +130,5 @@ function partsOf(query: ApiRequest['query']): ExecutionParts | undefined {
   const given = Object.keys(executionAttributeQuery).map((name) => query[name])
   if (given.every((value) => value === undefined)) return undefined
   const wanted = wantedAttributes(query)
-  return { key: JSON.stringify(given), apply: (record) => wanted.apply(record) }
+  return { key: writeJson(given), apply: (record) => wanted.apply(record) }
 }

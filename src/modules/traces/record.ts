@@ -10,6 +10,7 @@ import type {
   TraceRecord,
   TraceSummary,
 } from './types.ts'
+import { writeJson } from '../../lib/json/index.ts'
 
 const COMPONENTS_TOGETHER = 250
 
@@ -44,7 +45,7 @@ const summaries: { [N in keyof TraceSummary]: (store: TraceStore, id: string) =>
 /** The JSON text of the attributes that are wanted, `id` always among them. */
 export function* writeTrace(store: TraceStore, trace: TraceTable, wanted: Projection): Generator<string> {
   const upTo = store.lastComponent()
-  yield JSON.stringify(wanted.apply({ ...trace })).slice(0, -1)
+  yield writeJson(wanted.apply({ ...trace })).slice(0, -1)
   for (const [name, kind] of arrays) {
     if (wanted.needed?.has(name) === false) continue
     yield `,"${name}":[`
@@ -52,7 +53,7 @@ export function* writeTrace(store: TraceStore, trace: TraceTable, wanted: Projec
     for (let after = 0; ;) {
       const rows = store.components({ traceId: trace.id, kind, after, upTo, limit: COMPONENTS_TOGETHER })
       if (rows.length > 0) {
-        yield separator + rows.map((row) => JSON.stringify(wanted.apply({ [name]: toComponent(row) })[name])).join()
+        yield separator + rows.map((row) => writeJson(wanted.apply({ [name]: toComponent(row) })[name])).join()
       }
       if (rows.length < COMPONENTS_TOGETHER) break
       separator = ','
@@ -62,7 +63,7 @@ export function* writeTrace(store: TraceStore, trace: TraceTable, wanted: Projec
   }
   for (const name of summaryAttributes) {
     if (wanted.needed?.has(name) !== true) continue
-    yield `,"${name}":${JSON.stringify(wanted.apply({ [name]: summaries[name](store, trace.id) })[name])}`
+    yield `,"${name}":${writeJson(wanted.apply({ [name]: summaries[name](store, trace.id) })[name])}`
   }
   yield '}'
 }

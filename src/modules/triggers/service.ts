@@ -24,6 +24,7 @@ import {
 } from './definitions/type-schemas.ts'
 import type { TriggerAuthor, TriggerInstance, TriggerRecord, TriggerTypeRecord } from './types.ts'
 import type { TriggerService } from './ports.ts'
+import { writeJson } from '../../lib/json/index.ts'
 
 /** Input for a new trigger. */
 export interface TriggerDraft {
@@ -121,7 +122,7 @@ export function createTriggersService(deps: TriggersServiceDeps): TriggersServic
       record,
       identity,
       isManaged,
-      sealed: encryption.encrypt(JSON.stringify(parameters), encryptionContext(id), what),
+      sealed: encryption.encrypt(writeJson(parameters), encryptionContext(id), what),
     }
   }
 
@@ -170,7 +171,7 @@ export function createTriggersService(deps: TriggersServiceDeps): TriggersServic
     payload: unknown,
     cause?: Cause,
   ): { instance: TriggerInstance; unit: Unit } {
-    const { instance, unit } = planStored(trigger, JSON.stringify(payload), cause)
+    const { instance, unit } = planStored(trigger, writeJson(payload), cause)
     return { instance: { ...instance, payload }, unit }
   }
 
@@ -231,7 +232,7 @@ export function createTriggersService(deps: TriggersServiceDeps): TriggersServic
     planInternal(ref, payload, cause) {
       const trigger = catalogue.find(ref)
       if (trigger === undefined) throw new Error(`the trigger ${ref} is missing`)
-      return planStored(trigger, JSON.stringify(payload), cause).unit
+      return planStored(trigger, writeJson(payload), cause).unit
     },
 
     findInstance: (id) => instances.find(id),

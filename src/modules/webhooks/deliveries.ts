@@ -7,6 +7,7 @@ import type { SentHeaders } from './headers.ts'
 import type { HookTrigger } from './registry.ts'
 import type { Proof } from './signatures.ts'
 import type { DeliveryStore } from './store.ts'
+import { readJson, writeJson } from '../../lib/json/index.ts'
 
 /** Microseconds during which svc detects a repetition. */
 const KEPT_MICROS = 24 * 3600 * 1_000_000
@@ -39,7 +40,7 @@ export function createDeliveries(store: DeliveryStore): Deliveries {
     find({ hook, caller, keyHash, bodyHash }) {
       const row = store.find({ hook, caller, key_hash: keyHash })
       if (row === undefined || row.created_at < since()) return undefined
-      const instanceIds = JSON.parse(row.trigger_instances) as string[] // written below
+      const instanceIds = readJson(row.trigger_instances) as string[] // written below
       if (bodyHash !== undefined && row.body_hash !== bodyHash) throw idempotencyKeyReused(instanceIds[0] ?? '')
       return { traceId: row.trace_id, instanceIds }
     },
@@ -50,7 +51,7 @@ export function createDeliveries(store: DeliveryStore): Deliveries {
         key_hash: keyHash,
         body_hash: bodyHash ?? '',
         trace_id: traceId,
-        trigger_instances: JSON.stringify(instanceIds),
+        trigger_instances: writeJson(instanceIds),
         created_at: formatMicros(nowMicros()),
       }
       return { steps: store.insert(row, since()), facts: [] }

@@ -2,10 +2,10 @@
 import { validateHeaderName, validateHeaderValue } from 'node:http'
 import { isAbsolute, relative } from 'node:path'
 import { readContainedBytes } from '../../lib/files/index.ts'
-import { readJson } from '../../lib/text/index.ts'
 import { version } from '../../core/version.ts'
 import type { RunContext } from '../runner.ts'
 import { HttpProblem, shownUrl, type HttpRequest } from './exchange.ts'
+import { readJson, writeJson } from '../../lib/json/index.ts'
 
 /** Headers that describe the transfer; svc sets them itself. */
 const OWN_HEADERS = new Set([
@@ -100,7 +100,7 @@ function hostsOf(parameters: Parameters, name: string): Set<string> | undefined 
       const host = normalizedHost(textOf(entry))
       // An entry that never matches would allow what it is meant to block.
       if (host !== undefined) return host
-      const shown = JSON.stringify(textOf(entry).slice(0, 100))
+      const shown = writeJson(textOf(entry).slice(0, 100))
       throw new HttpProblem(
         `The parameter "${name}" has the entry ${shown}; use host names and addresses without scheme, port and path`,
       )
@@ -134,7 +134,7 @@ function setHeader(headers: Map<string, string>, given: string, value: string): 
     validateHeaderName(name)
   } catch {
     throw new HttpProblem(
-      `The parameter "headers" has the name ${JSON.stringify(given.slice(0, 100))}, which is not a valid header name`,
+      `The parameter "headers" has the name ${writeJson(given.slice(0, 100))}, which is not a valid header name`,
     )
   }
   if (OWN_HEADERS.has(name)) return
@@ -219,17 +219,17 @@ async function bodyOf(
 function plainBody(given: unknown, headers: Map<string, string>): string {
   if (typeof given === 'string') return given
   if (!headers.has('content-type')) headers.set('content-type', 'application/json')
-  return JSON.stringify(given)
+  return writeJson(given)
 }
 
 /** A text that is valid JSON stays unchanged. */
 function jsonText(given: unknown): string {
-  if (typeof given !== 'string') return JSON.stringify(given)
+  if (typeof given !== 'string') return writeJson(given)
   try {
     readJson(given)
     return given
   } catch {
-    return JSON.stringify(given)
+    return writeJson(given)
   }
 }
 
@@ -272,5 +272,5 @@ function entriesOf(parameters: Parameters, name: string): [string, unknown][] {
 }
 
 function textOf(value: unknown): string {
-  return typeof value === 'string' ? value : (JSON.stringify(value) ?? '')
+  return typeof value === 'string' ? value : (writeJson(value) ?? '')
 }

@@ -12,6 +12,7 @@ import type { CommandDeps } from '../process/run-command.ts'
 import type { RunContext } from '../runner.ts'
 import type { FindPython, Python } from './find-python.ts'
 import { runTool } from './tool.ts'
+import { readJson, writeJson } from '../../lib/json/index.ts'
 
 /** A caller that waits for an environment; it gets the output and can give up. */
 export interface VirtualenvUser {
@@ -89,9 +90,9 @@ export function createVirtualenvs(deps: CommandDeps, options: VirtualenvOptions)
     if (requirements === undefined) return { program: python.program }
     if (typeof requirements !== 'string') return requirements
     const wanted: VirtualenvRecord = {
-      made: JSON.stringify([python.program, python.version, options.virtualenvOpts]),
+      made: writeJson([python.program, python.version, options.virtualenvOpts]),
       requirements: createHash('sha256')
-        .update(JSON.stringify([requirements, options.pipOpts]))
+        .update(writeJson([requirements, options.pipOpts]))
         .digest('hex'),
     }
     const path = join(folder, pack)
@@ -173,7 +174,7 @@ export function createVirtualenvs(deps: CommandDeps, options: VirtualenvOptions)
     )
     if (problem !== undefined) return { problem }
     const draft = join(path, `${RECORD}.new`)
-    await writeFile(draft, JSON.stringify(wanted))
+    await writeFile(draft, writeJson(wanted))
     await rename(draft, join(path, RECORD))
     return { program }
   }
@@ -236,7 +237,7 @@ function fits(found: VirtualenvRecord | undefined, wanted: VirtualenvRecord): bo
 
 async function readRecord(path: string): Promise<VirtualenvRecord | undefined> {
   try {
-    const found: unknown = JSON.parse(await readFile(join(path, RECORD), 'utf8'))
+    const found: unknown = readJson(await readFile(join(path, RECORD), 'utf8'))
     if (typeof found !== 'object' || found === null) return undefined
     const { made, requirements } = found as Record<string, unknown> // an object
     return typeof made === 'string' && typeof requirements === 'string' ? { made, requirements } : undefined

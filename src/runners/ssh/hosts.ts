@@ -1,4 +1,5 @@
 /** The parameter `hosts`: a comma list of `host`, `host:port` and `[v6]:port`. */
+import { writeJson } from '../../lib/json/index.ts'
 
 export interface HostAddress {
   host: string
@@ -27,7 +28,7 @@ export function parseHosts(text: string): { hosts: HostAddress[] } | { problem: 
     if (address === undefined) {
       const form = 'use "host", "host:port" or "[address]:port", separated by commas'
       return {
-        problem: `The parameter "hosts" has an entry ${JSON.stringify(item.slice(0, 200))} that is no host; ${form}.`,
+        problem: `The parameter "hosts" has an entry ${writeJson(item.slice(0, 200))} that is no host; ${form}.`,
       }
     }
     const { host, port } = address

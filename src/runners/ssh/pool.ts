@@ -1,6 +1,7 @@
 /** Keeps idle connections for reuse, because a login takes many times as long as a short command. */
 import { createHash } from 'node:crypto'
 import type { SshConnection, SshTarget } from './connection.ts'
+import { writeJson } from '../../lib/json/index.ts'
 
 export interface Lease {
   readonly connection: SshConnection
@@ -140,5 +141,5 @@ function keyOf(target: SshTarget): string {
     credentials.privateKey ?? null,
     bastion === undefined ? null : keyOf(bastion),
   ]
-  return createHash('sha256').update(JSON.stringify(parts)).digest('base64')
+  return createHash('sha256').update(writeJson(parts)).digest('base64')
 }

@@ -10,6 +10,7 @@ import type { PrivateKeys } from './private-key.ts'
 import type { RemoteCommand } from './remote-program.ts'
 import { connectionFailure, runOnHost, type ConnectedHost, type HostResult, type HostRunDeps } from './run-on-host.ts'
 import { createLocate, type SshLogin, type TargetSettings } from './targets.ts'
+import { nearestNumber, writeJson } from '../../lib/json/index.ts'
 
 /** The options of `ssh_runner.*` and `system_user.*` that runs need. */
 export interface RemoteSettings extends TargetSettings {
@@ -163,7 +164,7 @@ function readParameters(deps: RemoteDeps, context: RunContext, work: RemoteWork)
   const common = readRunParameters(given, DEFAULT_TIMEOUT_SECONDS)
   if ('problem' in common) return programStartFailure(common.problem)
   const { timeoutSeconds } = common
-  const port = given['port'] ?? USUAL_PORT
+  const port = nearestNumber(given['port']) ?? USUAL_PORT
   if (typeof port !== 'number' || port < 1 || port > 65_535) {
     return programStartFailure('The parameter "port" must be a number from 1 to 65535.')
   }
@@ -174,7 +175,7 @@ function readParameters(deps: RemoteDeps, context: RunContext, work: RemoteWork)
   const env: Record<string, string> = {}
   for (const [name, value] of Object.entries(common.env ?? {})) {
     if (!VARIABLE.test(name)) {
-      const shown = JSON.stringify(name.slice(0, 200))
+      const shown = writeJson(name.slice(0, 200))
       return programStartFailure(`The parameter "env" has the invalid name ${shown}; use only letters, digits and _.`)
     }
     env[name] = environmentText(value)

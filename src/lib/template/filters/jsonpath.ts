@@ -1,3 +1,4 @@
+import { jsonNumber } from '../../json/index.ts'
 import { compare, equals } from '../compare.ts'
 import { filterError, TemplateError } from '../error.ts'
 import { getItem, getSlice } from '../access.ts'
@@ -223,8 +224,8 @@ class QueryParser {
   #literal(): Value {
     const text = this.#text()
     if (text !== undefined) return text
-    const number = this.#take(/-?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?/y)
-    if (number !== undefined) return adopt(Number(number[0]))
+    const number = this.#take(/-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?/y)
+    if (number !== undefined) return adopt(jsonNumber(number[0]))
     const word = this.#take(/(true|True|false|False|null|None)\b/y)?.[1]
     if (word === undefined) throw this.#error()
     if (word === 'null' || word === 'None') return null

@@ -1,15 +1,6 @@
-import {
-  defineScalarTag,
-  DUMP_SCHEMA,
-  dump,
-  floatYaml11Tag,
-  loadAll,
-  NOT_RESOLVED,
-  realMapTag,
-  Schema,
-  YAMLException,
-} from 'js-yaml'
-import { pythonYamlSchema } from '../../text/index.ts'
+import { dump, loadAll, realMapTag, Schema, YAMLException } from 'js-yaml'
+import { JsonNumber } from '../../json/index.ts'
+import { exactDumpSchema, pythonYamlSchema } from '../../text/index.ts'
 import { filterError, limitError, typeError } from '../error.ts'
 import { iterate } from '../iteration.ts'
 import type { Budget } from '../limits.ts'
@@ -19,7 +10,6 @@ import {
   adopt,
   Dict,
   Float,
-  float,
   isFloatValue,
   isIntegerValue,
   isList,
@@ -34,29 +24,9 @@ import {
 const MAX_YAML_LENGTH = 1024 * 1024
 const MAX_ALIASES = 100
 
-const floatTag = defineScalarTag<unknown>('tag:yaml.org,2002:float', {
-  implicit: true,
-  implicitFirstChars: floatYaml11Tag.implicitFirstChars,
-  resolve(source, isExplicit, tagName) {
-    const value = floatYaml11Tag.resolve(source, isExplicit, tagName)
-    return value === NOT_RESOLVED ? NOT_RESOLVED : float(value)
-  },
-  identify: (data) => data instanceof Float || (typeof data === 'number' && !Number.isInteger(data)),
-  represent: (data) => yamlFloat(data instanceof Float ? data.value : Number(data)),
-})
-
 // Times stay text: templates have no date type.
 const readTags = pythonYamlSchema.tags.filter((tag) => tag.tagName !== 'tag:yaml.org,2002:timestamp')
-const readSchema = new Schema(readTags).withTags(realMapTag, floatTag)
-const writeSchema = DUMP_SCHEMA.withTags(floatTag)
-
-function yamlFloat(value: number): string {
-  if (Number.isNaN(value)) return '.nan'
-  if (!Number.isFinite(value)) return value > 0 ? '.inf' : '-.inf'
-  // YAML 1.1 knows a float by its point.
-  return floatText(value).replace(/^(-?\d+)e/, '$1.0e')
-}
-
+const readSchema = new Schema(readTags).withTags(realMapTag)
 /** Parses one YAML document (version 1.1, safe types only); a text without any is None. */
 export function readYaml(text: string, budget: Budget): Value {
   if (text.length > MAX_YAML_LENGTH) throw limitError(`the YAML text is longer than ${MAX_YAML_LENGTH} characters`)
@@ -91,7 +61,7 @@ function fromYaml(value: unknown, budget: Budget, depth: number): Value {
 /** Writes YAML in block style with sorted keys. */
 export function writeYaml(value: Value, indent: number | undefined, budget: Budget): string {
   const text = dump(toYaml(value, budget, 0), {
-    schema: writeSchema,
+    schema: exactDumpSchema,
     sortKeys: true,
     seqNoIndent: true,
     noRefs: true,
@@ -110,8 +80,8 @@ function toYaml(value: Value, budget: Budget, depth: number): unknown {
     budget.work(value.length)
     return value
   }
-  if (isFloatValue(value)) return new Float(toNumber(value))
-  if (isIntegerValue(value)) return typeof value === 'bigint' ? Number(value) : value
+  if (isIntegerValue(value)) return value
+  if (isFloatValue(value)) return yamlFloat(value)
   if (isMapping(value)) {
     const result: Record<string, unknown> = Object.create(null)
     for (const [key, item] of mappingEntries(value)) result[yamlKey(key)] = toYaml(item, budget, depth + 1)
@@ -121,6 +91,14 @@ function toYaml(value: Value, budget: Budget, depth: number): unknown {
     return iterate(value, budget).map((item) => toYaml(item, budget, depth + 1))
   }
   throw typeError(`a value of type ${typeNameOf(value)} cannot be written as YAML`)
+}
+
+function yamlFloat(value: number | Float): unknown {
+  const number = toNumber(value)
+  if (!Number.isFinite(number)) return number
+  const text = (value instanceof Float ? value.source : undefined) ?? floatText(number)
+  // As Python writes it: `1.0e-07`.
+  return new JsonNumber(text.replace(/^(-?\d+)(?=e)/i, '$1.0'))
 }
 
 function yamlKey(key: Value): string {

@@ -9,6 +9,7 @@ import { createApiKeyService } from './service.ts'
 import { createApiKeyStore } from './store.ts'
 import { createApiKeyUsage } from './usage.ts'
 import { createApiKeyVerifier, obstacleOf, type ApiKeyVerifier } from './verify.ts'
+import { writeJson } from '../../../lib/json/index.ts'
 
 export { refuseScoped } from './scopes.ts'
 export type { ApiKeyObstacle, VerifiedApiKey } from './verify.ts'
@@ -61,7 +62,7 @@ export function createApiKeys(deps: ApiKeysDependencies): ApiKeys {
     noteUse: (id) => usage.note(id),
     isValid({ apiKeyId, user, scopes }) {
       const row = apiKeyId === undefined ? undefined : store.findForCheckById(apiKeyId)
-      const held = scopes === undefined ? null : JSON.stringify(scopes)
+      const held = scopes === undefined ? null : writeJson(scopes)
       return row !== undefined && row.user === user && row.scopes === held && obstacleOf(row) === undefined
     },
     removalOf: (user) => store.deleteOfUser(user),

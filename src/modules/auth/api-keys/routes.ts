@@ -1,5 +1,4 @@
 import type { ApiKeyTable } from '../../../db/index.ts'
-import { readJson } from '../../../lib/text/index.ts'
 import {
   listEndpoint,
   route,
@@ -13,6 +12,7 @@ import { MASK } from '../../../lib/schema/index.ts'
 import { ApiKeyRecord, ApiKeyRequest, NewApiKeyRecord, type ApiKeyScope } from '../types.ts'
 import type { ApiKeyService } from './service.ts'
 import { apiKeyResource, type Resource } from '../../../core/permissions.ts'
+import { readJson } from '../../../lib/json/index.ts'
 
 const showSecrets = {
   show_secrets: { type: 'boolean', description: 'Administrators only: do not mask the digest.' },

@@ -4,6 +4,7 @@ import type { Principal } from '../../../http/index.ts'
 import type { ApiKeyScope } from '../types.ts'
 import { shown } from '../../../lib/text/index.ts'
 import { isPermission, problemOfGrant, type Permission, type Scope } from '../../../core/permissions.ts'
+import { readJson } from '../../../lib/json/index.ts'
 
 /**
  * The scopes in the form in which they are stored. A permission that is needed on a resource may stand without one, and
@@ -29,7 +30,7 @@ export function readScopes(given: readonly ApiKeyScope[]): Scope[] {
 /** Inverse of storing; the same frozen object then serves every request of a key. */
 export function parseScopes(stored: string | null): readonly Scope[] | undefined {
   if (stored === null) return undefined
-  const scopes = JSON.parse(stored) as Scope[] // what `readScopes` made
+  const scopes = readJson(stored) as Scope[] // what `readScopes` made
   return Object.freeze(scopes)
 }
 

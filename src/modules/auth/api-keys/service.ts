@@ -15,6 +15,7 @@ import { readScopes, refuseScoped } from './scopes.ts'
 import type { ApiKeyChanges, ApiKeyStore } from './store.ts'
 import { shown } from '../../../lib/text/index.ts'
 import { apiKeyResource, userResource } from '../../../core/permissions.ts'
+import { writeJson } from '../../../lib/json/index.ts'
 
 /** Also what the caller may do. */
 export type ApiKeyCaller = Caller & Pick<ApiRequest, 'rights'>
@@ -236,13 +237,13 @@ function readExpiry(given: string | null | undefined): string | null | undefined
 
 /** @throws BODY_INVALID */
 function readMetadata(metadata: Record<string, unknown>): string {
-  const text = JSON.stringify(metadata)
+  const text = writeJson(metadata)
   if (Buffer.byteLength(text) <= MAX_METADATA_BYTES) return text
   throw bodyInvalid(`metadata may have ${MAX_METADATA_BYTES} bytes as JSON; it has ${Buffer.byteLength(text)}`)
 }
 
 function storedScopes(given: readonly ApiKeyScope[] | null): string | null {
-  return given === null ? null : JSON.stringify(readScopes(given))
+  return given === null ? null : writeJson(readScopes(given))
 }
 
 function aboutKey({ id, user }: ApiKeyTable, caller: Caller): LogFields {

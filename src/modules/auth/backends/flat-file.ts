@@ -18,6 +18,7 @@ import { BackendProblem, type AuthBackend, type BackendContext, type BackendType
 import { createFirstAdministrator, createKeptPassword, FIRST_ADMINISTRATOR } from './first-administrator.ts'
 import { createPasswordVerifier, isUsableHash } from './password-hash.ts'
 import { shown } from '../../../lib/text/index.ts'
+import { writeJson } from '../../../lib/json/index.ts'
 
 /** Age from which a change of the file shows in its times. File clocks are coarse: an earlier change can be missed. */
 const SETTLED_MS = 2000
@@ -97,7 +98,7 @@ function readFilePath(kwargs: JsonObject): string | undefined {
   const other = Object.keys(kwargs).find((name) => name !== 'file_path')
   if (other !== undefined) {
     throw new BackendProblem(
-      `auth.backend_kwargs: flat_file has no argument ${JSON.stringify(shown(other))}; use {"file_path": "/etc/svc/htpasswd"}`,
+      `auth.backend_kwargs: flat_file has no argument ${writeJson(shown(other))}; use {"file_path": "/etc/svc/htpasswd"}`,
     )
   }
   const path = kwargs['file_path']

@@ -5,6 +5,7 @@ import { commandOf, locateCode } from '../../../core/bundle.ts'
 import type { Log } from '../../../lib/log/index.ts'
 import { type ProcessReader, listPids, type ProcessRow } from '../../../runners/index.ts'
 import type { PamQuestion, PamReport } from './pam-helper.ts'
+import { readJson, writeJson } from '../../../lib/json/index.ts'
 
 /** Far above the size of the groups of one account. */
 const MAX_REPORT_CHARACTERS = 4 * 1024 * 1024
@@ -94,7 +95,7 @@ export class PamHelper {
     this.#isBusy = true
     this.#ref()
     if (question.kind === 'check') this.#password = question.password
-    this.#channel.write(`${JSON.stringify(question)}\n`)
+    this.#channel.write(`${writeJson(question)}\n`)
     return this.nextReport(limitMs)
   }
 
@@ -198,7 +199,7 @@ export class PamHelper {
 
 function readReport(line: string): PamReport | undefined {
   try {
-    const report: PamReport = JSON.parse(line) // written by `pam-helper.ts`
+    const report = readJson(line) as PamReport // written by `pam-helper.ts`
     return report
   } catch {
     return undefined

@@ -9,6 +9,7 @@ import { hasCode } from '../../../lib/process/index.ts'
 import { BackendProblem, type AuthBackend, type BackendContext, type BackendType } from './backend.ts'
 import { createPamPool } from './pam-pool.ts'
 import { shown } from '../../../lib/text/index.ts'
+import { writeJson } from '../../../lib/json/index.ts'
 
 const DEFAULT_SERVICE = 'login'
 const servicePattern = /^(?!\.{1,2}$)[A-Za-z0-9_.-]{1,100}$/
@@ -79,7 +80,7 @@ function readService(kwargs: JsonObject): string {
   const other = Object.keys(kwargs).find((name) => name !== 'service')
   if (other !== undefined) {
     throw new BackendProblem(
-      `auth.backend_kwargs: pam has no argument ${JSON.stringify(shown(other))}; use {"service": "login"}`,
+      `auth.backend_kwargs: pam has no argument ${writeJson(shown(other))}; use {"service": "login"}`,
     )
   }
   const { service = DEFAULT_SERVICE } = kwargs

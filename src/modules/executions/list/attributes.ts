@@ -8,6 +8,7 @@ import {
   type QueryParameter,
   type QueryValue,
 } from '../../../http/index.ts'
+import { writeJson } from '../../../lib/json/index.ts'
 /** Those that an include list can name; inner paths below them are allowed. */
 export const executionAttributes: readonly string[] = [
   'id',
@@ -82,5 +83,5 @@ function hasParameters(value: unknown): value is { parameters: unknown } {
 
 /** Bytes of its JSON text. */
 function sizeOf(value: unknown): number {
-  return value === undefined ? 0 : Buffer.byteLength(JSON.stringify(value))
+  return value === undefined ? 0 : Buffer.byteLength(writeJson(value))
 }

@@ -24,6 +24,7 @@ import { filterParameters, parseListQuery } from './query.ts'
 import { descendantsOf, withoutResult, type RecordReader } from './read.ts'
 import type { ExecutionListStore } from './store.ts'
 import { shown } from '../../../lib/text/index.ts'
+import { writeJson } from '../../../lib/json/index.ts'
 
 /** Of children, and of their children. */
 const MAX_LEVELS = 1000
@@ -138,7 +139,7 @@ export function childrenRoute({ service, list, reader }: Pick<ListRoutesDeps, 's
 
 /** The reader has left out what was not asked for. */
 function* writeProjected(record: object): Generator<string> {
-  yield JSON.stringify(record)
+  yield writeJson(record)
 }
 
 /** @throws QUERY_INVALID */

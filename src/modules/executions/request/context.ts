@@ -1,9 +1,10 @@
 /** The context of a new execution, and the cause that its trace records (contract 03, 3.1). */
 import { bodyInvalid, headerInvalid } from '../../../core/errors.ts'
-import { readJson, shown } from '../../../lib/text/index.ts'
+import { shown } from '../../../lib/text/index.ts'
 import type { Cause } from '../../traces/types.ts'
 import type { Execution } from '../types.ts'
 import { MAX_TAG_LENGTH } from './schemas.ts'
+import { readJson } from '../../../lib/json/index.ts'
 
 /** Context keys that only the server sets. */
 const serverKeys = ['user', 'pack', 'rbac', 'scopes', 're-run', 'cancelled_by', 'rule', 'trigger_instance', 'policies']

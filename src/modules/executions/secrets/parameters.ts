@@ -5,11 +5,11 @@
 import { isDeepStrictEqual } from 'node:util'
 import type { Encryption } from '../../../core/encryption.ts'
 import { isAppError } from '../../../core/errors.ts'
-import { readJson } from '../../../lib/text/index.ts'
 import type { Log } from '../../../lib/log/index.ts'
 import { createSecretValues } from '../../../lib/secrets/index.ts'
 import type { Actions } from '../../actions/index.ts'
 import type { Execution } from '../types.ts'
+import { readJson, writeJson } from '../../../lib/json/index.ts'
 
 export interface DecryptedParameters {
   parameters: Record<string, unknown>
@@ -67,7 +67,7 @@ export function createParameterSecrets(deps: {
       if (marked.length === 0 && maskedValues === parameters) return
       const secrets = [...new Set(read)]
       execution.sealed_parameters = encryption.encrypt(
-        JSON.stringify({ parameters, secrets } satisfies DecryptedParameters),
+        writeJson({ parameters, secrets } satisfies DecryptedParameters),
         contextOf(id),
         subjectOf(id),
       )

@@ -6,11 +6,11 @@ import type { Encryption } from '../../../core/encryption.ts'
 import { resultJson } from '../../../core/result-json.ts'
 import type { Log } from '../../../lib/log/index.ts'
 import { createSecretValues } from '../../../lib/secrets/index.ts'
-import { readJson } from '../../../lib/text/index.ts'
 import type { Actions } from '../../actions/index.ts'
 import type { ExecutionStore } from '../store.ts'
 import type { Execution } from '../types.ts'
 import type { ParameterSecrets } from './parameters.ts'
+import { readJson } from '../../../lib/json/index.ts'
 
 /** A result as its row holds it; `sealed`: the result with its secrets, encrypted. */
 export interface StoredResult {

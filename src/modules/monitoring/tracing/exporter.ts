@@ -7,6 +7,7 @@
 import { hostname } from 'node:os'
 import type { Log } from '../../../lib/log/index.ts'
 import { version } from '../../../core/version.ts'
+import { readJson, writeJson } from '../../../lib/json/index.ts'
 
 export type AttributeValue = string | number | boolean
 
@@ -120,7 +121,7 @@ export function createExporter({ endpoint, headers, serviceName, log }: Exporter
   }
 
   async function post(batch: readonly TraceSpan[], signal?: AbortSignal): Promise<Outcome> {
-    const body = JSON.stringify({
+    const body = writeJson({
       resourceSpans: [{ resource, scopeSpans: [{ scope: { name: 'svc', version }, spans: batch.map(otlpSpan) }] }],
     })
     try {
@@ -217,7 +218,7 @@ const taken: Outcome = { kind: 'taken', rejected: 0, why: '' }
 /** The response body can report rejected spans. */
 function outcomeOf(text: string): Outcome {
   try {
-    const { partialSuccess } = JSON.parse(text) as {
+    const { partialSuccess } = readJson(text) as {
       partialSuccess?: { rejectedSpans?: string | number; errorMessage?: string }
     } // other values become NaN or 0
     const rejected = Number(partialSuccess?.rejectedSpans ?? 0)

@@ -6,6 +6,7 @@ import { isTemplate, references, TemplateError, adopt, isList, type Value } from
 import { findOperator, operatorNames, SEARCH, type Operator, type OperatorTest } from './operators.ts'
 import { compilePath, type CriterionPath } from './path.ts'
 import { shown } from '../../../lib/text/index.ts'
+import { writeJson } from '../../../lib/json/index.ts'
 
 /** Criteria of one rule, including those in `search` patterns. */
 const MAX_CRITERIA = 500
@@ -133,7 +134,7 @@ export function compile(criteria: Readonly<Record<string, unknown>>, isData = fa
     if (found === undefined) return fixed
     templates.count += found.count
     templates.isTooLong ||= found.isTooLong
-    return { kind: 'template', names: found.names, isSecret: JSON.stringify(written).includes('decrypt_kv') }
+    return { kind: 'template', names: found.names, isSecret: writeJson(written).includes('decrypt_kv') }
   }
 
   return { criteria: compileAll(criteria, isWithinSearch ? 1 : 0), templates }

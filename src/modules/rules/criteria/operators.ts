@@ -8,10 +8,13 @@ import {
   compare,
   contains,
   equals,
+  Float,
+  isNumeric,
   limitError,
   typeError,
   type Budget,
   compileTemplatePattern,
+  toNumber,
   type PatternOptions,
   typeNameOf,
   type Value,
@@ -127,27 +130,25 @@ const number = /^\s*[+-]?(?:\d+(?:\.\d*)?|\.\d+)(?:e[+-]?\d+)?\s*$/i
 const MAX_NUMBER_LENGTH = 100
 
 function secondsOf(pattern: Value): number {
-  if (typeof pattern === 'number') return pattern
+  if (isNumeric(pattern) && typeof pattern !== 'boolean') return toNumber(pattern)
   if (typeof pattern === 'string' && pattern.length <= MAX_NUMBER_LENGTH && number.test(pattern)) return Number(pattern)
   throw typeError(`the pattern must be a number of seconds, or a string with one, not '${typeNameOf(pattern)}'`)
 }
 
 function dateOf(value: Value): number {
-  if (typeof value !== 'string' && typeof value !== 'number') {
+  if (typeof value !== 'string' && (!isNumeric(value) || typeof value === 'boolean')) {
     throw typeError(`the value must be a date string, not '${typeNameOf(value)}'`)
   }
-  const micros = parseDateText(String(value))
+  const text = String(value instanceof Float ? value.value : value)
+  const quoted = typeof value === 'string' ? `"${shown(value)}"` : text
+  const micros = parseDateText(text)
   if (micros !== undefined) return micros
-  const isBare = typeof value === 'number' || (value.length <= MAX_NUMBER_LENGTH && number.test(value))
+  const isBare = typeof value !== 'string' || (value.length <= MAX_NUMBER_LENGTH && number.test(value))
   throw typeError(
     isBare
-      ? `the value ${describe(value)} is not a date: svc reads a number as a date such as 20240131, not as seconds`
-      : `the value ${describe(value)} is not a date in a supported format, such as 2024-01-31T10:30:00Z`,
+      ? `the value ${quoted} is not a date: svc reads a number as a date such as 20240131, not as seconds`
+      : `the value ${quoted} is not a date in a supported format, such as 2024-01-31T10:30:00Z`,
   )
-}
-
-function describe(value: string | number): string {
-  return typeof value === 'string' ? `"${shown(value)}"` : String(value)
 }
 
 export const operators: readonly Operator[] = [

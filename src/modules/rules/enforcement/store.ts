@@ -13,6 +13,7 @@ import type { Page, SortField } from '../../../http/index.ts'
 import { idBound } from '../../../core/ids.ts'
 import { microsOf } from '../../../core/time.ts'
 import type { RuleEnforcement } from '../types.ts'
+import { writeJson } from '../../../lib/json/index.ts'
 
 export interface EnforcementFilter {
   rule_ref?: string
@@ -120,7 +121,7 @@ export function createEnforcementStore(database: Database): EnforcementStore {
       // One index lookup per rule, whatever the number of its enforcements.
       const newest = sql`select (
         select id from rule_enforcements where rule_id = rule.value order by id desc limit 1
-      ) from json_each(${JSON.stringify(ruleIds)}) as rule`
+      ) from json_each(${writeJson(ruleIds)}) as rule`
       const rows = database.all(
         build
           .selectFrom('rule_enforcements')

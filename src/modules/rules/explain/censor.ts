@@ -3,6 +3,7 @@ import { isObject, MASK, represent } from '../../../lib/schema/index.ts'
 import { problemOfKey, readsDatastore } from '../criteria/criteria.ts'
 import type { RuleCaller } from '../service.ts'
 import type { Rule, RuleVerdict, SeenCriterion } from '../types.ts'
+import { writeJson } from '../../../lib/json/index.ts'
 
 /** Maximum length of a compared value. Payloads can have megabytes, and a trigger many rules. */
 const MAX_VALUE_CHARS = 1000
@@ -20,7 +21,7 @@ export function censoredCriterion({ principal }: RuleCaller, rule: Rule, criteri
     if (value !== null && readsDatastore(key)) value = MASK
     const written = Object.hasOwn(rule.criteria, key) ? rule.criteria[key]?.pattern : undefined
     // Criteria within `search` count too: their patterns are part of the outer pattern.
-    const isRead = /svckv|system/.test(JSON.stringify(rule.criteria))
+    const isRead = /svckv|system/.test(writeJson(rule.criteria))
     if (isRead) pattern = written ?? MASK
   }
   return { ...criterion, pattern: shorten(pattern), value: shorten(value) }

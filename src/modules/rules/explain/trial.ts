@@ -21,6 +21,7 @@ import type { TemplateReader } from '../../../core/template-reader.ts'
 import type { PackConfigs } from '../../executions/ports.ts'
 import { ruleResource, triggerResource } from '../../../core/permissions.ts'
 import { censored, censoredCriterion } from './censor.ts'
+import { writeJson } from '../../../lib/json/index.ts'
 
 /** @throws BODY_INVALID, CONTENT_NOT_FOUND, RESOURCE_NOT_FOUND, PERMISSION_DENIED, TRIGGER_TYPE_UNKNOWN, CRITERIA_INVALID */
 export type TestRule = (caller: RuleCaller, request: RuleTestRequest) => RuleTestResult
@@ -200,4 +201,4 @@ export function createTrial(deps: {
 const REASON_MASKED =
   'The action would reject these parameters. The cause is not shown, because it could contain a datastore value.'
 
-const decrypts = (written: unknown): boolean => JSON.stringify(written).includes('decrypt_kv')
+const decrypts = (written: unknown): boolean => writeJson(written).includes('decrypt_kv')

@@ -2,12 +2,12 @@
 import type { Bus } from '../../../bus/index.ts'
 import type { Encryption } from '../../../core/encryption.ts'
 import { isId } from '../../../core/ids.ts'
-import { readJson } from '../../../lib/text/index.ts'
 import type { Log } from '../../../lib/log/index.ts'
 import { MASK } from '../../../lib/schema/index.ts'
 import type { DefinitionStore, StoredTrigger } from './store.ts'
 import { replaceSecrets } from './type-schemas.ts'
 import type { TriggerRecord, TriggerTypeRecord } from '../types.ts'
+import { readJson } from '../../../lib/json/index.ts'
 
 export interface Catalogue {
   /** Reads the rows. */

@@ -1,8 +1,8 @@
 /** Tables `trigger_types` and `triggers`: reads, and functions that return steps. */
 import { sql } from 'kysely'
 import { columnsOf, prepared, type Database, type Step, type TriggerTable } from '../../../db/index.ts'
-import { readJson } from '../../../lib/text/index.ts'
 import type { TriggerRecord, TriggerTypeRecord } from '../types.ts'
+import { readJson, writeJson } from '../../../lib/json/index.ts'
 
 /** A trigger as stored. */
 export interface StoredTrigger {
@@ -150,12 +150,12 @@ function prepareInsert({ build }: Database) {
 
 function typeRow(type: TriggerTypeRecord) {
   const { id, ref } = type
-  return { id, ref, record: JSON.stringify(type) }
+  return { id, ref, record: writeJson(type) }
 }
 
 function triggerRow({ record, sealed, identity, isManaged }: StoredTrigger): Omit<TriggerTable, 'uses'> {
   const { id, ref, type } = record
-  const text = JSON.stringify(sealed === undefined ? record : { ...record, sealed })
+  const text = writeJson(sealed === undefined ? record : { ...record, sealed })
   return { id, ref, type, identity, is_managed: Number(isManaged), record: text }
 }
 

@@ -12,6 +12,7 @@ import type { TriggersService } from '../service.ts'
 import type { DefinitionStore } from './store.ts'
 import { createTypePlans } from './type-plans.ts'
 import type { TriggerTypeDefinition, TriggerTypeRecord, TriggerTypeRequest, TriggerTypeUpdate } from '../types.ts'
+import { writeJson } from '../../../lib/json/index.ts'
 
 export interface TypeChanges {
   /** @throws CONTENT_NOT_FOUND */
@@ -60,7 +61,7 @@ export function createTypeChanges(deps: {
     if (before === undefined) {
       if (takesNoParameters(after)) refuseTaken(catalogue, ref, 'Trigger')
       await commit(plans.create(after), [ref], () => conflict(`Trigger type "${ref}"`))
-    } else if (JSON.stringify(before) !== JSON.stringify(after)) {
+    } else if (writeJson(before) !== writeJson(after)) {
       await commitUpdate(before, after)
     }
   }

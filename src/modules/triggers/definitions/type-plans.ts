@@ -8,6 +8,7 @@ import { triggerFact, type TriggersService } from '../service.ts'
 import type { DefinitionStore } from './store.ts'
 import { hasSecrets, problemOfParameters } from './type-schemas.ts'
 import type { TriggerTypeRecord } from '../types.ts'
+import { writeJson } from '../../../lib/json/index.ts'
 
 export interface TypePlans {
   /** @throws TRIGGER_IN_USE if a rule uses a trigger of the type. @param what the consequence, for the message */
@@ -80,7 +81,7 @@ export function createTypePlans(deps: {
       const step = store.update(service.shadowOf(after, shadow.id))
       return merge(unit, { steps: [step], facts: [triggerFact('updated', shadow)] })
     }
-    if (JSON.stringify(before.parameters_schema) === JSON.stringify(after.parameters_schema)) return unit
+    if (writeJson(before.parameters_schema) === writeJson(after.parameters_schema)) return unit
     return merge(unit, planReschema(before, after))
   }
 

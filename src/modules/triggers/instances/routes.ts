@@ -28,6 +28,7 @@ import {
   type TriggerInstanceRecord,
 } from '../types.ts'
 import { triggerResource } from '../../../core/permissions.ts'
+import { writeJson } from '../../../lib/json/index.ts'
 
 const DEFAULT_LIMIT = 100
 
@@ -104,7 +105,7 @@ export function createInstanceRoutes(deps: {
         return {
           records: instanceRecords(ids, projection, maxPayloadBytes),
           total,
-          write: (record) => [JSON.stringify(record)],
+          write: (record) => [writeJson(record)],
         }
       },
     }),

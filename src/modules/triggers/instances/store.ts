@@ -11,9 +11,9 @@ import {
 } from '../../../db/index.ts'
 import type { Place } from '../../../http/index.ts'
 import { idBound } from '../../../core/ids.ts'
-import { readJson } from '../../../lib/text/index.ts'
 import { microsOf } from '../../../core/time.ts'
 import type { QueuedInstance, TriggerInstance, TriggerInstanceStatus } from '../types.ts'
+import { readJson } from '../../../lib/json/index.ts'
 
 /** Filter of instance lists. */
 export interface InstanceFilter {

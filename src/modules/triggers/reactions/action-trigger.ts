@@ -2,11 +2,12 @@
 import { resultJson } from '../../../core/result-json.ts'
 import { offsetTime } from '../../../core/time.ts'
 import type { Execution } from '../../executions/types.ts'
+import { writeJson } from '../../../lib/json/index.ts'
 
 /** Payload as JSON text. Uses the existing JSON text of the result, which can be 20 MB. */
 export function actionTriggerPayload(execution: Execution, parameters: Record<string, unknown>): string {
   const { id, status, start_timestamp, action_ref, runner, result } = execution
-  const head = JSON.stringify({
+  const head = writeJson({
     execution_id: id,
     status,
     start_timestamp: offsetTime(start_timestamp, ' '),

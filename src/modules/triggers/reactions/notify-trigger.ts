@@ -11,6 +11,7 @@ import { createRenderer, findTemplates } from '../../../core/template-values.ts'
 import { offsetTime } from '../../../core/time.ts'
 import type { Execution, ExecutionStatus } from '../../executions/types.ts'
 import type { TemplateReader } from '../../../core/template-reader.ts'
+import { writeJson } from '../../../lib/json/index.ts'
 
 type SectionName = 'on-success' | 'on-failure' | 'on-complete'
 
@@ -70,10 +71,10 @@ export function notifyPayloads(
     const text = message === undefined || message === '' ? undefined : render.text(message)
     const rendered = Object.fromEntries(Object.entries(data).map(([key, value]) => [key, render.value(value)]))
     delete rendered['result']
-    const before = JSON.stringify(rendered).slice(0, -1)
+    const before = writeJson(rendered).slice(0, -1)
     const dataText = `${before}${before === '{' ? '' : ','}"result":${resultText}}`
     return routes.map((route) => {
-      const head = JSON.stringify({
+      const head = writeJson({
         execution_id: execution.id,
         status: execution.status,
         start_timestamp: offsetTime(execution.start_timestamp, 'T'),
@@ -115,9 +116,9 @@ function textsOf(value: unknown): string[] {
 /** The result as a JSON string that contains JSON. */
 function encodedResult({ id, result }: Execution, count: number): string {
   const text = result === undefined || result === null ? '{}' : resultJson(result)
-  if (text.length * count <= MAX_RESULTS_LENGTH) return JSON.stringify(text)
+  if (text.length * count <= MAX_RESULTS_LENGTH) return writeJson(text)
   const message = `The result has ${text.length} characters, too many for a notification. Read it at /v1/executions/${id}/result.`
-  return JSON.stringify(JSON.stringify({ message }))
+  return writeJson(writeJson({ message }))
 }
 
 /** Renders texts. Returns a text unchanged if it cannot be rendered. */

@@ -13,6 +13,7 @@ import { notifyPayloads } from './notify-trigger.ts'
 import type { TriggersService } from '../service.ts'
 import type { TemplateReader } from '../../../core/template-reader.ts'
 import type { PlanReaction } from '../../executions/ports.ts'
+import { writeJson } from '../../../lib/json/index.ts'
 
 export function createTriggerReaction(deps: {
   log: Log
@@ -61,5 +62,5 @@ export function createTriggerReaction(deps: {
 /** Payload as JSON text (contract 05, 5.9). */
 function inquiryPayload({ id, result }: Execution): string {
   const route = isObject(result) && typeof result['route'] === 'string' ? result['route'] : ''
-  return JSON.stringify({ id, route })
+  return writeJson({ id, route })
 }

@@ -1,5 +1,6 @@
 import { BackendProblem } from '../backend.ts'
 import { shown } from '../../../../lib/text/index.ts'
+import { writeJson } from '../../../../lib/json/index.ts'
 
 export interface ClientSettings {
   networkTimeoutSeconds?: number
@@ -80,7 +81,7 @@ export function readClientOptions(value: unknown): ClientSettings {
     if (option === undefined) {
       const list = Object.entries(known).map(([code, { name }]) => `${code} (${name})`)
       throw new BackendProblem(
-        `auth.backend_kwargs: client_options ${JSON.stringify(shown(number))} is not supported; supported: ${list.join(', ')}`,
+        `auth.backend_kwargs: client_options ${writeJson(shown(number))} is not supported; supported: ${list.join(', ')}`,
       )
     }
     const read = option.read(given)

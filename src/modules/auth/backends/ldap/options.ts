@@ -10,6 +10,7 @@ import { normaliseDn } from './dn.ts'
 import { PatternProblem, compileFilter, type FilterPattern, type Placeholder } from './filters.ts'
 import { readUserNames, type UserNames } from './user-names.ts'
 import { shown } from '../../../../lib/text/index.ts'
+import { writeJson } from '../../../../lib/json/index.ts'
 
 export type LdapScope = 'base' | 'one' | 'sub'
 
@@ -94,7 +95,7 @@ const MAX_CACERT_BYTES = 4 * 1024 * 1024
 export async function readLdapOptions(kwargs: JsonObject, basePath: string): Promise<LdapOptions> {
   const other = Object.keys(kwargs).find((name) => !names.some((known) => known === name))
   if (other !== undefined) {
-    throw ldapProblem(`ldap has no argument ${JSON.stringify(shown(other))}; valid arguments: ${names.join(', ')}`)
+    throw ldapProblem(`ldap has no argument ${writeJson(shown(other))}; valid arguments: ${names.join(', ')}`)
   }
   const given = new Arguments(kwargs)
   const bindDn = given.requiredText('bind_dn')
@@ -202,7 +203,7 @@ class Arguments {
     if (value === undefined) return undefined
     const entry = Object.entries(choices).find(([choice]) => choice === value)
     if (entry === undefined) {
-      const list = Object.keys(choices).map((choice) => JSON.stringify(choice))
+      const list = Object.keys(choices).map((choice) => writeJson(choice))
       throw ldapProblem(`${name} must be ${list.slice(0, -1).join(', ')} or ${list.at(-1) ?? ''}`)
     }
     return entry[1]
@@ -211,9 +212,7 @@ class Arguments {
 
 function readDn(name: Name, dn: string): string {
   if (normaliseDn(dn) !== undefined) return dn
-  throw ldapProblem(
-    `${name} ${JSON.stringify(shown(dn))} is not a distinguished name such as "ou=people,dc=example,dc=org"`,
-  )
+  throw ldapProblem(`${name} ${writeJson(shown(dn))} is not a distinguished name such as "ou=people,dc=example,dc=org"`)
 }
 
 function readGroups(value: unknown): string[] {
@@ -234,7 +233,7 @@ function readHosts(text: string): string[] {
     if (host === '') throw ldapProblem('host has an empty entry between its commas')
     if (isIPv6(host) || /^[A-Za-z0-9]([A-Za-z0-9._-]*[A-Za-z0-9])?\.?$/.test(host)) continue
     throw ldapProblem(
-      `host ${JSON.stringify(shown(host))} is not a host name or address. Set the port in port, and use_ssl for ldaps://`,
+      `host ${writeJson(shown(host))} is not a host name or address. Set the port in port, and use_ssl for ldaps://`,
     )
   }
   return [...new Set(hosts)]

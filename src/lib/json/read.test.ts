@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import { createRandom, seedOfRun } from '../../../tests/helpers/random.ts'
-import { readJson } from './json.ts'
+import { readJson } from './index.ts'
 
 const seed = seedOfRun()
 

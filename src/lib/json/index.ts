@@ -1,0 +1,14 @@
+export {
+  JsonNumber,
+  jsonNumber,
+  JsonNumberError,
+  MAX_NUMBER_CHARS,
+  nearestNumber,
+  parseNumber,
+  toNumeric,
+  truncated,
+  wholeNumber,
+} from './number.ts'
+export { entriesOf, keysOf, mapObject, objectOf, rememberOrder, setOwn } from './order.ts'
+export { JsonLimitError, readJson, type JsonLimits } from './read.ts'
+export { writeFiniteJson, writeJson, writeReplacedJson } from './write.ts'

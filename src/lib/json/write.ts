@@ -1,0 +1,62 @@
+/** Writes JSON text. */
+import { JsonNumber } from './number.ts'
+import { isOrderUsed, keysOf, mapObject } from './order.ts'
+
+/** Finds all text with integer-like keys, and some without. */
+const hasIndexKey = /[{,\n]\s*"\d/
+
+/**
+ * Writes a value that `readJson` reads back: numbers exactly, keys in their order.
+ *
+ * @param indent spaces per level; 0: one line
+ */
+export function writeJson(value: unknown, indent = 0): string {
+  const text = JSON.stringify(value, undefined, indent)
+  const isDone = JSON.rawJSON !== undefined && !(isOrderUsed() && hasIndexKey.test(text))
+  return isDone ? text : (write(value, indent, '\n') ?? 'null')
+}
+
+/** Refuses what `writeJson` writes as null: infinite numbers. @throws RangeError */
+export function writeFiniteJson(value: unknown): string {
+  JSON.stringify(value, refuseInfinite)
+  return writeJson(value)
+}
+
+/** A copy in which `replace` has replaced values as a replacer of `JSON.stringify` does. */
+export function writeReplacedJson(value: unknown, replace: (name: string, value: unknown) => unknown): string {
+  const walk = (name: string, inner: unknown): unknown => {
+    const replaced = replace(name, inner)
+    if (typeof replaced !== 'object' || replaced === null || replaced instanceof JsonNumber) return replaced
+    if (Array.isArray(replaced)) return replaced.map((item, index) => walk(String(index), item))
+    return mapObject(replaced as Record<string, unknown>, (item, key) => walk(key, item))
+  }
+  return writeJson(walk('', value))
+}
+
+function refuseInfinite(_name: string, value: unknown): unknown {
+  if (typeof value !== 'number' || Number.isFinite(value)) return value
+  throw new RangeError(`holds a number that JSON does not have: ${value}`)
+}
+
+function write(value: unknown, indent: number, line: string): string | undefined {
+  if (value instanceof JsonNumber) return value.text
+  if (typeof value !== 'object' || value === null) return JSON.stringify(value)
+  if ('toJSON' in value && typeof value.toJSON === 'function') return write(value.toJSON(), indent, line)
+  const inner = indent === 0 ? line : line + ' '.repeat(indent)
+  const parts: string[] = []
+  if (Array.isArray(value)) {
+    for (const item of value) parts.push(write(item, indent, inner) ?? 'null')
+    return enclose('[', parts, ']', indent, line, inner)
+  }
+  const colon = indent === 0 ? ':' : ': '
+  for (const key of keysOf(value)) {
+    const written = write((value as Record<string, unknown>)[key], indent, inner)
+    if (written !== undefined) parts.push(JSON.stringify(key) + colon + written)
+  }
+  return enclose('{', parts, '}', indent, line, inner)
+}
+
+function enclose(open: string, parts: string[], close: string, indent: number, line: string, inner: string): string {
+  if (indent === 0 || parts.length === 0) return open + parts.join(',') + close
+  return open + inner + parts.join(`,${inner}`) + line + close
+}
