@@ -27,6 +27,7 @@ const recordPath = join(dist, 'build.json')
 /** Output name → source. Threads and helper processes are files of their own because they are loaded by name. */
 export const ENTRIES = {
   'background-thread': 'src/db/sqlite/background-thread.ts',
+  'writer-thread': 'src/db/sqlite/writer-thread.ts',
   'copy-thread': 'src/db/sqlite/copy-thread.ts',
   'crypt-thread': 'src/modules/auth/backends/crypt-thread.ts',
   'pam-helper': 'src/modules/auth/backends/pam-helper.ts',

@@ -886,9 +886,9 @@ export const options = {
     }),
     synchronous: choice({
       values: ['normal', 'full'],
-      default: 'normal',
+      default: 'full',
       about:
-        'Durability of commits. normal: safe when the process crashes; a power failure can lose the last commits. full: the server writes every commit to the disk before it answers.',
+        'Durability of commits. full: the disk has every commit before the server answers, so that what it accepted survives a power failure. normal: faster on slow disks; survives a crash of the server, but a power failure can lose the last commits.',
     }),
     reserve_bytes: integer({
       default: 67_108_864,

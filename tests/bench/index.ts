@@ -48,7 +48,7 @@ if (unknown.length > 0) {
 
 process.stdout.write(
   `Node ${process.versions.node}, ${availableParallelism()} cores, ${(totalmem() / 2 ** 30).toFixed(0)} GiB; ` +
-    'full durability as by default (synchronous = normal), log at INFO, no authentication unless a row says so\n\n',
+    'durable as by default (synchronous = full), log at INFO, no authentication unless a row says so\n\n',
 )
 const rows: Row[] = []
 for (const [name, measure] of Object.entries(parts)) {

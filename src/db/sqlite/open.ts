@@ -4,7 +4,6 @@ import { dirname } from 'node:path'
 import type Sqlite from 'better-sqlite3'
 import { DummyDriver, Kysely, SqliteAdapter, SqliteIntrospector, SqliteQueryCompiler, type CompiledQuery } from 'kysely'
 import { readBackupName } from '../../core/backup-name.ts'
-import { machineClock, type Clock } from '../../core/clock.ts'
 import type { Fact } from '../../bus/index.ts'
 import { shuttingDown } from '../../core/errors.ts'
 import type { Log } from '../../lib/log/index.ts'
@@ -25,6 +24,9 @@ import { makeDatabaseFolder } from './make-folder.ts'
 import { watchRoom } from './room.ts'
 import { createWriter } from './writer.ts'
 
+/** A longer log is truncated once writing has stopped. */
+const MAX_IDLE_LOG_BYTES = 1024 * 1024
+
 export interface SqliteOptions {
   path: string
   synchronous: 'normal' | 'full'
@@ -36,8 +38,8 @@ export interface SqliteOptions {
   backupDirectory?: string
   /** Default: a full disk or a damaged file is not logged. */
   log?: Log
-  /** Bounds the time of a commit. Default: the clock of the machine. */
-  clock?: Pick<Clock, 'monotonic'>
+  /** Called when the thread that writes has ended by itself. Default: an uncaught error, which ends the process. */
+  ended?: (error: Error) => void
 }
 
 /** The file cannot be opened or created, or is not a database of svc. */
@@ -90,13 +92,18 @@ async function open(options: SqliteOptions): Promise<Database> {
     }
     const lastChange = changedAt(path)
     const writing = openDatabaseConnection({ path, readonly: false, synchronous: options.synchronous, cacheKib: 4096 })
-    undo.push(() => writing.close())
+    const endMigrating = (): void => void writing.close()
+    undo.push(endMigrating)
     if (isNew) warnIfLost(options)
     await copyIfMigrating(writing, lastChange, { ...options, path })
     await migrate(writing)
     const reading = openDatabaseConnection({ path, readonly: true, synchronous: options.synchronous, cacheKib: 8192 })
     undo.push(() => reading.close())
-    return assemble({ ...options, path, writing, reading, release: () => runAll(undo.toReversed()) })
+    // Its shared lock keeps the log and its index, which the last connection deletes.
+    appliedMigrations(reading)
+    undo.splice(undo.indexOf(endMigrating), 1)
+    endMigrating()
+    return assemble({ ...options, path, reading, lock })
   } catch (error) {
     for (const step of undo.toReversed()) step()
     throw error
@@ -133,11 +140,11 @@ async function copyIfMigrating(writing: Sqlite.Database, lastChange: number, opt
 const sizeOf = (path: string): number => statSync(path, { throwIfNoEntry: false })?.size ?? 0
 
 /** Runs every step, even after a failure. @throws the first error */
-function runAll(steps: readonly (() => void)[]): void {
+async function runAll(steps: readonly (() => unknown)[]): Promise<void> {
   const errors: unknown[] = []
   for (const step of steps) {
     try {
-      step()
+      await step()
     } catch (error) {
       errors.push(error)
     }
@@ -146,30 +153,36 @@ function runAll(steps: readonly (() => void)[]): void {
 }
 
 interface Parts extends SqliteOptions {
-  writing: Sqlite.Database
   reading: Sqlite.Database
-  /** Closes both connections, then releases the lock. */
-  release: () => void
+  lock: { release(): void }
 }
 
 function assemble(parts: Parts): Database {
-  const { path, writing, reading, announce, reserveBytes = 0, log, clock = machineClock, release } = parts
+  const { path, synchronous, reading, lock, announce, reserveBytes = 0, log, ended = endProcess } = parts
   const statement = createStatementCache(reading)
   const background = createBackground(path)
-  const frames = watchWriteAheadLog(path, () => background.checkpoint())
+  const frames = watchWriteAheadLog(path, async () => {
+    await background.checkpoint()
+    // What was written meanwhile: the log then starts again at its beginning, where a sync costs half as much.
+    await writer.checkpoint().catch(() => undefined)
+  })
   const room = watchRoom({ path, reserveBytes, changed: tellRoom })
   let isDamageTold = false
-  const writer = createWriter(writing, clock, {
-    announce,
-    committed() {
-      frames.check()
-      room.check()
+  const writer = createWriter(
+    { path, synchronous },
+    {
+      announce,
+      committed() {
+        frames.check()
+        room.check()
+      },
+      idle: () => void tidyLog(),
+      isDiskFull: () => room.isGone(),
+      damaged: tellDamage,
+      ended,
     },
-    idle: () => space.cutLog(),
-    isDiskFull: () => room.isGone(),
-    damaged: tellDamage,
-  })
-  const space = createSpace(path, writing, (pages) => writer.vacuum(pages))
+  )
+  const space = createSpace(reading, (pages) => writer.vacuum(pages))
   let closed: Promise<void> | undefined
 
   const build = new Kysely<Tables>({
@@ -205,6 +218,18 @@ function assemble(parts: Parts): Database {
       'The database file is damaged: requests that read the damaged part fail. Stop the server, keep a copy of the file, and restore a backup with svc restore; see docs/backup.md',
       { path, error },
     )
+  }
+
+  /** While no unit is written. */
+  async function tidyLog(): Promise<void> {
+    try {
+      // A long checkpoint would keep units waiting.
+      if (frames.isLong()) await background.checkpoint()
+      else await writer.checkpoint()
+      if (sizeOf(`${path}-wal`) > MAX_IDLE_LOG_BYTES && writer.stats().waitingUnits === 0) await writer.cutLog()
+    } catch {
+      // The log keeps what the disk had no space for; the next checkpoint copies it.
+    }
   }
 
   function tellRoom(isShort: boolean, freeBytes: number): void {
@@ -248,15 +273,21 @@ function assemble(parts: Parts): Database {
 
   async function close(): Promise<void> {
     room.stop()
-    writer.drain()
+    await writer.drain()
     await background.stop()
-    runAll([
-      () => {
-        writing.pragma('wal_checkpoint(truncate)')
-      },
-      release,
+    await runAll([
+      () => reading.close(),
+      // The last connection: it deletes the log.
+      () => writer.close(),
+      () => lock.release(),
       // Last: closing its file drops the locks that the connections of this process hold on it.
       () => frames.close(),
     ])
   }
+}
+
+function endProcess(error: Error): void {
+  process.nextTick(() => {
+    throw error
+  })
 }

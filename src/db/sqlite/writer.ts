@@ -1,237 +1,292 @@
 /**
- * The only connection that writes. Units that arrive in the same turn of the event loop share a commit; a refused unit
- * undoes only itself. Measured: 64 units per commit triple the rate of one commit each (docs/performance.md).
+ * Sends units to the thread that commits them, and tells their callers. Commits have the order of the calls. Reads on
+ * this thread see a commit before its facts are announced and its promises resolve.
  */
+import type { Worker } from 'node:worker_threads'
 import Sqlite from 'better-sqlite3'
-import type { Clock } from '../../core/clock.ts'
-import { storageFailed, storageFull } from '../../core/errors.ts'
+import { locateCode, startWorker } from '../../core/bundle.ts'
+import { shuttingDown, storageFailed, storageFull } from '../../core/errors.ts'
 import type { Fact } from '../../bus/index.ts'
 import { Conflict, type DatabaseStats, type StepResult, type Unit } from '../database.ts'
+import type { Answer, PlainResults, PlainStep, PlainUnit, Refusal } from './commits.ts'
 import { isDamage } from './damage.ts'
-import { createStatementCache } from './statements.ts'
+import type { FromWriter, TaskAnswer, ToWriter, WriterTask, WriterThreadData } from './writer-thread.ts'
 
-const MAX_UNITS_PER_COMMIT = 256
-const MAX_MS_PER_COMMIT = 8
+/** Two full commits: one is written while the next one is prepared. */
+const MAX_UNITS_SENT = 512
+/** Characters and bytes of values that the thread may hold, besides one larger unit. */
+const MAX_SIZE_SENT = 33_554_432
 /** A checkpoint waits for the disk, so it runs while no unit waits. */
-const CHECKPOINT_AFTER_IDLE_MS = 1000
+const REST_AFTER_IDLE_MS = 1000
 
 interface Waiting {
-  unit: Unit
+  /** Undefined once sent. */
+  unit: PlainUnit | undefined
+  /** Characters and bytes of its values. */
+  size: number
+  facts: Fact[]
   resolve(results: StepResult[]): void
   reject(error: unknown): void
 }
 
-type Outcome = { waiting: Waiting; results: StepResult[] } | { waiting: Waiting; error: unknown }
-
 export interface Writer {
   write(unit: Unit): Promise<StepResult[]>
   stats(): Pick<DatabaseStats, 'waitingUnits' | 'commits' | 'units'>
-  /** Commits the waiting units. */
-  drain(): void
-  /** Returns unused pages to the file system, in a separate commit. @throws errors of the disk */
-  vacuum(pages: number): void
+  /** Makes a checkpoint between two commits. @throws errors of the disk */
+  checkpoint(): Promise<void>
+  /** Truncates the log, unless a reader uses it. @throws errors of the disk */
+  cutLog(): Promise<void>
+  /**
+   * Returns unused pages to the file system, in a separate commit. @returns milliseconds of work @throws errors of the
+   * disk
+   */
+  vacuum(pages: number): Promise<number>
+  /** Resolves when all units so far are answered. */
+  drain(): Promise<void>
+  /** Copies the log into the database and ends the thread. @throws errors of the disk */
+  close(): Promise<void>
 }
-
-/** A refused unit could not be undone alone, so its whole commit is rolled back. */
-class UndoFailed extends Error {}
 
 export interface WriterHooks {
   /** Receives the facts of each commit, in the order of the units; must not throw. */
   announce: (facts: Fact[]) => void
   /** Called after each commit; must not throw. */
   committed: () => void
-  /** Called when no write has happened for a while and the checkpoint has copied what it can. */
+  /** Called when no write has happened for a while; must not throw. */
   idle: () => void
   /** Whether the disk is full. */
   isDiskFull: () => boolean
   /** Called when the file is damaged; must not throw. */
   damaged: (error: Error) => void
+  /** Called when the thread has ended by itself. All units without an answer are refused; what the file has of them is unknown. */
+  ended: (error: Error) => void
 }
 
-export function createWriter(
-  connection: Sqlite.Database,
-  clock: Pick<Clock, 'monotonic'>,
-  { announce, committed, idle: rest, isDiskFull, damaged }: WriterHooks,
-): Writer {
-  const statement = createStatementCache(connection)
-  const begin = connection.prepare('begin immediate')
-  const commit = connection.prepare('commit')
-  const rollback = connection.prepare('rollback')
-  const savepoint = connection.prepare('savepoint unit')
-  const release = connection.prepare('release unit')
-  const undo = connection.prepare('rollback to unit')
-
+export function createWriter(data: WriterThreadData, hooks: WriterHooks): Writer {
   let queue: Waiting[] = []
-  /** How many of the next units get separate commits. */
-  let alone = 0
+  let sent: Waiting[] = []
+  let sentSize = 0
+  const tasks: { resolve(answer: TaskAnswer): void; reject(error: unknown): void }[] = []
+  let drained: (() => void)[] = []
   let commits = 0
   let units = 0
-  let flushing: NodeJS.Immediate | undefined
+  let sending: NodeJS.Immediate | undefined
   let idle: NodeJS.Timeout | undefined
+  let isClosing = false
+  let death: Error | undefined
 
-  function applySteps(unit: Unit): StepResult[] {
-    const results: StepResult[] = []
-    for (const { query, expect } of unit.steps) {
-      const { sql, parameters } = query.compile()
-      const prepared = statement(sql)
-      const result: StepResult = prepared.reader
-        ? rowsResult(prepared.all(...parameters))
-        : { changes: prepared.run(...parameters).changes, rows: [] }
-      if (expect !== undefined && result.changes !== expect) {
-        throw new Conflict(`a step changed ${result.changes} rows instead of ${expect}`)
-      }
-      results.push(result)
-    }
-    return results
+  const worker = startWorker(locateCode('./writer-thread', import.meta.url), { workerData: data })
+  worker.on('message', (message: FromWriter) => {
+    if ('outcomes' in message) receive(message)
+    else tasks.shift()?.resolve(message)
+    rest()
+  })
+  worker.on('error', die)
+  worker.on('exit', (code) => die(new Error(`The thread that writes the database has ended (${code}).`)))
+  // It keeps the process running only while somebody waits for it.
+  worker.unref()
+
+  function die(error: Error): void {
+    if (isClosing && tasks.length === 0) return
+    if (death !== undefined) return
+    death = error
+    if (sending !== undefined) clearImmediate(sending)
+    clearTimeout(idle)
+    for (const one of [...sent.splice(0), ...queue.splice(0), ...tasks.splice(0)]) one.reject(storageFailed(error))
+    finishDraining()
+    hooks.ended(error)
   }
 
-  function applyUnit(unit: Unit): StepResult[] {
-    // SQLite undoes a single failed statement.
-    if (unit.steps.length === 1 && unit.steps[0]?.expect === undefined) return applySteps(unit)
-    savepoint.run()
+  function scheduleSend(): void {
+    if (queue.length > 0) sending ??= setImmediate(send)
+  }
+
+  /** Sends as many of the waiting units as the thread may hold. */
+  function send(): void {
+    sending = undefined
+    let count = 0
+    for (const { size } of queue) {
+      const isFirst = sent.length + count === 0
+      if (!isFirst && (sent.length + count >= MAX_UNITS_SENT || sentSize + size > MAX_SIZE_SENT)) break
+      count += 1
+      sentSize += size
+    }
+    if (count === 0) return
+    const batch = queue.slice(0, count)
+    queue = queue.slice(count)
+    if (tryPost(batch)) return
+    // The other units of the batch are sendable.
+    for (const one of batch) tryPost([one])
+  }
+
+  /** @returns false: a value cannot be sent, and none of several units was sent; a single one is refused */
+  function tryPost(batch: readonly Waiting[]): boolean {
     try {
-      const results = applySteps(unit)
-      release.run()
-      return results
+      post(
+        worker,
+        batch.map(({ unit }) => unit ?? []),
+      )
     } catch (error) {
-      // A full disk rolls back the whole transaction, and its savepoints with it.
-      if (connection.inTransaction) undoUnit()
-      throw error
+      const [only] = batch
+      if (only === undefined || batch.length > 1) return false
+      sentSize -= only.size
+      only.reject(error)
+      rest()
+      return true
     }
+    for (const one of batch) {
+      one.unit = undefined
+      sent.push(one)
+    }
+    return true
   }
 
-  function undoUnit(): void {
-    try {
-      undo.run()
-      release.run()
-    } catch (cause) {
-      throw new UndoFailed('a unit could not be undone', { cause })
+  function receive({ outcomes, isCommitted }: Answer): void {
+    const answered = sent.splice(0, outcomes.length)
+    for (const { size } of answered) sentSize -= size
+    if (isCommitted) {
+      commits += 1
+      units += outcomes.length
+      restWhenIdle()
+      hooks.committed()
     }
-  }
-
-  function flush(): void {
-    clearImmediate(flushing)
-    flushing = undefined
-    const maxUnits = alone > 0 ? 1 : MAX_UNITS_PER_COMMIT
-    const batch = queue.length <= maxUnits ? queue : queue.slice(0, maxUnits)
-    queue = queue.slice(batch.length)
-    if (batch.length === 0) return
-    alone = Math.max(0, alone - 1)
-
-    const outcomes: Outcome[] = []
-    try {
-      rollBack()
-      begin.run()
-      const deadline = clock.monotonic() + MAX_MS_PER_COMMIT
-      for (const waiting of batch) {
-        if (outcomes.length > 0 && clock.monotonic() > deadline) break
-        try {
-          outcomes.push({ waiting, results: applyUnit(waiting.unit) })
-        } catch (error) {
-          if (!connection.inTransaction || error instanceof UndoFailed) throw error
-          outcomes.push({ waiting, error: translate(error) })
-        }
-      }
-      commit.run()
-    } catch (error) {
-      const failure = translate(error instanceof UndoFailed ? error.cause : error)
-      try {
-        rollBack()
-      } catch {
-        // The next flush starts with this unit.
-      }
-      if (batch.length > 1 && failure instanceof Sqlite.SqliteError) {
-        // A unit that reads a damaged page fails its whole commit: commit each alone to find it.
-        alone = batch.length
-        queue = batch.concat(queue)
-      } else {
-        for (const waiting of batch) waiting.reject(failure)
-      }
-      schedule()
-      return
-    }
-    commits += 1
-    units += outcomes.length
-    checkpointWhenIdle()
-    committed()
-    queue = batch.slice(outcomes.length).concat(queue)
-    schedule()
-
-    for (const outcome of outcomes) {
-      if ('error' in outcome) {
-        outcome.waiting.reject(outcome.error)
-      } else {
-        if (outcome.waiting.unit.facts.length > 0) announce(outcome.waiting.unit.facts)
-        outcome.waiting.resolve(outcome.results)
-      }
+    // In the next turn: answers that follow each other at once would keep the event loop from all else.
+    scheduleSend()
+    for (const [index, one] of answered.entries()) {
+      const outcome = outcomes[index]
+      if (Array.isArray(outcome)) {
+        if (one.facts.length > 0) hooks.announce(one.facts)
+        one.resolve(resultsOf(outcome))
+      } else if (outcome !== undefined) one.reject(translate(errorOf(outcome)))
     }
   }
 
   /** By driver code, never by message text. */
-  function translate(error: unknown): unknown {
+  function translate(error: Error): Error {
     if (!(error instanceof Sqlite.SqliteError)) return error
     const { code } = error
     if (code === 'SQLITE_CONSTRAINT_UNIQUE' || code === 'SQLITE_CONSTRAINT_PRIMARYKEY') {
       return new Conflict('a unique key is taken', error)
     }
     // On a full disk some calls report an I/O error.
-    if (/^SQLITE_(FULL|IOERR)/.test(code) && (isDiskFull() || code === 'SQLITE_FULL')) return storageFull(error)
+    if (/^SQLITE_(FULL|IOERR)/.test(code) && (hooks.isDiskFull() || code === 'SQLITE_FULL')) return storageFull(error)
     if (/^SQLITE_(IOERR|BUSY|READONLY|CANTOPEN|NOMEM)/.test(code)) return storageFailed(error)
-    if (isDamage(error)) damaged(error)
+    if (isDamage(error)) hooks.damaged(error)
     return error
   }
 
-  function rollBack(): void {
-    if (connection.inTransaction) rollback.run()
+  function perform(task: WriterTask): Promise<number> {
+    return new Promise<TaskAnswer>((resolve, reject) => {
+      if (death !== undefined) throw storageFailed(death)
+      if (isClosing && task.kind !== 'close') throw shuttingDown()
+      tasks.push({ resolve, reject })
+      post(worker, task)
+    }).then(({ ms, refusal }) => {
+      if (refusal !== undefined) throw translate(errorOf(refusal))
+      return ms
+    })
   }
 
-  function checkpointWhenIdle(): void {
+  function restWhenIdle(): void {
     if (idle !== undefined) {
       idle.refresh()
       return
     }
     idle = setTimeout(() => {
       idle = undefined
-      try {
-        connection.pragma('wal_checkpoint(passive)')
-        rest()
-      } catch {
-        // The log keeps what the disk had no space for; the next checkpoint copies it.
-      }
-    }, CHECKPOINT_AFTER_IDLE_MS)
+      hooks.idle()
+    }, REST_AFTER_IDLE_MS)
     idle.unref()
   }
 
-  function schedule(): void {
-    if (flushing === undefined && queue.length > 0) flushing = setImmediate(flush)
+  function rest(): void {
+    if (sent.length + queue.length > 0) return
+    finishDraining()
+    if (tasks.length === 0) worker.unref()
+  }
+
+  function finishDraining(): void {
+    for (const tell of drained) tell()
+    drained = []
   }
 
   return {
-    write(unit) {
+    write({ steps, facts }) {
       return new Promise((resolve, reject) => {
-        queue.push({ unit, resolve, reject })
-        schedule()
+        if (death !== undefined) throw storageFailed(death)
+        const unit = steps.map(({ query, expect }): PlainStep => {
+          const { sql, parameters } = query.compile()
+          return [sql, parameters.map(sendable), expect]
+        })
+        queue.push({ unit, size: sizeOf(unit), facts, resolve, reject })
+        scheduleSend()
       })
     },
-    stats: () => ({ waitingUnits: queue.length, commits, units }),
-    vacuum(pages) {
-      try {
-        rollBack()
-        connection.pragma(`incremental_vacuum(${pages})`)
-      } catch (error) {
-        throw translate(error)
-      }
-      checkpointWhenIdle()
-      committed()
+    stats: () => ({ waitingUnits: sent.length + queue.length, commits, units }),
+    async checkpoint() {
+      await perform({ kind: 'checkpoint' })
     },
-    drain() {
-      while (queue.length > 0) flush()
+    async cutLog() {
+      await perform({ kind: 'cut' })
+    },
+    async vacuum(pages) {
+      const ms = await perform({ kind: 'vacuum', pages })
+      restWhenIdle()
+      hooks.committed()
+      return ms
+    },
+    async drain() {
+      if (sent.length + queue.length === 0) return
+      await new Promise<void>((resolve) => drained.push(resolve))
+    },
+    async close() {
       clearTimeout(idle)
-      idle = undefined
+      isClosing = true
+      try {
+        if (death === undefined) await perform({ kind: 'close' })
+      } finally {
+        await worker.terminate()
+      }
     },
   }
 }
 
-function rowsResult(rows: Record<string, unknown>[]): StepResult {
-  return { changes: rows.length, rows }
+function post(worker: Worker, message: ToWriter): void {
+  worker.postMessage(message)
+  worker.ref()
+}
+
+/** A view of a large buffer would be sent with the whole buffer. */
+function sendable(value: unknown): unknown {
+  return value instanceof Uint8Array && value.byteLength < value.buffer.byteLength ? new Uint8Array(value) : value
+}
+
+function sizeOf(unit: PlainUnit): number {
+  let size = 0
+  for (const [, parameters] of unit) {
+    for (const value of parameters) {
+      if (typeof value === 'string') size += value.length
+      else if (value instanceof Uint8Array) size += value.byteLength
+    }
+  }
+  return size
+}
+
+function resultsOf(results: PlainResults): StepResult[] {
+  return results.map((result) =>
+    typeof result === 'number' ? { changes: result, rows: [] } : { changes: result.length, rows: result.map(received) },
+  )
+}
+
+/** A sent `Buffer` arrives as a plain array of bytes. */
+function received(row: Record<string, unknown>): Record<string, unknown> {
+  for (const [name, value] of Object.entries(row)) {
+    if (value instanceof Uint8Array) row[name] = Buffer.from(value.buffer, value.byteOffset, value.byteLength)
+  }
+  return row
+}
+
+function errorOf({ name, message, code }: Refusal): Error {
+  if (name === 'UnexpectedRows') return new Conflict(message)
+  return code === undefined ? Object.assign(new Error(message), { name }) : new Sqlite.SqliteError(message, code)
 }

@@ -143,21 +143,18 @@ export function createDispatcher(deps: {
   async function carryOut(execution: Execution, ready: Ready, signal: AbortSignal): Promise<void> {
     const opened = deps.output.open(execution, deps.streamOutput)
     const intake = deps.maskSecrets ? maskOutput(opened, ready.secrets) : opened
-    let processKnown = Promise.resolve()
     const outcome = await resultOf(execution, ready, intake, signal, (unit) => {
-      processKnown = deps.write(unit).then(
-        () => undefined,
-        (error: unknown) =>
-          log.error('process.not_stored', 'Could not store the process of an execution', {
-            execution_id: execution.id,
-            error,
-          }),
+      // Not awaited: the unit that deletes the row is written later, and therefore committed later.
+      deps.write(unit).catch((error: unknown) =>
+        log.error('process.not_stored', 'Could not store the process of an execution', {
+          execution_id: execution.id,
+          error,
+        }),
       )
     })
     // Read now: a server stop while the rest is stored does not make an ended run `abandoned`.
     const stopped: unknown = signal.reason
     const status = signal.aborted && stopped === ('shutdown' satisfies StopReason) ? 'abandoned' : outcome.status
-    await processKnown
     const masks = masksOf(ready.secrets)
     const rest = await intake.finish()
     const ended = merge(rest, { steps: [processes.deleteProcess(execution.id)], facts: [] })
