@@ -317,9 +317,10 @@ function conditions(filter: ExecutionFilter, way: Way | undefined): (on: On) => 
 }
 
 function pathCondition({ column, path, value }: PathFilter): Expression<SqlBool> {
-  // SQLite's own text of `true` would be 1.
+  // SQLite's own text of `true` would be 1, and that of a number another than the JSON has.
   const isValue = (json: Expression<unknown>): Expression<SqlBool> =>
     sql<SqlBool>`case json_type(${json}, ${path}) when 'true' then 'true' when 'false' then 'false'
+      when 'integer' then ${json} -> ${path} when 'real' then ${json} -> ${path}
       else cast(json_extract(${json}, ${path}) as text) end = ${value}`
   if (column === 'result') {
     return sql<SqlBool>`exists (select 1 from execution_results as r where r.execution_id = executions.id
