@@ -4,7 +4,15 @@ import { join, resolve } from 'node:path'
 import { readBoundedFile } from '../../lib/files/index.ts'
 import { locateCode } from '../../core/bundle.ts'
 import { createThread } from '../../core/thread.ts'
-import { isKeyText, roundsOf } from './private-key-text.ts'
+import {
+  fromPkcs8,
+  isKeyText,
+  isPkcs8,
+  iterationsOf,
+  normalizeKey,
+  problemOfKey,
+  roundsOf,
+} from './private-key-text.ts'
 import type { PrivateKeyAnswer, PrivateKeyQuestion } from './private-key-thread.ts'
 
 export interface PrivateKeys {
@@ -16,6 +24,8 @@ export interface PrivateKeys {
 const MAX_KEY_BYTES = 64 * 1024
 /** The default of `ssh-keygen` is 16; each round takes 12 ms. */
 const MAX_ROUNDS = 512
+/** Of a key in PKCS #8; OpenSSL writes 2,048, and 10 million take some seconds. */
+const MAX_ITERATIONS = 10_000_000
 const MAX_WAITING = 100
 
 export function createPrivateKeys(): PrivateKeys {
@@ -26,14 +36,16 @@ export function createPrivateKeys(): PrivateKeys {
   return {
     async unlock(given, passphrase) {
       if (given.length > MAX_KEY_BYTES) throw new Error(`The private key is larger than ${MAX_KEY_BYTES} bytes.`)
-      // Forms and configuration files often drop the last line end, or add carriage returns.
-      const text = `${given.replaceAll('\r\n', '\n').trim()}\n`
+      const text = normalizeKey(given)
+      const problem = problemOfKey(text)
+      if (problem !== undefined) throw new Error(problem)
       const rounds = roundsOf(text)
-      if (passphrase === undefined || passphrase === '') {
-        const { utils } = (await import('ssh2')).default
-        const parsed = utils.parseKey(text)
-        if (parsed instanceof Error) throw keyProblem(parsed.message)
-        return text
+      if (passphrase === undefined || passphrase === '') return await readUnlocked(text)
+      if (iterationsOf(text) > MAX_ITERATIONS) {
+        throw new Error(
+          `The private key needs more than ${MAX_ITERATIONS} iterations to decrypt; set its passphrase again with ` +
+            'fewer (openssl pkcs8 -topk8 -iter 100000).',
+        )
       }
       if (rounds > MAX_ROUNDS) {
         throw new Error(
@@ -51,13 +63,31 @@ export function createPrivateKeys(): PrivateKeys {
   }
 }
 
+async function readUnlocked(text: string): Promise<string> {
+  if (isPkcs8(text)) {
+    if (text.startsWith('-----BEGIN ENCRYPTED')) throw keyProblem('no passphrase')
+    try {
+      return fromPkcs8(text)
+    } catch (error) {
+      throw keyProblem(error instanceof Error ? error.message : String(error))
+    }
+  }
+  const { utils } = (await import('ssh2')).default
+  const parsed = utils.parseKey(text)
+  if (parsed instanceof Error) throw keyProblem(parsed.message)
+  return text
+}
+
 /** Our own messages: those of the parser may quote parts of the key. */
 function keyProblem(why: string): Error {
   if (/no passphrase/i.test(why)) return new Error('The private key has a passphrase; give it as "passphrase".')
   if (/passphrase|integrity|bad decrypt|wrong final block|BAD_DECRYPT/i.test(why)) {
     return new Error('The passphrase does not match the private key.')
   }
-  return new Error('The private key has an unsupported format; use OpenSSH or PEM.')
+  return new Error(
+    'The private key has an unsupported format or kind, or is damaged; use RSA, ECDSA or Ed25519 in the format of ' +
+      'OpenSSH, PEM or PKCS #8.',
+  )
 }
 
 /** @param what for messages: `The parameter "private_key"` */
