@@ -697,14 +697,16 @@ export const options = {
     }),
     use_ssh_config: boolean({
       default: false,
-      about: 'Read user, port, key and bastion of hosts from ssh_config_file_path if the action does not set them.',
+      about:
+        'Read host names, users, ports, keys, ProxyJump and ProxyCommand from ssh_config_file_path if the action does not set them.',
     }),
     ssh_config_file_path: text({
       kind: 'path',
       default: '~/.ssh/config',
       problem: 'must be a path',
       accepts: (value) => value !== '' && !value.includes('\0'),
-      about: 'Configuration file of the OpenSSH client. ~/ is the home directory of the account of the server.',
+      about:
+        'Configuration file of the OpenSSH client. ~/ is the home directory of the account of the server, which runs the commands of ProxyCommand.',
     }),
     ssh_connect_timeout: integer({
       default: 60,

@@ -371,7 +371,7 @@ describe.concurrent('logging in', () => {
 
   it('says what is wrong with a key, not what is in it', async () => {
     const broken = key.text.replace(/^[^-].*$/gm, 'AAAA')
-    expect(await refusal({ private_key: broken })).toMatch(/unsupported format/)
+    expect(await refusal({ private_key: broken })).toMatch(/unsupported format or kind/)
     expect(await refusal({ private_key: '/etc/passwd' })).toMatch(/without a private key/)
     expect(await refusal({ private_key: '/no/such/key' })).toMatch(/does not exist/)
     const script = await shared.script.run(
@@ -516,6 +516,72 @@ describe.concurrent('connections', () => {
     expect(answerOf(await run({ hosts: 'inner1' }, subject), 'inner1')).toEqual(ended(0, 'hi'))
     expect([jump.logins(), inner.logins()]).toEqual([1, 1])
     expect(existsSync(ran)).toBe(false)
+  })
+
+  describe('with a configuration of OpenSSH', () => {
+    const configure = (lines: string[]): Promise<RemoteSubject> => {
+      const configPath = join(site.folder, `config-${newId()}`)
+      writeFileSync(configPath, `${lines.join('\n')}\n`, { mode: 0o600 })
+      return makeRunners({ configPath, keyFile: '/no/such/key' })
+    }
+    const login = (port: number): string[] => [`  HostName 127.0.0.1`, `  Port ${port}`, `  User ${site.user}`]
+
+    it('go through a ProxyCommand, which ends with them', async () => {
+      const inner = await site.start()
+      const pids = join(site.folder, `pids-${newId()}`)
+      const tunnel = `ssh -F none -q -o StrictHostKeyChecking=no -o UserKnownHostsFile=/dev/null -i ${key.path} -p ${sshd.port} -W 127.0.0.1:%p %r@127.0.0.1`
+      const subject = await configure([
+        'Host inner',
+        '  HostName 192.0.2.1',
+        `  Port ${inner.port}`,
+        `  User ${site.user}`,
+        `  IdentityFile ${key.path}`,
+        `  ProxyCommand sh -c 'echo $$ > ${pids}; ${tunnel}'`,
+      ])
+      for (let i = 0; i < 2; i++) {
+        expect(answerOf(await run({ hosts: 'inner' }, subject), 'inner')).toEqual(ended(0, 'hi'))
+      }
+      expect(inner.logins()).toBe(1)
+      const command = join('/proc', readFileSync(pids, 'utf8').trim())
+      expect(existsSync(command)).toBe(true)
+      await subject.runners.stop()
+      await waitFor('the program to end', () => !existsSync(command))
+    })
+
+    it('tell what is wrong with a ProxyCommand, and run none with the name of a hostile user', async () => {
+      const ran = join(site.folder, `ran-${newId()}`)
+      const subject = await configure(['Host *', `  ProxyCommand sh -c 'echo no way to %h >&2; exit 3'`])
+      const parameters = { hosts: 'inner', private_key: key.text }
+      expect(await refusal(parameters, subject)).toMatch(/ProxyCommand ended with exit code 3: no way to inner/)
+      const naming = await configure(['Host *', `  ProxyCommand nc %h %r`])
+      expect(await refusal({ ...parameters, username: `x; touch ${ran}` }, naming)).toMatch(/ProxyCommand.*user \(%r\)/)
+      expect(existsSync(ran)).toBe(false)
+    })
+
+    it('try several keys, and name what keeps them from succeeding', async () => {
+      const stranger = site.makeKey(`stranger-${newId()}`, { isAllowed: false })
+      const locked = site.makeKey(`locked-${newId()}`, { passphrase: 'open sesame' })
+      const files = ['/no/such/key', `${key.path}.pub`, locked.path, stranger.path]
+      const own = (paths: string[]): string[] => paths.map((path) => `  IdentityFile ${path}`)
+      const subject = await configure([
+        'Host good',
+        ...login(sshd.port),
+        ...own([...files, key.path]),
+        'Host bad',
+        ...login(sshd.port),
+        '  CertificateFile /no/such/certificate',
+        ...own(files),
+        'Host none',
+        ...login(sshd.port),
+        ...own(files.slice(0, 3)),
+      ])
+      expect(answerOf(await run({ hosts: 'good' }, subject), 'good')).toEqual(ended(0, 'hi'))
+      const error = await refusal({ hosts: 'bad' }, subject)
+      for (const reason of ['wrong key', 'does not exist', 'is a public key', 'passphrase', 'CertificateFile']) {
+        expect(error).toContain(reason)
+      }
+      expect(await refusal({ hosts: 'none' }, subject)).toMatch(/does not exist.*is a public key.*passphrase/)
+    })
   })
 
   fullOnly(it)('fail in time with a server that says nothing, or too much', async () => {

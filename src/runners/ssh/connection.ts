@@ -1,14 +1,14 @@
 /** One authenticated connection to an SSH server whose host key was verified. */
 import type { Duplex } from 'node:stream'
-import type { Client, ClientChannel, SFTPWrapper } from 'ssh2'
+import type { AnyAuthMethod, Client, ClientChannel, SFTPWrapper } from 'ssh2'
 import { codeOf } from '../../lib/process/index.ts'
 import { onDeadline } from '../process/deadline.ts'
 import type { HostKeyCheck, KnownHosts } from './known-hosts.ts'
 
 export interface Credentials {
   password: string | undefined
-  /** Unencrypted key text. */
-  privateKey: string | undefined
+  /** Unencrypted key texts, tried in this order. */
+  privateKeys: readonly string[]
 }
 
 /** Host, user and jump host of a connection. */
@@ -18,6 +18,12 @@ export interface SshTarget {
   username: string
   credentials: Credentials
   bastion: SshTarget | undefined
+  /** Program that connects to the host, for `/bin/sh`, when there is no bastion. */
+  proxyCommand?: string | undefined
+  /** Its name in the file of known hosts, without a port; default: host and port. */
+  hostKeyAlias?: string | undefined
+  /** What the configuration says about this host and svc does not follow, for the message of a failure. */
+  note?: string | undefined
 }
 
 /** A connection failed; the message is for the user and names the host. */
@@ -44,6 +50,7 @@ export interface ConnectSettings {
   timeoutSeconds: number
 }
 
+const USUAL_PORT = 22
 /** A peer that vanished silently is detected after four intervals. */
 const KEEPALIVE_MS = 10_000
 const KEEPALIVES_UNANSWERED = 3
@@ -58,7 +65,9 @@ export async function connect(
   const { default: ssh2 } = await import('ssh2')
   let check: HostKeyCheck
   try {
-    check = await knownHosts.checkFor(target.host, target.port)
+    check = await (target.hostKeyAlias === undefined
+      ? knownHosts.checkFor(target.host, target.port)
+      : knownHosts.checkFor(target.hostKeyAlias, USUAL_PORT))
   } catch (error) {
     socket?.destroy()
     throw new SshError(`Cannot check the key of ${target.host}: ${sshTextOf(error)}.`)
@@ -105,24 +114,28 @@ export async function connect(
         fail(`${target.host} closed the connection before the login.`)
       })
       if (signal.aborted) return onAbort()
-      const { password, privateKey } = target.credentials
-      client.on('keyboard-interactive', (_name, _instructions, _language, prompts, finish) => {
-        finish(prompts.map(() => password ?? ''))
-      })
-      const authHandler: ('publickey' | 'password' | 'keyboard-interactive')[] = [
-        ...(privateKey === undefined ? [] : (['publickey'] as const)),
-        ...(password === undefined ? [] : (['password', 'keyboard-interactive'] as const)),
-      ]
+      const { username } = target
+      const { password, privateKeys } = target.credentials
+      const authHandler: AnyAuthMethod[] = privateKeys.map((key) => ({ type: 'publickey', username, key }))
+      if (password !== undefined) {
+        authHandler.push(
+          { type: 'password', username, password },
+          {
+            type: 'keyboard-interactive',
+            username,
+            prompt: (_name, _instructions, _language, prompts, finish) => finish(prompts.map(() => password)),
+          },
+        )
+      }
+      // Without credentials only a host that requires none accepts the login.
+      if (authHandler.length === 0) authHandler.push({ type: 'none', username })
       try {
         client.connect({
           host: target.host,
           port: target.port,
-          username: target.username,
+          username,
           ...(socket === undefined ? {} : { sock: socket }),
-          ...(password === undefined ? {} : { password, tryKeyboard: true }),
-          ...(privateKey === undefined ? {} : { privateKey }),
-          // Without credentials only a host that requires none accepts the login.
-          authHandler: authHandler.length === 0 ? ['none'] : authHandler,
+          authHandler,
           algorithms: { serverHostKey: check.algorithms as 'ssh-ed25519'[] }, // a name that the types know
           hostVerifier: (key: Buffer) => {
             // Called again on every rekeying.
@@ -231,7 +244,7 @@ function connectProblem(target: SshTarget, error: Error & Partial<Pick<ClientErr
   const { host, port, username, credentials } = target
   if (error.level === 'client-authentication') {
     const tried = [
-      ...(credentials.privateKey === undefined ? [] : ['key']),
+      ...(credentials.privateKeys.length === 0 ? [] : [credentials.privateKeys.length === 1 ? 'key' : 'keys']),
       ...(credentials.password === undefined ? [] : ['password']),
     ]
     const why = tried.length === 0 ? 'svc has neither a key nor a password for it' : `wrong ${tried.join(' or ')}`

@@ -1,8 +1,9 @@
 /** Shared by the SSH runners: keys, known hosts and the connection pool. */
-import { connect } from './connection.ts'
+import { connect, SshError, sshTextOf } from './connection.ts'
 import { createKnownHosts, type HostKeyChecking } from './known-hosts.ts'
 import { createConnectionPool } from './pool.ts'
 import { createPrivateKeys } from './private-key.ts'
+import { startProxyCommand } from './proxy-command.ts'
 import type { RemoteDeps } from './run-on-hosts.ts'
 
 /** `ssh_runner.*` and `system_user.ssh_key_file`. */
@@ -32,9 +33,18 @@ export function createSsh(
   const knownHosts = createKnownHosts(settings.knownHostsFile, settings.hostKeyChecking)
   const keys = createPrivateKeys()
   const { connectTimeoutSeconds: timeoutSeconds } = settings
-  const pool = createConnectionPool((target, signal, socket) =>
-    connect({ knownHosts, timeoutSeconds }, target, signal, socket),
-  )
+  const pool = createConnectionPool(async (target, signal, socket) => {
+    const { proxyCommand } = target
+    if (socket !== undefined || proxyCommand === undefined) {
+      return await connect({ knownHosts, timeoutSeconds }, target, signal, socket)
+    }
+    const proxy = startProxyCommand(proxyCommand)
+    try {
+      return await connect({ knownHosts, timeoutSeconds }, target, signal, proxy.socket)
+    } catch (error) {
+      throw new SshError(`${sshTextOf(error)}. ${await proxy.describe()}.`)
+    }
+  })
   return {
     pool,
     keys,

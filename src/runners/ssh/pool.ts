@@ -132,13 +132,15 @@ export function createConnectionPool(connect: Connect): ConnectionPool {
 
 /** Connections with equal keys are interchangeable. A digest, so that no password stays in memory unnecessarily. */
 function keyOf(target: SshTarget): string {
-  const { host, port, username, credentials, bastion } = target
+  const { host, port, username, credentials, bastion, proxyCommand, hostKeyAlias } = target
   const parts = [
     host,
     port,
     username,
     credentials.password ?? null,
-    credentials.privateKey ?? null,
+    credentials.privateKeys,
+    proxyCommand ?? null,
+    hostKeyAlias ?? null,
     bastion === undefined ? null : keyOf(bastion),
   ]
   return createHash('sha256').update(writeJson(parts)).digest('base64')

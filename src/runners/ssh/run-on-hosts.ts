@@ -110,11 +110,13 @@ export async function runOnHosts(deps: RemoteDeps, context: RunContext, work: Re
   try {
     const locate = await createLocate(deps.settings, deps.keys, login, work.mayNameKeyFile)
     await forEachAtOnce(addresses, deps.settings.maxParallel, async (address) => {
+      let note: string | undefined
       try {
         const target = await locate(address)
+        ;({ note } = target)
         connected.push({ label: address.label, target, lease: await deps.pool.acquire(target, signal) })
       } catch (error) {
-        results.set(address.label, connectionFailure(sshTextOf(error)))
+        results.set(address.label, connectionFailure([sshTextOf(error), note].filter(Boolean).join('. ')))
       }
     })
     if (connected.length === 0) return unreachable(addresses, results)

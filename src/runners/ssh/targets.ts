@@ -3,7 +3,7 @@ import type { SshTarget } from './connection.ts'
 import { isKeyText } from './private-key-text.ts'
 import { parseHost, type HostAddress } from './hosts.ts'
 import { readPrivateKeyFile, readSystemKey, type PrivateKeys } from './private-key.ts'
-import { readHostSettings, type HostSettings } from './ssh-config.ts'
+import { readSshConfig, type HostSettings } from './ssh-config.ts'
 
 export interface TargetSettings {
   systemUser: string
@@ -42,6 +42,7 @@ export async function createLocate(
   mayNameKeyFile: boolean,
 ): Promise<Locate> {
   const { sshConfigPath } = settings
+  const config = sshConfigPath === undefined ? undefined : await readSshConfig(sshConfigPath)
   const bastion = login.bastionHost === undefined ? undefined : parseHost(login.bastionHost)
   if (login.bastionHost !== undefined && bastion === undefined) {
     throw new Error('The parameter "bastion_host" must be "host", "host:port" or "[address]:port".')
@@ -49,7 +50,7 @@ export async function createLocate(
   const givenKey =
     login.privateKey === undefined ? undefined : await keys.unlock(await keyText(login.privateKey), login.passphrase)
   /** Each key is read once, whatever the number of hosts. */
-  const unlocked = new Map<string, Promise<string | undefined>>()
+  const unlocked = new Map<string, Promise<KeyOf>>()
 
   async function keyText(given: string): Promise<string> {
     if (isKeyText(given)) return given
@@ -58,21 +59,34 @@ export async function createLocate(
     throw new Error(`The parameter "private_key" must be ${what}.`)
   }
 
-  /** The key for logins without key and password parameters. */
-  function ownKey(identityFile: string | undefined): Promise<string | undefined> {
-    const name = identityFile ?? ''
+  /** Reads and decrypts a key once, and keeps its problem. */
+  function keyOf(name: string, read: () => Promise<string | undefined>): Promise<KeyOf> {
     let key = unlocked.get(name)
     if (key === undefined) {
       key = (async () => {
-        const text =
-          identityFile === undefined
-            ? await readSystemKey(settings.keyFile, settings.systemUser)
-            : await readPrivateKeyFile(identityFile, 'IdentityFile in the OpenSSH configuration')
-        return text === undefined ? undefined : await keys.unlock(text, login.passphrase)
+        try {
+          const text = await read()
+          return text === undefined ? {} : { key: await keys.unlock(text, login.passphrase) }
+        } catch (error) {
+          return { problem: error instanceof Error ? error.message : String(error) }
+        }
       })()
       unlocked.set(name, key)
     }
     return key
+  }
+
+  /** The keys for logins without key and password parameters. Of several files, those that hold a usable key. */
+  async function ownKeys(files: readonly string[]): Promise<{ privateKeys: string[]; problems: string[] }> {
+    const what = 'IdentityFile in the OpenSSH configuration'
+    const found =
+      files.length === 0
+        ? [await keyOf('', () => readSystemKey(settings.keyFile, settings.systemUser))]
+        : await Promise.all(files.map((file) => keyOf(file, () => readPrivateKeyFile(file, what))))
+    const privateKeys = found.flatMap(({ key }) => (key === undefined ? [] : [key]))
+    const problems = [...new Set(found.flatMap(({ problem }) => (problem === undefined ? [] : [problem])))]
+    if (privateKeys.length === 0 && problems.length > 0) throw new Error(problems.join(' '))
+    return { privateKeys, problems }
   }
 
   async function locate(
@@ -81,8 +95,12 @@ export async function createLocate(
     depth: number,
   ): Promise<SshTarget> {
     const wantedUser = more.user ?? login.username
-    const found: HostSettings =
-      sshConfigPath === undefined ? {} : await readHostSettings(sshConfigPath, address.host, wantedUser)
+    const port = address.port ?? more.ownPort
+    const found: HostSettings = config?.settingsOf(address.host, {
+      user: wantedUser,
+      port,
+      defaultUser: settings.systemUser,
+    }) ?? { identityFiles: [], notFollowed: [] }
     const username = wantedUser ?? found.user ?? settings.systemUser
     const hasOwn = givenKey !== undefined || login.password !== undefined
     const jumps = more.via === undefined ? (found.proxyJump ?? []) : []
@@ -96,17 +114,34 @@ export async function createLocate(
       const next = await locate(hop, at > 0 ? { user: jump.slice(0, at) } : {}, depth + 1)
       last = last === undefined ? next : { ...next, bastion: last }
     }
+    const own = hasOwn ? undefined : await ownKeys(found.identityFiles)
+    const notes = [
+      ...(own?.problems ?? []),
+      ...(found.notFollowed.length === 0
+        ? []
+        : [`svc does not follow these directives of the OpenSSH configuration: ${found.notFollowed.join(', ')}.`]),
+      ...(last?.note === undefined ? [] : [last.note]),
+    ]
     return {
       host: found.hostName ?? address.host,
-      port: address.port ?? more.ownPort ?? found.port ?? USUAL_PORT,
+      port: port ?? found.port ?? USUAL_PORT,
       username,
       credentials: {
         password: login.password,
-        privateKey: hasOwn ? givenKey : await ownKey(found.identityFile),
+        privateKeys: own?.privateKeys ?? (givenKey === undefined ? [] : [givenKey]),
       },
       bastion: last,
+      proxyCommand: last === undefined ? found.proxyCommand : undefined,
+      hostKeyAlias: found.hostKeyAlias,
+      note: notes.length === 0 ? undefined : notes.join(' '),
     }
   }
 
   return (address) => locate(address, { ownPort: login.port, via: bastion }, 0)
+}
+
+/** Neither: there is no file. */
+interface KeyOf {
+  key?: string
+  problem?: string
 }
