@@ -203,6 +203,7 @@ async function assemble(
     triggers,
     traces,
     templates,
+    rightsOf: (user, scopes) => rbac.rightsOfUser(user, scopes),
     settings: common,
     ...ports.rules,
   })

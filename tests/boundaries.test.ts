@@ -40,7 +40,7 @@ const MODULES: Record<string, readonly string[]> = {
   executions: ['actions', 'auth', 'datastore', 'rbac', 'traces'],
   policies: ['actions', 'executions'],
   inquiries: ['executions', 'rbac'],
-  rules: ['actions', 'datastore', 'executions', 'traces', 'triggers'],
+  rules: ['actions', 'datastore', 'executions', 'rbac', 'traces', 'triggers'],
   packs: ['actions', 'datastore', 'executions', 'policies', 'rules', 'triggers'],
   webhooks: ['datastore', 'executions', 'triggers'],
   timers: ['triggers'],

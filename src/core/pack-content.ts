@@ -103,4 +103,6 @@ export interface PackConfig {
   values: Record<string, unknown>
   /** Secret values at any depth, to be masked. */
   secrets: readonly unknown[]
+  /** A copy of the values with what `replace` gives in the place of each secret. @param replace gets its path */
+  withoutSecrets(replace: (path: readonly string[]) => unknown): Record<string, unknown>
 }

@@ -17,7 +17,7 @@ export const permissionTypes = {
     pack_install: 'Install packs.',
     pack_uninstall: 'Uninstall packs.',
     pack_register: 'Register the content of packs.',
-    pack_config: 'Write the configuration of packs.',
+    pack_config: 'Write the configuration of packs, and read its secrets by templates.',
     pack_search: 'Search the catalogue of packs.',
     pack_views_index_health: 'View the state of the catalogue of packs.',
     pack_all: 'Everything about a pack itself; not about its content.',

@@ -352,8 +352,12 @@ describe('03.1 failures', () => {
 
   it('03.1 failures: a template problem leaves the failed execution also when the rest would not fit the schema', async () => {
     const before = countExecutions(server)
-    const answer = await create(server, { action: 'core.local', parameters: { cwd: '{{ unheard_of }}', x: 1 } })
+    const answer = await create(server, { action: 'core.local', parameters: { cwd: '{{ unheard_of }}' } })
     expect(answer.status).toBe(400)
+    expect(countExecutions(server)).toBe(before + 1)
+    // A name that the action does not have is refused before anything is rendered.
+    const surplus = await create(server, { action: 'core.local', parameters: { cwd: '{{ unheard_of }}', x: 1 } })
+    expect([surplus.status, surplus.body.faultstring]).toEqual([400, expect.stringContaining("'x' was unexpected")])
     expect(countExecutions(server)).toBe(before + 1)
   })
 

@@ -54,7 +54,7 @@ export interface EngineOptions {
 /** Two slots, a queue of ten, polling that nobody lives to see. */
 export async function startEngine(options: EngineOptions): Promise<Engine> {
   const { run, parameters = {}, policies = noPolicies, around = (real) => real, sink = new TextSink() } = options
-  const { packConfigs = { resolve: () => ({ values: {}, secrets: [] }) } } = options
+  const { packConfigs = { resolve: () => ({ values: {}, secrets: [], withoutSecrets: () => ({}) }) } } = options
   const folder = makeFolder()
   const runner: Runner = {
     definition: {

@@ -4,7 +4,7 @@ import { setImmediate } from 'node:timers/promises'
 import type { Bus } from '../../src/bus/bus.ts'
 import type { Database } from '../../src/db/database.ts'
 import { loadEncryption } from '../../src/core/encryption.ts'
-import { openAccess } from '../../src/http/authenticate.ts'
+import { allRights, openAccess } from '../../src/http/authenticate.ts'
 import type { Rights } from '../../src/http/route.ts'
 import { createLog } from '../../src/lib/log/log.ts'
 import { createActions, type Actions } from '../../src/modules/actions/index.ts'
@@ -158,7 +158,9 @@ export async function startRules(options: RulesOptions = {}): Promise<RulesWorld
     templates,
     settings: { validateParameters: true, validatePayload: true, emitWhen: [], queueLimit: 100_000, maxPageSize: 100 },
   })
-  const packConfigs = options.packConfigs ?? { resolve: () => ({ values: {}, secrets: [] }) }
+  const packConfigs = options.packConfigs ?? {
+    resolve: () => ({ values: {}, secrets: [], withoutSecrets: () => ({}) }),
+  }
   const executions = createExecutions({
     metrics: noMetrics,
     database,
@@ -201,6 +203,7 @@ export async function startRules(options: RulesOptions = {}): Promise<RulesWorld
       traces,
       templates,
       packConfigs,
+      rightsOf: () => allRights,
       settings: { systemUser: 'svc', maxPageSize: 100, maskSecrets: options.maskSecrets ?? true },
       ...options.rules,
       ...more,

@@ -22,6 +22,7 @@ import {
   isNumeric,
   toNumber,
   RangeValue,
+  resolveLazy,
   Sequence,
   typeNameOf,
   Undefined,
@@ -82,7 +83,8 @@ class JsonWriter {
     this.#keySeparator = style.keySeparator ?? ': '
   }
 
-  write(value: Value, depth: number): void {
+  write(given: Value, depth: number): void {
+    const value = resolveLazy(given)
     this.#budget.visit()
     this.#budget.depth(depth)
     if (value instanceof Undefined) value.raise()

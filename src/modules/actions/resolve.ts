@@ -2,11 +2,12 @@
  * From what a caller supplies to what a runner gets (contract 02, 2.4 and 2.6), in three steps: `renderParameters` when
  * the request arrives, `checkParameters` after it, `effectiveParameters` when the action runs. Pure functions.
  */
-import { parametersInvalid, templateFailed } from '../../core/errors.ts'
-import { represent, type ParameterSchema } from '../../lib/schema/index.ts'
+import { parametersInvalid, permissionMissing, templateFailed } from '../../core/errors.ts'
+import { CONFIG_SECRETS, refusedValue } from '../../core/parameter-scope.ts'
+import { compileParameters, represent, type ParameterSchema } from '../../lib/schema/index.ts'
 import { convertParameter, conversionProblemOf } from './conversion.ts'
 import type { ParameterSet } from './parameters.ts'
-import type { TemplateScope } from '../../lib/template/index.ts'
+import type { Namespace, TemplateScope } from '../../lib/template/index.ts'
 import { createRenderer, findTemplates, type Templates } from '../../core/template-values.ts'
 
 export interface EffectiveParameters {
@@ -18,21 +19,39 @@ export interface EffectiveParameters {
 
 const none: ReadonlySet<string> = new Set()
 
+/** What the templates of a caller may read who must not read the secrets that defaults may read. */
+export interface CallerView {
+  user: string
+  scope: TemplateScope
+  /** Names of literals with secrets that the caller did not enter. */
+  secretLiterals: ReadonlySet<string>
+}
+
+export interface RenderOptions {
+  /**
+   * Names whose supplied values are data already, whatever they look like: those of an execution that is run again, or
+   * made by a rule.
+   */
+  literals?: ReadonlySet<string>
+  /** Absent: templates of the caller read what defaults read. */
+  ofCaller?: CallerView
+}
+
 /**
  * Renders templates, then converts to the declared types. The result is what an execution keeps: the supplied names,
- * and templated defaults unless they are immutable. Names that are not declared pass through; `checkParameters` refuses
- * them.
+ * and templated defaults unless they are immutable.
  *
- * @param literals names whose supplied values are data already, whatever they look like: those of an execution that is
- *   run again, or made by a rule
- * @throws TEMPLATE_FAILED, PARAMETERS_INVALID when a value cannot be converted
+ * @param scope for the defaults of the action, whose author sees every secret
+ * @throws TEMPLATE_FAILED; PARAMETERS_INVALID for names that are not declared, before anything is rendered, and for a
+ *   value that cannot be converted
  */
 export function renderParameters(
   set: ParameterSet,
   supplied: Record<string, unknown>,
   scope: TemplateScope,
-  literals: ReadonlySet<string> = none,
+  { literals = none, ofCaller }: RenderOptions = {},
 ): Record<string, unknown> {
+  refuseSurplus(set, supplied)
   const sources = new Map<string, Source>()
   const read = { length: 0 }
   for (const [name, schema] of set.schemas) {
@@ -44,18 +63,27 @@ export function renderParameters(
         : { value: given, templates: literals.has(name) ? undefined : findTemplates(given, read), isDefault: false },
     )
   }
-  const values = resolveSources(set, sources, scope)
+  const values = resolveSources(set, sources, scope, ofCaller)
 
   const kept: [string, unknown][] = []
   for (const [name, value] of Object.entries(supplied)) {
     const source = sources.get(name)
     const isPlainDefault = source?.isDefault === true && source.templates === undefined
-    kept.push([name, source === undefined || isPlainDefault ? value : values.get(name)])
+    kept.push([name, isPlainDefault ? value : values.get(name)])
   }
   for (const name of set.templatedDefaults.keys()) {
     if (!Object.hasOwn(supplied, name) && set.schemas.get(name)?.immutable !== true) kept.push([name, values.get(name)])
   }
   return Object.fromEntries(kept)
+}
+
+/** @throws PARAMETERS_INVALID */
+function refuseSurplus({ schemas }: ParameterSet, supplied: Record<string, unknown>): void {
+  const names = Object.keys(supplied)
+  if (names.every((name) => schemas.has(name))) return
+  const declared = Object.fromEntries([...schemas.keys()].map((name) => [name, {}]))
+  const problem = compileParameters(declared)(Object.fromEntries(names.map((name) => [name, null])))
+  if (problem !== undefined) throw parametersInvalid(problem)
 }
 
 /**
@@ -153,6 +181,7 @@ function resolveSources(
   set: ParameterSet,
   sources: ReadonlyMap<string, Source>,
   scope: TemplateScope,
+  ofCaller?: CallerView,
 ): ReadonlyMap<string, unknown> {
   const values = new Map<string, unknown>()
   const waiting: string[] = []
@@ -172,6 +201,7 @@ function resolveSources(
 
   const renderer = createRenderer({ count, isTooLong }, { filters: scope.filters })
   const variables = new Map<string, unknown>([...Object.entries(scope.variables), ...values])
+  const callerVariables = ofCaller === undefined ? variables : variablesOf(ofCaller)
   const path: string[] = []
   const settle = (name: string): void => {
     const source = sources.get(name)
@@ -191,18 +221,43 @@ function resolveSources(
       }
     }
     path.pop()
-    const rendered = renderer.render(name, source.value, variables)
+    if (!source.isDefault) source.templates.names.forEach(settleView)
+    const value = evaluate(name, source.value, source.isDefault ? variables : callerVariables)
+    values.set(name, value)
+    variables.set(name, value)
+    if (!source.isDefault) callerVariables.set(name, value)
+  }
+  const evaluate = (name: string, text: unknown, among: ReadonlyMap<string, unknown>): unknown => {
+    const rendered = renderer.render(name, text, among)
     const isPrinted = set.schemas.get(name)?.type === 'string' && rendered !== null && typeof rendered !== 'string'
     const given = isPrinted ? renderer.print(name, rendered) : rendered
     const problem = conversionProblemOf(given)
     if (problem !== undefined) throw templateFailed(name, `the value holds ${problem}`)
-    const value = converted(set, name, given)
-    values.set(name, value)
-    variables.set(name, value)
+    return converted(set, name, given)
   }
   for (const name of waiting) settle(name)
   return values
+
+  /** What the caller may read of the parameters that have no templates. */
+  function variablesOf({ scope: visible, secretLiterals, user }: CallerView): Map<string, unknown> {
+    const map = new Map<string, unknown>(Object.entries(visible.variables))
+    for (const [name, value] of values) {
+      map.set(name, secretLiterals.has(name) ? refusedParameter(name, user) : value)
+    }
+    return map
+  }
+
+  /** A template of the caller reads of a default what it gives with the caller's permissions. */
+  function settleView(name: string): void {
+    const source = sources.get(name)
+    if (callerVariables.has(name) || source?.templates === undefined) return
+    for (const referred of source.templates.names) settleView(referred)
+    callerVariables.set(name, evaluate(name, source.value, callerVariables))
+  }
 }
+
+const refusedParameter = (name: string, user: string): Namespace =>
+  refusedValue(`${name} holds a secret. ${permissionMissing(user, CONFIG_SECRETS).message}`)
 
 function converted(set: ParameterSet, name: string, value: unknown): unknown {
   const schema = set.schemas.get(name)

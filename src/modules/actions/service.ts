@@ -17,7 +17,13 @@ import { isObject, MASK } from '../../lib/schema/index.ts'
 import type { TemplateScope } from '../../lib/template/index.ts'
 import { checkActionDefinition, fillActionDefinition, isStored } from './definition.ts'
 import { createParameterSet, mergeParameters, type ParameterSchemas, type ParameterSet } from './parameters.ts'
-import { checkParameters, effectiveParameters, renderParameters, type EffectiveParameters } from './resolve.ts'
+import {
+  checkParameters,
+  effectiveParameters,
+  renderParameters,
+  type EffectiveParameters,
+  type RenderOptions,
+} from './resolve.ts'
 import { compileSecrets, maskSecrets, secretsIn, type ReplaceSecrets } from '../../lib/secrets/index.ts'
 import type { KeyedLock } from '../../lib/concurrency/index.ts'
 import type { ActionStore } from './store.ts'
@@ -37,7 +43,7 @@ export interface ActionService {
   /**
    * Renders templates and converts to the declared types; the result is what an execution keeps.
    *
-   * @param literals names whose values are data already and not templates (an execution run again, a rule's parameters)
+   * @param scope see `renderParameters`
    * @throws TEMPLATE_FAILED, PARAMETERS_INVALID
    */
   render(
@@ -45,7 +51,7 @@ export interface ActionService {
     runner: RunnerTypeRecord,
     supplied: Record<string, unknown>,
     scope: TemplateScope,
-    literals?: ReadonlySet<string>,
+    options?: RenderOptions,
   ): Record<string, unknown>
   /** @param rendered what `render` gave @throws PARAMETERS_INVALID */
   check(
@@ -190,8 +196,8 @@ export function createActionService(deps: {
     parametersOf: (action) =>
       mergeParameters(findRunnerType(action.runner_type)?.runner_parameters ?? {}, action.parameters),
 
-    render: (action, runner, supplied, scope, literals) =>
-      renderParameters(parameterSetOf(action, runner), supplied, scope, literals),
+    render: (action, runner, supplied, scope, options) =>
+      renderParameters(parameterSetOf(action, runner), supplied, scope, options),
     check: (action, runner, rendered, supplied) => checkParameters(parameterSetOf(action, runner), rendered, supplied),
     effective: (action, runner, kept, scope) => effectiveParameters(parameterSetOf(action, runner), kept, scope),
     mask: (action, runner, parameters) => maskSecrets(parameters, parameterSetOf(action, runner).secrets),

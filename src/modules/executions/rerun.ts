@@ -1,5 +1,6 @@
 /** Re-runs an execution: with its parameters, and overrides merged into them. */
 import { executionUpdateRefused, permissionDenied } from '../../core/errors.ts'
+import { findTemplates } from '../../core/template-values.ts'
 import { draftExecution, type ExecutionCaller, type Draft, type DraftOptions } from './request/draft.ts'
 import type { RerunRequest } from './request/schemas.ts'
 import type { ParameterSecrets } from './secrets/parameters.ts'
@@ -71,6 +72,14 @@ export function createReruns(
     )
   }
 
+  /** Parameters with a secret that may come from the default, which the owner of the execution need not know. */
+  function secretDefaults(original: Execution): string[] {
+    const schemas = options.actions.parametersOf(original.action)
+    return secrets
+      .secretNames(original)
+      .filter((name) => Object.hasOwn(schemas, name) && findTemplates(schemas[name]?.default) !== undefined)
+  }
+
   return {
     prepare(caller, original, request, merges) {
       checkTasks(request)
@@ -85,6 +94,7 @@ export function createReruns(
           parameters: secrets,
           caller,
           literals: new Set(Object.keys(inherited).filter((name) => !templated.has(name))),
+          secretLiterals: new Set(secretDefaults(original).filter((name) => !templated.has(name))),
           request: {
             action: original.action_ref,
             parameters: { ...inherited, ...overrides },

@@ -138,12 +138,34 @@ export function createConfigs(deps: {
       isFixed &&= !isDynamic(value)
       return value
     })
-    const fixed = isFixed ? { values, secrets: secretsIn(values, secretsOf(attributes)) } : undefined
+    const fixed = isFixed ? configOf(attributes, values, []) : undefined
     const made = { attributes, values, fixed }
     // Templates can name packs that do not exist.
     if (prepared.size >= MAX_PREPARED) prepared.clear()
     prepared.set(pack, made)
     return made
+  }
+
+  /** @param decrypted the paths of attributes that a template has decrypted, whatever the schema says, and their values */
+  function configOf(
+    attributes: ConfigAttributes,
+    values: Record<string, unknown>,
+    decrypted: readonly { path: string; value: unknown }[],
+  ): PackConfig {
+    const paths = new Set(decrypted.map(({ path }) => path))
+    const secrets = secretsIn(values, secretsOf(attributes))
+    return {
+      values,
+      secrets: [...new Set([...secrets, ...decrypted.map(({ value }) => value)])],
+      withoutSecrets(replace) {
+        // Text that no configuration can hold: what `replace` gives must not be taken apart by the second walk.
+        const hidden = `\0${newId()}`
+        const marked = secretsOf(attributes)(values, (secret) => (secret === null ? null : hidden))
+        return mapLeaves(attributes, marked as Record<string, unknown>, ({ path, value }) =>
+          value === hidden || paths.has(path.join('\0')) ? replace(path) : value,
+        )
+      },
+    }
   }
 
   function problemText(pack: string, path: readonly string[], message: string): string {
@@ -159,18 +181,19 @@ export function createConfigs(deps: {
       const found = findTemplates(values)
       const scope = templates(reader)
       const variables = new Map(Object.entries(scope.variables))
-      const decrypted: unknown[] = []
+      const decrypted: { path: string; value: unknown }[] = []
+      let at = { path: '', key: '', value: '' }
       const filters = { ...scope.filters }
       const decrypt = filters['decrypt_kv']
-      if (decrypt !== undefined) filters['decrypt_kv'] = remembering(decrypt, decrypted)
-      let at = { key: '', value: '' }
+      if (decrypt !== undefined)
+        filters['decrypt_kv'] = remembering(decrypt, (value) => decrypted.push({ path: at.path, value }))
       const renderer = createRenderer(found ?? { count: 0, isTooLong: false }, {
         filters,
         fail: (_, why) => configTemplateFailed(pack, at.key, at.value, why),
       })
       const resolved = mapLeaves(attributes, values, ({ path, value, isSecret }) => {
         if (!isDynamic(value)) return value
-        at = { key: path.join('.'), value: isSecret ? MASK : value }
+        at = { path: path.join('\0'), key: path.join('.'), value: isSecret ? MASK : value }
         const rendered = renderer.render(at.key, value, variables)
         // A key that does not exist reads as an empty text.
         if (rendered === '' || rendered === undefined) return null
@@ -179,7 +202,7 @@ export function createConfigs(deps: {
           ? renderer.render(at.key, '{{ value | decrypt_kv }}', new Map([['value', rendered]]))
           : rendered
       })
-      return { values: resolved, secrets: [...new Set([...secretsIn(resolved, secretsOf(attributes)), ...decrypted])] }
+      return configOf(attributes, resolved, decrypted)
     },
 
     async register({ ref, configSchema }) {
@@ -314,10 +337,10 @@ function canUse(check: () => boolean): boolean {
   }
 }
 
-function remembering(decrypt: HostFunction, secrets: unknown[]): HostFunction {
+function remembering(decrypt: HostFunction, remember: (plain: unknown) => void): HostFunction {
   return (...args) => {
     const plain = decrypt(...args)
-    secrets.push(plain)
+    remember(plain)
     return plain
   }
 }

@@ -1,6 +1,8 @@
 /** Rules: which action svc runs for which event. */
 import type { Bus } from '../../bus/index.ts'
+import type { Scope } from '../../core/permissions.ts'
 import type { Database } from '../../db/index.ts'
+import type { Rights } from '../../http/index.ts'
 import type { Log } from '../../lib/log/index.ts'
 import type { Metrics } from '../../core/metrics.ts'
 import type { Module } from '../../core/module.ts'
@@ -12,7 +14,7 @@ import type { Traces } from '../traces/index.ts'
 import type { Triggers } from '../triggers/index.ts'
 import { auditEnforcements } from './enforcement/audit.ts'
 import { createBindings } from './enforcement/bindings.ts'
-import { createEnforcer } from './enforcement/enforce.ts'
+import { createEnforcer, createStrangerOf } from './enforcement/enforce.ts'
 import { createEngine } from './enforcement/engine.ts'
 import { createScopes, type EvaluationContext } from './enforcement/evaluate.ts'
 import { createExplain } from './explain/explain.ts'
@@ -45,6 +47,7 @@ export interface RulesDeps extends RulesPorts {
   executions: Executions
   triggers: Triggers
   traces: Traces
+  readonly rightsOf: (user: string, scopes?: readonly Scope[]) => Rights
   /** Scope of rule templates besides the payload. */
   readonly templates: (reader: TemplateReader) => TemplateScope
   settings: {
@@ -65,7 +68,16 @@ export function createRules(deps: RulesDeps): Rules {
   const changes = createRuleChanges({ database, store, triggers })
   const service = createRuleService({ changes, store, actions, triggers, log, maskSecrets })
   const scopesFor = (payload: unknown): EvaluationContext['scopeOf'] => createScopes(templates, systemUser, payload)
-  const enforcer = createEnforcer({ store: enforcements, actions, executions, traces, packConfigs, systemUser })
+  const strangerOf = createStrangerOf(deps.rightsOf, systemUser)
+  const enforcer = createEnforcer({
+    store: enforcements,
+    actions,
+    executions,
+    traces,
+    packConfigs,
+    strangerOf,
+    systemUser,
+  })
   const engine = createEngine({ bindings, enforcer, triggers, executions, scopesFor, database, bus, log, metrics })
   const explain = createExplain({
     store,
@@ -77,6 +89,7 @@ export function createRules(deps: RulesDeps): Rules {
     templates,
     scopesFor,
     packConfigs,
+    strangerOf,
     systemUser,
   })
   auditEnforcements(bus, log)

@@ -1,7 +1,7 @@
 /** From a request to a new execution (contract 03, 3.1). */
 import { actionDisabled, actionUnknown, isAppError, type AppError } from '../../../core/errors.ts'
 import { newId } from '../../../core/ids.ts'
-import type { ReadSecrets } from '../../../core/parameter-scope.ts'
+import { CONFIG_SECRETS, type ReadSecrets } from '../../../core/parameter-scope.ts'
 import { userResource } from '../../../core/permissions.ts'
 import { formatMicros, nowMicros } from '../../../core/time.ts'
 import type { ApiRequest } from '../../../http/index.ts'
@@ -52,6 +52,8 @@ export interface DraftOptions {
   failure?: AppError
   /** Names of parameters that an earlier execution or a rule has rendered: they are data. */
   literals?: ReadonlySet<string>
+  /** Those of them that hold a secret which the caller did not enter in this request. */
+  secretLiterals?: ReadonlySet<string>
   findExecution: (id: string) => Execution | undefined
 }
 
@@ -146,8 +148,19 @@ function prepareParameters(execution: Execution, options: DraftOptions): AppErro
   }
   try {
     if (failure !== undefined) throw failure
-    const scope = templateScope(options.sources, execution, read, caller.principal.user)
-    execution.parameters = actions.render(action, runner, execution.parameters, scope, options.literals)
+    const { user } = caller.principal
+    const scope = templateScope(options.sources, execution, read, user)
+    const ofCaller = caller.rights.may(CONFIG_SECRETS)
+      ? undefined
+      : {
+          user,
+          scope: templateScope(options.sources, execution, read, user, user),
+          secretLiterals: options.secretLiterals ?? new Set<string>(),
+        }
+    execution.parameters = actions.render(action, runner, execution.parameters, scope, {
+      ...(options.literals === undefined ? {} : { literals: options.literals }),
+      ...(ofCaller === undefined ? {} : { ofCaller }),
+    })
   } catch (thrown) {
     const error = withoutSecrets(thrown)
     if (!isAppError(error) || error.code !== 'TEMPLATE_FAILED') throw error

@@ -17,12 +17,14 @@ export interface TemplateSources {
  *
  * @param read gets the secrets among it
  * @param author see `readerOf`
+ * @param stranger see `parameterScope`
  */
 export function templateScope(
   { templates, packConfigs }: TemplateSources,
   execution: Execution,
   read: ReadSecrets,
   author?: string,
+  stranger?: string,
 ): TemplateScope {
   return parameterScope(
     templates(readerOf(execution, author)),
@@ -30,5 +32,6 @@ export function templateScope(
     // The author of a configuration is not a caller, so no permissions are checked.
     () => packConfigs.resolve(execution.action.pack, readerOf(execution)),
     read,
+    stranger,
   )
 }

@@ -179,7 +179,7 @@ describe('a run', () => {
         void context.emit('stdout', `after ${String(key)}`)
         return succeed({ key })
       },
-      { packConfigs: { resolve: () => ({ values: { key: secret }, secrets: [secret] }) } },
+      { packConfigs: { resolve: () => ({ values: { key: secret }, secrets: [secret], withoutSecrets: () => ({}) }) } },
     )
     const execution = await ended({ password: PASSWORD })
     expect(outputOf(execution)).toBe(`before config-secafter ${MASK}`)
@@ -279,6 +279,7 @@ describe('templates', () => {
   const resolve = (pack: string, { user }: TemplateReader) => ({
     values: { region: 'north', key: `key-of-${user}`, deep: { of: pack } },
     secrets: [`key-of-${user}`],
+    withoutSecrets: () => ({}),
   })
   const items = (scope: string) => ({ get: (name: string) => `${scope} ${name}` })
   const templates = (): ReturnType<NonNullable<EngineOptions['templates']>> => ({

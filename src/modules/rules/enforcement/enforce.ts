@@ -3,7 +3,7 @@ import { merge, type Unit } from '../../../db/index.ts'
 import { isAppError, type AppError } from '../../../core/errors.ts'
 import { newId } from '../../../core/ids.ts'
 import { textLengthOf } from '../../../core/template-values.ts'
-import { parameterScope, type ReadSecrets } from '../../../core/parameter-scope.ts'
+import { CONFIG_SECRETS, parameterScope, type ReadSecrets } from '../../../core/parameter-scope.ts'
 import type { TemplateScope } from '../../../lib/template/index.ts'
 import { formatMicros, nowMicros } from '../../../core/time.ts'
 import type { Actions } from '../../actions/index.ts'
@@ -17,6 +17,8 @@ import type { EnforcementStore } from './store.ts'
 import type { Rule, RuleEnforcement } from '../types.ts'
 import type { TemplateReader } from '../../../core/template-reader.ts'
 import type { PackConfigs } from '../../executions/ports.ts'
+import type { Rights } from '../../../http/index.ts'
+import type { Scope } from '../../../core/permissions.ts'
 
 export interface PlannedEnforcement {
   enforcement: RuleEnforcement
@@ -37,6 +39,18 @@ export interface ParameterBudget {
 }
 
 export const createParameterBudget = (): ParameterBudget => ({ left: MAX_PARAMETERS_LENGTH })
+
+/** The author of a rule, if its templates must not read the secrets of configurations. */
+export type StrangerOf = (rule: Pick<Rule, 'context' | 'metadata_file'>) => string | undefined
+
+/** Rules of packs are a part of what the administrator has installed, like the defaults of their actions. */
+export function createStrangerOf(
+  rightsOf: (user: string, scopes?: readonly Scope[]) => Pick<Rights, 'may'>,
+  systemUser: string,
+): StrangerOf {
+  return ({ context: { user, scopes }, metadata_file: file }) =>
+    (user === systemUser && file !== undefined) || rightsOf(user, scopes).may(CONFIG_SECRETS) ? undefined : user
+}
 
 export interface Enforcer {
   /**
@@ -75,16 +89,18 @@ export function contextOf(
  *
  * @param scope for all templates of the rule
  * @param read receives the secrets that templates read
+ * @param stranger see `parameterScope`
  */
 export function scopeOfAction(
   scope: TemplateScope,
   { context, user, pack }: { context: Record<string, unknown>; user: string; pack: string },
   packConfigs: PackConfigs,
   read: ReadSecrets,
+  stranger?: string,
 ): TemplateScope {
   const { scopes } = context as { scopes?: TemplateReader['scopes'] } // made by `contextOf`
   const reader = { user, ...(scopes === undefined ? {} : { scopes }) }
-  return parameterScope(scope, { ...context, user, pack }, () => packConfigs.resolve(pack, reader), read)
+  return parameterScope(scope, { ...context, user, pack }, () => packConfigs.resolve(pack, reader), read, stranger)
 }
 
 const tooLong = `The rules of one trigger instance pass more than ${MAX_PARAMETERS_LENGTH} characters of action parameters. Pass the whole payload in fewer rules.`
@@ -103,9 +119,10 @@ export function createEnforcer(deps: {
   executions: Pick<Executions, 'plan'>
   traces: Traces
   packConfigs: PackConfigs
+  readonly strangerOf: StrangerOf
   systemUser: string
 }): Enforcer {
-  const { store, actions, executions, traces, packConfigs, systemUser } = deps
+  const { store, actions, executions, traces, packConfigs, strangerOf, systemUser } = deps
 
   const plan: Enforcer['plan'] = (compiled, instance, scope, budget) => {
     const { rule } = compiled
@@ -136,8 +153,13 @@ export function createEnforcer(deps: {
     const read: ReadSecrets = []
     try {
       try {
+        const stranger = strangerOf(rule)
         const concerns = { context, user: systemUser, pack: action.pack }
-        parameters = renderRuleParameters(parameters, templates, scopeOfAction(scope, concerns, packConfigs, read))
+        parameters = renderRuleParameters(
+          parameters,
+          templates,
+          scopeOfAction(scope, concerns, packConfigs, read, stranger),
+        )
       } catch (error) {
         failure = refusalIn(error)
         if (!fitsUnrendered(action, parameters)) return { reason: failure.message }

@@ -294,6 +294,7 @@ describe('the configuration of the pack of the action', () => {
     resolve: (pack: string, { user }: TemplateReader) => ({
       values: { region: `${pack} for ${user}`, key: 'c0nfig-key' },
       secrets: ['c0nfig-key'],
+      withoutSecrets: () => ({ region: `${pack} for ${user}` }),
     }),
   }
   const action = {

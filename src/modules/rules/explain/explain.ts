@@ -18,6 +18,7 @@ import { ruleEnforcementResource } from '../../../core/permissions.ts'
 import { censored, withReason } from './censor.ts'
 import { sentenceOf } from './sentence.ts'
 import { createTrial } from './trial.ts'
+import type { StrangerOf } from '../enforcement/enforce.ts'
 import type { EnforcementStore } from '../enforcement/store.ts'
 
 export interface Explain {
@@ -39,6 +40,7 @@ export function createExplain(deps: {
   readonly templates: (reader: TemplateReader) => TemplateScope
   readonly scopesFor: (payload: unknown) => EvaluationContext['scopeOf']
   packConfigs: PackConfigs
+  readonly strangerOf: StrangerOf
   systemUser: string
 }): Explain {
   const { store, enforcements, triggers, scopesFor } = deps

@@ -2,7 +2,7 @@
 import { bodyInvalid, triggerTypeUnknown } from '../../../core/errors.ts'
 import { MASK } from '../../../lib/schema/index.ts'
 import { findTemplates } from '../../../core/template-values.ts'
-import type { ReadSecrets } from '../../../core/parameter-scope.ts'
+import { CONFIG_SECRETS, type ReadSecrets } from '../../../core/parameter-scope.ts'
 import { createSecretValues } from '../../../lib/secrets/index.ts'
 import { joinScopes, type TemplateScope } from '../../../lib/template/index.ts'
 import { microsOf, nowMicros } from '../../../core/time.ts'
@@ -12,7 +12,14 @@ import type { Triggers } from '../../triggers/index.ts'
 import type { TriggerInstance } from '../../triggers/types.ts'
 import { compileRule, type CompiledRule } from '../enforcement/bindings.ts'
 import { findProblems } from '../criteria/criteria.ts'
-import { actionMissing, contextOf, findRuleAction, refusalIn, scopeOfAction } from '../enforcement/enforce.ts'
+import {
+  actionMissing,
+  contextOf,
+  findRuleAction,
+  refusalIn,
+  scopeOfAction,
+  type StrangerOf,
+} from '../enforcement/enforce.ts'
 import { aboutRule, verdictOf, type EvaluationContext } from '../enforcement/evaluate.ts'
 import { renderRuleParameters } from '../enforcement/render.ts'
 import { resourceOf, type RuleCaller, type RuleService } from '../service.ts'
@@ -35,9 +42,11 @@ export function createTrial(deps: {
   readonly templates: (reader: TemplateReader) => TemplateScope
   readonly scopesFor: (payload: unknown) => EvaluationContext['scopeOf']
   packConfigs: PackConfigs
+  readonly strangerOf: StrangerOf
   systemUser: string
 }): TestRule {
-  const { service, actions, triggers, traces, instanceOf, templates, scopesFor, packConfigs, systemUser } = deps
+  const { service, actions, triggers, traces, instanceOf, templates, scopesFor, packConfigs, strangerOf, systemUser } =
+    deps
 
   /** @throws PERMISSION_DENIED, CONTENT_NOT_FOUND, BODY_INVALID, TRIGGER_TYPE_UNKNOWN */
   function ruleOf(caller: RuleCaller, { rule: given, rule_ref: ref }: RuleTestRequest): Rule {
@@ -129,7 +138,9 @@ export function createTrial(deps: {
     const context = contextOf(rule, instance, traces.tagOf(instance.trace_id) ?? '')
     const concerns = { context, user: systemUser, pack: action?.pack ?? '' }
     const read: ReadSecrets = []
-    const within = (base: TemplateScope): TemplateScope => scopeOfAction(base, concerns, packConfigs, read)
+    const within = (base: TemplateScope, stranger?: string): TemplateScope =>
+      scopeOfAction(base, concerns, packConfigs, read, stranger)
+    const ofCaller = caller.rights.may(CONFIG_SECRETS) ? undefined : caller.principal.user
     let isMasked = false
     const markMasked = (): void => {
       isMasked = true
@@ -140,8 +151,9 @@ export function createTrial(deps: {
     }
     try {
       const full = within(scope)
-      const parameters = renderRuleParameters(rule.action.parameters, found, full)
-      const visible = visibleParameters(caller, rule, instance, parameters, within, markMasked)
+      const parameters = renderRuleParameters(rule.action.parameters, found, within(scope, strangerOf(rule)))
+      const own = (base: TemplateScope): TemplateScope => within(base, ofCaller)
+      const visible = visibleParameters(caller, rule, instance, parameters, own, markMasked)
       const shown = (createSecretValues(read)?.maskValue(visible) ?? visible) as typeof visible // a copy of it
       if (action === undefined || runner === undefined) {
         const { ref } = rule.action
@@ -150,7 +162,7 @@ export function createTrial(deps: {
       const result = { parameters: actions.mask(action, runner, shown) }
       const literals = new Set(Object.keys(parameters))
       try {
-        const converted = actions.render(action, runner, parameters, full, literals)
+        const converted = actions.render(action, runner, parameters, full, { literals })
         actions.check(action, runner, converted, parameters)
       } catch (error) {
         return { ...result, problem: problemOf(error) }
