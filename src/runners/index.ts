@@ -18,6 +18,7 @@ import { createFindPython } from './python/find-python.ts'
 import { createInterpreters, startScript } from './python/interpreters.ts'
 import { createVirtualenvs, type Virtualenvs } from './python/virtualenv.ts'
 import { createPackManagerRunner } from './pack-manager.ts'
+import { createBackgroundRuns } from './process/background-runs.ts'
 import { createDirectoryCheck } from './process/directory-check.ts'
 import { createProcessTrees } from './process/kill-tree.ts'
 import { decideSystemUser, type SystemUserDecision } from './process/system-user.ts'
@@ -25,6 +26,7 @@ import { readBootId } from './process/process-table.ts'
 import { createRemoteShellCmd } from './remote-shell-cmd.ts'
 import { createRemoteShellScript } from './remote-shell-script.ts'
 import type { RecordedProcess, Runner } from './runner.ts'
+import { defaultBackground } from './process/run-command.ts'
 import { defaultSsh, pythonDefaults, type RunnerSettings } from './settings.ts'
 import { createSsh } from './ssh/create-ssh.ts'
 
@@ -55,7 +57,9 @@ export async function createRunners(settings: RunnerSettings): Promise<Runners> 
   const bootId = readBootId()
   const directoryCheck = createDirectoryCheck()
   const { basePath = join(tmpdir(), `svc-runners-${process.pid}`) } = settings
-  const processes = { launcher, trees, directoryCheck, maxResultBytes, warn }
+  const background = createBackgroundRuns({ launcher, warn })
+  const backgroundDefault = settings.background ?? defaultBackground
+  const processes = { launcher, trees, background, directoryCheck, maxResultBytes, warn }
   const python = { ...pythonDefaults, ...settings.python }
   const findPython = createFindPython(processes, { binary: python.binary, env: inheritedEnv })
   const cacheFolder = join(basePath, 'cache', 'python')
@@ -74,7 +78,7 @@ export async function createRunners(settings: RunnerSettings): Promise<Runners> 
     pipOpts: python.pipOpts,
     changed: (program) => interpreters.forget(program),
   })
-  const shell = createLocalShell({ launcher, trees, directoryCheck, maxResultBytes, systemUser, inheritedEnv, warn })
+  const shell = createLocalShell({ ...processes, systemUser, inheritedEnv, backgroundDefault })
 
   const ofShell = (runner: Runner): Runner => (settings.decodeJsonOutput === true ? decodingJson(runner) : runner)
   const ssh = createSsh({ ...defaultSsh, ...settings.ssh }, { maxResultBytes, warn, systemUser: settings.systemUser })
@@ -89,7 +93,15 @@ export async function createRunners(settings: RunnerSettings): Promise<Runners> 
       ofShell(createRemoteShellCmd(ssh)),
       ofShell(createRemoteShellScript(ssh)),
       createHttpRequest(settings.http ?? { allowedPrivateNetworks: [], maxBodyBytes: 10_485_760 }),
-      createPythonScript({ ...processes, findPython, interpreters, virtualenvs, inheritedEnv, settings: python }),
+      createPythonScript({
+        ...processes,
+        findPython,
+        interpreters,
+        virtualenvs,
+        inheritedEnv,
+        backgroundDefault,
+        settings: python,
+      }),
       ...(packManager === undefined ? [] : [createPackManagerRunner({ ...processes, inheritedEnv, packManager })]),
     ] satisfies Runner[],
     maintenance: [

@@ -3,20 +3,24 @@ import { randomUUID } from 'node:crypto'
 import { resolve } from 'node:path'
 import type { ParameterSchema } from '../lib/schema/index.ts'
 import { childEnvironment } from './environment.ts'
+import type { BackgroundRuns } from './process/background-runs.ts'
 import type { DirectoryCheck } from './process/directory-check.ts'
 import type { ProcessTrees } from './process/kill-tree.ts'
 import type { Launcher, SpawnError } from './process/launcher.ts'
-import { type Command, runCommand, programStartFailure } from './process/run-command.ts'
+import { type BackgroundChoice, type Command, runCommand, programStartFailure } from './process/run-command.ts'
 import type { SudoAccess } from './process/sudo-kill.ts'
 import { isSudoPasswordless, type SystemUserDecision } from './process/system-user.ts'
-import { readRunParameters } from './run-parameters.ts'
+import { backgroundParameter, readRunParameters } from './run-parameters.ts'
 import type { RunContext, RunResult } from './runner.ts'
 
 export interface LocalShellDeps {
   launcher: Launcher
   trees: ProcessTrees
+  background: BackgroundRuns
   directoryCheck: DirectoryCheck
   maxResultBytes: number
+  /** `actionrunner.background` and its grace. */
+  backgroundDefault: BackgroundChoice
   systemUser: SystemUserDecision
   /** The environment that every child inherits; see `inheritedEnvironment`. */
   inheritedEnv: Readonly<Record<string, string>>
@@ -66,6 +70,7 @@ export const localShellParameters = {
     default: DEFAULT_TIMEOUT_SECONDS,
     description: 'Seconds the command may run. 0 disables the limit.',
   },
+  ...backgroundParameter,
 } as const satisfies Record<string, ParameterSchema>
 
 export function createLocalShell(deps: LocalShellDeps): LocalShell {
@@ -74,15 +79,16 @@ export function createLocalShell(deps: LocalShellDeps): LocalShell {
 
   async function run(context: RunContext, program: LocalProgram): Promise<RunResult> {
     const parameters = context.runnerParameters
-    const read = readRunParameters(parameters, DEFAULT_TIMEOUT_SECONDS)
+    const defaults = { timeoutSeconds: DEFAULT_TIMEOUT_SECONDS, background: deps.backgroundDefault }
+    const read = readRunParameters(parameters, defaults)
     if ('problem' in read) return programStartFailure(read.problem)
-    const { timeoutSeconds, env: given } = read
+    const { timeoutSeconds, env: given, background } = read
     const env = childEnvironment(deps.inheritedEnv, given, { ...context.env, ...program.env })
     const cwd = parameters['cwd']
 
     const way = await assemble(program, env, parameters)
     if ('status' in way) return way
-    const command: Command = { ...way, timeoutSeconds }
+    const command: Command = { ...way, timeoutSeconds, background }
     if (program.explain !== undefined && way.spawn.file === program.file) command.explain = program.explain
     // Relative to the server's working directory, like other paths on its command line.
     if (typeof cwd === 'string' && cwd !== '') command.spawn.cwd = resolve(cwd)

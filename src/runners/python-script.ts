@@ -7,6 +7,8 @@ import { MARKER_NAME } from './process/kill-tree.ts'
 import { type Child, SpawnError } from './process/launcher.ts'
 import { markOf } from './process/process-table.ts'
 import {
+  backgroundPart,
+  type BackgroundChoice,
   type ChildEnd,
   type CommandDeps,
   returnCodeOf,
@@ -20,7 +22,7 @@ import { signalText } from './process/signal-text.ts'
 import type { FindPython } from './python/find-python.ts'
 import type { Interpreters } from './python/interpreters.ts'
 import type { Virtualenvs } from './python/virtualenv.ts'
-import { readRunParameters } from './run-parameters.ts'
+import { backgroundParameter, readRunParameters, type RunParameters } from './run-parameters.ts'
 import type { RunContext, Runner, RunResult, RunStatus } from './runner.ts'
 import { findScript } from './script-file.ts'
 import { readJson, writeJson } from '../lib/json/index.ts'
@@ -30,6 +32,8 @@ export interface PythonScriptDeps extends CommandDeps {
   interpreters: Interpreters
   virtualenvs: Virtualenvs
   inheritedEnv: Readonly<Record<string, string>>
+  /** `actionrunner.background` and its grace. */
+  backgroundDefault: BackgroundChoice
   settings: {
     /** `actionrunner.python_runner_log_level` */
     logLevel: string
@@ -63,6 +67,7 @@ export function createPythonScript(deps: PythonScriptDeps): Runner {
       default: DEFAULT_TIMEOUT_SECONDS,
       description: 'Seconds the action may run. 0 disables the limit.',
     },
+    ...backgroundParameter,
     log_level: {
       type: 'string',
       enum: LOG_LEVELS,
@@ -89,7 +94,10 @@ async function runPythonScript(deps: PythonScriptDeps, context: RunContext): Pro
   if ((parameters['content_version'] ?? '') !== '') {
     return programStartFailure('The parameter "content_version" is unsupported: omit it to run the installed version.')
   }
-  const read = readRunParameters(parameters, DEFAULT_TIMEOUT_SECONDS)
+  const read = readRunParameters(parameters, {
+    timeoutSeconds: DEFAULT_TIMEOUT_SECONDS,
+    background: deps.backgroundDefault,
+  })
   if ('problem' in read) return programStartFailure(read.problem)
   const script = await findScript(context, deps.directoryCheck)
   if ('problem' in script) return programStartFailure(script.problem)
@@ -122,7 +130,7 @@ async function runPythonScript(deps: PythonScriptDeps, context: RunContext): Pro
   // The interpreter and the C library read some variables at start.
   const pooled = given.length === 0 ? deps.interpreters.take(interpreter.program) : undefined
   if (pooled !== undefined) {
-    const outcome = await carryOut(deps, context, pooled, job, read.timeoutSeconds)
+    const outcome = await carryOut(deps, context, pooled, job, read)
     if ('status' in outcome) return outcome
     // It died while idle or when it got the job; the action has not run.
     if (signal.aborted) return notStarted()
@@ -134,7 +142,7 @@ async function runPythonScript(deps: PythonScriptDeps, context: RunContext): Pro
     if (!(error instanceof SpawnError)) throw error
     return programStartFailure(error.message, `${error.name} [${error.errno}]: ${error.message}`)
   }
-  const outcome = await carryOut(deps, context, fresh, job, read.timeoutSeconds)
+  const outcome = await carryOut(deps, context, fresh, job, read)
   if ('status' in outcome) return outcome
   return failureOf(outcome, `The Python "${interpreter.program}" exited before it could run the action.`)
 }
@@ -145,7 +153,7 @@ async function carryOut(
   context: RunContext,
   child: Child,
   job: string,
-  timeoutSeconds: number,
+  { timeoutSeconds, background }: RunParameters,
 ): Promise<RunResult | ChildEnd> {
   const { stdin, reply: replyStream } = child
   if (stdin === undefined || replyStream === undefined) throw new Error('An interpreter has no stdin or no reply.')
@@ -155,7 +163,7 @@ async function carryOut(
   })
   stdin.end(job)
   try {
-    const end = await watchChild(deps, context, child, { timeoutSeconds })
+    const end = await watchChild(deps, context, child, { timeoutSeconds, background })
     await reply.drain()
     const told = readReply(reply)
     return told.isTaken || end.wasKilled ? resultOf(end, told, timeoutSeconds) : end
@@ -243,11 +251,13 @@ function resultOf(end: ChildEnd, reply: Reply, timeoutSeconds: number): RunResul
       result,
       ...(error === undefined ? {} : { error }),
       ...truncatedFlags(end),
+      ...backgroundPart(end),
     },
   })
   if (end.timedOut) return make('timeout', -9, NO_VALUE, timeoutText(timeoutSeconds))
   const exitCode = returnCodeOf(end.exit)
   if (end.wasKilled) return make('abandoned', exitCode, NO_VALUE)
+  if (end.backgroundProblem !== undefined) return make('failed', exitCode, NO_VALUE, end.backgroundProblem)
   if (reply.isTooLarge) return make('failed', exitCode, NO_VALUE, reply.error ?? 'The returned value is too large.')
   if (reply.error !== undefined) return failureOf(end, reply.error)
   const status = runStatusOf(end.exit)
@@ -263,7 +273,8 @@ function resultOf(end: ChildEnd, reply: Reply, timeoutSeconds: number): RunResul
 /** For a run that did not reach the action; its output says why. */
 function failureOf(end: ChildEnd, message: string): RunResult {
   const written = { stdout: end.stdout.text, stderr: end.stderr.text, exit_code: returnCodeOf(end.exit) }
-  return { status: 'failed', result: { ...programStartFailure(message).result, ...written, ...truncatedFlags(end) } }
+  const more = { ...truncatedFlags(end), ...backgroundPart(end) }
+  return { status: 'failed', result: { ...programStartFailure(message).result, ...written, ...more } }
 }
 
 /** For a run that was aborted before anything started. */

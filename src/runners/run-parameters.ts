@@ -1,22 +1,35 @@
-/** The parameters `timeout` and `env` of all runners that start processes (contract 03, 3.6). */
+/** The parameters `timeout`, `env` and `background_jobs` of all runners that start processes (contract 03, 3.6). */
 import { nearestNumber } from '../lib/json/index.ts'
-import { isObject } from '../lib/schema/index.ts'
+import { isObject, type ParameterSchema } from '../lib/schema/index.ts'
+import { backgroundModes, type BackgroundChoice, type BackgroundMode } from './process/run-command.ts'
 
 /** Limit of parameter `env`. The system accepts a few megabytes, but refuses only after all preparation. */
 const MAX_VARIABLES = 10_000
+
+/** Its name is not `background`, which actions of existing packs have as a parameter of their own. */
+export const backgroundParameter: Record<'background_jobs', ParameterSchema> = {
+  background_jobs: {
+    type: 'string',
+    enum: [...backgroundModes],
+    description:
+      'Processes that outlive the first one: wait (until they write nothing for a while), detach (leave them running) or ' +
+      'kill. Default: actionrunner.background.',
+  },
+}
 
 export interface RunParameters {
   /** 0 disables the limit. */
   timeoutSeconds: number
   env: Record<string, unknown> | undefined
+  background: BackgroundChoice
 }
 
 /** `problem` is a sentence for the result of the execution. */
 export function readRunParameters(
   parameters: Readonly<Record<string, unknown>>,
-  defaultTimeout: number,
+  defaults: Pick<RunParameters, 'timeoutSeconds' | 'background'>,
 ): RunParameters | { problem: string } {
-  const timeoutSeconds = nearestNumber(parameters['timeout']) ?? defaultTimeout
+  const timeoutSeconds = nearestNumber(parameters['timeout']) ?? defaults.timeoutSeconds
   if (typeof timeoutSeconds !== 'number' || !(timeoutSeconds >= 0)) {
     return { problem: 'The parameter "timeout" must be 0 (no limit) or a positive number of seconds.' }
   }
@@ -25,5 +38,11 @@ export function readRunParameters(
   if (env !== undefined && Object.keys(env).length > MAX_VARIABLES) {
     return { problem: `The parameter "env" has more than ${MAX_VARIABLES} variables.` }
   }
-  return { timeoutSeconds, env }
+  const mode = parameters['background_jobs'] ?? defaults.background.mode
+  if (!isMode(mode)) return { problem: 'The parameter "background_jobs" must be wait, detach or kill.' }
+  return { timeoutSeconds, env, background: { ...defaults.background, mode } }
+}
+
+function isMode(value: unknown): value is BackgroundMode {
+  return backgroundModes.some((mode) => mode === value)
 }

@@ -2,6 +2,7 @@
 import type { CommonSettings, Config } from '../config/index.ts'
 import type { HttpRequestSettings } from './http-request.ts'
 import type { PackManager } from './pack-manager.ts'
+import type { BackgroundChoice } from './process/run-command.ts'
 import type { Launcher } from './process/launcher.ts'
 import type { SshSettings } from './ssh/create-ssh.ts'
 
@@ -32,6 +33,8 @@ export interface RunnerSettings extends RunnersPorts {
   launcher: Launcher
   /** `actionrunner.max_result_bytes`, for each of stdout and stderr. */
   maxResultBytes: number
+  /** `actionrunner.background` and `actionrunner.background_grace_seconds`; default: wait, 5 seconds. */
+  background?: BackgroundChoice
   /** `actionrunner.decode_json_output`; default: off. */
   decodeJsonOutput?: boolean
   /** `system.base_path`, which holds virtual environments and Python bytecode; default: a temporary folder. */
@@ -81,6 +84,7 @@ export function runnersSettings(
   const { actionrunner, packs, ssh_runner: ssh, http_runner: http, system_user: system } = config
   return {
     maxResultBytes: actionrunner.max_result_bytes,
+    background: { mode: actionrunner.background, graceSeconds: actionrunner.background_grace_seconds },
     decodeJsonOutput: actionrunner.decode_json_output,
     basePath: common.basePath,
     systemUser: common.systemUser,

@@ -126,14 +126,6 @@ describe.each(kinds)('runners on launcher %s', (kind) => {
       expect(result).not.toHaveProperty('stderr_truncated')
       expect(output.stdout).toHaveLength(1_000_000)
     })
-
-    it('leaves alone what it put into the background', async () => {
-      const { status, result } = await run({ cmd: 'sleep 1000 & echo $!' })
-      const background = Number(result['stdout'])
-      expect(status).toBe('succeeded')
-      expect(isRunning(background)).toBe(true)
-      process.kill(background, 'SIGKILL')
-    })
   })
 
   describe('parameters', () => {

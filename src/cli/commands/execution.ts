@@ -196,9 +196,10 @@ async function showExecution(session: Session, id: string, flags: GetFlags): Pro
 }
 
 async function cancelOne(session: Session, id: string): Promise<number> {
-  const refusal = await cancelExecution(session, id)
+  const { refusal, hadEnded } = await cancelExecution(session, id)
   const what = `action execution with id ${id}`
-  await printDone(session, refusal === undefined ? `${what} canceled.` : `${what} not canceled: ${refusal}`)
+  const done = hadEnded ? `${what} had ended: its background processes are stopped.` : `${what} canceled.`
+  await printDone(session, refusal === undefined ? done : `${what} not canceled: ${refusal}`)
   return refusal === undefined ? exitCodes.ok : exitCodes.failed
 }
 

@@ -98,13 +98,20 @@ export async function pause(session: Session, ms: number): Promise<void> {
   }
 }
 
-/** Cancels an execution. @returns why the server refuses, if it does @throws NotFound */
-export async function cancelExecution(session: Session, id: string): Promise<string | undefined> {
+/**
+ * Cancels an execution.
+ *
+ * @returns why the server refuses, if it does; whether it only stopped background processes of an ended execution
+ * @throws NotFound
+ */
+export async function cancelExecution(session: Session, id: string): Promise<{ refusal?: string; hadEnded: boolean }> {
   if (id === '') throw new NotFound(executionName, id)
   try {
     // The server refuses with a fault in an answer of 200.
-    const refusal = recordIn(await session.client.call('DELETE', `/executions/${segment(id)}`))['faultstring']
-    return typeof refusal === 'string' ? refusal : undefined
+    const record = recordIn(await session.client.call('DELETE', `/executions/${segment(id)}`))
+    const { faultstring: refusal } = record
+    if (typeof refusal === 'string') return { refusal, hadEnded: false }
+    return { hadEnded: isFinalRecord(recordStatusOf(record)) && record['status'] !== 'canceled' }
   } catch (error) {
     if (isMissing(error)) throw new NotFound(executionName, id)
     throw error

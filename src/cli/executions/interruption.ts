@@ -76,7 +76,7 @@ async function readAnswer(session: Session, id: string, over: AbortSignal): Prom
 /** Cancels the execution; a refusal is only noted. @returns whether the server cancels it */
 async function cancel(session: Session, id: string): Promise<boolean> {
   try {
-    const refusal = await cancelExecution(session, id)
+    const { refusal } = await cancelExecution(session, id)
     if (refusal !== undefined) session.note(`${printable(refusal)}\n`)
     return refusal === undefined
   } catch (error) {

@@ -55,6 +55,7 @@ export function createExecutions(deps: ExecutionsDeps): Executions {
     traces: deps.traces,
     live,
     log,
+    killOrphans: deps.killOrphans,
     maskSecrets,
     parameters,
     results,

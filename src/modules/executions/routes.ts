@@ -148,7 +148,8 @@ function changeRoutes(service: ExecutionService, reader: RecordReader): Route[] 
       path: '/executions/:id',
       permission: 'execution_stop',
       resource: (request) => executionResource(service.get(idOf(request))),
-      summary: 'Cancels an execution: stops its processes and keeps its output so far.',
+      summary:
+        'Cancels an execution: stops its processes and keeps its output so far. Of one that has ended, stops the processes left in the background.',
       isUrgent: true,
       query: showSecretsQuery,
       response: refusalOrExecution,

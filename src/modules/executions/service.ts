@@ -23,6 +23,7 @@ import type { ExecutionRequest, RerunRequest } from './request/schemas.ts'
 import type { TemplateSources } from './request/template-scope.ts'
 import { createReruns } from './rerun.ts'
 import { startFailure } from './run/dispatcher.ts'
+import type { KillOrphans } from './run/recovery.ts'
 import type { ParameterSecrets } from './secrets/parameters.ts'
 import type { ResultSecrets } from './secrets/results.ts'
 import type { ExecutionStore } from './store.ts'
@@ -100,6 +101,7 @@ export function createExecutionService(deps: {
   log: Log
   parameters: ParameterSecrets
   results: Pick<ResultSecrets, 'maskReport'>
+  killOrphans: KillOrphans
   /** `api.mask_secrets` and `log.mask_secrets` */
   maskSecrets: boolean
   /** `actionrunner.queue_limit` */
@@ -229,6 +231,6 @@ export function createExecutionService(deps: {
       return create(draft(), caller)
     },
 
-    ...createUpdates({ store, get, change, results: deps.results, log }),
+    ...createUpdates({ store, get, change, results: deps.results, killOrphans: deps.killOrphans, log }),
   }
 }

@@ -5,6 +5,7 @@ import type { Log } from '../../lib/log/index.ts'
 import { inquirerName } from '../../runners/index.ts'
 import { aboutExecution, idsOf } from './audit.ts'
 import type { Change } from './change.ts'
+import type { KillOrphans } from './run/recovery.ts'
 import type { ExecutionCaller } from './request/draft.ts'
 import type { ResultSecrets } from './secrets/results.ts'
 import { isCancelable, isFinal, type FinalStatus } from './state.ts'
@@ -13,7 +14,11 @@ import type { OldRecords } from '../../core/retention.ts'
 import type { Execution, ExecutionStatus } from './types.ts'
 
 export interface Updates {
-  /** @throws RESOURCE_NOT_FOUND; TRANSITION_REFUSED when it cannot be cancelled any more */
+  /**
+   * Cancels an execution. Of one that has ended, it stops the processes left in the background, and changes nothing.
+   *
+   * @throws RESOURCE_NOT_FOUND; TRANSITION_REFUSED when it cannot be cancelled any more
+   */
   cancel(caller: ExecutionCaller, id: string): Promise<Execution>
   /**
    * Cancels those of the next old executions that have not ended.
@@ -32,14 +37,27 @@ export interface Updates {
 }
 
 export function createUpdates(deps: {
-  store: Pick<ExecutionStore, 'find' | 'madeBefore'>
+  store: Pick<ExecutionStore, 'find' | 'findWithResult' | 'madeBefore'>
   /** @throws RESOURCE_NOT_FOUND */
   readonly get: (id: string) => Execution
   change: Pick<Change, 'try'>
   results: Pick<ResultSecrets, 'maskReport'>
+  killOrphans: KillOrphans
   log: Log
 }): Updates {
   const { store, get, change, log } = deps
+
+  /** @returns how many processes it stopped that had outlived the run, also under an earlier server */
+  async function stopBackground(execution: Execution, caller: ExecutionCaller): Promise<number> {
+    if (!hasBackground(store.findWithResult(execution.id)?.result)) return 0
+    const killed = await deps.killOrphans([{ executionId: execution.id, process: undefined }])
+    if (killed > 0) {
+      const message = `Stopped background processes of an action execution. ${idsOf(execution)}`
+      const about = { ...aboutExecution(execution, aboutCaller(caller)), killed_processes: killed }
+      log.audit('execution.background_stopped', message, about)
+    }
+    return killed
+  }
 
   /**
    * Reads the execution again and retries when another request has changed it in between.
@@ -87,7 +105,9 @@ export function createUpdates(deps: {
 
   return {
     async cancel(caller, id) {
-      return cancelSeen(get(id), caller, ({ status }) => {
+      const execution = get(id)
+      if (isFinal(execution.status) && (await stopBackground(execution, caller)) > 0) return execution
+      return cancelSeen(execution, caller, ({ status }) => {
         if (status === 'canceled') return true
         if (isCancelable(status)) return false
         throw transitionRefused(`Action cannot be canceled. State = ${status}.`)
@@ -138,6 +158,13 @@ export function createUpdates(deps: {
       }
     },
   }
+}
+
+/** Whether processes outlived the run, as its runner saw on this machine. */
+function hasBackground(result: unknown): boolean {
+  if (typeof result !== 'object' || result === null) return false
+  const { background } = result as { background?: unknown }
+  return typeof background === 'object' && background !== null && 'pids' in background
 }
 
 /** @throws EXECUTION_UPDATE_REFUSED */

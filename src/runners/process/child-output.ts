@@ -3,7 +3,7 @@ import type { Readable } from 'node:stream'
 import { setImmediate } from 'node:timers/promises'
 import { truncateUtf8, Utf8Decoder } from './utf8-decoder.ts'
 
-/** Time for a process left behind to flush piped output; after that the pipe is closed. */
+/** Time for a process left behind to flush piped output; after that svc takes only what the pipe holds. */
 const LINGER_MS = 100
 /** Upper bound of the bytes in a pipe when its writer has ended: the largest pipe of an unprivileged user. */
 const MAX_PIPE_BYTES = 1024 * 1024
@@ -28,10 +28,11 @@ export class ChildOutput {
   #keptBytes = 0
   #isTruncated = false
   #bytesRead = 0
+  #readAt = 0
   #isEnded = false
   #held: Promise<void> | undefined
   #failure: { error: unknown } | undefined
-  #onEnd: (() => void) | undefined
+  readonly #atEnd = Promise.withResolvers<void>()
 
   constructor(stream: Readable, options: ChildOutputOptions) {
     this.#stream = stream
@@ -53,14 +54,30 @@ export class ChildOutput {
     return this.#isTruncated
   }
 
+  /** Whether nobody holds the other end of the pipe any more, and everything has been read. */
+  get isEnded(): boolean {
+    return this.#isEnded
+  }
+
+  /** Resolves at the end of the pipe, which another process may hold open for ever. */
+  get ended(): Promise<void> {
+    return this.#atEnd.promise
+  }
+
+  /** When data last arrived, by `performance.now`; now while `emit` holds the pipe back. */
+  get readAt(): number {
+    return this.#held === undefined ? this.#readAt : performance.now()
+  }
+
   /**
-   * Call when the child has ended: resolves when all its output has been emitted. Closes the pipe even if a process
-   * left behind holds the other end (docs/dependencies.md, processes). Rejects with the error of `emit`.
+   * Call when the child has ended: resolves when all its output has been emitted. If a process left behind holds the
+   * other end, the pipe stays open, and later data is discarded. Rejects with the error of `emit`.
    */
   async drain(): Promise<void> {
-    if (!this.#isEnded) await this.#waitForEnd()
-    this.#stream.destroy()
+    if (!this.#isEnded) await this.#takeRest()
+    this.#stream.off('data', this.#receive)
     if (this.#held !== undefined) await this.#held
+    if (!this.#isEnded) this.#stream.resume()
     const { filter } = this.#options
     const last = this.#decoder.end()
     const rest = filter === undefined ? last : filter.filter(last) + filter.end()
@@ -68,21 +85,19 @@ export class ChildOutput {
     if (this.#failure !== undefined) throw this.#failure.error
   }
 
-  #waitForEnd(): Promise<void> {
-    return new Promise((resolve, reject) => {
-      const timer = setTimeout(() => {
-        this.#emptyPipe().then(resolve, reject)
-      }, LINGER_MS)
-      this.#onEnd = () => {
-        clearTimeout(timer)
-        resolve()
-      }
+  async #takeRest(): Promise<void> {
+    let timer: NodeJS.Timeout | undefined
+    const lingered = new Promise<void>((resolve) => {
+      timer = setTimeout(resolve, LINGER_MS)
     })
+    await Promise.race([this.#atEnd.promise, lingered])
+    clearTimeout(timer)
+    await this.#emptyPipe()
   }
 
   readonly #end = (): void => {
     this.#isEnded = true
-    this.#onEnd?.()
+    this.#atEnd.resolve()
   }
 
   /** Until the pipe is empty, or more has come out than it can have held when its writer ended. */
@@ -100,6 +115,7 @@ export class ChildOutput {
 
   readonly #receive = (bytes: Buffer): void => {
     this.#bytesRead += bytes.length
+    this.#readAt = performance.now()
     const { filter } = this.#options
     const decoded = this.#decoder.decode(bytes)
     const text = filter === undefined ? decoded : filter.filter(decoded)
@@ -109,6 +125,7 @@ export class ChildOutput {
     this.#stream.pause()
     this.#held = written.then(() => {
       this.#held = undefined
+      this.#readAt = performance.now()
       this.#stream.resume()
     })
   }

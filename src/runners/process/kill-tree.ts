@@ -49,6 +49,8 @@ export interface ProcessTrees {
    * time matches too, their sessions and their descendants. A pid alone proves nothing after a restart.
    */
   killOrphans(orphans: OrphanedRun[], options?: { graceMs?: number; sudo?: SudoAccess }): Promise<KillReport>
+  /** The processes of a tree that are alive, least pid first; finds them as `kill` does, but asks no sudo. */
+  find(target: Pick<KillTarget, 'marker' | 'identity'>): Promise<number[]>
   /** Stops the thread that reads processes; idempotent. Kills in progress continue without it. */
   stop(): Promise<void>
 }
@@ -91,7 +93,8 @@ interface Carried {
   mark: bigint | undefined
 }
 
-interface Active {
+/** What belongs to an execution, as far as it is known. */
+interface Tree {
   target: Omit<KillTarget, 'identity'> & { identity: ProcessIdentity | undefined }
   /** Then its pid cannot be reused. False after a restart: a session without its leader may be unrelated. */
   isOwnChild: boolean
@@ -108,6 +111,9 @@ interface Active {
   newcomers: number
   passes: number
   liveInPass: number
+}
+
+interface Active extends Tree {
   resolve(report: KillReport): void
   reject(error: unknown): void
 }
@@ -150,29 +156,30 @@ class SharedKiller implements ProcessTrees {
     }
   }
 
+  async find({ marker, identity }: Pick<KillTarget, 'marker' | 'identity'>): Promise<number[]> {
+    const tree = treeOf({ marker, identity, graceMs: 0 }, true)
+    const rows = new Map<number, ProcessRow>()
+    for (const row of await this.#reader.rows(await listPids())) if (row?.alive === true) rows.set(row.pid, row)
+    const young = [...rows.values()].filter(
+      ({ pid, startTime }) => startTime >= tree.minStartTime && !isOutOfBounds(pid),
+    )
+    const pids = young.map(({ pid }) => pid)
+    const markers = await this.#reader.markers(pids, MARKER_NAME)
+    const marks = await this.#reader.marks(pids)
+    const mark = markOf(marker)
+    const carriers = pids.filter((_, i) => markers[i] === marker || (mark !== undefined && marks[i] === mark))
+    const { children, sessions } = relationsOf(rows)
+    findMembers(tree, rows, children, sessions, carriers)
+    return [...tree.members.keys()].sort((a, b) => a - b)
+  }
+
   stop(): Promise<void> {
     return this.#reader.stop()
   }
 
-  #add(target: Active['target'], isOwnChild: boolean): Promise<KillReport> {
+  #add(target: Tree['target'], isOwnChild: boolean): Promise<KillReport> {
     return new Promise((resolve, reject) => {
-      this.#actives.add({
-        target,
-        isOwnChild,
-        minStartTime: target.identity === undefined ? 0 : Number(target.identity.startTime),
-        members: new Map(),
-        sessions: new Set(),
-        signalled: new Set(),
-        isKilling: target.graceMs <= 0,
-        graceEnd: Infinity,
-        nextLook: 0,
-        nextLookMs: FIRST_LOOK_MS,
-        newcomers: 0,
-        passes: 0,
-        liveInPass: 0,
-        resolve,
-        reject,
-      })
+      this.#actives.add({ ...treeOf(target, isOwnChild), resolve, reject })
       this.#wake.abort()
       if (!this.#isRunning) void this.#run()
     })
@@ -325,12 +332,7 @@ class SharedKiller implements ProcessTrees {
     carriers: ReadonlyMap<string, number[]>,
     round: number,
   ): Promise<void> {
-    const children = new Map<number, ProcessRow[]>()
-    const sessions = new Map<number, ProcessRow[]>()
-    for (const row of rows.values()) {
-      collect(children, row.ppid, row)
-      collect(sessions, row.sid, row)
-    }
+    const { children, sessions } = relationsOf(rows)
     for (const active of actives) {
       const before = active.passes === 1 && round === 0 ? undefined : active.members.size
       findMembers(active, rows, children, sessions, carriers.get(active.target.marker) ?? [])
@@ -412,9 +414,40 @@ function isDue({ passes, nextLook, isKilling, graceEnd }: Active): boolean {
   return passes === 0 || now >= nextLook || (!isKilling && now >= graceEnd)
 }
 
+function treeOf(target: Tree['target'], isOwnChild: boolean): Tree {
+  return {
+    target,
+    isOwnChild,
+    minStartTime: target.identity === undefined ? 0 : Number(target.identity.startTime),
+    members: new Map(),
+    sessions: new Set(),
+    signalled: new Set(),
+    isKilling: target.graceMs <= 0,
+    graceEnd: Infinity,
+    nextLook: 0,
+    nextLookMs: FIRST_LOOK_MS,
+    newcomers: 0,
+    passes: 0,
+    liveInPass: 0,
+  }
+}
+
+/** Processes by their parents, and by their sessions. */
+function relationsOf(
+  rows: ReadonlyMap<number, ProcessRow>,
+): Record<'children' | 'sessions', Map<number, ProcessRow[]>> {
+  const children = new Map<number, ProcessRow[]>()
+  const sessions = new Map<number, ProcessRow[]>()
+  for (const row of rows.values()) {
+    collect(children, row.ppid, row)
+    collect(sessions, row.sid, row)
+  }
+  return { children, sessions }
+}
+
 /** Adds all rows that belong to the tree to its members, and counts those alive. */
 function findMembers(
-  active: Active,
+  active: Tree,
   rows: ReadonlyMap<number, ProcessRow>,
   children: ReadonlyMap<number, ProcessRow[]>,
   sessions: ReadonlyMap<number, ProcessRow[]>,

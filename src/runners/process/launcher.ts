@@ -45,6 +45,8 @@ export interface Exit {
 /** A running child that leads its own session and process group. */
 export interface Child {
   identity: ProcessIdentity
+  /** Descriptors of `stdout` and `stderr` in this process, for `Launcher.discard`. */
+  descriptors?: { stdout: number; stderr: number }
   /** Like `stderr`, attach a listener in the turn in which `spawn` resolves; earlier output may be lost. */
   stdout: Readable
   stderr: Readable
@@ -77,6 +79,14 @@ export interface Launcher {
   /** `posix-spawn-thread` or `child-process`. */
   readonly name: string
   spawn(request: SpawnRequest): Promise<Child>
+  /**
+   * Starts a process that reads the pipes to their end and discards what it reads, also after this process has ended.
+   * Resolves when it holds the pipes, which the caller can close then. Absent: the launcher cannot do this.
+   *
+   * @param fds one or two descriptors of this process; nothing else may read them any more
+   * @returns resolves when the last writer has ended
+   */
+  discard?(fds: readonly number[]): Promise<{ ended: Promise<unknown> }>
   /** Stops the launcher, not its children; idempotent. */
   stop(): Promise<void>
 }

@@ -22,6 +22,8 @@ export interface ThreadSpawn {
   mark: bigint | undefined
   stdin: Uint8Array | 'open' | undefined
   hasReply: boolean
+  /** Pipes for its descriptors 0, 3 and so on; it has no output then: 1 and 2 are /dev/null, open for reading. */
+  pipes: readonly number[] | undefined
 }
 
 /** The thread's `workerData`. */
@@ -46,6 +48,7 @@ export type ThreadReport =
       pid: number
       startTime: string
       pidfd: number
+      /** -1, like the next, with `pipes`. */
       stdout: number
       stderr: number
       /**
@@ -283,6 +286,12 @@ class SpawnThread {
   #start(request: ThreadSpawn): void {
     const opened: number[] = []
     try {
+      if (request.pipes !== undefined) {
+        const [first = this.#nullFd, ...more] = request.pipes
+        const pid = this.#spawn(request, [first, this.#nullFd, this.#nullFd, ...more])
+        this.#announce(request.id, pid, { stdout: -1, stderr: -1, stdin: -1, reply: -1 })
+        return
+      }
       const [outRead, outWrite] = this.#pipe(opened)
       const [errRead, errWrite] = this.#pipe(opened)
       const [inRead, inWrite] = request.stdin === undefined ? [this.#nullFd, -1] : this.#pipe(opened)
@@ -295,34 +304,29 @@ class SpawnThread {
       if (inRead !== this.#nullFd) this.#close(inRead, opened)
       if (inWrite !== -1 && stdinLeft === -1) this.#close(inWrite, opened)
 
-      let pidfd = -1
-      let startTime: string
-      try {
-        // The two descriptors closed above leave room for these two, even at the limit of open files.
-        pidfd = this.#openPidfd(pid)
-        startTime = this.#startTimeOf(pid)
-      } catch (error) {
-        if (pidfd !== -1) this.#libc.close(pidfd)
-        this.#libc.kill(-pid, constants.signals.SIGKILL)
-        this.#libc.waitpid(pid, this.#status, 0)
-        throw error
-      }
-      this.#watch(request.id, pid, pidfd)
-      report({
-        kind: 'spawned',
-        id: request.id,
-        pid,
-        startTime,
-        pidfd,
-        stdout: outRead,
-        stderr: errRead,
-        stdin: stdinLeft,
-        reply: replyRead,
-      })
+      // The two descriptors closed above leave room for the two that it opens, even at the limit of open files.
+      this.#announce(request.id, pid, { stdout: outRead, stderr: errRead, stdin: stdinLeft, reply: replyRead })
     } catch (error) {
       for (const fd of opened) this.#libc.close(fd)
       report({ kind: 'failed', id: request.id, errno: errnoNameOf(error) })
     }
+  }
+
+  /** Watches and reports a new child; kills it when that is impossible. */
+  #announce(id: number, pid: number, ends: { stdout: number; stderr: number; stdin: number; reply: number }): void {
+    let pidfd = -1
+    let startTime: string
+    try {
+      pidfd = this.#openPidfd(pid)
+      startTime = this.#startTimeOf(pid)
+    } catch (error) {
+      if (pidfd !== -1) this.#libc.close(pidfd)
+      this.#libc.kill(-pid, constants.signals.SIGKILL)
+      this.#libc.waitpid(pid, this.#status, 0)
+      throw error
+    }
+    this.#watch(id, pid, pidfd)
+    report({ kind: 'spawned', id, pid, startTime, pidfd, ...ends })
   }
 
   /** @param fds the child's descriptors 0, 1 and so on */

@@ -17,10 +17,13 @@ export interface PosixSpawnOptions {
   threadUrl?: URL
 }
 
+type Spawned = Extract<ThreadReport, { kind: 'spawned' }>
+
 interface PendingSpawn {
   request: SpawnRequest
   message: ThreadSpawn
-  resolve(child: Child): void
+  /** Returns the writer of the child's stdin, if it has one. */
+  started(report: Spawned, exited: Promise<Exit>): Socket | undefined
   reject(error: SpawnError): void
 }
 
@@ -29,8 +32,16 @@ interface RunningChild {
   /** The thread's descriptor; undefined between two threads. */
   pidfd: number | undefined
   stdin: Socket | undefined
+  /** A process that discards output; it does not keep this process alive. */
+  isHelper: boolean
   ended(exit: Exit): void
 }
+
+/** Opens the pipes again: the flags of the descriptors that it inherits are those of this process. */
+const discardScripts: readonly string[] = [
+  'exec cat /proc/self/fd/0 > /dev/null',
+  'exec > /dev/null; cat /proc/self/fd/3 & exec cat /proc/self/fd/0',
+]
 
 /** Starts the thread. Rejects when the machine lacks a requirement; the message names it. */
 export async function createPosixSpawnLauncher(options: PosixSpawnOptions = {}): Promise<Launcher> {
@@ -54,6 +65,7 @@ class PosixSpawnLauncher implements Launcher {
   #failedStarts = 0
   #stopped: Promise<void> | undefined
   #keepsProcess = true
+  #helpers = 0
 
   constructor(threadUrl: URL) {
     this.#threadUrl = threadUrl
@@ -66,17 +78,52 @@ class PosixSpawnLauncher implements Launcher {
 
   spawn(request: SpawnRequest): Promise<Child> {
     return new Promise((resolve, reject) => {
-      if (this.#stopped !== undefined) throw new SpawnError('ECANCELED', 'The launcher is stopped.')
-      checkRequest(request)
-      const id = this.#nextId++
-      const message = encode(id, request)
-      this.#pending.set(id, { request, message, resolve, reject })
-      this.#holdProcess()
-      if (this.#worker === undefined) this.#startThread().catch(() => undefined)
-      this.#queued.push(message)
-      // One wake-up for all requests of the same turn.
-      if (this.#queued.length === 1) queueMicrotask(this.#flush)
+      this.#request(
+        request,
+        undefined,
+        (report, exited) => {
+          const { child, stdin } = makeChild(report, exited, request.stdin)
+          resolve(child)
+          return stdin
+        },
+        reject,
+      )
     })
+  }
+
+  discard(fds: readonly number[]): Promise<{ ended: Promise<unknown> }> {
+    return new Promise((resolve, reject) => {
+      const script = discardScripts[fds.length - 1]
+      if (script === undefined) throw new RangeError('discard takes one or two descriptors')
+      const request = { file: '/bin/sh', args: ['-c', script], env: { PATH: '/usr/local/bin:/usr/bin:/bin' } }
+      this.#request(
+        request,
+        fds,
+        (_, ended) => {
+          resolve({ ended })
+          return undefined
+        },
+        reject,
+      )
+    })
+  }
+
+  #request(
+    request: SpawnRequest,
+    pipes: readonly number[] | undefined,
+    started: PendingSpawn['started'],
+    reject: PendingSpawn['reject'],
+  ): void {
+    if (this.#stopped !== undefined) throw new SpawnError('ECANCELED', 'The launcher is stopped.')
+    checkRequest(request)
+    const id = this.#nextId++
+    const message = encode(id, request, pipes)
+    this.#pending.set(id, { request, message, started, reject })
+    this.#holdProcess()
+    if (this.#worker === undefined) this.#startThread().catch(() => undefined)
+    this.#queued.push(message)
+    // One wake-up for all requests of the same turn.
+    if (this.#queued.length === 1) queueMicrotask(this.#flush)
   }
 
   stop(): Promise<void> {
@@ -196,22 +243,14 @@ class PosixSpawnLauncher implements Launcher {
       this.#pending.delete(report.id)
       if (report.kind === 'failed') pending.reject(spawnFailure(report.errno, pending.request))
       else {
-        const { stdin: wanted } = pending.request
-        const stdin = report.stdin === -1 ? undefined : writeInto(report.stdin)
-        if (wanted !== 'open') stdin?.end(wanted ?? '')
         let ended: (exit: Exit) => void = () => undefined
         const exited = new Promise<Exit>((resolve) => {
           ended = resolve
         })
-        this.#running.set(report.id, { pid: report.pid, pidfd: report.pidfd, stdin, ended })
-        pending.resolve({
-          identity: { pid: report.pid, startTime: report.startTime },
-          stdout: new Socket({ fd: report.stdout, readable: true, writable: false }),
-          stderr: new Socket({ fd: report.stderr, readable: true, writable: false }),
-          exited,
-          ...(wanted === 'open' && stdin !== undefined ? { stdin } : {}),
-          ...(report.reply === -1 ? {} : { reply: new Socket({ fd: report.reply, readable: true, writable: false }) }),
-        })
+        const isHelper = pending.message.pipes !== undefined
+        if (isHelper) this.#helpers += 1
+        const stdin = pending.started(report, exited)
+        this.#running.set(report.id, { pid: report.pid, pidfd: report.pidfd, stdin, isHelper, ended })
       }
     }
     this.#holdProcess()
@@ -221,6 +260,7 @@ class PosixSpawnLauncher implements Launcher {
     const child = this.#running.get(id)
     if (child === undefined) return
     this.#running.delete(id)
+    if (child.isHelper) this.#helpers -= 1
     // A process that inherited the other end must not keep the remaining content in memory.
     child.stdin?.destroy()
     child.ended(exitOf(waitStatus))
@@ -238,7 +278,7 @@ class PosixSpawnLauncher implements Launcher {
 
   /** Only a busy launcher keeps the process alive. */
   #holdProcess(): void {
-    const busy = this.#pending.size > 0 || this.#running.size > 0
+    const busy = this.#pending.size > 0 || this.#running.size > this.#helpers
     if (busy === this.#keepsProcess) return
     this.#keepsProcess = busy
     if (busy) this.#worker?.ref()
@@ -246,7 +286,7 @@ class PosixSpawnLauncher implements Launcher {
   }
 }
 
-function encode(id: number, request: SpawnRequest): ThreadSpawn {
+function encode(id: number, request: SpawnRequest, pipes: readonly number[] | undefined): ThreadSpawn {
   let strings = `${request.file}\0`
   for (const argument of request.args) strings += `${argument}\0`
   let environmentCount = 0
@@ -263,7 +303,28 @@ function encode(id: number, request: SpawnRequest): ThreadSpawn {
     mark: request.mark,
     stdin: request.stdin instanceof Uint8Array ? Uint8Array.from(request.stdin) : request.stdin,
     hasReply: request.hasReply === true,
+    pipes,
   }
+}
+
+function makeChild(
+  report: Spawned,
+  exited: Promise<Exit>,
+  wanted: SpawnRequest['stdin'],
+): { child: Child; stdin: Socket | undefined } {
+  const { stdout, stderr } = report
+  const stdin = report.stdin === -1 ? undefined : writeInto(report.stdin)
+  if (wanted !== 'open') stdin?.end(wanted ?? '')
+  const child: Child = {
+    identity: { pid: report.pid, startTime: report.startTime },
+    descriptors: { stdout, stderr },
+    stdout: new Socket({ fd: stdout, readable: true, writable: false }),
+    stderr: new Socket({ fd: stderr, readable: true, writable: false }),
+    exited,
+    ...(wanted === 'open' && stdin !== undefined ? { stdin } : {}),
+    ...(report.reply === -1 ? {} : { reply: new Socket({ fd: report.reply, readable: true, writable: false }) }),
+  }
+  return { child, stdin }
 }
 
 /** Writes without blocking and stops when the reader closes. */

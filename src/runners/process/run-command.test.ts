@@ -7,6 +7,7 @@ import { recordRun } from '../../../tests/helpers/run-context.ts'
 import { waitFor } from '../../../tests/helpers/wait.ts'
 import type { RunResult } from '../runner.ts'
 import { createLauncher } from './create-launcher.ts'
+import { createBackgroundRuns } from './background-runs.ts'
 import { createDirectoryCheck } from './directory-check.ts'
 import { createProcessTrees, MARKER_NAME, type ProcessTrees } from './kill-tree.ts'
 import type { Launcher } from './launcher.ts'
@@ -27,7 +28,8 @@ afterAll(async () => {
 
 function depsOf(more: Partial<CommandDeps> = {}): CommandDeps {
   const directoryCheck = createDirectoryCheck()
-  return { launcher, trees, directoryCheck, maxResultBytes: 1000, warn: () => undefined, ...more }
+  const background = createBackgroundRuns({ launcher, warn: () => undefined })
+  return { launcher, trees, background, directoryCheck, maxResultBytes: 1000, warn: () => undefined, ...more }
 }
 
 /** Without a limit of time. */

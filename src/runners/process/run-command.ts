@@ -1,6 +1,7 @@
 /** Runs one command: output, time limit, cancellation, and the result shape of contract 03, 3.8 and 3.9. */
 import { constants } from 'node:os'
 import { setTimeout as delay } from 'node:timers/promises'
+import type { BackgroundRuns } from './background-runs.ts'
 import type { RunContext, RunResult, RunStatus, StopReason } from '../runner.ts'
 import { ChildOutput } from './child-output.ts'
 import { DIRECTORY_LIMIT_MS, type DirectoryCheck } from './directory-check.ts'
@@ -15,6 +16,7 @@ import type { SudoAccess } from './sudo-kill.ts'
 export interface CommandDeps {
   launcher: Launcher
   trees: ProcessTrees
+  background: BackgroundRuns
   directoryCheck: DirectoryCheck
   /** Bytes of each of stdout and stderr that the result holds (decision 6). */
   maxResultBytes: number
@@ -30,10 +32,36 @@ export interface Command {
   sudo?: SudoAccess
   /** The prompt for sudo, if sudo gets a password. */
   sudoPrompt?: string
+  /** Default: `detach`. */
+  background?: BackgroundChoice
   /** Explains why the program cannot start; default: the launcher's message. */
   explain?: (error: SpawnError) => string
 }
 
+/**
+ * What happens to processes that outlive the first process of a run. `wait`: the run goes on while they write, until
+ * they write nothing for the grace period, at most up to the time limit; then they are left alone. `detach`: they are
+ * left alone at once. `kill`: they are stopped.
+ */
+export const backgroundModes = ['wait', 'detach', 'kill'] as const
+export type BackgroundMode = (typeof backgroundModes)[number]
+
+export interface BackgroundChoice {
+  mode: BackgroundMode
+  /** For `wait`: seconds without output after which the run ends. */
+  graceSeconds: number
+}
+
+export const defaultBackground: BackgroundChoice = { mode: 'wait', graceSeconds: 5 }
+
+/** `background` in the result: processes that outlived the first one of the run. */
+export type BackgroundReport =
+  /** As they were when the run ended; at most `MAX_REPORTED_PIDS`. */
+  { pids: number[]; message: string } | { stopped: number; message: string }
+
+const MAX_REPORTED_PIDS = 100
+/** For `kill`: time to write the last output before the rest is stopped. */
+const LAST_OUTPUT_MS = 100
 const BUSY_PAUSE_MS = 20
 const BUSY_LIMIT_MS = 1000
 
@@ -60,9 +88,10 @@ export async function runCommand(deps: CommandDeps, context: RunContext, command
     return programStartFailure(message, `${error.name} [${error.errno}]: ${message}`)
   }
   const prompts = command.sudoPrompt === undefined ? undefined : new PromptFilter(command.sudoPrompt)
-  const { timeoutSeconds, sudo } = command
+  const { timeoutSeconds, sudo, background } = command
   const end = await watchChild(deps, context, child, {
     timeoutSeconds,
+    ...(background === undefined ? {} : { background }),
     ...(sudo === undefined ? {} : { sudo }),
     ...(prompts === undefined ? {} : { stderrFilter: prompts }),
   })
@@ -91,6 +120,8 @@ export interface WatchOptions {
   sudo?: SudoAccess
   /** Filters stderr first. */
   stderrFilter?: PromptFilter
+  /** Default: `detach`. */
+  background?: BackgroundChoice
 }
 
 /** How a child ended, and its output. */
@@ -101,15 +132,19 @@ export interface ChildEnd {
   timedOut: boolean
   /** svc stopped its process tree: on a timeout, an abort, or after losing track of the child. */
   wasKilled: boolean
+  /** Absent when no process outlived the child, as far as svc looked: its output pipes had ended. */
+  background?: BackgroundReport
+  /** Set when svc stopped processes that it should have left alone. */
+  backgroundProblem?: string
 }
 
 /**
  * Watches a started child, from the turn of its start: emits its output, and stops its process tree on a timeout or an
- * abort. Resolves when no process of the run is left. Rejects with the error of the context, also without processes
- * left.
+ * abort. Resolves when no process of the run is left, except those that `background` leaves alone. Rejects with the error
+ * of the context, also without processes left.
  */
 export function watchChild(
-  deps: Pick<CommandDeps, 'trees' | 'maxResultBytes' | 'warn'>,
+  deps: Pick<CommandDeps, 'trees' | 'background' | 'maxResultBytes' | 'warn'>,
   context: Pick<RunContext, 'executionId' | 'signal' | 'emit' | 'processStarted'>,
   child: Child,
   options: WatchOptions,
@@ -131,6 +166,10 @@ class ChildWatch {
   readonly #stderr: ChildOutput
   #timedOut = false
   #killing: Promise<KillReport> | undefined
+  #hasExited = false
+  #isHandedOver = false
+  /** Aborted when there is nothing more to wait for: the time limit, or the tree is being stopped. */
+  readonly #patience = new AbortController()
 
   constructor(...[deps, context, child, options]: Parameters<typeof watchChild>) {
     this.#deps = deps
@@ -159,14 +198,21 @@ class ChildWatch {
       // The run may have been aborted while the process was starting.
       if (signal.aborted) this.#onAbort()
       const exit = await this.#exited()
-      clearDeadline?.()
+      this.#hasExited = true
       // The launcher lost track of the child, which may still run.
       if (exit.code === null && exit.signal === null) void this.#kill(0)
+      const mode = this.#options.background?.mode
+      if (mode === 'wait') await this.#waitForWriters()
+      const stopped = mode === 'kill' ? await this.#stopOthers() : undefined
       // Until the tree is dead its other members may still write.
       await this.#killing
       await Promise.all([this.#stdout.drain(), this.#stderr.drain()])
       await this.#killing
+      clearDeadline?.()
+      const left = this.#isOver ? {} : await this.#leaveAlone()
       return {
+        ...(stopped === undefined ? {} : { background: stopped }),
+        ...left,
         exit,
         stdout: this.#stdout,
         stderr: this.#stderr,
@@ -180,9 +226,77 @@ class ChildWatch {
     } finally {
       clearDeadline?.()
       signal.removeEventListener('abort', this.#onAbort)
-      this.#child.stdout.destroy()
-      this.#child.stderr.destroy()
+      if (!this.#isHandedOver) {
+        this.#child.stdout.destroy()
+        this.#child.stderr.destroy()
+      }
     }
+  }
+
+  /** Whether no process holds the output pipes, or svc has stopped the whole tree. */
+  get #isOver(): boolean {
+    return (this.#stdout.isEnded && this.#stderr.isEnded) || this.#killing !== undefined
+  }
+
+  /** Until the pipes end, their holders write nothing for the grace period, or the time limit. */
+  async #waitForWriters(): Promise<void> {
+    const exitedAt = performance.now()
+    const graceMs = (this.#options.background?.graceSeconds ?? 0) * 1000
+    const { signal } = this.#patience
+    while (!this.#isOver && !signal.aborted) {
+      const silentSince = Math.max(exitedAt, this.#stdout.readAt, this.#stderr.readAt)
+      const leftMs = silentSince + graceMs - performance.now()
+      if (leftMs <= 0) return
+      await this.#endsWithin(leftMs)
+    }
+  }
+
+  /** Resolves when both pipes have ended, or after this time, or when there is nothing more to wait for. */
+  async #endsWithin(ms: number): Promise<void> {
+    if (this.#stdout.isEnded && this.#stderr.isEnded) return
+    const over = new AbortController()
+    const signal = AbortSignal.any([over.signal, this.#patience.signal])
+    const pause = delay(ms, undefined, { signal }).catch(() => undefined)
+    await Promise.race([pause, Promise.all([this.#stdout.ended, this.#stderr.ended])])
+    over.abort()
+  }
+
+  /** Stops the processes that outlived the child. */
+  async #stopOthers(): Promise<BackgroundReport | undefined> {
+    await this.#endsWithin(LAST_OUTPUT_MS)
+    if (this.#killing !== undefined) return undefined
+    const { killed } = await this.#killTree(DEFAULT_GRACE_MS)
+    if (killed === 0) return undefined
+    return { stopped: killed, message: `stopped in background: ${killed === 1 ? '1 process' : `${killed} processes`}` }
+  }
+
+  /** Ends the record of the run, while processes of it hold the pipes. */
+  async #leaveAlone(): Promise<Pick<ChildEnd, 'background' | 'backgroundProblem'>> {
+    const { trees, background, warn } = this.#deps
+    const { executionId: marker } = this.#context
+    let pids: number[] = []
+    try {
+      pids = await trees.find({ marker, identity: this.#child.identity })
+    } catch (error) {
+      warn('Could not search the background processes of an execution.', {
+        execution_id: marker,
+        error: error instanceof Error ? error.message : String(error),
+      })
+    }
+    if (this.#isOver) return {}
+    if (!(await background.take(this.#child, { stdout: this.#stdout, stderr: this.#stderr }))) {
+      const { killed } = await this.#killTree(DEFAULT_GRACE_MS)
+      const message = `stopped in background: ${killed === 1 ? '1 process' : `${killed} processes`}`
+      const backgroundProblem =
+        `svc stopped the background processes of this run: ${background.count} runs have some already. ` +
+        'Stop those that are not needed, or start long-running programs as services.'
+      return { background: { stopped: killed, message }, backgroundProblem }
+    }
+    this.#isHandedOver = true
+    const shown = pids.slice(0, MAX_REPORTED_PIDS)
+    const names = shown.length === 0 ? 'unknown' : shown.join(', ')
+    const more = pids.length > shown.length ? ` and ${pids.length - shown.length} more` : ''
+    return { background: { pids: shown, message: `still running in background: pid ${names}${more}` } }
   }
 
   /** The exit of the child; a child that survives KILL counts as killed. */
@@ -195,7 +309,12 @@ class ChildWatch {
 
   #onUnkillable: () => void = () => undefined
 
+  /** What outlives the child is not timed out: the limit ends the wait for it. */
   readonly #onTimeout = (): void => {
+    if (this.#hasExited) {
+      this.#patience.abort()
+      return
+    }
     this.#timedOut = true
     void this.#kill(DEFAULT_GRACE_MS)
   }
@@ -208,6 +327,7 @@ class ChildWatch {
 
   #kill(graceMs: number): Promise<KillReport> {
     this.#killing ??= this.#killTree(graceMs)
+    this.#patience.abort()
     return this.#killing
   }
 
@@ -245,19 +365,22 @@ function resultOf(end: ChildEnd, timeoutSeconds: number, prompts: PromptFilter |
   const { exit } = end
   const stdout = textOf(end.stdout)
   const stderr = textOf(end.stderr)
-  const truncated = truncatedFlags(end)
+  const about = { ...truncatedFlags(end), ...backgroundPart(end) }
   if (end.timedOut) {
-    return outcome('timeout', -9, stdout, stderr, { ...truncated, error: timeoutText(timeoutSeconds) })
+    return outcome('timeout', -9, stdout, stderr, { ...about, error: timeoutText(timeoutSeconds) })
   }
   const returnCode = returnCodeOf(exit)
-  if (end.wasKilled) return outcome('abandoned', returnCode, stdout, stderr, truncated)
+  if (end.wasKilled) return outcome('abandoned', returnCode, stdout, stderr, about)
+  if (end.backgroundProblem !== undefined) {
+    return outcome('failed', returnCode, stdout, stderr, { ...about, error: end.backgroundProblem })
+  }
   if (exit.code !== 0 && prompts?.wasRefused(stderr) === true) {
     const error = 'sudo refused the password, or does not allow this user to run commands'
-    return outcome('failed', -1, stdout, stderr, { ...truncated, error })
+    return outcome('failed', -1, stdout, stderr, { ...about, error })
   }
   const error = signalText(exit)
   return outcome(runStatusOf(exit), returnCode, stdout, stderr, {
-    ...truncated,
+    ...about,
     ...(error === undefined ? {} : { error }),
   })
 }
@@ -268,6 +391,11 @@ export function truncatedFlags({ stdout, stderr }: Pick<ChildEnd, 'stdout' | 'st
     ...(stdout.isTruncated ? { stdout_truncated: true } : {}),
     ...(stderr.isTruncated ? { stderr_truncated: true } : {}),
   }
+}
+
+/** What a result says about processes that outlived the run. */
+export function backgroundPart({ background }: Pick<ChildEnd, 'background'>): { background?: BackgroundReport } {
+  return background === undefined ? {} : { background }
 }
 
 /** Contract 03, 3.8. */

@@ -14,6 +14,6 @@ test.each([
   expect(signalText(exit)).toBe(text)
 })
 
-test.each([0, 1, 127, 128, 193, 255, null])('names no signal for the exit code %s', (code) => {
+test.each([0, 1, 127, 128, 129, 130, 193, 255, null])('names no signal for the exit code %s', (code) => {
   expect(signalText({ code, signal: null })).toBeUndefined()
 })

@@ -24,6 +24,11 @@ const hints: Readonly<Record<string, string>> = {
   SIGSYS: 'forbidden system call',
 }
 
+/** Programs exit by themselves with 128 and one of these numbers, git with 129. */
+const harmless: ReadonlySet<number> = new Set([
+  1, 2, 3, 5, 10, 12, 13, 14, 16, 17, 18, 19, 20, 21, 22, 23, 26, 27, 28, 29, 30,
+])
+
 /** Such as `signal 9 (SIGKILL; out of memory?)`. */
 function nameSignal(number: number): string | undefined {
   const name = Object.entries(constants.signals).find(([, known]) => known === number)?.[0]
@@ -47,7 +52,7 @@ export function signalText({
     const number = typeof signal === 'number' ? signal : constants.signals[signal]
     return `killed by ${nameSignal(number) ?? `signal ${number}`}`
   }
-  if (code === null || code <= 128) return undefined
+  if (code === null || code <= 128 || harmless.has(code - 128)) return undefined
   const name = nameSignal(code - 128)
   return name === undefined ? undefined : `exit code ${code}: its program was probably killed by ${name}`
 }

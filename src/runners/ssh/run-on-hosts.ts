@@ -1,7 +1,7 @@
 /** Runs one program on several hosts, in sequence or in parallel, and combines the results (contract 03, 3.9). */
 import type { ParameterSchema } from '../../lib/schema/index.ts'
 import { environmentText } from '../environment.ts'
-import { programStartFailure } from '../process/run-command.ts'
+import { defaultBackground, programStartFailure } from '../process/run-command.ts'
 import { readRunParameters } from '../run-parameters.ts'
 import type { RunContext, RunResult } from '../runner.ts'
 import { sshTextOf } from './connection.ts'
@@ -163,7 +163,8 @@ function readParameters(deps: RemoteDeps, context: RunContext, work: RemoteWork)
   if (listed.hosts.length === 0) {
     return programStartFailure(`No hosts specified to run action "${context.actionRef}" on; set "hosts".`)
   }
-  const common = readRunParameters(given, DEFAULT_TIMEOUT_SECONDS)
+  const defaults = { timeoutSeconds: DEFAULT_TIMEOUT_SECONDS, background: defaultBackground }
+  const common = readRunParameters(given, defaults)
   if ('problem' in common) return programStartFailure(common.problem)
   const { timeoutSeconds } = common
   const port = nearestNumber(given['port']) ?? USUAL_PORT
