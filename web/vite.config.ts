@@ -14,7 +14,8 @@ export default defineConfig({
   publicDir: false,
   logLevel: 'warn',
   oxc: { jsx: { runtime: 'automatic', importSource: 'preact' } },
-  server: { proxy: { '/api': proxy, '/auth': proxy, '/stream': proxy } },
+  // `src/lib/json` is shared with the server.
+  server: { fs: { allow: ['..'] }, proxy: { '/api': proxy, '/auth': proxy, '/stream': proxy } },
   build: {
     outDir: join(import.meta.dirname, '..', '.build', 'web'),
     // Beside `index.html`: the server answers these at `/ui/<file>`.

@@ -6,6 +6,7 @@ import { readDefinition } from '../../src/cli/resources.ts'
 import type { RuleDefinition } from '../../src/modules/rules/types.ts'
 import { definitionText } from '../../web/src/screens/rules/definition-text.ts'
 import { makeFolder } from '../helpers/folders.ts'
+import { JsonNumber } from '../../src/lib/json/index.ts'
 
 const folder = makeFolder()
 afterAll(() => folder.remove())
@@ -71,6 +72,7 @@ const awkward = [
   '<b>a</b>',
 ]
 
+const large = [new JsonNumber('1e+21'), new JsonNumber('820982911946154508'), new JsonNumber('21.0')]
 const rule: RuleDefinition = {
   name: 'awkward',
   pack: 'test',
@@ -80,7 +82,7 @@ const rule: RuleDefinition = {
   trigger: { type: 'core.svc.webhook', parameters: { url: 'y' } },
   criteria: {
     "trigger.headers['X-Custom']#2": { type: 'equals', pattern: 'no' },
-    'trigger.n': { type: 'in', pattern: [1, -0.5, 1e21, '1', null, true, [], {}] },
+    'trigger.n': { type: 'in', pattern: [1, -0.5, large, '1', null, true, [], {}] },
   },
   action: {
     ref: 'core.local',

@@ -292,6 +292,28 @@ fullOnly(describe)('the raw record', () => {
   })
 })
 
+fullOnly(describe)('numbers that JavaScript would change', () => {
+  it('are shown and copied as they are', async () => {
+    const env = '{"order":820982911946154508,"price":21.0}'
+    const response = await fetch(`${server.urls.api}/v1/executions`, {
+      method: 'POST',
+      headers: { 'Content-Type': 'application/json' },
+      body: `{"action":"core.local","parameters":{"cmd":"true","env":${env}}}`,
+    })
+    const { id } = (await response.json()) as { id: string }
+    await waitForStatus(server, id, ['succeeded'])
+    const { page, close } = await open(`${id}/raw`, { permissions: ['clipboard-read', 'clipboard-write'] })
+    await part(page, 'Record').getByRole('button', { name: 'Copy as JSON' }).click()
+    const copied = await page.evaluate(() => navigator.clipboard.readText())
+    expect(copied.replaceAll(/\s/g, '')).toContain(env)
+    await part(page, 'Commands').getByText('820982911946154508').waitFor()
+    await detail(page).getByRole('link', { name: 'General', exact: true }).click()
+    await part(page, 'Parameters').getByText('820982911946154508').waitFor()
+    await part(page, 'Parameters').getByText('21.0').waitFor()
+    await close()
+  })
+})
+
 fullOnly(describe)('on a phone', () => {
   it('no part is wider than the screen', async () => {
     const { page, close } = await open(`${demo.deployed}/general`, { viewport: { width: 375, height: 700 } })

@@ -1,4 +1,5 @@
 /** Words of command lines that people copy from a page into a terminal. */
+import { writeJson } from './json.ts'
 
 /** One word for shells of POSIX, whatever it holds. */
 export function quote(word: string): string {
@@ -18,7 +19,7 @@ export function isPlain(text: string): boolean {
 
 /** JSON on one line, in which every character shows itself as it is. */
 export function plainJson(value: unknown): string {
-  return (JSON.stringify(value) ?? 'null').replace(/[\p{Cc}\p{Cf}\u2028\u2029]/gu, (character) =>
+  return (writeJson(value) ?? 'null').replace(/[\p{Cc}\p{Cf}\u2028\u2029]/gu, (character) =>
     Array.from({ length: character.length }, (_, i) => {
       const unit = character.charCodeAt(i)
       return `\\u${unit.toString(16).padStart(4, '0')}`

@@ -1,6 +1,7 @@
 /** Requests to the public API, with the credential of the session. */
 import { session } from './session.ts'
 import { ApiError, sendRequest, errorOf, isAbort, type QueryValues, type RequestOptions } from './transport.ts'
+import { readJson } from '../json.ts'
 
 export { addressOf, ApiError, errorOf, isAbort, messageOf, type QueryValues, type RequestOptions } from './transport.ts'
 
@@ -92,7 +93,7 @@ export async function change<T>(
 async function jsonOf(response: Response): Promise<unknown> {
   try {
     const text = await response.text()
-    return text === '' ? undefined : JSON.parse(text)
+    return text === '' ? undefined : readJson(text)
   } catch (error) {
     if (isAbort(error)) throw error
     throw new ApiError('Could not read the answer: the connection closed early. Retry.', 0)

@@ -3,6 +3,7 @@ import { useEffect, useRef } from 'preact/hooks'
 import { createStore } from '../store.ts'
 import { followEvents, type EventConnection } from './events.ts'
 import { summaryQuery, type ExecutionSummary } from './execution-summary.ts'
+import { readJson } from '../json.ts'
 
 export interface ExecutionListener {
   /**
@@ -41,7 +42,7 @@ function listen(listener: ExecutionListener): () => void {
     onEvent({ name, data }) {
       const change = changes[name]
       if (change === undefined) return
-      const execution = JSON.parse(data) as ExecutionSummary // what the query asks for
+      const execution = readJson(data) as ExecutionSummary // what the query asks for
       for (const one of listeners) one.onExecution?.(execution, change)
     },
     onConnection(connection) {

@@ -1,5 +1,6 @@
 /** One request to the server that the page came from, and what is wrong when it fails. Who is calling is `session.ts`. */
 import { setServerTime } from './server-clock.ts'
+import { writeJson } from '../json.ts'
 
 /** The server refused, or could not be reached. `message` is for people, and says what to do where the server does. */
 export class ApiError extends Error {
@@ -77,7 +78,7 @@ export async function sendRequest(
     response = await fetch(address, {
       method,
       headers: { ...(body === undefined ? {} : { 'Content-Type': 'application/json' }), ...credential, ...headers },
-      ...(body === undefined ? {} : { body: JSON.stringify(body) }),
+      ...(body === undefined ? {} : { body: writeJson(body) }),
       ...(signal === undefined ? {} : { signal }),
       credentials: 'same-origin',
       // The server redirects nobody, and the token is for nobody else.

@@ -1,6 +1,7 @@
 /** JSON as a tree that opens by level. Long lists and texts are shown in parts: a result may have megabytes. */
 import type { JSX } from 'preact'
 import { useState } from 'preact/hooks'
+import { JsonNumber, entriesOf } from '../json.ts'
 
 const OPEN_LEVELS = 2
 const ITEMS_AT_ONCE = 100
@@ -16,7 +17,7 @@ export function JsonTree({ value, name }: { value: unknown; name?: string }): JS
 
 function Node({ name, value, level }: { name: string | undefined; value: unknown; level: number }): JSX.Element {
   const label = name === undefined ? null : <span class="json-name">{name}: </span>
-  if (typeof value !== 'object' || value === null) {
+  if (typeof value !== 'object' || value === null || value instanceof JsonNumber) {
     return (
       <div class="json-leaf">
         {label}
@@ -30,7 +31,7 @@ function Node({ name, value, level }: { name: string | undefined; value: unknown
 function Branch({ name, value, level }: { name: string | undefined; value: object; level: number }): JSX.Element {
   const entries = Array.isArray(value)
     ? value.map((item: unknown, i): [string, unknown] => [String(i), item])
-    : Object.entries(value)
+    : entriesOf(value as Readonly<Record<string, unknown>>)
   const [isOpen, setIsOpen] = useState(level < OPEN_LEVELS)
   const [shown, setShown] = useState(ITEMS_AT_ONCE)
   const summary = Array.isArray(value) ? `[${entries.length}]` : `{${entries.length}}`

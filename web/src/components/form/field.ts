@@ -1,6 +1,6 @@
 /** Fields of a form, from the schemas of parameters. */
 import type { ParameterSchema } from '../../api/records.ts'
-import { isObject } from '../../json.ts'
+import { isNumber, isObject, JsonNumber, writeJson } from '../../json.ts'
 import { countText } from '../../text.ts'
 
 export type ParameterSchemas = Readonly<Record<string, ParameterSchema>>
@@ -99,13 +99,13 @@ export function choiceTitles(choices: readonly unknown[]): string[] {
   return choices.map((choice, i) => {
     const text = texts[i] ?? ''
     if (text === '') return '(empty string)'
-    return typeof choice === 'string' && doubled.has(text) ? JSON.stringify(choice) : text
+    return typeof choice === 'string' && doubled.has(text) ? writeJson(choice) : text
   })
 }
 
 /** A text as it is, anything else as JSON. */
 export function textOfValue(value: unknown, indent?: number): string {
-  return typeof value === 'string' ? value : (JSON.stringify(value, null, indent) ?? '')
+  return typeof value === 'string' ? value : (writeJson(value, indent) ?? '')
 }
 
 /** The default in one line, for who leaves the field empty; undefined: there is none. */
@@ -195,8 +195,8 @@ function isTextOrAny(items: unknown): boolean {
 function hintsOf(schema: ParameterSchema): string[] {
   const hints: string[] = []
   const { min, max, isMinExcluded, isMaxExcluded } = numberRangeOf(schema)
-  if (min !== undefined) hints.push(`${isMinExcluded ? 'more than' : 'at least'} ${min}`)
-  if (max !== undefined) hints.push(`${isMaxExcluded ? 'less than' : 'at most'} ${max}`)
+  if (min !== undefined) hints.push(`${isMinExcluded ? 'more than' : 'at least'} ${String(min)}`)
+  if (max !== undefined) hints.push(`${isMaxExcluded ? 'less than' : 'at most'} ${String(max)}`)
   for (const [keyword, unit, side] of [
     ['minLength', 'character', 'at least'],
     ['maxLength', 'character', 'at most'],
@@ -215,17 +215,17 @@ function hintsOf(schema: ParameterSchema): string[] {
 
 /** Draft 4 says with a boolean that a limit itself is excluded, later ones with a number. */
 export function numberRangeOf(schema: ParameterSchema): {
-  min: number | undefined
-  max: number | undefined
+  min: number | JsonNumber | undefined
+  max: number | JsonNumber | undefined
   isMinExcluded: boolean
   isMaxExcluded: boolean
 } {
   const { minimum, maximum, exclusiveMinimum, exclusiveMaximum } = schema
   return {
-    min: numberOf(exclusiveMinimum) ?? numberOf(minimum),
-    max: numberOf(exclusiveMaximum) ?? numberOf(maximum),
-    isMinExcluded: exclusiveMinimum === true || typeof exclusiveMinimum === 'number',
-    isMaxExcluded: exclusiveMaximum === true || typeof exclusiveMaximum === 'number',
+    min: [exclusiveMinimum, minimum].find(isNumber),
+    max: [exclusiveMaximum, maximum].find(isNumber),
+    isMinExcluded: exclusiveMinimum === true || isNumber(exclusiveMinimum),
+    isMaxExcluded: exclusiveMaximum === true || isNumber(exclusiveMaximum),
   }
 }
 
@@ -237,6 +237,7 @@ export function isOfType(value: unknown, type: JsonType): boolean {
 export function typeOf(value: unknown): JsonType {
   if (value === null) return 'null'
   if (Array.isArray(value)) return 'array'
+  if (value instanceof JsonNumber) return value.isWhole || Number.isInteger(Number(value.text)) ? 'integer' : 'number'
   switch (typeof value) {
     case 'string':
       return 'string'

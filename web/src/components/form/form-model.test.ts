@@ -13,6 +13,7 @@ import {
 } from './form-model.ts'
 import { namesInRefusal } from './refusal.ts'
 import type { ParameterSchema } from '../../api/records.ts'
+import { JsonNumber } from '../../json.ts'
 
 function field(schema: object): Field {
   const [only] = fieldsOf({ it: schema as ParameterSchema }) // unions of types are of other schemas than those of actions
@@ -81,7 +82,9 @@ describe('what is typed is read by the type', () => {
     [{ type: 'integer', minimum: 5 }, '{{ n }}', '{{ n }}'],
     [{ type: 'integer' }, '9007199254740991', 9_007_199_254_740_991],
     [{ type: 'number' }, '.5', 0.5],
-    [{ type: 'number' }, '1e3', 1000],
+    [{ type: 'integer' }, '820982911946154508', new JsonNumber('820982911946154508')],
+    [{ type: 'number' }, '21.0', new JsonNumber('21.0')],
+    [{ type: 'number' }, '1e3', new JsonNumber('1e3')],
     [{ type: 'boolean' }, 'TRUE', true],
     [{ type: 'boolean' }, '{{ b }}', '{{ b }}'],
     [{ enum: ['a', 'b'] }, 'b', 'b'],
@@ -111,8 +114,8 @@ describe('what is typed is read by the type', () => {
   test.each<[schema: object, typed: string, message: string]>([
     [{ type: 'integer' }, '1.5', 'Enter a whole number, such as 10.'],
     [{ type: 'integer' }, 'ten', 'Enter a whole number, such as 10.'],
-    [{ type: 'integer' }, '9007199254740993', 'too large to be exact'],
-    [{ type: 'number' }, '9007199254740993', 'too large to be exact'],
+    [{ type: 'integer', maximum: 9007199254740991 }, '9007199254740993', 'Enter at most 9007199254740991.'],
+    [{ type: 'integer' }, '9'.repeat(4301), 'The number is too long: the limit is 4300 characters.'],
     [{ type: 'number' }, '0x10', 'Enter a number'],
     [{ type: 'number' }, '1e999', 'too large'],
     [{ type: 'integer', minimum: 5 }, '4', 'Enter at least 5.'],

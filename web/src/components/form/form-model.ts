@@ -5,9 +5,10 @@
  * What is left empty is not sent, so that the default counts. An empty text, an empty list and null are sent on request only.
  */
 import { SHOWN_MASK } from './mask.ts'
-import { problemOfNumber, readJsonText, mistakeText, type JsonMistake } from './json-text.ts'
+import { readJsonText, mistakeText, type JsonMistake } from './json-text.ts'
 import { isOfType, isTextItems, numberOf, numberRangeOf, textOfValue, typeOf, type Field } from './field.ts'
 import { countText } from '../../text.ts'
+import { isNumber, JsonNumberError, MAX_NUMBER_CHARS, parseNumber, toNumeric, writeJson } from '../../json.ts'
 
 /**
  * What stands in one field. Nothing at all, and an empty text, are "not given".
@@ -106,21 +107,13 @@ function readText(field: Field, text: string): FieldReading {
   switch (control) {
     case 'integer': {
       if (!/^[+-]?\d+$/.test(trimmed)) return problem('Enter a whole number, such as 10.')
-      const inexact = problemOfNumber(trimmed)
-      if (inexact !== undefined) {
-        return problem('The number is too large to be exact: the limit is 9007199254740991.')
-      }
-      return withinBounds(field, Number(trimmed))
+      return readNumber(field, trimmed)
     }
     case 'number': {
       if (!/^[+-]?(\d+(\.\d*)?|\.\d+)(e[+-]?\d+)?$/i.test(trimmed)) {
         return problem('Enter a number, such as 10 or 0.5.')
       }
-      if (!Number.isFinite(Number(trimmed))) return problem('The number is too large.')
-      if (problemOfNumber(trimmed) !== undefined) {
-        return problem('The number is too large to be exact: the limit is 9007199254740991.')
-      }
-      return withinBounds(field, Number(trimmed))
+      return readNumber(field, trimmed)
     }
     case 'boolean': {
       const word = trimmed.toLowerCase()
@@ -132,6 +125,17 @@ function readText(field: Field, text: string): FieldReading {
       return chosen === undefined ? problem('Choose a value from the list.') : given(chosen)
     }
   }
+}
+
+function readNumber(field: Field, text: string): FieldReading {
+  try {
+    const number = parseNumber(text)
+    if (number !== undefined) return withinBounds(field, number)
+  } catch (error) {
+    if (!(error instanceof JsonNumberError)) throw error
+    if (text.length <= MAX_NUMBER_CHARS) return problem('The number is too large.')
+  }
+  return problem(`The number is too long: the limit is ${MAX_NUMBER_CHARS} characters.`)
 }
 
 function readJson(field: Field, text: string): FieldReading {
@@ -185,13 +189,14 @@ function withinBounds(field: Field, value: unknown): FieldReading {
       return problem(`Enter at most ${countText(max, 'character')}: this has ${length}.`)
     }
   }
-  if (typeof value === 'number') {
+  if (isNumber(value)) {
     const { min, max, isMinExcluded, isMaxExcluded } = numberRangeOf(schema)
-    if (min !== undefined && (isMinExcluded ? value <= min : value < min)) {
-      return problem(`Enter ${isMinExcluded ? 'more than' : 'at least'} ${min}.`)
+    const number = toNumeric(value)
+    if (min !== undefined && (isMinExcluded ? number <= toNumeric(min) : number < toNumeric(min))) {
+      return problem(`Enter ${isMinExcluded ? 'more than' : 'at least'} ${String(min)}.`)
     }
-    if (max !== undefined && (isMaxExcluded ? value >= max : value > max)) {
-      return problem(`Enter ${isMaxExcluded ? 'less than' : 'at most'} ${max}.`)
+    if (max !== undefined && (isMaxExcluded ? number >= toNumeric(max) : number > toNumeric(max))) {
+      return problem(`Enter ${isMaxExcluded ? 'less than' : 'at most'} ${String(max)}.`)
     }
   }
   if (Array.isArray(value)) {
@@ -215,7 +220,7 @@ export function textOfInput(field: Field, input: FieldInput | undefined): string
   const { value } = input
   // A mask is no secret, and nobody shall take it for one.
   if (field.isSecret && value === SHOWN_MASK) return ''
-  if (field.control === 'any' && typeof value === 'string') return isAmbiguous(value) ? JSON.stringify(value) : value
+  if (field.control === 'any' && typeof value === 'string') return isAmbiguous(value) ? writeJson(value) : value
   if (value === null && field.control !== 'json' && field.control !== 'any') return ''
   return textOfValue(value, field.control === 'json' ? 2 : undefined)
 }
@@ -230,8 +235,8 @@ export function chosenOf(field: Field, input: FieldInput | undefined): number {
 }
 
 function indexOfChoice({ choices }: Field, value: unknown): number {
-  const text = JSON.stringify(value)
-  return choices.findIndex((choice) => JSON.stringify(choice) === text)
+  const text = writeJson(value)
+  return choices.findIndex((choice) => writeJson(choice) === text)
 }
 
 /** The list as lines, or undefined when that would change it. */

@@ -4,6 +4,7 @@ import { useId, useMemo, useRef } from 'preact/hooks'
 import { mistakeIn } from './form-model.ts'
 import { readJsonText, mistakeText, type JsonMistake } from './json-text.ts'
 import { TextArea } from './text-area.tsx'
+import { writeJson } from '../../json.ts'
 
 export interface JsonFieldProps {
   label: string
@@ -72,7 +73,7 @@ export function JsonInput(props: JsonInputProps): JSX.Element {
 
   function format(): void {
     const { value } = readJsonText(text)
-    if (value !== undefined) onText(JSON.stringify(value, null, 2))
+    if (value !== undefined) onText(writeJson(value, 2))
   }
   function showMistake(): void {
     if (mistake === undefined || area.current === null) return

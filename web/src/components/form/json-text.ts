@@ -1,8 +1,9 @@
 /**
  * Reads JSON that somebody types: tells where a mistake is and what it is, and changes nothing in silence. `JSON.parse` tells
- * the place in some browsers only, rounds large numbers, takes the last of two equal keys, and mistakes escaped keys for
+ * the place in some browsers only, rounds numbers, takes the last of two equal keys, and mistakes escaped keys for
  * others (nodejs/node#63785).
  */
+import { jsonNumber, JsonNumber, JsonNumberError, objectOf, writeJson } from '../../json.ts'
 
 export interface JsonMistake {
   /** For people, without the place. */
@@ -114,7 +115,7 @@ class Reader {
       this.skip()
       pairs.push([name, this.value(depth + 1)])
       this.skip()
-      if (this.take('}')) return Object.fromEntries(pairs)
+      if (this.take('}')) return objectOf(pairs)
       this.separator('{', '}', start)
     }
   }
@@ -181,7 +182,7 @@ class Reader {
     return String.fromCharCode(Number.parseInt(digits, 16))
   }
 
-  private number(): number {
+  private number(): number | JsonNumber {
     const start = this.at
     NUMBER.lastIndex = start
     const match = NUMBER.exec(this.text)
@@ -192,7 +193,7 @@ class Reader {
     if (/[\p{L}\p{N}_.]/u.test(rest)) throw new Mistake(`${this.shown(start)} is not a number.`, start)
     const problem = problemOfNumber(digits)
     if (problem !== undefined) throw new Mistake(problem, start)
-    return Number(digits)
+    return jsonNumber(digits)
   }
 
   private word(): unknown {
@@ -263,14 +264,17 @@ class Reader {
 
 /** Why the number cannot be sent as it is written; undefined: it can. */
 export function problemOfNumber(digits: string): string | undefined {
-  const value = Number(digits)
-  if (!Number.isFinite(value)) return 'the number is too large.'
-  if (Math.abs(value) <= Number.MAX_SAFE_INTEGER || /e/i.test(digits)) return undefined
-  return 'the number is too large to be exact (the limit is 9007199254740991): write it as a string, in quotes.'
+  try {
+    jsonNumber(digits)
+    return undefined
+  } catch (error) {
+    if (error instanceof JsonNumberError) return `${error.message}.`
+    throw error
+  }
 }
 
 function short(text: string): string {
-  return JSON.stringify(text.length > MAX_SHOWN ? `${text.slice(0, MAX_SHOWN)}…` : text)
+  return writeJson(text.length > MAX_SHOWN ? `${text.slice(0, MAX_SHOWN)}…` : text)
 }
 
 function placeOf(text: string, offset: number): { line: number; column: number } {

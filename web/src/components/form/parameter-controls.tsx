@@ -8,6 +8,7 @@ import { SHOWN_MASK } from './mask.ts'
 import { SecretInput } from './secret-input.tsx'
 import { TextArea } from './text-area.tsx'
 import type { ParameterFormModel } from './use-parameter-form.ts'
+import { isNumber } from '../../json.ts'
 
 const MAX_PREVIEW = 2000
 
@@ -195,7 +196,7 @@ function Json({ field, input, id, problem, describedBy, placeholder, set, leave 
 function sentAsTitle(value: unknown, count: number): string | undefined {
   if (typeof value === 'string') return count === 1 ? undefined : 'Sent as a string.'
   if (value === null) return 'Sent as null. Quote it to send a string.'
-  if (typeof value === 'number') return 'Sent as a number. Quote it to send a string.'
+  if (isNumber(value)) return 'Sent as a number. Quote it to send a string.'
   if (typeof value === 'boolean') return `Sent as ${value}. Quote it to send a string.`
   return Array.isArray(value) ? 'Sent as a list.' : 'Sent as an object.'
 }

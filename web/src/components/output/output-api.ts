@@ -6,6 +6,7 @@ import type { LiveRecord } from './line-store.ts'
 import type { OutputSource } from './output-model.ts'
 import type { SearchSource } from './output-search.ts'
 import { plainText, spansOf } from './terminal-text.ts'
+import { readJson } from '../../json.ts'
 
 export const outputFilters = ['all', 'stdout', 'stderr', 'other'] as const
 export type OutputFilter = 'all' | OutputType
@@ -23,7 +24,7 @@ export function outputSource(executionId: string, filter: OutputFilter): OutputS
         lastEventId: `${executionId}/${lastSeq}`,
         endEvent: 'EOF',
         onEvent({ name, data }) {
-          if (name === 'svc.execution.output__create') listener.onRecord(JSON.parse(data) as LiveRecord) // what these events carry
+          if (name === 'svc.execution.output__create') listener.onRecord(readJson(data) as LiveRecord) // what these events carry
         },
         onConnection: (connection, reason) => listener.onConnection(connection, reason),
       }),

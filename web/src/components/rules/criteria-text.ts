@@ -1,6 +1,6 @@
 /** Criteria of rules in words. No markup, no state. */
 import type { CriterionDefinition, OperatorRecord } from '../../api/records.ts'
-import { isObject } from '../../json.ts'
+import { isObject, writeJson } from '../../json.ts'
 
 /** By each of their names, aliases included. */
 export type Operators = ReadonlyMap<string, OperatorRecord>
@@ -57,5 +57,5 @@ export function criterionSentences(
 
 /** `"text"`, `12`, `["a","b"]`; what is not there is null, as criteria see it. */
 export function patternText(value: unknown): string {
-  return JSON.stringify(value) ?? 'null'
+  return writeJson(value) ?? 'null'
 }

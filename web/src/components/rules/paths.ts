@@ -24,7 +24,7 @@ export function pathsOfPayload(payload: unknown): PayloadPath[] {
       if (depth > 0 && found.length < MAX_PATHS) found.push({ path, preview: previewOf(value) })
       if (Array.isArray(value)) {
         value.slice(0, MAX_ITEMS).forEach((item: unknown, i) => next.push([`${path}[${i}]`, item]))
-      } else if (typeof value === 'object' && value !== null) {
+      } else if (isObject(value)) {
         for (const name in value) {
           if (next.length >= MAX_PATHS) break
           if (Object.hasOwn(value, name)) next.push([memberOf(path, name), Reflect.get(value, name)])
@@ -74,7 +74,7 @@ function memberOf(path: string, name: string): string {
 
 function previewOf(value: unknown): string {
   if (Array.isArray(value)) return value.length === 1 ? 'list of 1 item' : `list of ${value.length} items`
-  if (typeof value === 'object' && value !== null) return 'object'
+  if (isObject(value)) return 'object'
   if (typeof value !== 'string') return String(value)
   return value.length > MAX_PREVIEW ? `"${value.slice(0, MAX_PREVIEW).toWellFormed()}…"` : `"${value}"`
 }

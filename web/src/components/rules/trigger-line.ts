@@ -1,5 +1,6 @@
 /** Triggers in one line. No markup, no state. */
 import type { TriggerRecord } from '../../api/records.ts'
+import { writeJson } from '../../json.ts'
 
 /** Of the parameters as many as one line tells. */
 const MAX_LINE = 80
@@ -29,7 +30,7 @@ export function parametersLine(type: string, parameters: Readonly<Record<string,
 }
 
 function shown(value: unknown): string {
-  return typeof value === 'string' ? value.slice(0, MAX_LINE) : cut(JSON.stringify(value) ?? '')
+  return typeof value === 'string' ? value.slice(0, MAX_LINE) : cut(writeJson(value) ?? '')
 }
 
 function cut(text: string): string {

@@ -2,6 +2,7 @@
 import { readJsonText } from '../../components/form/json-text.ts'
 import { quote } from '../../shell.ts'
 import type { ApiKeyRecord, ApiKeyRequest, ApiKeyScope } from '../../api/records.ts'
+import { isObject, writeJson } from '../../json.ts'
 
 export interface ScopeForm {
   permissionTypes: readonly string[]
@@ -73,7 +74,7 @@ export function keyFormOf({ user, metadata, expires_at: expiresAt, scopes }: Api
   const others = isText ? more : metadata
   return {
     usedBy: isText ? usedBy : '',
-    more: Object.keys(others).length === 0 ? '' : JSON.stringify(others, null, 2),
+    more: Object.keys(others).length === 0 ? '' : writeJson(others, 2),
     owner: user,
     expiry: expiresAt === undefined ? 'never' : 'same',
     at: '',
@@ -121,7 +122,7 @@ export function readKeyForm(form: KeyForm, before: KeyForm | undefined, now: num
 
   const scopes = form.isLimited ? readScopes(form.scopes, problems) : null
   const scopesBefore = before?.isLimited === true ? readScopes(before.scopes, {}) : null
-  if (JSON.stringify(scopes) !== JSON.stringify(scopesBefore)) request.scopes = scopes
+  if (writeJson(scopes) !== writeJson(scopesBefore)) request.scopes = scopes
   return Object.keys(problems).length > 0 ? { problems } : { request }
 }
 
@@ -152,7 +153,7 @@ function readMetadata({ usedBy, more }: KeyForm): { metadata: Record<string, unk
   if (more.trim() === '') return { metadata: named }
   const { value, mistake } = readJsonText(more)
   if (mistake !== undefined) return { problem: 'Enter JSON.' }
-  if (typeof value !== 'object' || value === null || Array.isArray(value)) {
+  if (!isObject(value)) {
     return { problem: 'Enter an object: {"team": "web"}' }
   }
   return { metadata: { ...value, ...named } }

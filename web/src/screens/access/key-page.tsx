@@ -24,6 +24,7 @@ import { KeyFields } from './key-fields.tsx'
 import { KeyActions } from './key-actions.tsx'
 import { StateBadge } from './keys.tsx'
 import { NewKeyDialog } from './new-key-dialog.tsx'
+import { writeJson } from '../../json.ts'
 
 const listHref = hrefOf(['access', 'keys'])
 
@@ -114,7 +115,7 @@ function Editor({
   const [form, setForm] = useState(before)
   const { problems, problem, isBusy, edited, submit } = useSubmit()
   const now = useNow(30_000)
-  const isChanged = JSON.stringify(form) !== JSON.stringify(before)
+  const isChanged = writeJson(form) !== writeJson(before)
 
   return (
     <>

@@ -12,6 +12,7 @@ import { hrefOf } from '../../router.ts'
 import { RecentExecutions } from './recent-executions.tsx'
 import { RunForm } from './run-form.tsx'
 import { RunPanel } from './run-panel.tsx'
+import { writeJson } from '../../json.ts'
 
 export interface ActionPageProps {
   actionRef: string
@@ -223,7 +224,7 @@ function Policies({ actionRef }: { actionRef: string }): JSX.Element | null {
           <li key={id}>
             <strong>{ref}</strong> {!enabled && <span class="badge">disabled</span>}
             <div class="hint">{description}</div>
-            <code>{type}</code> <code>{JSON.stringify(parameters).slice(0, 500)}</code>
+            <code>{type}</code> <code>{writeJson(parameters).slice(0, 500)}</code>
           </li>
         ))}
       </ul>

@@ -2,6 +2,7 @@
 import type { Field } from '../../components/form/field.ts'
 import { quote } from '../../shell.ts'
 import { hasSecret } from './secret-parts.ts'
+import { writeJson } from '../../json.ts'
 
 export interface RequestedRun {
   ref: string
@@ -39,7 +40,7 @@ function argumentOf({ types }: Field, value: unknown): string | undefined {
   if (value === null) return undefined
   const isText = type === undefined || type === 'string' || others.length > 0
   if (isText) return typeof value === 'string' ? value : undefined
-  if (typeof value !== 'string') return JSON.stringify(value)
+  if (typeof value !== 'string') return writeJson(value)
   // Templates: numbers and the like would be refused before the server sees them.
   return undefined
 }
@@ -63,7 +64,7 @@ export function curlCommand(
     `curl -X POST ${quote(address)}`,
     ...(hasLogin ? ['-H "X-Auth-Token: $SVC_AUTH_TOKEN"'] : []),
     "-H 'Content-Type: application/json'",
-    `-d ${quote(JSON.stringify(body))}`,
+    `-d ${quote(writeJson(body))}`,
   ]
   return {
     text: lines.join(' \\\n  '),

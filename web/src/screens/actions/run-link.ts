@@ -2,6 +2,7 @@
 import type { Field } from '../../components/form/field.ts'
 import { readField, textOfInput, type FieldInput, type FormState } from '../../components/form/form-model.ts'
 import { hasSecret } from './secret-parts.ts'
+import { readJson, writeJson } from '../../json.ts'
 
 /** Ends the name of what no text stands for, whose value is JSON: an empty text, null. Names of parameters have no dash. */
 const AS_JSON = '-json'
@@ -39,7 +40,7 @@ function typed({ hasLines }: Field, text: string): FieldInput {
 
 function ofJson(text: string): FieldInput {
   try {
-    return { as: 'value', value: JSON.parse(text) as unknown }
+    return { as: 'value', value: readJson(text) as unknown }
   } catch {
     return { as: 'text', text }
   }
@@ -66,7 +67,7 @@ export function queryOfState(fields: readonly Field[], state: FormState): Link {
       field.isUnknown ||
       input.as === 'text' ||
       (text !== '' && input.as === 'value' && sendsTheSame(field, input, text))
-    const written = isFaithful ? text : reading.kind === 'value' ? JSON.stringify(reading.value) : ''
+    const written = isFaithful ? text : reading.kind === 'value' ? writeJson(reading.value) : ''
     if (written === '') continue
     if (hasSecret(field.schema) || written.length > MAX_VALUE || total + written.length > MAX_ALL) {
       omitted.push(name)
@@ -79,5 +80,5 @@ export function queryOfState(fields: readonly Field[], state: FormState): Link {
 }
 
 function sendsTheSame(field: Field, input: FieldInput, text: string): boolean {
-  return JSON.stringify(readField(field, { as: 'text', text })) === JSON.stringify(readField(field, input))
+  return writeJson(readField(field, { as: 'text', text })) === writeJson(readField(field, input))
 }

@@ -1,6 +1,7 @@
 /** Filters of the history: in the address, in requests, and for executions of events. */
 import type { QueryValues } from '../../api/client.ts'
 import type { ExecutionSummary } from '../../api/execution-summary.ts'
+import { writeJson } from '../../json.ts'
 
 export interface HistoryFilter {
   /** Any of them; none: all. */
@@ -65,7 +66,7 @@ export function isHistoryFiltered(filter: HistoryFilter): boolean {
 
 /** Two that are equal list the same. */
 export function historyKeyOf(filter: HistoryFilter): string {
-  return JSON.stringify(addressOfFilter(filter))
+  return writeJson(addressOfFilter(filter))
 }
 
 interface Search {

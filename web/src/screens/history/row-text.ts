@@ -1,6 +1,7 @@
 /** An execution in a row: what it was given and what brought it about, in a few words. */
 import type { ExecutionSummary } from '../../api/execution-summary.ts'
 import { formatBytes } from '../../components/size.ts'
+import { writeJson } from '../../json.ts'
 
 const MAX_VALUE = 80
 const MAX_TEXT = 240
@@ -21,7 +22,7 @@ export function parametersText({
 }
 
 function valueText(value: unknown): string {
-  const text = typeof value === 'string' ? value.replace(/\s+/g, ' ').trim() : (JSON.stringify(value) ?? '')
+  const text = typeof value === 'string' ? value.replace(/\s+/g, ' ').trim() : (writeJson(value) ?? '')
   const short = text.length > MAX_VALUE ? `${text.slice(0, MAX_VALUE)}…` : text
   return typeof value === 'string' && /^$| /.test(short) ? `"${short}"` : short
 }

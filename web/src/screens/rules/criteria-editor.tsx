@@ -5,6 +5,7 @@ import { Failure } from '../../components/failure.tsx'
 import { useOperators } from '../../components/rules/operators.ts'
 import { TextArea } from '../../components/form/text-area.tsx'
 import { newRow, valueOfPattern, withMoved, withType, type CriterionRow, type Problems } from './rule-model.ts'
+import { writeJson } from '../../json.ts'
 
 export interface CriteriaEditorProps {
   rows: readonly CriterionRow[]
@@ -211,7 +212,7 @@ function Row({
       {operator !== undefined && operator.description !== '' && <p class="hint">{operator.description}</p>}
       {meant !== undefined && (
         <p class="hint">
-          Compared with the string <code>{JSON.stringify(pattern.slice(0, 100))}</code>.{' '}
+          Compared with the string <code>{writeJson(pattern.slice(0, 100))}</code>.{' '}
           <button type="button" class="link" onClick={() => onRow({ ...row, as: 'json' })}>
             Compare with the value {pattern.trim().slice(0, 40)} instead
           </button>

@@ -4,7 +4,7 @@ import { holdsMask } from '../../components/form/form-model.ts'
 import { readJsonText, mistakeText } from '../../components/form/json-text.ts'
 import { SHOWN_MASK } from '../../components/form/mask.ts'
 import type { RuleDefinition, RuleRecord } from '../../api/records.ts'
-import { isObject } from '../../json.ts'
+import { isObject, writeJson } from '../../json.ts'
 
 export interface CriterionRow {
   /** Of the row on the page. */
@@ -211,7 +211,7 @@ function rowsOf(criteria: Readonly<Record<string, unknown>>): { rows: CriterionR
       rows.push({ ...row, as: 'rows', items: inner.rows })
     } else if (pattern === undefined) rows.push({ ...row, as: 'none' })
     else if (typeof pattern === 'string') rows.push({ ...row, as: 'text', pattern })
-    else rows.push({ ...row, as: 'json', pattern: JSON.stringify(pattern) })
+    else rows.push({ ...row, as: 'json', pattern: writeJson(pattern) })
   }
   return { rows }
 }
@@ -392,7 +392,7 @@ function rowInRefusal(message: string, rows: readonly CriterionRow[]): string | 
 
 /** Whether two definitions say the same, whatever the order in which they say it. */
 export function isSameDefinition(a: unknown, b: unknown): boolean {
-  return JSON.stringify(ordered(a)) === JSON.stringify(ordered(b))
+  return writeJson(ordered(a)) === writeJson(ordered(b))
 }
 
 function ordered(value: unknown): unknown {

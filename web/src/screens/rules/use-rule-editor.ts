@@ -29,6 +29,7 @@ import {
 import { ifMatch } from './switch-rule.ts'
 import { useAction, useActions, useTriggerType, useTriggerTypes } from './use-catalogue.ts'
 import { useRuleReference, type RuleReference } from './use-rule-reference.ts'
+import { writeJson } from '../../json.ts'
 
 export interface EditedRule {
   start: RuleDefinition
@@ -210,7 +211,7 @@ export function useRuleEditor({ start, stored, tag }: EditedRule, page: RefObjec
     }
     const now = currentDefinition()
     if (now === undefined) refuse(refusalOf('The parameters are not valid JSON. Correct them first.'))
-    else dispatch({ type: 'JSON shown', text: JSON.stringify(now, null, 2) })
+    else dispatch({ type: 'JSON shown', text: writeJson(now, 2) })
   }
 
   function showForm(): void {
@@ -243,11 +244,6 @@ export function useRuleEditor({ start, stored, tag }: EditedRule, page: RefObjec
       return rule === undefined ? undefined : { rule }
     },
     showRefusal,
-    subject: JSON.stringify([
-      draft,
-      jsonText,
-      trigger.parameters.form.reading.value,
-      action.parameters.form.reading.value,
-    ]),
+    subject: writeJson([draft, jsonText, trigger.parameters.form.reading.value, action.parameters.form.reading.value]),
   }
 }

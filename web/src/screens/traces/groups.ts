@@ -1,5 +1,6 @@
 /** What is equal stands together: `37 × core.local succeeded`, with what each of them has caused drawn once. */
 import type { Forest, Member } from './forest.ts'
+import { writeJson } from '../../json.ts'
 
 export interface Drawn {
   /** Of the member, or of the first of a group. */
@@ -86,7 +87,7 @@ function shapesOf({ members, children }: Forest, { statusOf }: GroupOptions): Ma
   // What is caused comes later.
   for (const member of members.toReversed()) {
     const below = (children.get(member.key) ?? []).map(({ key }) => shapes.get(key) ?? 0).toSorted((a, b) => a - b)
-    const text = JSON.stringify([member.kind, member.ref, statusOf(member), below])
+    const text = writeJson([member.kind, member.ref, statusOf(member), below])
     const number = numbers.get(text) ?? numbers.size + 1
     numbers.set(text, number)
     shapes.set(member.key, number)

@@ -12,6 +12,7 @@ import { VirtualList } from '../../components/virtual-list.tsx'
 import { hrefOf, setQuery } from '../../router.ts'
 import { kindTitles, type TitleOf } from './describe.ts'
 import { traceFilterOf, isTraceFiltered, traceQueryOf, type TraceFilter } from './tag-search.ts'
+import { writeJson } from '../../json.ts'
 
 type Listed = Pick<TraceRecord, 'id' | 'trace_tag' | 'start_timestamp'> & TraceSummary
 
@@ -33,7 +34,7 @@ export function TraceList({ query }: { query: URLSearchParams }): JSX.Element {
   const rows = useLiveList<Listed>({
     load: (place, signal) =>
       list<Listed>('traces', { ...traceQueryOf(filter), include_attributes: attributes, ...place }, signal),
-    key: JSON.stringify(filter),
+    key: writeJson(filter),
   })
   const { count, error, problem, reload } = rows
   // What stands in the rows that are drawn now.
@@ -48,7 +49,7 @@ export function TraceList({ query }: { query: URLSearchParams }): JSX.Element {
           <span class="hint">{count === 1 ? '1 trace' : `${count.toLocaleString()} traces`}</span>
         )}
       </div>
-      <Filters key={JSON.stringify({ ...filter, tag: '' })} filter={filter} />
+      <Filters key={writeJson({ ...filter, tag: '' })} filter={filter} />
       {problem !== undefined && (
         <p class="hint" role="status">
           Could not load newer traces: {messageOf(problem)}

@@ -15,6 +15,7 @@ import { triggerLine } from '../../components/rules/trigger-line.ts'
 import { hrefOf } from '../../router.ts'
 import { ExplanationView } from './explanation.tsx'
 import { originalIdOf } from './original.ts'
+import { writeJson } from '../../json.ts'
 
 /** Larger payloads are asked for on request. */
 const MAX_PAYLOAD_BYTES = 1024 * 1024
@@ -178,7 +179,7 @@ function Payload({
       <div class="page-head">
         <h2>Payload</h2>
         <span class="spacer" />
-        {payload !== undefined && <CopyButton text={JSON.stringify(payload, null, 2)} title="Copy as JSON" />}
+        {payload !== undefined && <CopyButton text={writeJson(payload, 2)} title="Copy as JSON" />}
       </div>
       {payload !== undefined ? (
         <JsonTree value={payload} name="trigger" />

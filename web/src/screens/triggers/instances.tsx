@@ -23,6 +23,7 @@ import {
 } from './instance-filter.ts'
 import { Tabs } from './tabs.tsx'
 import { useCatalogue } from './use-catalogue.ts'
+import { writeJson } from '../../json.ts'
 
 type Row = Omit<TriggerInstanceRecord, 'payload' | 'payload_size'>
 
@@ -39,7 +40,7 @@ export function InstanceList({ query }: { query: URLSearchParams }): JSX.Element
   const paged = useLiveList<Row>({
     load: (place, signal) =>
       list('triggerinstances', { ...instanceQueryOf(filter), ...place, include_attributes: ATTRIBUTES }, signal),
-    key: JSON.stringify(filter),
+    key: writeJson(filter),
     // The end of an execution is an event as well.
     concerns: () => true,
     changing: {

@@ -2,6 +2,7 @@
 import type { CriterionDefinition, RuleRecord } from '../../api/records.ts'
 import { isPlain } from '../../shell.ts'
 import { parsePath, pathsInTemplate, placed } from './path.ts'
+import { isNumber, JsonNumber, toNumeric, wholeNumber, writeJson } from '../../json.ts'
 
 export interface ExampleRequest {
   body: unknown
@@ -32,7 +33,7 @@ export function exampleOf(rules: readonly ExampleRule[], now: Date): ExampleRequ
     const [name] = rest
     if ((part !== 'headers' && part !== 'headers_lower') || typeof name !== 'string' || rest.length > 1) return
     if (!/^[\w!#$%&'*+.^`|~-]+$/.test(name) || ownHeaders.has(name.toLowerCase())) return
-    const text = typeof value === 'string' ? value : JSON.stringify(value)
+    const text = typeof value === 'string' ? value : writeJson(value)
     if (!isPlain(text) || !/^[\x20-\x7e]+$/.test(text) || headers.has(name.toLowerCase())) return
     headers.set(name.toLowerCase(), [name, text])
   }
@@ -76,10 +77,10 @@ function valueFor({ type, pattern }: CriterionDefinition, now: Date): unknown {
       return typeof pattern === 'string' ? pattern : [pattern]
     case 'gt':
     case 'greaterthan':
-      return typeof pattern === 'number' ? pattern + 1 : typeof pattern === 'string' ? `${pattern}~` : SOMETHING
+      return isNumber(pattern) ? shifted(pattern, 1) : typeof pattern === 'string' ? `${pattern}~` : SOMETHING
     case 'lt':
     case 'lessthan':
-      return typeof pattern === 'number' ? pattern - 1 : typeof pattern === 'string' ? '' : SOMETHING
+      return isNumber(pattern) ? shifted(pattern, -1) : typeof pattern === 'string' ? '' : SOMETHING
     case 'in':
     case 'inside':
       return Array.isArray(pattern) ? (pattern as unknown[])[0] : typeof pattern === 'string' ? pattern : SOMETHING
@@ -102,6 +103,11 @@ function valueFor({ type, pattern }: CriterionDefinition, now: Date): unknown {
     default:
       return SOMETHING
   }
+}
+
+function shifted(value: number | JsonNumber, by: 1 | -1): number | JsonNumber {
+  const number = toNumeric(value)
+  return typeof number === 'bigint' ? wholeNumber(number + BigInt(by)) : number + by
 }
 
 /** Of an expression that stands for one text alone. */

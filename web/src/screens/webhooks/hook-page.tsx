@@ -19,6 +19,7 @@ import { RequestView } from './request-view.tsx'
 import { SendForm, type Signer } from './send-form.tsx'
 import { ShellLines } from './shell-lines.tsx'
 import { useRules, type HookRule } from './use-rules.ts'
+import { writeJson } from '../../json.ts'
 
 const MAX_RULES_SHOWN = 20
 const RULES_POLL_MS = 15_000
@@ -152,7 +153,7 @@ function recipesOfHook({ triggers }: Hook, sample: Parameters<typeof recipesOf>[
 function signersOf({ triggers }: Hook): Signer[] {
   const signers = triggers.map(({ parameters: { signature } }): [string, Signer] => [
     // The sender enters the secret.
-    JSON.stringify({ ...signature, secret: undefined }),
+    writeJson({ ...signature, secret: undefined }),
     { signature },
   ])
   return [...new Map(signers).values()]

@@ -1,4 +1,5 @@
 /** Paths of criteria and templates, such as `trigger.headers['X-Custom']`, to make an example of what they look at. */
+import { entriesOf, isObject, objectOf } from '../../json.ts'
 
 export type PathStep = string | number
 
@@ -57,9 +58,9 @@ export function placed(whole: unknown, [step, ...rest]: readonly PathStep[], val
     items[step] = item
     return items
   }
-  if (whole !== undefined && (typeof whole !== 'object' || whole === null || Array.isArray(whole))) return undefined
-  const entries = new Map<string, unknown>(Object.entries(whole ?? {}))
+  if (whole !== undefined && !isObject(whole)) return undefined
+  const entries = new Map<string, unknown>(entriesOf(whole ?? {}))
   const inner = placed(entries.get(step), rest, value)
   if (inner === undefined) return undefined
-  return Object.fromEntries(entries.set(step, inner))
+  return objectOf(entries.set(step, inner))
 }

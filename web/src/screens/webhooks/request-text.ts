@@ -1,7 +1,7 @@
 /** Requests to webhooks as their trigger instances keep them, in short texts. */
 import type { TriggerInstanceRecord } from '../../api/records.ts'
 import { formatBytes } from '../../components/size.ts'
-import { isObject } from '../../json.ts'
+import { isObject, writeJson } from '../../json.ts'
 
 /** A larger payload is loaded when somebody opens it. */
 export const MAX_LISTED_BYTES = 4096
@@ -14,7 +14,7 @@ export function excerptOf({
   payload_size: size,
 }: Pick<TriggerInstanceRecord, 'payload' | 'payload_size'>): string {
   if (payload === undefined) return size === undefined ? '' : formatBytes(size)
-  const text = JSON.stringify(partsOf(payload).body)
+  const text = writeJson(partsOf(payload).body)
   return text.length > MAX_LENGTH ? `${text.slice(0, MAX_LENGTH)}…` : text
 }
 
@@ -37,5 +37,5 @@ export function partsOf(payload: unknown): RequestParts {
 }
 
 function textOf(value: unknown): string {
-  return typeof value === 'string' ? value : JSON.stringify(value)
+  return typeof value === 'string' ? value : writeJson(value)
 }

@@ -17,6 +17,7 @@ import { OutcomeView } from '../../components/outcomes/outcome-view.tsx'
 import { authenticationTitle } from './authentication.ts'
 import { signatureHeaders } from './sign.ts'
 import { useOutcomes } from '../../components/outcomes/use-outcomes.ts'
+import { isObject, readJson, writeJson } from '../../json.ts'
 import '../../components/form/form.css'
 
 /** One way to prove oneself; without a signature it is the login of who looks at the page. */
@@ -70,7 +71,7 @@ export function SendForm({
   const nextKey = useRef(0)
   useEffect(() => () => controller.current?.abort(), [])
 
-  const text = typed ?? JSON.stringify(example.body, null, 2)
+  const text = typed ?? writeJson(example.body, 2)
   const headers = typedHeaders ?? example.headers.map(([name, value], n): HeaderRow => ({ key: -1 - n, name, value }))
   const { signature } = signers[signerAt] ?? { signature: undefined }
   const setHeader = (row: HeaderRow): void =>
@@ -101,7 +102,7 @@ export function SendForm({
           }),
           ...(seconds > 0 && { Prefer: `wait=${Math.min(seconds, MAX_WAIT_SECONDS)}` }),
           // What is signed is the text that is sent.
-          ...(signature !== undefined && (await signatureHeaders(signature, secret, JSON.stringify(body)))),
+          ...(signature !== undefined && (await signatureHeaders(signature, secret, writeJson(body)))),
         },
         signal,
       })
@@ -334,8 +335,8 @@ function Instances({ ids }: { ids: readonly string[] }): JSX.Element {
 function bodyOf(text: string): object {
   const { value, mistake } = readJsonText(text)
   if (mistake !== undefined) throw new Error(`The body is not valid JSON. ${mistakeText(mistake)}`)
-  if (typeof value !== 'object' || value === null) throw new Error('Enter an object or a list.')
-  return value
+  if (isObject(value) || Array.isArray(value)) return value
+  throw new Error('Enter an object or a list.')
 }
 
 /** @throws Error that says what is wrong */
@@ -355,6 +356,6 @@ async function answerOf(response: Response): Promise<Answer> {
     traceId: response.headers.get('Svc-Trace-Id') ?? '',
     isReplay: response.headers.get('Idempotent-Replayed') === 'true',
     // Only such an answer says that it has waited.
-    outcome: response.headers.has('Preference-Applied') ? (JSON.parse(text) as WebhookOutcome) : undefined,
+    outcome: response.headers.has('Preference-Applied') ? (readJson(text) as WebhookOutcome) : undefined,
   }
 }

@@ -1,6 +1,6 @@
 /** What went wrong in an execution, from the result that its runner has left (contract 03, 3.8 and 3.9). */
 import type { ExecutionRecord } from '../../../api/records.ts'
-import { isObject } from '../../../json.ts'
+import { isObject, writeJson } from '../../../json.ts'
 
 export interface Problem {
   /** One sentence. */
@@ -93,7 +93,7 @@ function hostsTitle(hosts: readonly string[]): string {
 /** Undefined when there is nothing to read. */
 function textOf(value: unknown): string | undefined {
   if (value === undefined || value === null) return undefined
-  const text = typeof value === 'string' ? withoutEscapes(value) : JSON.stringify(value)
+  const text = typeof value === 'string' ? withoutEscapes(value) : writeJson(value)
   return text.trim() === '' ? undefined : text.trim()
 }
 

@@ -7,6 +7,7 @@ import { fieldsOf, type ParameterSchemas } from '../../../components/form/field.
 import { formatBytes } from '../../../components/size.ts'
 import { svcCommand } from '../../actions/command-line.ts'
 import { containsMask } from './rerun-plan.ts'
+import { writeJson } from '../../../json.ts'
 
 export function Raw({ record }: { record: ExecutionRecord }): JSX.Element {
   const { id, result, result_size: size = 0, parameters_size: parametersSize } = record
@@ -22,7 +23,7 @@ export function Raw({ record }: { record: ExecutionRecord }): JSX.Element {
       <section class="card" aria-label="Record">
         <div class="card-head">
           <h2>Record</h2>
-          <CopyButton text={() => JSON.stringify(record, null, 2)} title="Copy as JSON" />
+          <CopyButton text={() => writeJson(record, 2)} title="Copy as JSON" />
         </div>
         {result === undefined && size > 0 && (
           <p class="hint">Without the result of {formatBytes(size)}: see General.</p>

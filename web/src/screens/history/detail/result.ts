@@ -1,5 +1,5 @@
 /** Results as their runners leave them, in the parts that people read (contract 03, 3.9). */
-import { isObject } from '../../../json.ts'
+import { isObject, writeJson } from '../../../json.ts'
 
 export interface CommandResult {
   kind: 'command'
@@ -58,5 +58,5 @@ function readCommand(value: unknown): CommandResult | undefined {
 /** Text that is JSON may have been read already. */
 function textOf(value: unknown): string {
   if (typeof value === 'string') return value
-  return value === null || value === undefined ? '' : JSON.stringify(value, null, 2)
+  return value === null || value === undefined ? '' : writeJson(value, 2)
 }
