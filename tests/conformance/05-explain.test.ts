@@ -164,6 +164,7 @@ describe('05.12 trying a rule', () => {
         rule: { ref: 'shop.tried', uid: 'rule:shop:tried', type: 'standard' },
         verdict: 'not_matched',
         criterion: { key: 'trigger.total', type: 'eq', pattern: '7', value: 7 },
+        reason: 'The value is a number, the pattern a text: eq compares types too.',
       },
       criteria: [{ key: 'trigger.total', type: 'eq', pattern: '7', value: 7, holds: false }],
     })

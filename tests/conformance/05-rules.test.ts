@@ -674,8 +674,8 @@ describe('05.7 evaluation', () => {
       /There might be a problem with the criteria in rule default\.odd: /,
     ],
     [
-      'a bad regular expression',
-      { 'trigger.n': { type: 'regex', pattern: '(' } },
+      'a bad regular expression of the payload',
+      { 'trigger.n': { type: 'regex', pattern: '({{ trigger.n }}' } },
       /There might be a problem with the criteria in rule default\.odd: /,
     ],
     [

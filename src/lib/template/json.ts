@@ -201,7 +201,7 @@ export function plainValue(value: Value, budget: Budget, depth = 0): unknown {
   budget.visit()
   if (value === null || typeof value === 'string' || typeof value === 'boolean') return value
   if (isNumeric(value)) return plainNumber(value)
-  if (value instanceof Undefined) return value.lenient && depth === 0 ? '' : value.raise()
+  if (value instanceof Undefined) return value.lenient && !value.isRequired && depth === 0 ? '' : value.raise()
   budget.depth(depth)
   if (isMapping(value)) {
     const result: Record<string, unknown> = Object.create(null)

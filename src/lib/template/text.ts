@@ -19,7 +19,7 @@ import { typeError } from './error.ts'
 export function textOf(value: Value, budget: Budget): string {
   if (typeof value === 'string') return value
   if (typeof value === 'number') return numberText(value)
-  if (value instanceof Undefined && value.lenient) return ''
+  if (value instanceof Undefined && value.lenient && !value.isRequired) return ''
   return pythonRepr(value, budget)
 }
 

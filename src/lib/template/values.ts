@@ -54,11 +54,14 @@ export class Undefined extends TemplateObject {
   readonly message: string
   /** what an inline `if` without `else` gives: prints as nothing, is false and empty, yet has no attributes */
   readonly lenient: boolean
+  /** lenient, but printing it is an error: `if` and `default` may deal with it, the result may not depend on it */
+  readonly isRequired: boolean
 
-  constructor(message: string, lenient = false) {
+  constructor(message: string, lenient: boolean | 'unless printed' = false) {
     super()
     this.message = message
-    this.lenient = lenient
+    this.lenient = lenient !== false
+    this.isRequired = lenient === 'unless printed'
   }
 
   raise(): never {

@@ -25,6 +25,7 @@ import { createExplainRoutes } from './explain/routes.ts'
 import { createRuleChanges } from './changes.ts'
 import { createRegistration } from './registration.ts'
 import { referenceRoutes } from './reference-routes.ts'
+import { reviewRules } from './review.ts'
 import { createRuleRoutes } from './routes.ts'
 import type { RulesPorts } from './ports.ts'
 import { createRuleService } from './service.ts'
@@ -93,6 +94,8 @@ export function createRules(deps: RulesDeps): Rules {
     systemUser,
   })
   auditEnforcements(bus, log)
+  let isActive = false
+  let review: Promise<void> | undefined
 
   return {
     name: 'rules',
@@ -114,8 +117,16 @@ export function createRules(deps: RulesDeps): Rules {
     registerRules: createRegistration({ store, changes, triggers, log, systemUser }),
     start() {
       engine.start()
+      isActive = true
+      review = reviewRules({ store, log, isActive: () => isActive }).catch((error: unknown) => {
+        log.error('rules.review_failed', 'Could not look through the stored rules', { error })
+      })
       return Promise.resolve()
     },
-    stop: () => engine.stop(),
+    async stop() {
+      isActive = false
+      await review
+      await engine.stop()
+    },
   }
 }

@@ -5,7 +5,7 @@ import type { Log } from '../../lib/log/index.ts'
 import { checkPackDefinitions, isGone, type PackDefinitions, type Registration } from '../../core/pack-content.ts'
 import { compileSchema } from '../../lib/schema/index.ts'
 import type { Triggers } from '../triggers/index.ts'
-import { compileCriteria } from './criteria/criteria.ts'
+import { checkCriteria } from './criteria/criteria.ts'
 import { fillRuleDefinition, type FilledRule } from './definition.ts'
 import type { RuleStore } from './store.ts'
 import { RuleDefinition, type Rule } from './types.ts'
@@ -54,7 +54,7 @@ export function createRegistration(deps: {
       if (before !== undefined && isStored(before, filled, metadataFile)) return true
       const ref = `${filled.pack}.${filled.name}`
       try {
-        compileCriteria(filled.criteria)
+        checkCriteria(filled.criteria)
         const rule = await changes.commit(`Rule "${ref}"`, () =>
           changes.planWrite(store.findByRef(ref), filled, {
             context: { user: systemUser },

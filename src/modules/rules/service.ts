@@ -15,7 +15,7 @@ import { defaultPack } from '../../core/pack-content.ts'
 import { isObject, MASK } from '../../lib/schema/index.ts'
 import type { Actions } from '../actions/index.ts'
 import { hookOf, webhookTypeRef, type Triggers } from '../triggers/index.ts'
-import { compileCriteria } from './criteria/criteria.ts'
+import { checkCriteria, compileCriteria } from './criteria/criteria.ts'
 import { fillRuleDefinition, type FilledRule } from './definition.ts'
 import { findRuleAction } from './enforcement/enforce.ts'
 import { keepSecrets } from './secrets.ts'
@@ -172,7 +172,7 @@ export function createRuleService(deps: {
     async create(caller, given) {
       const filled = fillRuleDefinition(given, defaultPack)
       authorize(caller, filled)
-      compileCriteria(filled.criteria)
+      checkCriteria(filled.criteria)
       const rule = await changes.commit('The trigger of the rule', () =>
         changes.planWrite(undefined, filled, { context: authorOf(caller) }),
       )
@@ -193,7 +193,8 @@ export function createRuleService(deps: {
         const context = authorOf(caller)
         if (ref !== before.ref) caller.rights.require('rule_create', resourceOf({ ref, context }))
         authorize(caller, filled)
-        compileCriteria(filled.criteria)
+        // An older version may have accepted them; the rule can still be disabled.
+        if (!isSame(filled.criteria, before.criteria)) checkCriteria(filled.criteria)
         const { action, secretOwners } = keepStoredSecrets(caller, before, filled)
         return changes.planWrite(
           before,

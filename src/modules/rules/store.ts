@@ -27,6 +27,8 @@ export interface RuleStore {
   ofPack(pack: string): Rule[]
   /** Enabled rules of a trigger, oldest first. Pass `record` to `readRule`. */
   enabledOf(triggerId: string): { id: string; record: string }[]
+  /** Enabled rules after an id, by id. Pass `record` to `readRule`. */
+  enabledAfter(id: string, limit: number): { id: string; record: string }[]
   /** Column `record` of an enabled rule. */
   enabledText(id: string): string | undefined
   /** Like `enabledOf`, including disabled rules. */
@@ -92,6 +94,16 @@ export function createRuleStore(database: Database): RuleStore {
         .all(build.selectFrom('rules').select('record').where('pack', '=', pack))
         .map(({ record }) => readRule(record)),
     enabledOf: (triggerId) => database.all(bound(triggerId).where('enabled', '=', 1)),
+    enabledAfter: (id, limit) =>
+      database.all(
+        build
+          .selectFrom('rules')
+          .select(['id', 'record'])
+          .where('enabled', '=', 1)
+          .where('id', '>', id)
+          .orderBy('id')
+          .limit(limit),
+      ),
     boundTo: (triggerId) => database.all(bound(triggerId)),
     enabledText: (id) =>
       database.first(build.selectFrom('rules').select('record').where('id', '=', id).where('enabled', '=', 1))?.record,

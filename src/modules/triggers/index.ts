@@ -106,6 +106,7 @@ export { TimerRecord, WebhookRecord } from './types.ts'
 export {
   genericHook,
   hookOf,
+  problemOfWebhook,
   standardKey,
   standardPrefix,
   takenHeaders,

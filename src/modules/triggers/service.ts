@@ -91,7 +91,9 @@ export function createTriggersService(deps: TriggersServiceDeps): TriggersServic
         `The mask "${MASK}" keeps a stored secret, but no secret is stored here. Send the secret itself.`,
       )
     }
-    if (isBuiltin(type.ref) || settings.validateParameters) {
+    // An older version may have accepted them; a rule that keeps them can still be changed.
+    const isAsStored = stored !== undefined && canonical(resolved) === canonical(stored)
+    if (!isAsStored && (isBuiltin(type.ref) || settings.validateParameters)) {
       const problem = problemOfParameters(type, resolved)
       if (problem !== undefined) throw parametersInvalid(`Parameters of trigger type "${type.ref}": ${problem}`)
     }

@@ -47,7 +47,7 @@ export function createWebhooks(deps: WebhooksDeps): Webhooks {
       ...(author?.scopes === undefined ? {} : { scopes: author.scopes }),
     }),
   )
-  const registry = createRegistry({ triggers, bus, readSecret })
+  const registry = createRegistry({ triggers, bus, log, readSecret })
   const waits = createWaits({ bus, triggers, executions, maxWaiting: MAX_WAITING })
   const dispatch = createDispatch({
     deliveries: createDeliveries(createDeliveryStore(database)),

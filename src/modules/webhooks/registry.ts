@@ -1,7 +1,8 @@
 /** Triggers by hook (contract 06, 6.1), read at start and updated by facts. */
 import type { Bus } from '../../bus/index.ts'
+import type { Log } from '../../lib/log/index.ts'
 import { isObject } from '../../lib/schema/index.ts'
-import { hookOf, webhookTypeRef, type SignatureParameters, type Triggers } from '../triggers/index.ts'
+import { hookOf, problemOfWebhook, webhookTypeRef, type SignatureParameters, type Triggers } from '../triggers/index.ts'
 import type { TriggerAuthor, TriggerRecord } from '../triggers/types.ts'
 import { createVerifier, type Verifier } from './signatures.ts'
 
@@ -33,10 +34,11 @@ export interface Registry {
 export function createRegistry(deps: {
   triggers: Pick<Triggers, 'find' | 'ofType'>
   bus: Bus
+  log: Log
   /** See `createVerifier`. */
   readonly readSecret: (text: string, author: TriggerAuthor | undefined) => string
 }): Registry {
-  const { triggers, bus, readSecret } = deps
+  const { triggers, bus, log, readSecret } = deps
   const byId = new Map<string, HookTrigger>()
   const hooks = new Map<string, Hook>()
   let subscriptions: (() => void)[] = []
@@ -89,7 +91,15 @@ export function createRegistry(deps: {
       subscriptions = (['trigger.created', 'trigger.updated', 'trigger.deleted'] as const).map((name) =>
         bus.subscribe(name, refresh),
       )
-      for (const record of triggers.ofType(webhookTypeRef)) put(record)
+      for (const record of triggers.ofType(webhookTypeRef)) {
+        put(record)
+        // An older version has accepted them.
+        const problem = problemOfWebhook(record.parameters)
+        if (problem !== undefined) {
+          const fields = { trigger: record.ref, url: String(record.parameters['url']) }
+          log.warning('webhook.unusable', `A webhook may receive nothing: ${problem}. Change its rule.`, fields)
+        }
+      }
     },
     stop() {
       for (const unsubscribe of subscriptions) unsubscribe()

@@ -713,11 +713,25 @@ describe('signature parameters of a rule', () => {
     ['a/../b', "'.' or '..'"],
     ['./a', "'.' or '..'"],
     ['a\ud800', 'not valid Unicode'],
+    ['hook-{{ svckv.system.name }}', 'contains a template'],
+    ['{% raw %}a{% endraw %}', 'contains a template'],
+    ['https://svc.example.com/v1/webhooks/a', 'is an address'],
+    ['HTTP://a', 'is an address'],
+    ['/v1/webhooks/github', 'write only what follows'],
+    ['api/v1/webhooks/github/push', 'write only what follows'],
+    ['a?token=x', 'has a query'],
+    ['a#b', 'has a query or a fragment'],
+    ['a%20b', 'percent-encoded'],
+    [' a', 'begins or ends with a blank'],
+    ['/a\n/', 'begins or ends with a blank'],
   ])('the url %j: %s', (url, text) => {
     expect(problemOfWebhook({ url })).toContain(text)
   })
 
-  test.each(['a', '/a/', 'a/b', 'github/push', 'svc/x', 'a..b', 'ä', 'a b', '.a'])('the url %j is fine', (url) => {
-    expect(problemOfWebhook({ url })).toBeUndefined()
-  })
+  test.each(['a', '/a/', 'a/b', 'github/push', 'svc/x', 'a..b', 'ä', 'a b', '.a', '100%', 'v1/webhook', 'a:b', '{a}'])(
+    'the url %j is fine',
+    (url) => {
+      expect(problemOfWebhook({ url })).toBeUndefined()
+    },
+  )
 })

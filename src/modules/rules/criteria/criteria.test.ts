@@ -3,7 +3,8 @@ import { computedMs } from '../../../../tests/helpers/work.ts'
 import { createRandom, seedOfRun } from '../../../../tests/helpers/random.ts'
 import { isAppError } from '../../../core/errors.ts'
 import { TemplateError, type TemplateScope } from '../../../lib/template/render.ts'
-import { compileCriteria, findProblems } from './criteria.ts'
+import { checkCriteria, compileCriteria, findProblems } from './criteria.ts'
+import { operators } from './operators.ts'
 import type { CriteriaResult } from './run.ts'
 import { operatorNames } from './operators.ts'
 
@@ -166,6 +167,85 @@ describe('patterns', () => {
     const result = evaluate(criteria, { a: 'x', none: null })
     expect(result.matches).toBe(matches)
     expect(reasonOf(result)).toBeUndefined()
+  })
+
+  describe('from a datastore item that is missing', () => {
+    const store: TemplateScope = {
+      variables: {
+        svckv: {
+          get: () => ({
+            get: (name: string) => ({
+              get: () => undefined,
+              has: () => false,
+              value: () => (name === 'prefix' ? 'a' : ''),
+            }),
+          }),
+        },
+      },
+      filters: { decrypt_kv: ([value]) => value },
+    }
+    const outcome = (type: string, pattern: unknown, value: unknown = 'abc') =>
+      evaluate({ 'trigger.a': { type, pattern, condition: 'any' } }, { a: value, none: '' }, store)
+    const isOfText = operators.filter(({ pattern }) => pattern !== 'none').flatMap(({ names }) => names)
+
+    it.for(isOfText)('%s matches nothing, and says why', (type) => {
+      for (const value of ['abc', '', 1, null, ['', 'abc'], { '': 1 }]) {
+        const patterns = [
+          '{{ svckv.system.gone }}',
+          '{{ system.gone }}',
+          '^{{ svckv.system.gone }}',
+          ['{{ system.gone }}'],
+        ]
+        for (const pattern of patterns) {
+          const result = outcome(type, pattern, value)
+          expect([value, pattern, result]).toEqual([
+            value,
+            pattern,
+            expect.objectContaining({
+              matches: false,
+              note: expect.stringMatching(/^The pattern matches nothing: the datastore has no value for \S+gone\.$/),
+            }),
+          ])
+        }
+        expect(outcome(type, '{{ trigger.none }}', value)).toMatchObject({
+          matches: false,
+          note: expect.stringMatching(/gives no text/),
+        })
+      }
+    })
+
+    it('a template may say what to use instead', () => {
+      const matching = [
+        '{{ svckv.system.gone | default("ab") }}',
+        '{{ svckv.system.gone or "ab" }}',
+        '{% if svckv.system.gone %}x{% else %}ab{% endif %}',
+        '{{ svckv.system.prefix }}b',
+        '{{ "ab" if svckv.system.gone == "" else svckv.system.prefix }}',
+      ]
+      expect(matching.map((pattern) => [pattern, outcome('startswith', pattern).matches])).toEqual(
+        matching.map((pattern) => [pattern, true]),
+      )
+    })
+
+    it('within search as well, also for criteria that negate', () => {
+      for (const condition of ['any', 'all', 'any2any', 'all2any']) {
+        for (const type of ['neq', 'ncontains', 'startswith', 'nin']) {
+          const pattern = { 'item.n': { type, pattern: '{{ svckv.system.gone }}' } }
+          const result = evaluate({ 'trigger.l': { type: 'search', condition, pattern } }, { l: [{ n: 'x' }] }, store)
+          expect([condition, type, result]).toEqual([
+            condition,
+            type,
+            expect.objectContaining({ matches: false, note: expect.stringContaining('svckv.system.gone') }),
+          ])
+        }
+      }
+    })
+
+    it('exists and nexists ignore it', () => {
+      expect(outcome('exists', '{{ svckv.system.prefix }}').matches).toBe(true)
+      expect(outcome('exists', '{{ trigger.none }}').matches).toBe(true)
+      expect(outcome('nexists', '{{ trigger.none }}', null).matches).toBe(true)
+    })
   })
 
   it.for([
@@ -429,7 +509,7 @@ describe('criteria that svc rejects when they are saved', () => {
     expect(refusal({ 'trigger.a': { type: 'eq', pattern: shared } })).toMatch(/more than 262144/)
   })
 
-  it('accepts patterns that fail at evaluation; findProblems reports them', () => {
+  it('accepts patterns that fail at evaluation; findProblems reports them, checkCriteria rejects them', () => {
     const criteria = {
       'trigger.a': { type: 'regex', pattern: '[' },
       'trigger.b': { type: 'td_lt', pattern: 'soon' },
@@ -448,6 +528,13 @@ describe('criteria that svc rejects when they are saved', () => {
       expect.stringMatching(/^key "trigger\.e", operator search: search has no condition; use one of any, /),
       expect.stringMatching(/^key "item\.a", operator iregex: the regular expression is invalid/),
     ])
+    for (const [key, criterion] of Object.entries(criteria)) {
+      // A condition is compared with the four names at evaluation (contract 05, 5.6); what is within is checked.
+      const isFine = ['trigger.f', 'trigger.g'].includes(key)
+      if (isFine) checkCriteria({ [key]: criterion })
+      else expect(() => checkCriteria({ [key]: criterion })).toThrow(/^(key "|Failed to render)/)
+    }
+    checkCriteria({ 'trigger.e': { type: 'search', pattern: { 'item.a': { type: 'exists' } } } })
     expect(findProblems({ 'trigger.a': { type: 'eq', pattern: 1 }, 'system.b': { type: 'eq', pattern: 1 } })).toEqual(
       [],
     )

@@ -1,4 +1,5 @@
 /** Criteria of rules (contract 05, 5.6): checked and compiled once per rule, then evaluated for each payload. */
+import { criteriaInvalid } from '../../../core/errors.ts'
 import { Budget, adopt, isTrue } from '../../../lib/template/index.ts'
 import { compilePath } from './path.ts'
 import { compile, type Criterion } from './compile.ts'
@@ -22,7 +23,7 @@ import { shown } from '../../../lib/text/index.ts'
 export interface SeenOutcome {
   seen: FailedCriterion
   holds: boolean
-  /** Why value and pattern could not be compared. */
+  /** Why value and pattern could not be compared, or why the pattern matches nothing. */
   reason?: string
 }
 
@@ -34,7 +35,7 @@ export interface CompiledCriteria {
 
 /**
  * Checks and compiles the criteria of a rule. A pattern that its operator rejects, such as an invalid regular
- * expression, fails at each evaluation; `findProblems` reports it before.
+ * expression, fails at each evaluation; `checkCriteria` rejects it before.
  *
  * @throws CRITERIA_INVALID
  */
@@ -71,7 +72,7 @@ export function compileCriteria(criteria: Readonly<Record<string, unknown>>): Co
         return {
           seen: failure?.failed ?? describe(criterion, compared.pattern, compared.value),
           holds: failure === undefined,
-          ...(failure?.reason === undefined ? {} : { reason: failure.reason }),
+          ...reasonIn(failure),
         }
       })
       return { result: first ?? { matches: true }, outcomes }
@@ -79,31 +80,58 @@ export function compileCriteria(criteria: Readonly<Record<string, unknown>>): Co
   }
 }
 
+function reasonIn(failure: CriteriaMismatch | undefined): { reason?: string } {
+  const reason = failure?.reason ?? failure?.note
+  return reason === undefined ? {} : { reason }
+}
+
 /**
- * Finds criteria that compile but can match no payload. One sentence each.
+ * Checks the criteria of a rule that is written now: besides what `compileCriteria` rejects, constant patterns that
+ * their operator rejects or that fit every text, and keys that never have a value. Stored rules can have them.
+ *
+ * @throws CRITERIA_INVALID
+ */
+export function checkCriteria(criteria: Readonly<Record<string, unknown>>): void {
+  const [problem] = problemsOf(criteria, () => undefined)
+  if (problem !== undefined) throw criteriaInvalid(problem)
+}
+
+/**
+ * Finds criteria that compile but match no payload, or every one. One sentence each.
  *
  * @throws CRITERIA_INVALID
  */
 export function findProblems(criteria: Readonly<Record<string, unknown>>): string[] {
+  return problemsOf(criteria, requireCondition)
+}
+
+/** @param checkSearch throws TemplateError for a condition of `search` */
+function problemsOf(
+  criteria: Readonly<Record<string, unknown>>,
+  checkSearch: (criterion: Criterion) => unknown,
+): string[] {
   const problems: string[] = []
-  const look = (criterion: Criterion): void => {
-    const { pattern, operator } = criterion
-    const wrongKey = problemOfKey(criterion.key)
+  const look = (criterion: Criterion, depth: number): void => {
+    const { key, type, pattern, operator } = criterion
+    const wrongKey = depth === 0 ? problemOfKey(key) : undefined
     if (wrongKey !== undefined) problems.push(wrongKey)
     let stage: Stage = 'pattern'
     try {
       if (pattern.kind === 'broken') throw pattern.error
       stage = 'comparison'
-      if (operator.kind === 'search') requireCondition(criterion)
+      if (operator.kind === 'search') checkSearch(criterion)
       else if (pattern.kind === 'fixed' && pattern.value !== null) {
         operator.operator.prepare(pattern.value, new Budget(limits, SUBJECT))
+        if (pattern.value === '' && operator.operator.isOfParts === true) {
+          problems.push(`key "${shown(key)}", operator ${type}: the pattern is empty, and every text contains it`)
+        }
       }
     } catch (error) {
       problems.push(reasonOf(criterion, stage, error))
     }
-    if (operator.kind === 'search') operator.items?.forEach(look)
+    if (operator.kind === 'search') operator.items?.forEach((item) => look(item, depth + 1))
   }
-  compile(criteria).criteria.forEach(look)
+  compile(criteria).criteria.forEach((criterion) => look(criterion, 0))
   return problems
 }
 
@@ -112,9 +140,9 @@ export function readsDatastore(key: string): boolean {
   return compilePath(key).root === 'system'
 }
 
-/** Why a key can never have a value; undefined: it can. @param key that compiles */
+/** Why a key can never have a value; undefined: it can. @param key that compiles, not within `search` */
 export function problemOfKey(key: string): string | undefined {
   const { root } = compilePath(key)
-  if (root === undefined || ['trigger', 'system', 'item'].includes(root)) return undefined
+  if (root === undefined || root === 'trigger' || root === 'system') return undefined
   return `The key "${shown(key)}" never has a value: it must start with "trigger." for the payload or "system." for the datastore.`
 }

@@ -48,9 +48,10 @@ test.each(operatorRecords.filter(({ pattern }) => pattern !== 'criteria'))(
         return true
       }
     }
+    const [isOrder, isIn] = [/than$/, /inside$/].map((kind) => kind.test(name))
     expect([refuses('5'), refuses(5), refuses({ a: 1 })]).toEqual(
       {
-        any: [false, false, false],
+        any: [false, isIn, isOrder],
         none: [false, false, false],
         text: [false, true, true],
         seconds: [false, false, true],

@@ -10,6 +10,8 @@ import {
   equals,
   Float,
   isNumeric,
+  isList,
+  isMapping,
   limitError,
   typeError,
   type Budget,
@@ -44,6 +46,8 @@ export interface Operator {
   readonly pattern?: OperatorRecord['pattern']
   /** Also compares with null. Every other operator is false for a null pattern. */
   readonly acceptsNull?: true
+  /** Looks for the pattern in the value: an empty text is in every one. */
+  readonly isOfParts?: true
   /** Throws TemplateError for an invalid pattern. */
   readonly prepare: (pattern: Value, budget: Budget) => OperatorTest
 }
@@ -82,6 +86,27 @@ function ignoringCase(test: (value: string, pattern: string, budget: Budget) => 
   return (pattern, preparing) => {
     const wanted = lowerCase(textOf(pattern, 'pattern'), preparing)
     return (value, { budget }) => test(lowerCase(textOf(value, 'value'), budget), wanted, budget)
+  }
+}
+
+type Comparing = (value: Value, pattern: Value, budget: Budget) => boolean
+
+/** Nothing is less or greater than an object. */
+function comparingOrder(test: Comparing): Operator['prepare'] {
+  return (pattern) => {
+    if (isMapping(pattern)) {
+      throw typeError(`the pattern must be a number or a string, not '${typeNameOf(pattern)}'`)
+    }
+    return (value, { budget }) => test(value, pattern, budget)
+  }
+}
+
+function comparingIn(test: Comparing): Operator['prepare'] {
+  return (pattern) => {
+    if (typeof pattern !== 'string' && !isList(pattern) && !isMapping(pattern)) {
+      throw typeError(`the pattern must be a list, a string or an object, not '${typeNameOf(pattern)}'`)
+    }
+    return (value, { budget }) => test(value, pattern, budget)
   }
 }
 
@@ -174,48 +199,56 @@ export const operators: readonly Operator[] = [
   {
     names: ['contains'],
     phrase: 'contains',
+    isOfParts: true,
     about: 'A substring of a string, an item of a list, or a property name of an object.',
     prepare: comparing((value, pattern, { budget }) => contains(value, pattern, budget)),
   },
   {
     names: ['ncontains'],
     phrase: 'does not contain',
+    isOfParts: true,
     about: 'A substring of a string, an item of a list, or a property name of an object.',
     prepare: comparing((value, pattern, { budget }) => !contains(value, pattern, budget)),
   },
   {
     names: ['icontains'],
     phrase: 'contains (ignoring case)',
+    isOfParts: true,
     pattern: 'text',
     prepare: ignoringCase((value, pattern, budget) => contains(value, pattern, budget)),
   },
   {
     names: ['incontains'],
     phrase: 'does not contain (ignoring case)',
+    isOfParts: true,
     pattern: 'text',
     prepare: ignoringCase((value, pattern, budget) => !contains(value, pattern, budget)),
   },
   {
     names: ['startswith'],
     phrase: 'begins with',
+    isOfParts: true,
     pattern: 'text',
     prepare: comparingText((value, pattern) => value.startsWith(pattern)),
   },
   {
     names: ['istartswith'],
     phrase: 'begins with (ignoring case)',
+    isOfParts: true,
     pattern: 'text',
     prepare: ignoringCase((value, pattern) => value.startsWith(pattern)),
   },
   {
     names: ['endswith'],
     phrase: 'ends with',
+    isOfParts: true,
     pattern: 'text',
     prepare: comparingText((value, pattern) => value.endsWith(pattern)),
   },
   {
     names: ['iendswith'],
     phrase: 'ends with (ignoring case)',
+    isOfParts: true,
     pattern: 'text',
     prepare: ignoringCase((value, pattern) => value.endsWith(pattern)),
   },
@@ -223,13 +256,13 @@ export const operators: readonly Operator[] = [
     names: ['lt', 'lessthan'],
     phrase: 'is less than',
     about: 'Both must be numbers, or both strings.',
-    prepare: comparing((value, pattern, { budget }) => compare(value, pattern, '<', budget) < 0),
+    prepare: comparingOrder((value, pattern, budget) => compare(value, pattern, '<', budget) < 0),
   },
   {
     names: ['gt', 'greaterthan'],
     phrase: 'is greater than',
     about: 'Both must be numbers, or both strings.',
-    prepare: comparing((value, pattern, { budget }) => compare(value, pattern, '>', budget) > 0),
+    prepare: comparingOrder((value, pattern, budget) => compare(value, pattern, '>', budget) > 0),
   },
   {
     names: ['td_lt', 'timediff_lt'],
@@ -257,13 +290,13 @@ export const operators: readonly Operator[] = [
     names: ['in', 'inside'],
     phrase: 'is in',
     about: 'In a list, a string, or the property names of an object.',
-    prepare: comparing((value, pattern, { budget }) => contains(pattern, value, budget)),
+    prepare: comparingIn((value, pattern, budget) => contains(pattern, value, budget)),
   },
   {
     names: ['nin', 'ninside'],
     phrase: 'is not in',
     about: 'In a list, a string, or the property names of an object.',
-    prepare: comparing((value, pattern, { budget }) => !contains(pattern, value, budget)),
+    prepare: comparingIn((value, pattern, budget) => !contains(pattern, value, budget)),
   },
   {
     names: ['matchwildcard'],
@@ -278,6 +311,7 @@ export const operators: readonly Operator[] = [
   {
     names: ['regex'],
     phrase: 'matches',
+    isOfParts: true,
     about: 'A regular expression that matches anywhere in the string.',
     pattern: 'text',
     prepare: matching({}),
@@ -285,6 +319,7 @@ export const operators: readonly Operator[] = [
   {
     names: ['iregex'],
     phrase: 'matches (ignoring case)',
+    isOfParts: true,
     about: 'A regular expression that matches anywhere in the string.',
     pattern: 'text',
     prepare: matching({ ignoreCase: true }),
@@ -292,6 +327,7 @@ export const operators: readonly Operator[] = [
   {
     names: ['matchregex'],
     phrase: 'matches from its beginning',
+    isOfParts: true,
     about: 'Deprecated: use regex with ^ at the start.',
     pattern: 'text',
     prepare: matching({ dotAll: true, fromStart: true }),

@@ -7,7 +7,9 @@ import {
   type TemplateScope,
   getMember,
   filterError,
+  LazyNamespace,
   typeError,
+  Undefined,
   Budget,
   defaultLimits,
   adopt,
@@ -15,7 +17,7 @@ import {
   typeNameOf,
   type Value,
 } from '../../../lib/template/index.ts'
-import { searchConditions, type OperatorTest } from './operators.ts'
+import { searchConditions, type Operator, type OperatorTest } from './operators.ts'
 import type { Roots } from './path.ts'
 import { compile, type Compiled, type Criterion, type SearchOperator, type TestOperator } from './compile.ts'
 import { shown } from '../../../lib/text/index.ts'
@@ -78,6 +80,8 @@ export class CriteriaRun {
   #variables: Map<string, unknown> | undefined
   #renderer: Renderer | undefined
   readonly #rendered = new Map<Criterion, Value>()
+  /** What patterns have read and the datastore does not have, in words. */
+  readonly #gaps: string[] = []
 
   constructor(templates: Compiled['templates'], context: CriteriaContext) {
     this.#templates = templates
@@ -104,6 +108,8 @@ export class CriteriaRun {
           if (outcome === true) return undefined
           if (outcome !== false) found = outcome
         }
+      } else if (isEmptied(criterion, operator.operator, pattern)) {
+        return { matches: false, failed: describe(criterion, pattern, value), note: EMPTIED }
       } else if (
         (pattern !== null || operator.operator.acceptsNull === true) &&
         this.#testOf(criterion, operator, pattern)(value, { budget: this.#budget, now: this.#context.now })
@@ -113,12 +119,16 @@ export class CriteriaRun {
     } catch (error) {
       const isRunOver = isOver(error) && roots !== this.#roots
       if (isRunOver || !(error instanceof TemplateError || isAppError(error))) throw error
-      return { matches: false, failed: describe(criterion, pattern, value), reason: reasonOf(criterion, stage, error) }
+      const failed = describe(criterion, pattern, value)
+      const gap = stage === 'pattern' ? this.#gaps.find((each) => error.message.includes(each)) : undefined
+      if (gap !== undefined) return { matches: false, failed, note: `The pattern matches nothing: ${gap}.` }
+      return { matches: false, failed, reason: reasonOf(criterion, stage, error) }
     }
     return {
       matches: false,
       failed: describe(criterion, pattern, value),
       ...(found?.reason === undefined ? {} : { reason: found.reason }),
+      ...(found?.note === undefined ? {} : { note: found.note }),
     }
   }
 
@@ -147,7 +157,9 @@ export class CriteriaRun {
     const variables = new Map(Object.entries(this.#context.scope.variables))
     variables.set('trigger', this.#context.payload)
     const system = this.#system()
-    if (system !== undefined) variables.set('system', system)
+    if (system !== undefined) variables.set('system', withGaps(system, 'system', this.#gaps))
+    const { svckv } = this.#context.scope.variables
+    if (svckv !== undefined) variables.set('svckv', withGaps(svckv, 'svckv', this.#gaps))
     return variables
   }
 
@@ -173,16 +185,18 @@ export class CriteriaRun {
     return operator.test
   }
 
-  /** True if enough items match, else false or the first comparison that failed. */
+  /** True if enough items match, else false, or the first comparison that failed or has a note. */
   #search(criterion: Criterion, criteria: readonly Criterion[], value: Value): boolean | CriteriaMismatch {
     const condition = requireCondition(criterion)
     const items = listOf(value)
     let failure: CriteriaMismatch | undefined
+    let noted: CriteriaMismatch | undefined
     const holds = items[condition.items]((item) => {
       const roots: Roots = { data: { item }, system: () => undefined }
       return criteria[condition.criteria]((inner) => {
         this.#budget.step()
         const outcome = this.check(inner, roots)
+        if (outcome?.note !== undefined) noted ??= outcome
         if (outcome?.reason !== undefined) {
           failure ??= outcome
           this.#budget.step(FAILURE_STEPS)
@@ -190,7 +204,40 @@ export class CriteriaRun {
         return outcome === undefined
       })
     })
-    return holds || (failure ?? false)
+    return holds || (failure ?? noted ?? false)
+  }
+}
+
+const EMPTIED =
+  'The template of the pattern gives no text. Such a pattern matches nothing, because every text contains it.'
+
+/** Whether a template gave an empty pattern. Every operator rejects it, also those that negate. */
+function isEmptied({ pattern: { kind } }: Criterion, operator: Operator, pattern: Value): boolean {
+  return kind === 'template' && pattern === '' && operator.pattern !== 'none'
+}
+
+/**
+ * Missing items of the datastore are empty texts in templates, and each text begins with one. In patterns they are
+ * undefined, as missing names of the payload are.
+ *
+ * @param gaps receives what is missing, in words
+ */
+function withGaps(given: unknown, path: string, gaps: string[]): unknown {
+  const source = adopt(given)
+  if (!(source instanceof LazyNamespace)) return given
+  return {
+    get: (name: string) => {
+      const inner = source.get(name)
+      return inner === undefined ? undefined : withGaps(inner, `${path}.${name}`, gaps)
+    },
+    has: (name: string) => source.has(name),
+    value: () => {
+      const value = source.own()
+      if (value !== '') return value
+      const gap = `the datastore has no value for ${path}`
+      if (!gaps.includes(gap)) gaps.push(gap)
+      return new Undefined(gap, 'unless printed')
+    },
   }
 }
 

@@ -1,6 +1,7 @@
 /** Removes from verdicts and criteria what the caller must not see. */
 import { isObject, MASK, represent } from '../../../lib/schema/index.ts'
 import { problemOfKey, readsDatastore } from '../criteria/criteria.ts'
+import { hintOf } from './hint.ts'
 import type { RuleCaller } from '../service.ts'
 import type { Rule, RuleVerdict, SeenCriterion } from '../types.ts'
 import { writeJson } from '../../../lib/json/index.ts'
@@ -27,10 +28,11 @@ export function censoredCriterion({ principal }: RuleCaller, rule: Rule, criteri
   return { ...criterion, pattern: shorten(pattern), value: shorten(value) }
 }
 
-/** Adds the reason to a criterion whose key can never have a value. */
-export function withReason(verdict: RuleVerdict): RuleVerdict {
+/** Adds why a criterion saw no value, or none that could fit, unless the verdict has a reason. */
+export function withReason(verdict: RuleVerdict, payload: unknown): RuleVerdict {
   const { criterion, reason } = verdict
-  const why = criterion === undefined || reason !== undefined ? undefined : problemOfKey(criterion.key)
+  if (criterion === undefined || reason !== undefined) return verdict
+  const why = problemOfKey(criterion.key) ?? hintOf(payload, criterion)
   return why === undefined ? verdict : { ...verdict, reason: why }
 }
 

@@ -1,3 +1,4 @@
+import { sql } from 'kysely'
 import { afterEach, describe, expect, it } from 'vitest'
 import { startRules, type RulesOptions, type RulesWorld } from '../../../../tests/helpers/rules.ts'
 import { waitFor } from '../../../../tests/helpers/wait.ts'
@@ -146,14 +147,26 @@ describe('explain', () => {
 
   it('the reason tells an invalid key from a missing value', async () => {
     await start()
-    await world.make('nowhere', { criteria: { 'body.n': { type: 'eq', pattern: 1 } } })
+    await world.make('nowhere', { criteria: { 'trigger.old': { type: 'eq', pattern: 1 } } })
+    // As an older version has stored it.
+    await world.database.write({
+      steps: [
+        {
+          query: world.database.build
+            .updateTable('rules')
+            .set({ record: sql`replace(record, 'trigger.old', 'body.n')` })
+            .where('ref', '=', 'test.nowhere'),
+        },
+      ],
+      facts: [],
+    })
     await world.make('missing', { criteria: { 'trigger.m': { type: 'eq', pattern: 1 } } })
     const id = await world.dispatch({ n: 1 })
     await world.settled(id)
     const { rules } = await explain(id)
     expect(rules.map(({ rule: { ref }, criterion, reason }) => [ref, criterion?.value, reason])).toEqual([
       ['test.nowhere', null, expect.stringContaining('must start with "trigger."')],
-      ['test.missing', null, undefined],
+      ['test.missing', null, 'trigger has no key "m": it has n. Did you mean trigger.n?'],
     ])
     const given = rule({ criteria: { 'body.n': { type: 'eq', pattern: 1 } } })
     expect((await test({ rule: given, trigger_instance: event({ n: 1 }) })).problem).toContain('"body.n"')

@@ -70,7 +70,7 @@ export function createExplain(deps: {
       left.delete(rule.id)
       if (!caller.rights.may('rule_view', resourceOf(rule))) hidden += 1
       else {
-        const said = withReason(censored(caller, rule, verdict))
+        const said = censored(caller, rule, withReason(verdict, instance.payload))
         shown.push({ ...said, ...(enforcement && { enforcement: partOf(enforcement) }) })
       }
       await pause()

@@ -27,7 +27,7 @@ import type { Rule, RuleTestRequest, RuleTestResult } from '../types.ts'
 import type { TemplateReader } from '../../../core/template-reader.ts'
 import type { PackConfigs } from '../../executions/ports.ts'
 import { ruleResource, triggerResource } from '../../../core/permissions.ts'
-import { censored, censoredCriterion } from './censor.ts'
+import { censored, censoredCriterion, withReason } from './censor.ts'
 import { writeJson } from '../../../lib/json/index.ts'
 
 /** @throws BODY_INVALID, CONTENT_NOT_FOUND, RESOURCE_NOT_FOUND, PERMISSION_DENIED, TRIGGER_TYPE_UNKNOWN, CRITERIA_INVALID */
@@ -113,7 +113,7 @@ export function createTrial(deps: {
       const problem = findProblems(rule.criteria).find((one) => verdict.reason?.includes(one) !== true)
       return {
         matches: false,
-        verdict: censored(caller, rule, verdict),
+        verdict: censored(caller, rule, withReason(verdict, instance.payload)),
         criteria,
         ...(problem === undefined ? {} : { problem }),
       }

@@ -116,8 +116,32 @@ export function problemOfWebhook(parameters: Readonly<Record<string, unknown>>):
   return problemOfUrl(String(url)) ?? (isObject(signature) ? problemOfSignature(signature) : undefined)
 }
 
+/** Hooks that no request, or not the one that was meant, would reach. */
+const unusableUrls: readonly { pattern: RegExp; why: string }[] = [
+  {
+    pattern: /\{\{|\{%/,
+    why: 'contains a template, which svc does not render here; write the name of the webhook itself',
+  },
+  {
+    pattern: /^[a-z][a-z\d+.-]*:\/\//i,
+    why: 'is an address; write only the path after /v1/webhooks/, such as github/push',
+  },
+  {
+    pattern: /^(?:api\/)?v1\/webhooks(?:\/|$)/,
+    why: 'begins with v1/webhooks, which svc itself adds; write only what follows',
+  },
+  {
+    pattern: /[?#]/,
+    why: 'has a query or a fragment, which is not part of the name of a webhook; write only the path',
+  },
+  { pattern: /%[\da-f]{2}/i, why: 'is percent-encoded; write the characters themselves' },
+  { pattern: /^\s|\s$/, why: 'begins or ends with a blank; remove it' },
+]
+
 function problemOfUrl(url: string): string | undefined {
   const hook = hookOf(url)
+  const unusable = unusableUrls.find(({ pattern }) => pattern.test(hook))
+  if (unusable !== undefined) return `'url' ${unusable.why}`
   if (hook === '') return `'url' is empty or contains only slashes`
   if (hook === genericHook)
     return `'url' is '${genericHook}', which is reserved for the generic webhook; use another URL`
