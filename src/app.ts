@@ -221,7 +221,14 @@ async function assemble(
   })
   const webhooks = createWebhooks({ ...platform, triggers, executions, templates, settings: common })
   const settings = timersSettings(config, common)
-  const timers = createTimers({ ...platform, clock, log: log.of('timersengine'), triggers, settings })
+  const timers = createTimers({
+    ...platform,
+    clock,
+    log: log.of('timersengine'),
+    triggers,
+    isUsed: (triggerId) => rules.hasRules(triggerId),
+    settings,
+  })
   const stream = createStream({ bus, executions })
   const base: Module[] = [monitoring, rbac, auth, datastore, traces, triggers, actions, policies, packs]
   const engine: Module[] = [executions, inquiries, rules, webhooks, timers, stream, createUi()]

@@ -248,12 +248,22 @@ describe('05.8 firing', () => {
     await waitForLog(timed, new RegExp(`WARNING.*never fires.*${ref}`))
   })
 
-  it('05.8 a disabled rule keeps its timer, and nothing is executed', async () => {
-    const rule = await makeTimer(timed, 'IntervalTimer', { unit: 'seconds', delta: 1 }, { enabled: false })
-    const [instance] = await fire(timed, clock, rule)
-    const path = `/triggerinstances/${instance?.id ?? ''}`
-    await waitFor('it to be processed', async () => (await getTimed<Instance>(path)).body.status === 'processed')
-    expect((await getTimed<unknown[]>(`/ruleenforcements?trigger_instance=${instance?.id ?? ''}`)).body).toEqual([])
+  it('05.8 a disabled rule keeps its timer, which does not fire until the rule is enabled', async () => {
+    const every = { unit: 'seconds', delta: 1, timezone: 'Europe/Malta' }
+    const rule = await makeTimer(timed, 'IntervalTimer', every, { enabled: false })
+    const other = await makeTimer(timed, 'IntervalTimer', { ...every, timezone: 'Europe/Rome' })
+    await fire(timed, clock, other)
+    expect(await instancesOf(timed, rule)).toEqual([])
+    const { body: timer } = await getTimed<Timer>(`/timers/${rule.trigger.ref}`)
+    expect(timer).toMatchObject({ next_timestamp: expect.any(String) as string })
+    expect(timer.fired_timestamp).toBeUndefined()
+    const { status } = await timed.call('PUT', `/v1/rules/${rule.id}`, { ...rule, enabled: true })
+    expect(status).toBe(200)
+    await fire(timed, clock, rule)
+    const count = (await instancesOf(timed, rule)).length
+    await timed.call('PUT', `/v1/rules/${rule.id}`, { ...rule, enabled: false })
+    await fire(timed, clock, other)
+    expect(await instancesOf(timed, rule)).toHaveLength(count)
   })
 
   it('05.5 rules with equal parameters share a timer; it goes with the last, and fires no more', async () => {

@@ -47,6 +47,8 @@ class EngineClock {
 }
 
 let folder: TemporaryFolder
+/** Ids of triggers without an enabled rule. */
+const unused = new Set<string>()
 let world: TriggersWorld
 let clock: EngineClock
 let sink: TextSink
@@ -60,6 +62,7 @@ beforeEach(async () => {
   folder = makeFolder()
   failing = undefined
   gate = undefined
+  unused.clear()
   const around = (database: Database): Database => ({
     ...database,
     build: database.build,
@@ -90,6 +93,7 @@ function createEngine(more: Partial<EngineSettings> = {}, own: EngineClock = clo
     bus: world.bus,
     log: createLog({ level: 'INFO', format: 'text', stream: sink }),
     clock: own,
+    isUsed: (id) => !unused.has(id),
     settings: { localTimeZone: 'America/Los_Angeles', missed: 'once', maxPending: 1000, ...more },
   })
 }
@@ -146,6 +150,72 @@ async function at(micros: number): Promise<void> {
 }
 
 const nextOf = (trigger: TriggerRecord): number => microsOf(rowOf(trigger)?.next_timestamp ?? '')
+
+/** As the rules do when one is enabled or disabled. */
+async function use(timer: TriggerRecord, isUsed: boolean): Promise<void> {
+  if (isUsed) unused.delete(timer.id)
+  else unused.add(timer.id)
+  const payload = { id: 'a'.repeat(24), ref: 'a.b', change: 'updated', trigger_ids: [timer.id] } as const
+  world.bus.publish({ name: 'rule.changed', payload: { ...payload, trigger_ids: [...payload.trigger_ids] } })
+  await waitFor('the row', () => (rowOf(timer)?.next_timestamp != null) === isUsed)
+  await resting()
+}
+
+describe('a timer whose rules are all disabled', () => {
+  test('does not fire and wakes nobody; its next time is still known', async () => {
+    await engine.start()
+    const timer = await everySeconds(5)
+    await waitFor('the row', () => rowOf(timer))
+    const anchor = microsOf(rowOf(timer)?.anchor ?? '')
+    await use(timer, false)
+    await at(anchor + HOUR)
+    expect([fired(), rowOf(timer)]).toEqual([[], expect.objectContaining({ fired_timestamp: null })])
+    expect(clock.waiting?.ms).toBe(60_000)
+    expect(engine.nextOf(timer)).toBe(formatMicros(anchor + HOUR + 5 * SECOND))
+  })
+
+  test('goes on in its rhythm once one is enabled; nothing is made up for', async () => {
+    await engine.start()
+    const timer = await everySeconds(30)
+    await waitFor('the row', () => rowOf(timer))
+    const anchor = microsOf(rowOf(timer)?.anchor ?? '')
+    await use(timer, false)
+    await at(anchor + HOUR + 7 * SECOND)
+    await use(timer, true)
+    expect(nextOf(timer)).toBe(anchor + HOUR + 30 * SECOND)
+    expect(fired()).toEqual([])
+    await at(anchor + HOUR + 30 * SECOND)
+    expect(fired(timer)).toHaveLength(1)
+    // A change of a rule that is enabled changes nothing.
+    const before = rowOf(timer)
+    await use(timer, true)
+    expect(rowOf(timer)).toEqual(before)
+  })
+
+  test('stays silent across a restart, also with missed = once; a date that passed is gone', async () => {
+    await engine.start()
+    const date = formatMicros(clock.micros + HOUR)
+    const timers = [await everySeconds(30), await makeTimer('core.svc.DateTimer', { date })]
+    await waitFor('the rows', () => rows().length === 2)
+    await resting()
+    await engine.stop()
+    // The rule was disabled while the server was off: the rows still have their times.
+    for (const { id } of timers) unused.add(id)
+    clock.micros += 2 * HOUR
+    engine = createEngine()
+    await engine.start()
+    await resting()
+    expect(fired()).toEqual([])
+    expect(rows().map(({ next_timestamp: next }) => next)).toEqual([null, null])
+    expect(sink.text).not.toContain('missed their times')
+    unused.clear()
+    const [interval, ofDate] = timers
+    if (interval === undefined || ofDate === undefined) throw new Error('two were made')
+    await use(interval, true)
+    expect(engine.nextOf(ofDate)).toBeNull()
+    expect(fired()).toEqual([])
+  })
+})
 
 describe('firing', () => {
   test('starts one interval after the trigger was created and keeps the grid', async () => {

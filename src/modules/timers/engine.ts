@@ -1,5 +1,5 @@
 /**
- * Fires timers. Each row has the next time of its timer; one timeout waits for the earliest. A firing is one
+ * Fires timers that an enabled rule uses. Each row has the next time of its timer; one timeout waits for the earliest. A firing is one
  * transaction: it stores the trigger instance and advances the row, provided that the row still has the time for which
  * the timer fires. So a timer never fires twice for one time, even across crashes.
  */
@@ -9,6 +9,7 @@ import type { Log } from '../../lib/log/index.ts'
 import type { Clock } from '../../core/clock.ts'
 import { formatMicros, microsOf, offsetTime } from '../../core/time.ts'
 import { isTimerType, timerTypes, type Triggers } from '../triggers/index.ts'
+import type { TriggerRecord } from '../triggers/types.ts'
 import { createSchedules } from './schedules.ts'
 import type { TimerStore } from './store.ts'
 
@@ -26,6 +27,8 @@ export interface EngineDeps {
   bus: Bus
   log: Log
   clock: Pick<Clock, 'now' | 'setBacks' | 'wait'>
+  /** Whether an enabled rule uses the trigger. Only such timers fire. */
+  readonly isUsed: (triggerId: string) => boolean
   settings: EngineSettings
 }
 
@@ -43,10 +46,12 @@ export interface TimerEngine {
   start(): Promise<void>
   /** Resolves when all writes are finished. */
   stop(): Promise<void>
+  /** The next time of a timer, also of one that does not fire because its rules are disabled; wire text. */
+  nextOf(trigger: TriggerRecord): string | null
 }
 
 export function createTimerEngine(deps: EngineDeps): TimerEngine {
-  const { database, store, triggers, bus, log, clock, settings } = deps
+  const { database, store, triggers, bus, log, clock, isUsed, settings } = deps
   const schedules = createSchedules({ clock, log, localTimeZone: settings.localTimeZone })
   /** Ids of new, changed and deleted triggers. */
   const changed = new Set<string>()
@@ -68,6 +73,14 @@ export function createTimerEngine(deps: EngineDeps): TimerEngine {
       wake()
     })
   }
+
+  bus.subscribe('rule.changed', ({ trigger_ids: ids }) => {
+    if (!isListening) return
+    for (const id of ids) {
+      if (isTimerType(triggers.find(id)?.type ?? '')) changed.add(id)
+    }
+    if (changed.size > 0) wake()
+  })
 
   /** Updates the rows of changed triggers. */
   async function settle(): Promise<void> {
@@ -92,7 +105,14 @@ export function createTimerEngine(deps: EngineDeps): TimerEngine {
       schedules.forget(id)
       return row === undefined ? undefined : store.delete(id)
     }
-    return row?.trigger_uid === trigger.uid ? undefined : store.put(schedules.rowOf(trigger, row))
+    const known = row?.trigger_uid === trigger.uid ? row : schedules.rowOf(trigger, row)
+    const next = !isUsed(id) ? null : (known.next_timestamp ?? nextOfRow(trigger, known))
+    return known === row && next === row.next_timestamp ? undefined : store.put({ ...known, next_timestamp: next })
+  }
+
+  /** In the rhythm of the timer; times while no enabled rule used it are not made up for. */
+  function nextOfRow(trigger: TriggerRecord, { anchor }: Pick<TimerTable, 'anchor'>): string | null {
+    return schedules.nextOf(trigger, microsOf(anchor), clock.now())
   }
 
   /** Updates all rows at start, for changes and times missed while the engine was off, and after a clock set back. */
@@ -116,11 +136,12 @@ export function createTimerEngine(deps: EngineDeps): TimerEngine {
       const known = row?.trigger_uid === trigger.uid ? row : schedules.rowOf(trigger, row)
       // The clock was ahead. An interval with that anchor would not fire until the clock reaches it.
       const current = known.anchor > nowText ? { ...known, anchor: nowText } : known
-      const isDue = current.next_timestamp !== null && current.next_timestamp <= nowText
+      const isDue = isUsed(trigger.id) && current.next_timestamp !== null && current.next_timestamp <= nowText
       if (isDue) missed += 1
       const isMadeUpFor = isDue && settings.missed === 'once'
       // Computed again, because the configured time zone can have changed.
-      const next = isMadeUpFor ? current.next_timestamp : schedules.nextOf(trigger, microsOf(current.anchor), now)
+      const computed = isMadeUpFor ? current.next_timestamp : nextOfRow(trigger, current)
+      const next = isUsed(trigger.id) ? computed : null
       if (current !== row || next !== current.next_timestamp) {
         steps.push(store.put({ ...current, next_timestamp: next }))
       }
@@ -157,7 +178,7 @@ export function createTimerEngine(deps: EngineDeps): TimerEngine {
     const { trigger_id, next_timestamp: seen } = row
     const trigger = triggers.find(trigger_id)
     if (seen === null) return
-    if (trigger === undefined || row.trigger_uid !== trigger.uid) {
+    if (trigger === undefined || row.trigger_uid !== trigger.uid || !isUsed(trigger_id)) {
       changed.add(trigger_id)
       return
     }
@@ -228,6 +249,11 @@ export function createTimerEngine(deps: EngineDeps): TimerEngine {
       cancelWait?.()
       cancelWait = undefined
       await running
+    },
+    nextOf(trigger) {
+      const row = store.find(trigger.id)
+      const isCurrent = row?.trigger_uid === trigger.uid
+      return isCurrent ? (row.next_timestamp ?? nextOfRow(trigger, row)) : null
     },
   }
 }

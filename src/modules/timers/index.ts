@@ -15,15 +15,20 @@ export interface TimersDeps {
   bus: Bus
   log: Log
   triggers: Triggers
+  /** Whether an enabled rule uses the trigger. */
+  readonly isUsed: (triggerId: string) => boolean
   settings: TimersSettings
   clock: Clock
 }
 
-export function createTimers({ database, bus, log, triggers, settings, clock }: TimersDeps): Module {
+export function createTimers({ database, bus, log, triggers, isUsed, settings, clock }: TimersDeps): Module {
   if (!settings.enabled) return { name: 'timers', isOff: true, routes: createTimerRoutes(triggers, undefined) }
   const store = createTimerStore(database)
-  const engine = createTimerEngine({ database, store, triggers, bus, log, clock, settings })
-  const routes = createTimerRoutes(triggers, store)
+  const engine = createTimerEngine({ database, store, triggers, bus, log, clock, isUsed, settings })
+  const routes = createTimerRoutes(triggers, {
+    find: (id) => store.find(id),
+    nextOf: (trigger) => engine.nextOf(trigger),
+  })
   return { name: 'timers', routes, start: () => engine.start(), stop: () => engine.stop() }
 }
 

@@ -4,13 +4,14 @@ import { listReply, pageHeaders, route, textFilter, type Route } from '../../htt
 import { Type } from '../../lib/schema/index.ts'
 import { isTimerType, timerTypes, TimerRecord, type Triggers } from '../triggers/index.ts'
 import type { TriggerRecord } from '../triggers/types.ts'
+import type { TimerEngine } from './engine.ts'
 import type { TimerStore } from './store.ts'
 import { timerResource } from '../../core/permissions.ts'
 
-/** @param store undefined if timers are off */
+/** @param timers undefined if they are off */
 export function createTimerRoutes(
   triggers: Pick<Triggers, 'find' | 'ofType' | 'record'>,
-  store: TimerStore | undefined,
+  timers: (Pick<TimerStore, 'find'> & Pick<TimerEngine, 'nextOf'>) | undefined,
 ): Route[] {
   function getTimer(refOrId: string): TriggerRecord {
     const trigger = triggers.find(refOrId)
@@ -19,9 +20,10 @@ export function createTimerRoutes(
   }
 
   function recordOf(timer: TriggerRecord): TimerRecord {
-    const row = store?.find(timer.id)
+    const row = timers?.find(timer.id)
+    const next = timers?.nextOf(timer)
     const times = {
-      ...(row?.next_timestamp ? { next_timestamp: row.next_timestamp } : {}),
+      ...(next ? { next_timestamp: next } : {}),
       ...(row?.fired_timestamp ? { fired_timestamp: row.fired_timestamp } : {}),
     }
     return { ...triggers.record(timer), ...times }

@@ -176,7 +176,10 @@ export const TimerRecord = record(
     ...triggerProperties,
     type: Type.Unsafe<string>({ type: 'string', enum: timerTypes }),
     next_timestamp: Type.Optional(
-      Type.String({ description: 'Next time; absent if the timer never fires again or timers are off.' }),
+      Type.String({
+        description:
+          'Next time at which the timer fires if an enabled rule uses it; absent if none follows or timers are off.',
+      }),
     ),
     fired_timestamp: Type.Optional(
       Type.String({ description: 'Last time for which the timer fired; absent before the first.' }),
