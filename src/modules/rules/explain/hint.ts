@@ -41,7 +41,7 @@ function missing(value: unknown, path: string, name: string | number, isPayload:
     }
     return `${path} is a list: read an item of it, such as ${path}[0]${about(value[0])}.`
   }
-  if (isObject(value) && !(value instanceof JsonNumber)) {
+  if (isObject(value)) {
     if (typeof name === 'number') return `${path} is an object, no list: ${keysOf(value)}`
     if (Object.hasOwn(value, name) || isHeaderOf(value, path, name)) return undefined
     const near = nearest(name, Object.keys(value))
@@ -58,7 +58,9 @@ function missing(value: unknown, path: string, name: string | number, isPayload:
       ? `${path} is a text that contains JSON. A criterion cannot read keys of a text: let the sender send JSON itself, or test the text with contains or regex.`
       : `${path} is a text, which has no keys.`
   }
-  return value === null || value === undefined ? `${path} is null.` : `${path} is a ${nameOf(value)}, which has no keys.`
+  return value === null || value === undefined
+    ? `${path} is null.`
+    : `${path} is a ${nameOf(value)}, which has no keys.`
 }
 
 function memberOf(value: unknown, name: string | number, path: string, payload: unknown): unknown {
