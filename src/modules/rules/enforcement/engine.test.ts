@@ -453,7 +453,9 @@ describe('order and limits', () => {
       build: real.build,
       all(query) {
         const rows = real.all(query)
-        if (query.compile().sql.includes('from "rules"')) read += rows.length
+        const { sql } = query.compile()
+        // The review after the start goes through all rules, in pages.
+        if (sql.includes('from "rules"') && sql.includes('"trigger_id"')) read += rows.length
         return rows
       },
     })
