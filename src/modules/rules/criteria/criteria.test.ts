@@ -528,12 +528,16 @@ describe('criteria that svc rejects when they are saved', () => {
       expect.stringMatching(/^key "trigger\.e", operator search: search has no condition; use one of any, /),
       expect.stringMatching(/^key "item\.a", operator iregex: the regular expression is invalid/),
     ])
-    for (const [key, criterion] of Object.entries(criteria)) {
-      // A condition is compared with the four names at evaluation (contract 05, 5.6); what is within is checked.
-      const isFine = ['trigger.f', 'trigger.g'].includes(key)
-      if (isFine) checkCriteria({ [key]: criterion })
-      else expect(() => checkCriteria({ [key]: criterion })).toThrow(/^(key "|Failed to render)/)
-    }
+    const rejected = Object.entries(criteria).flatMap(([key, criterion]) => {
+      try {
+        checkCriteria({ [key]: criterion })
+        return []
+      } catch {
+        return key.slice(-1)
+      }
+    })
+    expect(rejected.join('')).toBe('abcde')
+    // A condition is compared with the four names at evaluation (contract 05, 5.6).
     checkCriteria({ 'trigger.e': { type: 'search', pattern: { 'item.a': { type: 'exists' } } } })
     expect(findProblems({ 'trigger.a': { type: 'eq', pattern: 1 }, 'system.b': { type: 'eq', pattern: 1 } })).toEqual(
       [],
