@@ -20,6 +20,13 @@ const MAX_TEMPLATE_LENGTH = 1024 * 1024
 const TOTAL_STEPS = 400_000
 const TOTAL_WORK = 64 * 1024 * 1024
 const TOTAL_MILLISECONDS = 2_000
+/**
+ * The same for the templates that a caller sends with a request, which run on the event loop before it is answered: some
+ * 30 ms of work. Defaults and rules, whose authors have permissions of their own, may do more.
+ */
+const CALLER_STEPS = 100_000
+const CALLER_WORK = 8 * 1024 * 1024
+const CALLER_MILLISECONDS = 500
 /** Maximum UTF-16 units that all templates of one request render to: twice the largest payload. */
 const TOTAL_LENGTH = 32 * 1024 * 1024
 const MIN_STEPS = 2_000
@@ -79,6 +86,7 @@ export interface Renderer {
  *
  * @param templates all templates that it will render
  * @param filters in addition to the built-in filters
+ * @param isOfCaller whether a caller has sent the templates; then they may do less
  * @param maxMilliseconds maximum time of all templates
  * @param fail creates the error from the name of the parameter and the reason
  */
@@ -86,17 +94,19 @@ export function createRenderer(
   { count, isTooLong }: Pick<Templates, 'count' | 'isTooLong'>,
   {
     filters = {},
-    maxMilliseconds = TOTAL_MILLISECONDS,
+    isOfCaller = false,
+    maxMilliseconds = isOfCaller ? CALLER_MILLISECONDS : TOTAL_MILLISECONDS,
     fail = templateFailed,
   }: {
     filters?: Readonly<Record<string, HostFunction>> | undefined
+    isOfCaller?: boolean
     maxMilliseconds?: number
     fail?: (parameter: string, why: string) => Error
   } = {},
 ): Renderer {
   const limits: Partial<Limits> = {
-    maxSteps: Math.max(MIN_STEPS, Math.floor(TOTAL_STEPS / Math.max(2, count))),
-    maxWork: Math.max(MIN_WORK, Math.floor(TOTAL_WORK / Math.max(1, count))),
+    maxSteps: Math.max(MIN_STEPS, Math.floor((isOfCaller ? CALLER_STEPS : TOTAL_STEPS) / Math.max(2, count))),
+    maxWork: Math.max(MIN_WORK, Math.floor((isOfCaller ? CALLER_WORK : TOTAL_WORK) / Math.max(1, count))),
   }
 
   const startedAt = performance.now()

@@ -26,7 +26,7 @@ test.each(['1e308', '"1e999"', '1e-999', '[0e999,1.5e100]', '0.'.concat('3'.repe
 test.each(['{"a\\n":', ''])('the limits also hold for text that JSON.parse would change: %j', (key) => {
   const end = key === '' ? '' : '}'
   expect(() => parseJsonBody(`${key}${'['.repeat(101)}1.0${']'.repeat(101)}${end}`)).toThrow('more than 100 deep')
-  expect(() => parseJsonBody(`${key}[${'1.0,'.repeat(1_000_000)}1]${end}`)).toThrow('more than 1000000 items')
+  expect(() => parseJsonBody(`${key}[${'1.0,'.repeat(100_000)}1]${end}`)).toThrow('more than 100000 items')
   expect(() => parseJsonBody(`${key}{"n":1.0,"\\u005f_proto__":1}${end}`)).toThrow('the key "__proto__" is not allowed')
 })
 

@@ -4,9 +4,9 @@ import { JsonNumber, readJson, type JsonLimits } from '../lib/json/index.ts'
 
 /**
  * Deeper values overflow the stack of functions that walk or print them. A value costs far more memory and time than
- * its bytes: 16 MiB of `{},` become half a gigabyte, and take seconds.
+ * its bytes: a hundred thousand take some 50 ms, in which the server does nothing else.
  */
-const limits: JsonLimits = { maxDepth: 100, maxValues: 1_000_000 }
+const limits: JsonLimits = { maxDepth: 100, maxValues: 100_000 }
 
 /** JSON by its media type in lower case, without parameters: RFC 8259, and every type with the suffix of RFC 6839. */
 export function isJsonType(type: string): boolean {

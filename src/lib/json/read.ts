@@ -82,6 +82,7 @@ function isOrdinary(text: string, { maxDepth, maxValues }: JsonLimits): boolean 
       if (depth > maxDepth) throw tooDeep(maxDepth)
     } else if (code === COMMA) {
       values += 1
+      if (values > maxValues) throw tooMany(maxValues)
     } else if (code === CLOSE_LIST || code === CLOSE_OBJECT) {
       depth -= 1
     }

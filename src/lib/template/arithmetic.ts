@@ -71,6 +71,8 @@ function operateWhole(operator: BinaryOperator, a: bigint, b: bigint, budget: Bu
       if ((a > 1n || a < -1n) && b * BigInt(a.toString(2).length - (a < 0n ? 2 : 1)) > budget.limits.maxIntegerBits) {
         throw tooBig(budget)
       }
+      // Making and printing a large number takes as long as a text of many characters.
+      if (a > 1n || a < -1n) budget.work(Number(b) * a.toString(2).length)
       return integer(a ** b, budget)
   }
 }

@@ -8,7 +8,7 @@ import { compileParameters, represent, type ParameterSchema } from '../../lib/sc
 import { convertParameter, conversionProblemOf } from './conversion.ts'
 import type { ParameterSet } from './parameters.ts'
 import type { Namespace, TemplateScope } from '../../lib/template/index.ts'
-import { createRenderer, findTemplates, type Templates } from '../../core/template-values.ts'
+import { createRenderer, findTemplates, type Renderer, type Templates } from '../../core/template-values.ts'
 
 export interface EffectiveParameters {
   /** Values of the runner's parameters, null where there is none. */
@@ -199,7 +199,9 @@ function resolveSources(
   }
   if (waiting.length === 0) return values
 
-  const renderer = createRenderer({ count, isTooLong }, { filters: scope.filters })
+  const { filters } = scope
+  const renderer = createRenderer({ count, isTooLong }, { filters })
+  const callerRenderer = createRenderer({ count, isTooLong }, { filters, isOfCaller: true })
   const variables = new Map<string, unknown>([...Object.entries(scope.variables), ...values])
   const callerVariables = ofCaller === undefined ? variables : variablesOf(ofCaller)
   const path: string[] = []
@@ -222,15 +224,17 @@ function resolveSources(
     }
     path.pop()
     if (!source.isDefault) source.templates.names.forEach(settleView)
-    const value = evaluate(name, source.value, source.isDefault ? variables : callerVariables)
+    const value = source.isDefault
+      ? evaluate(renderer, name, source.value, variables)
+      : evaluate(callerRenderer, name, source.value, callerVariables)
     values.set(name, value)
     variables.set(name, value)
     if (!source.isDefault) callerVariables.set(name, value)
   }
-  const evaluate = (name: string, text: unknown, among: ReadonlyMap<string, unknown>): unknown => {
-    const rendered = renderer.render(name, text, among)
+  const evaluate = (by: Renderer, name: string, text: unknown, among: ReadonlyMap<string, unknown>): unknown => {
+    const rendered = by.render(name, text, among)
     const isPrinted = set.schemas.get(name)?.type === 'string' && rendered !== null && typeof rendered !== 'string'
-    const given = isPrinted ? renderer.print(name, rendered) : rendered
+    const given = isPrinted ? by.print(name, rendered) : rendered
     const problem = conversionProblemOf(given)
     if (problem !== undefined) throw templateFailed(name, `the value holds ${problem}`)
     return converted(set, name, given)
@@ -252,7 +256,7 @@ function resolveSources(
     const source = sources.get(name)
     if (callerVariables.has(name) || source?.templates === undefined) return
     for (const referred of source.templates.names) settleView(referred)
-    callerVariables.set(name, evaluate(name, source.value, callerVariables))
+    callerVariables.set(name, evaluate(renderer, name, source.value, callerVariables))
   }
 }
 

@@ -201,7 +201,32 @@ export function createPackService(deps: {
   }
 
   /** @throws PACK_NOT_ON_DISK */
-  async function locate(name: string): Promise<string> {
+  /** Looks in the folders of packs once, however many names there are. @throws PACK_NOT_ON_DISK for the first unknown */
+  async function locateAll(names: readonly string[]): Promise<string[]> {
+    let there: Promise<string[]> | undefined
+    const candidates = (): Promise<string[]> => (there ??= folders())
+    let refs: Promise<Map<string, string>> | undefined
+    const found: string[] = []
+    for (const name of new Set(names))
+      found.push(await locate(name, candidates, () => (refs ??= readRefs(candidates()))))
+    return found
+  }
+
+  /** Reference → folder, as the packs say themselves. */
+  async function readRefs(candidates: Promise<readonly string[]>): Promise<Map<string, string>> {
+    const refs = new Map<string, string>()
+    for (const folder of await candidates) {
+      const content = await readPack(folder)
+      if ('ref' in content && !refs.has(content.ref)) refs.set(content.ref, folder)
+    }
+    return refs
+  }
+
+  async function locate(
+    name: string,
+    candidates: () => Promise<readonly string[]>,
+    refs: () => Promise<ReadonlyMap<string, string>>,
+  ): Promise<string> {
     if (name.includes('/')) {
       const folder = resolve(name)
       if (ours.has(folder)) return folder
@@ -211,14 +236,9 @@ export function createPackService(deps: {
     const known = refFolder(name)
     if (known !== undefined && (await isThere(join(known, manifestFile)))) return known
     // Not registered yet: its folder has its name, or says it.
-    for (const folder of await folders()) {
-      if (basename(folder) === name) return folder
-    }
-    for (const folder of await folders()) {
-      const content = await readPack(folder)
-      if ('ref' in content && content.ref === name) return folder
-    }
-    throw packNotOnDisk(name)
+    const folder = (await candidates()).find((path) => basename(path) === name) ?? (await refs()).get(name)
+    if (folder === undefined) throw packNotOnDisk(name)
+    return folder
   }
 
   return {
@@ -270,7 +290,7 @@ export function createPackService(deps: {
 
     registerNamed: (names, kinds) =>
       withLock(async () => {
-        const chosen = names === undefined ? await folders() : await Promise.all([...new Set(names)].map(locate))
+        const chosen = names === undefined ? await folders() : await locateAll(names)
         const done =
           kinds.size === 0
             ? []

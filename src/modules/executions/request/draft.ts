@@ -1,7 +1,8 @@
 /** From a request to a new execution (contract 03, 3.1). */
-import { actionDisabled, actionUnknown, isAppError, type AppError } from '../../../core/errors.ts'
+import { actionDisabled, actionUnknown, bodyInvalid, isAppError, type AppError } from '../../../core/errors.ts'
 import { newId } from '../../../core/ids.ts'
 import { CONFIG_SECRETS, type ReadSecrets } from '../../../core/parameter-scope.ts'
+import { textLengthOf } from '../../../core/template-values.ts'
 import { userResource } from '../../../core/permissions.ts'
 import { formatMicros, nowMicros } from '../../../core/time.ts'
 import type { ApiRequest } from '../../../http/index.ts'
@@ -68,6 +69,7 @@ export function draftExecution(options: DraftOptions): Draft {
   const { principal, rights } = options.caller
   const { action, runner } = findAction(actions, request.action)
 
+  refuseLarge(request)
   const supplied = givenContext(request.context, options.contextHeader)
   const parent = parentOf(supplied, options.findExecution)
   const actingUser = parent === undefined ? (request.user ?? principal.user) : parent.user
@@ -129,6 +131,22 @@ export function draftExecution(options: DraftOptions): Draft {
 
   const failure = prepareParameters(execution, options)
   return { execution, cause: options.cause ?? causeOf(execution, traceContext, parent), failure }
+}
+
+/**
+ * Largest `context`, `callback` and `notify`, each, in characters of names and texts plus one for each value: they are
+ * in every record, event and trigger instance of the execution.
+ */
+const MAX_ADDITION_LENGTH = 65_536
+
+/** @throws BODY_INVALID */
+function refuseLarge({ context, callback, notify }: ExecutionRequest): void {
+  for (const [name, value] of Object.entries({ context, callback, notify })) {
+    if (textLengthOf(value, MAX_ADDITION_LENGTH) <= MAX_ADDITION_LENGTH) continue
+    throw bodyInvalid(
+      `${name}: names and texts have more than ${MAX_ADDITION_LENGTH} characters together. Pass large values as parameters.`,
+    )
+  }
 }
 
 /**

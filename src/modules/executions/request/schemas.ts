@@ -9,6 +9,8 @@ const parameters = Type.Optional(
   Type.Unsafe<Record<string, unknown>>({
     type: 'object',
     additionalProperties: true,
+    // Before their names are looked at: an action has fewer.
+    maxProperties: MAX_KEPT_PARAMETERS,
     description: 'Values of the parameters of the action.',
     propertyNames: { pattern: '^\\w+$' },
   }),
@@ -25,7 +27,9 @@ const delay = Type.Optional(
     }),
   ),
 )
-const texts = Type.Optional(Type.Array(Type.String()))
+const MAX_ROUTES = 100
+const MAX_TASKS = 1000
+const texts = Type.Optional(Type.Array(Type.String(), { maxItems: MAX_ROUTES }))
 
 const notifySection = Type.Optional(
   Type.Object(
@@ -98,9 +102,14 @@ export const RerunRequest = record(
     ),
     user,
     delay,
-    tasks: Type.Optional(Type.Array(Type.String(), { description: 'Workflows only: names of tasks to run again.' })),
+    tasks: Type.Optional(
+      Type.Array(Type.String(), { maxItems: MAX_TASKS, description: 'Workflows only: names of tasks to run again.' }),
+    ),
     reset: Type.Optional(
-      Type.Array(Type.String(), { description: 'Workflows only: tasks whose results are discarded.' }),
+      Type.Array(Type.String(), {
+        maxItems: MAX_TASKS,
+        description: 'Workflows only: tasks whose results are discarded.',
+      }),
     ),
   }),
   { example: { parameters: { cmd: 'uptime' } } },
