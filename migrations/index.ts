@@ -10,6 +10,7 @@ import * as content from './0004-content.ts'
 import * as outputLines from './0005-output-lines.ts'
 import * as executionLists from './0006-execution-lists.ts'
 import * as statusHistory from './0007-status-history.ts'
+import * as repeatedDeliveries from './0008-repeated-deliveries.ts'
 
 export const migrations: Record<string, Migration> = {
   '0001-core': core,
@@ -19,4 +20,5 @@ export const migrations: Record<string, Migration> = {
   '0005-output-lines': outputLines,
   '0006-execution-lists': executionLists,
   '0007-status-history': statusHistory,
+  '0008-repeated-deliveries': repeatedDeliveries,
 }

@@ -219,7 +219,14 @@ async function assemble(
     runnerTypes: runners.list.map((runner) => runner.definition),
     settings: packsSettings(config, common),
   })
-  const webhooks = createWebhooks({ ...platform, triggers, executions, templates, settings: common })
+  const webhooks = createWebhooks({
+    ...platform,
+    triggers,
+    executions,
+    templates,
+    versionOf: (triggerId) => rules.versionOf(triggerId),
+    settings: common,
+  })
   const settings = timersSettings(config, common)
   const timers = createTimers({
     ...platform,

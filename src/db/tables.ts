@@ -340,6 +340,16 @@ export interface WebhookDeliveryTable {
   /** `[id]` */
   trigger_instances: string
   created_at: string
+  /** Digest of the enabled rules that it met; empty: stored by an older version. */
+  rules: string
+}
+
+/** Owner: triggers. Repetitions of a delivery that had no effect, by the trigger instance of the first. */
+export interface TriggerInstanceRepetitionTable {
+  trigger_instance_id: string
+  count: number
+  first_timestamp: string
+  last_timestamp: string
 }
 
 /** Owner: timers. */
@@ -467,6 +477,7 @@ export interface Tables {
   rule_enforcements: RuleEnforcementTable
   rule_enforcement_counts: RuleEnforcementCountTable
   webhook_deliveries: WebhookDeliveryTable
+  trigger_instance_repetitions: TriggerInstanceRepetitionTable
   timers: TimerTable
   key_value_pairs: KeyValuePairTable
   packs: PackTable

@@ -1,4 +1,5 @@
 /** What is sent twice causes nothing twice (`Idempotency-Key`, ids of deliveries), and senders that wait (`Prefer`). */
+import { createHmac } from 'node:crypto'
 import { writeFileSync } from 'node:fs'
 import { request } from 'node:http'
 import { join } from 'node:path'
@@ -240,6 +241,149 @@ describe('Idempotency-Key', () => {
     const hook = await makeHook()
     await post(hook, {}, { 'Idempotency-Key': 'canary-of-the-key' })
     expect(JSON.stringify(rowsOf(server, 'select * from webhook_deliveries'))).not.toContain('canary-of-the-key')
+  })
+})
+
+describe('a delivery that is repeated', () => {
+  const byId = { delivery_id_header: 'X-Delivery' }
+  const deliver = (hook: string, id = '1') => post(hook, { a: 1 }, { 'X-Delivery': id })
+  const ended = async (answer: Answer<unknown>): Promise<void> => {
+    const [id = ''] = idsOf(answer)?.split(',') ?? []
+    await waitFor('the executions to end', () => {
+      const open = `select 1 from executions where trigger_instance = ? and end_timestamp is null`
+      const [instance] = rowsOf<{ status: string }>(server, 'select status from trigger_instances where id = ?', id)
+      return instance?.status === 'processed' && rowsOf(server, open, id).length === 0
+    })
+  }
+  interface Rule {
+    id: string
+    action: { ref: string; parameters: object }
+  }
+  const ruleOf = async (hook: string) => (await server.call<Rule>('GET', `/v1/rules/default.${hook}`, undefined, token)).body
+  const change = async (hook: string, more: object): Promise<void> => {
+    const rule = await ruleOf(hook)
+    expect((await server.call('PUT', `/v1/rules/${rule.id}`, { ...rule, ...more }, token)).status).toBe(200)
+  }
+  const explain = async (answer: Answer<unknown>) =>
+    (
+      await server.call<{ message: string; repetitions?: { count: number } }>(
+        'GET',
+        `/v1/triggerinstances/${idsOf(answer) ?? ''}/explain`,
+        undefined,
+        token,
+      )
+    ).body
+
+  it('runs if the first matched nothing, and once only', async () => {
+    const hook = await makeHook('true', byId, { criteria: { 'trigger.body.a': { type: 'eq', pattern: 2 } } })
+    const first = await deliver(hook)
+    await ended(first)
+    const second = await deliver(hook)
+    expect([isReplay(first), isReplay(second), instancesOf(hook)]).toEqual([false, false, 2])
+    await change(hook, { criteria: {} })
+    const third = await deliver(hook)
+    await ended(third)
+    const fourth = await deliver(hook)
+    expect([isReplay(third), isReplay(fourth), instancesOf(hook)]).toEqual([false, true, 3])
+    expect(idsOf(fourth)).toBe(idsOf(third))
+  })
+
+  it('runs if what the first started has failed, or could not start', async () => {
+    for (const more of [{}, { action: { ref: 'core.nothing_like_it' } }]) {
+      const hook = await makeHook('exit 3', byId, more)
+      const first = await deliver(hook)
+      await ended(first)
+      expect(isReplay(await deliver(hook))).toBe(false)
+    }
+  })
+
+  it('runs if the rules have changed; a change to what was is one as well', async () => {
+    const hook = await makeHook('true', byId)
+    await ended(await deliver(hook))
+    expect(isReplay(await deliver(hook))).toBe(true)
+    await change(hook, { enabled: false })
+    await change(hook, { enabled: true })
+    const again = await deliver(hook)
+    expect(isReplay(again)).toBe(false)
+    await ended(again)
+    expect([isReplay(await deliver(hook)), instancesOf(hook)]).toEqual([true, 2])
+  })
+
+  it('is ignored while the first is at work, and of many at once one runs', async () => {
+    const { cmd, letGo } = held()
+    const hook = await makeHook(`${cmd}; exit 3`, byId)
+    const first = await deliver(hook)
+    expect(isReplay(await deliver(hook))).toBe(true)
+    letGo()
+    await ended(first)
+    const answers = await Promise.all(Array.from({ length: 8 }, () => deliver(hook)))
+    expect(answers.filter((answer) => !isReplay(answer))).toHaveLength(1)
+    expect(instancesOf(hook)).toBe(2)
+  })
+
+  it('an Idempotency-Key counts whatever came of the first', async () => {
+    const hook = await makeHook('exit 3', { deduplicate: false })
+    const key = { 'Idempotency-Key': 'k' }
+    const first = await post(hook, {}, key)
+    await ended(first)
+    await change(hook, { description: 'changed' })
+    expect([isReplay(await post(hook, {}, key)), instancesOf(hook)]).toEqual([true, 1])
+  })
+
+  it('deduplicate: false runs each of them, beside triggers that do not', async () => {
+    const hook = await makeHook('true', { ...byId, deduplicate: false })
+    expect([isReplay(await deliver(hook)), isReplay(await deliver(hook)), instancesOf(hook)]).toEqual([false, false, 2])
+    const twice = await server.call(
+      'POST',
+      '/v1/rules',
+      {
+        name: `${hook}_once`,
+        enabled: true,
+        trigger: { type: 'core.svc.webhook', parameters: { url: hook, ...byId } },
+        action: { ref: 'core.noop' },
+      },
+      token,
+    )
+    expect(twice.status).toBe(201)
+    const first = await deliver(hook, 'shared')
+    expect(idsOf(first)?.split(',')).toHaveLength(2)
+    await Promise.all((idsOf(first)?.split(',') ?? []).map((id) => ended({ headers: new Headers({ 'svc-trigger-instance-id': id }) } as Answer<unknown>)))
+    const again = await deliver(hook, 'shared')
+    expect([isReplay(again), idsOf(again)?.split(',').length, instancesOf(hook)]).toEqual([false, 1, 5])
+  })
+
+  it('the header that is named replaces that of the scheme', async () => {
+    const signature = { scheme: 'github', secret: 's3' }
+    const [named, usual] = [
+      await makeHook('true', { signature, delivery_id_header: 'X-Nope' }),
+      await makeHook('true', { signature }),
+    ]
+    const headers = {
+      'X-Hub-Signature-256': `sha256=${createHmac('sha256', 's3').update('{"a":1}').digest('hex')}`,
+      'X-GitHub-Delivery': '72d3162e',
+    }
+    const replays = []
+    for (const hook of [named, named, usual, usual]) replays.push(isReplay(await post(hook, { a: 1 }, headers)))
+    expect(replays).toEqual([false, false, false, true])
+  })
+
+  it('leaves a record that explain tells, also after a restart, and that goes with the instance', async () => {
+    const hook = await makeHook('true', byId)
+    const first = await deliver(hook)
+    await ended(first)
+    expect((await explain(first)).repetitions).toBeUndefined()
+    await deliver(hook)
+    expect((await explain(first)).message).toMatch(/The sender repeated the delivery once, at 20\S+Z; svc ignored that\. Replay/)
+    await deliver(hook)
+    await server.stop()
+    await start()
+    const { message, repetitions } = await explain(first)
+    expect(message).toContain('repeated the delivery 2 times, last at ')
+    expect(repetitions).toEqual({
+      count: 2,
+      first_timestamp: expect.any(String) as string,
+      last_timestamp: expect.any(String) as string,
+    })
   })
 })
 

@@ -35,6 +35,8 @@ import type { TemplateReader } from '../../core/template-reader.ts'
 export interface Rules extends Module {
   /** Whether an enabled rule is bound to the trigger. */
   hasRules(triggerId: string): boolean
+  /** A digest that differs after each change of the enabled rules of the trigger. */
+  versionOf(triggerId: string): string
   /** Registers the rules of a pack. Ids stay; `enabled` is set from the file. */
   registerRules(content: PackDefinitions): Promise<Registration>
 }
@@ -114,6 +116,7 @@ export function createRules(deps: RulesDeps): Rules {
     ],
     retention: [createEnforcementRetention({ store: enforcements, database })],
     hasRules: (triggerId) => bindings.has(triggerId),
+    versionOf: (triggerId) => bindings.versionOf(triggerId),
     registerRules: createRegistration({ store, changes, triggers, log, systemUser }),
     start() {
       engine.start()

@@ -27,6 +27,8 @@ export interface RuleStore {
   ofPack(pack: string): Rule[]
   /** Enabled rules of a trigger, oldest first. Pass `record` to `readRule`. */
   enabledOf(triggerId: string): { id: string; record: string }[]
+  /** Ids and revisions of the enabled rules of a trigger, oldest first. */
+  revisionsOf(triggerId: string): { id: string; revision: number }[]
   /** Enabled rules after an id, by id. Pass `record` to `readRule`. */
   enabledAfter(id: string, limit: number): { id: string; record: string }[]
   /** Column `record` of an enabled rule. */
@@ -94,6 +96,15 @@ export function createRuleStore(database: Database): RuleStore {
         .all(build.selectFrom('rules').select('record').where('pack', '=', pack))
         .map(({ record }) => readRule(record)),
     enabledOf: (triggerId) => database.all(bound(triggerId).where('enabled', '=', 1)),
+    revisionsOf: (triggerId) =>
+      database.all(
+        build
+          .selectFrom('rules')
+          .select(['id', 'revision'])
+          .where('trigger_id', '=', triggerId)
+          .where('enabled', '=', 1)
+          .orderBy('id'),
+      ),
     enabledAfter: (id, limit) =>
       database.all(
         build

@@ -425,7 +425,13 @@ export const Explanation = record(
     }),
     rules: Type.Array(ExplainedRule),
     hidden: Type.Integer({ description: 'Number of rules of the trigger that the caller cannot view.' }),
-    message: Type.String({ description: 'The reason in one sentence.' }),
+    message: Type.String({ description: 'The reason in one or two sentences.' }),
+    repetitions: Type.Optional(
+      Type.Object(
+        { count: Type.Integer(), first_timestamp: Type.String(), last_timestamp: Type.String() },
+        { description: 'Repetitions of the delivery that svc ignored.' },
+      ),
+    ),
   }),
   {
     example: {

@@ -1,7 +1,14 @@
 /** Public API of triggers for other modules. */
 import type { Unit } from '../../db/index.ts'
 import type { Cause } from '../traces/types.ts'
-import type { TriggerTypeRecord, TriggerRecord, TriggerAuthor, TriggerInstance, QueuedInstance } from './types.ts'
+import type {
+  TriggerTypeRecord,
+  TriggerRecord,
+  TriggerAuthor,
+  TriggerInstance,
+  QueuedInstance,
+  Repetitions,
+} from './types.ts'
 
 export interface TriggerService {
   /** By id when it looks like one, else by reference. The record is shared: it must not be changed. */
@@ -49,6 +56,10 @@ export interface TriggerService {
   /** Pending instances, oldest first. */
   pending(afterId: string, limit: number): QueuedInstance[]
   pendingCount(): number
+  /** Counts a repetition of the delivery of an instance that has no effect. */
+  planRepetition(id: string): Unit
+  /** Undefined: none. */
+  repetitionsOf(id: string): Repetitions | undefined
   /** Sets the final status of an instance. Fails with `Conflict` if the instance has one. */
   planProcessed(id: string, status: 'processed' | 'processing_failed'): Unit
 }

@@ -240,6 +240,8 @@ export function createTriggersService(deps: TriggersServiceDeps): TriggersServic
     findInstance: (id) => instances.find(id),
     pending: (afterId, limit) => instances.pending(afterId, limit),
     pendingCount: () => deps.pendingCount(),
+    planRepetition: (id) => ({ steps: [instances.repeat(id, formatMicros(nowMicros()))], facts: [] }),
+    repetitionsOf: (id) => instances.repetitionsOf(id),
     planProcessed: (id, status) => ({ steps: [instances.end(id, status)], facts: [] }),
   }
 }

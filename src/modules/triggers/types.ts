@@ -234,6 +234,8 @@ export interface WebhookParameters {
   signature?: SignatureParameters
   /** Header with the delivery id. */
   delivery_id_header?: string
+  /** Whether a repeated delivery has no effect; default true. */
+  deduplicate?: boolean
 }
 
 /** `signature` of a trigger. Everything after `tolerance_seconds` is only for the scheme `hmac`. */
@@ -326,6 +328,13 @@ export const ReEmittedInstance = record(
   },
 )
 export type ReEmittedInstance = Static<typeof ReEmittedInstance>
+
+/** Repetitions of the delivery of an instance that had no effect. Timestamps are ISO 8601 UTC. */
+export interface Repetitions {
+  count: number
+  first_timestamp: string
+  last_timestamp: string
+}
 
 /** An instance that waits for the evaluation of rules. */
 export type QueuedInstance = Pick<TriggerInstance, 'id' | 'trigger_id' | 'trigger' | 'trigger_type' | 'trace_id'>

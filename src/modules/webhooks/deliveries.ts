@@ -17,6 +17,8 @@ export interface DeliveryId {
   hook: string
   caller: string
   keyHash: string
+  /** Whether the client promises to mean the same request, which then runs once whatever came of it. */
+  isIdempotent: boolean
   /** Undefined: repetitions can have another body. */
   bodyHash: string | undefined
 }
@@ -25,13 +27,19 @@ export interface Delivery {
   traceId: string
   /** In the order of the first delivery. */
   instanceIds: readonly string[]
+  /** Digest of the enabled rules that it met; empty: unknown. */
+  rules: string
 }
 
 export interface Deliveries {
   /** The first delivery with this id. @throws IDEMPOTENCY_KEY_REUSED */
   find(id: DeliveryId): Delivery | undefined
-  /** Fails with `Conflict` if a concurrent request stored the delivery. */
-  plan(id: DeliveryId, delivery: Delivery): Unit
+  /**
+   * Fails with `Conflict` if a concurrent request stored the delivery.
+   *
+   * @param replaced the delivery that this one repeats, and that runs again
+   */
+  plan(id: DeliveryId, delivery: Delivery, replaced?: Delivery): Unit
 }
 
 export function createDeliveries(store: DeliveryStore): Deliveries {
@@ -42,9 +50,9 @@ export function createDeliveries(store: DeliveryStore): Deliveries {
       if (row === undefined || row.created_at < since()) return undefined
       const instanceIds = readJson(row.trigger_instances) as string[] // written below
       if (bodyHash !== undefined && row.body_hash !== bodyHash) throw idempotencyKeyReused(instanceIds[0] ?? '')
-      return { traceId: row.trace_id, instanceIds }
+      return { traceId: row.trace_id, instanceIds, rules: row.rules }
     },
-    plan({ hook, caller, keyHash, bodyHash }, { traceId, instanceIds }) {
+    plan({ hook, caller, keyHash, bodyHash }, { traceId, instanceIds, rules }, replaced) {
       const row = {
         hook,
         caller,
@@ -53,8 +61,10 @@ export function createDeliveries(store: DeliveryStore): Deliveries {
         trace_id: traceId,
         trigger_instances: writeJson(instanceIds),
         created_at: formatMicros(nowMicros()),
+        rules,
       }
-      return { steps: store.insert(row, since()), facts: [] }
+      const before = replaced === undefined ? '' : JSON.stringify(replaced.instanceIds)
+      return { steps: store.insert(row, since(), before), facts: [] }
     },
   }
 }
@@ -68,7 +78,8 @@ export interface AdmittedDelivery {
 
 /**
  * The id of a delivery, if it has one. Signed ids come first: an attacker who replays a recorded request could change
- * unsigned parts, so that it looks new.
+ * unsigned parts, so that it looks new. A header that a trigger names replaces the unsigned one of its scheme. Triggers
+ * that want each delivery have no say; `Idempotency-Key` counts for them too.
  *
  * @param body the parsed body
  */
@@ -85,19 +96,20 @@ export function deliveryIdOf(
     return value === '' ? undefined : value
   }
   const first = (find: (admitted: AdmittedDelivery) => string | undefined): string | undefined => {
-    for (const each of admitted) {
+    for (const each of deduplicated) {
       const found = find(each)
       if (found !== undefined) return found
     }
     return undefined
   }
   const [oldest] = admitted
-  const signer = admitted.find(({ proof }) => proof?.signedId !== undefined)
+  const deduplicated = admitted.filter(({ trigger }) => trigger.isDeduplicated)
+  const signer = deduplicated.find(({ proof }) => proof?.signedId !== undefined)
   const kinds: [kind: string, find: () => string | undefined][] = [
     ['signed', () => signer?.proof?.signedId?.(body)],
     ['named', () => first(({ trigger }) => valueOf(trigger.deliveryIdHeader))],
     ['idempotency', () => valueOf('idempotency-key')],
-    ['unsigned', () => first(({ proof }) => proof?.unsignedId)],
+    ['unsigned', () => first(({ trigger, proof }) => (trigger.deliveryIdHeader === undefined ? proof?.unsignedId : undefined))],
   ]
   for (const [kind, find] of kinds) {
     const key = find()
@@ -108,6 +120,7 @@ export function deliveryIdOf(
       hook,
       caller: setOff === undefined ? `user ${user}` : `trigger ${setOff.trigger.record.id}`,
       keyHash: digest(`${kind} ${key}`),
+      isIdempotent: kind === 'idempotency',
       bodyHash: kind === 'idempotency' ? digest(sent.mediaType, sent.bytes) : undefined,
     }
   }

@@ -1,5 +1,5 @@
 /** Stores the trigger instances of a request, at most once per delivery, and builds the response. */
-import { randomUUID } from 'node:crypto'
+import { createHash, randomUUID } from 'node:crypto'
 import { conflict, headerInvalid, queueFull, storageFull } from '../../core/errors.ts'
 import { Conflict, merge, type Database } from '../../db/index.ts'
 import { Reply, type ApiRequest, type RawRequest, type Rights } from '../../http/index.ts'
@@ -24,6 +24,8 @@ export interface Dispatch {
   hook: string
   /** One or more. */
   triggers: readonly TriggerRecord[]
+  /** Those of them that a repeated delivery dispatches again. */
+  always: readonly TriggerRecord[]
   payload: Record<string, unknown>
   /** The parsed body, returned in the response. */
   body: unknown
@@ -48,9 +50,11 @@ export function createDispatch(deps: {
   database: Pick<Database, 'write' | 'hasRoom'>
   triggers: Triggers
   executions: Executions
+  /** See `Rules.versionOf`. */
+  readonly versionOf: (triggerId: string) => string
   queueLimit: number
 }): DispatchRequest {
-  const { deliveries, waits, database, triggers, executions, queueLimit } = deps
+  const { deliveries, waits, database, triggers, executions, versionOf, queueLimit } = deps
 
   async function dispatch(request: ApiRequest, raw: RawRequest, wanted: Dispatch): Promise<Reply> {
     const { deliveryId } = wanted
@@ -59,7 +63,12 @@ export function createDispatch(deps: {
     const defaultTag = `webhook-${wanted.hook}-${randomUUID().replaceAll('-', '')}`
     for (let attempt = 1; ; attempt++) {
       const before = deliveryId === undefined ? undefined : deliveries.find(deliveryId)
-      if (before !== undefined) {
+      const rules = deliveryId === undefined ? '' : rulesOf(wanted.triggers)
+      if (before !== undefined && deliveryId !== undefined && !runsAgain(deliveryId, before, rules)) {
+        if (database.hasRoom()) await database.write(merge(...before.instanceIds.map((id) => triggers.planRepetition(id))))
+        if (!deliveryId.isIdempotent && wanted.always.length > 0) {
+          return dispatch(request, raw, { ...wanted, triggers: wanted.always, deliveryId: undefined })
+        }
         const wait = waitSeconds > 0 ? waits.begin(before.instanceIds, true) : undefined
         return answer(request, raw, { ...replayed(before, wanted), delivery: before, wait, waitSeconds })
       }
@@ -68,13 +77,14 @@ export function createDispatch(deps: {
       const [first, ...others] = plan(wanted, traceTag, defaultTag)
       if (first === undefined) throw new Error('there is nothing to dispatch')
       const instances = [first, ...others].map(({ instance }) => instance)
-      const delivery: Delivery = { traceId: first.instance.trace_id, instanceIds: instances.map(({ id }) => id) }
+      const instanceIds = instances.map(({ id }) => id)
+      const delivery: Delivery = { traceId: first.instance.trace_id, instanceIds, rules }
       const pending = instances.filter(({ status }) => status === 'pending').map(({ id }) => id)
       const wait = waitSeconds > 0 ? waits.begin(pending, false) : undefined
       try {
         await database.write(
           merge(
-            deliveryId === undefined ? undefined : deliveries.plan(deliveryId, delivery),
+            deliveryId === undefined ? undefined : deliveries.plan(deliveryId, delivery, before),
             first.unit,
             ...others.map(({ unit }) => unit),
           ),
@@ -87,6 +97,26 @@ export function createDispatch(deps: {
       }
       return answer(request, raw, { body: wanted.body, headers: {}, delivery, wait, waitSeconds })
     }
+  }
+
+  /** A digest of the enabled rules of these triggers. */
+  function rulesOf(wanted: readonly TriggerRecord[]): string {
+    const hash = createHash('sha256')
+    for (const { id } of wanted) hash.update(`${id} ${versionOf(id)}\n`)
+    return hash.digest('hex')
+  }
+
+  /** Whether a repetition runs: the first has started nothing that may have succeeded, or has met other rules. */
+  function runsAgain({ isIdempotent }: DeliveryId, before: Delivery, rules: string): boolean {
+    if (isIdempotent) return false
+    return (before.rules !== '' && before.rules !== rules) || before.instanceIds.every(hasFailed)
+  }
+
+  /** Also true if no rule matched. False for an instance that is purged. */
+  function hasFailed(id: string): boolean {
+    const status = triggers.findInstance(id)?.status
+    if (status === undefined || status === 'pending') return false
+    return executions.ofTriggerInstance(id).every((execution) => failures.has(executions.find(execution)?.status ?? ''))
   }
 
   /** Plans one instance per trigger, all in one trace. */
@@ -167,6 +197,8 @@ export function createDispatch(deps: {
 
   return dispatch
 }
+
+const failures: ReadonlySet<string> = new Set(['failed', 'timeout', 'abandoned'])
 
 function statusOf(instance: TriggerInstance | undefined): Pick<TriggerInstance, 'status'> | undefined {
   return instance === undefined ? undefined : { status: instance.status }

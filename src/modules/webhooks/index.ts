@@ -25,6 +25,8 @@ export interface WebhooksDeps {
   log: Log
   triggers: Triggers
   executions: Executions
+  /** See `Rules.versionOf`. */
+  readonly versionOf: (triggerId: string) => string
   /** Scope of signature secrets that are templates. */
   readonly templates: (reader: TemplateReader) => TemplateScope
   settings: {
@@ -55,6 +57,7 @@ export function createWebhooks(deps: WebhooksDeps): Webhooks {
     database,
     triggers,
     executions,
+    versionOf: deps.versionOf,
     queueLimit: settings.queueLimit,
   })
   const service = createWebhookService({ registry, admit: createDeliveryAdmission({ log }), dispatch, triggers, log })

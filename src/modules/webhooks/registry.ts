@@ -13,6 +13,8 @@ export interface HookTrigger {
   verifier: Verifier | undefined
   /** In lower case. */
   deliveryIdHeader: string | undefined
+  /** False: each delivery runs. */
+  isDeduplicated: boolean
 }
 
 export interface Hook {
@@ -52,6 +54,7 @@ export function createRegistry(deps: {
       verifier: isObject(signature)
         ? createVerifier(signature as unknown as SignatureParameters, (text) => readSecret(text, record.author))
         : undefined,
+      isDeduplicated: record.parameters['deduplicate'] !== false,
       deliveryIdHeader: typeof idHeader === 'string' ? idHeader.toLowerCase() : undefined,
     }
     byId.set(record.id, trigger)

@@ -58,6 +58,7 @@ export function createWebhookService(deps: {
     return dispatch(request, raw, {
       hook: name,
       triggers: admitted.map(({ trigger }) => trigger.record),
+      always: admitted.flatMap(({ trigger }) => (trigger.isDeduplicated ? [] : [trigger.record])),
       payload,
       body,
       headers,
@@ -94,6 +95,7 @@ export function createWebhookService(deps: {
     return dispatch(request, raw, {
       hook: genericHook,
       triggers: [trigger],
+      always: [],
       payload,
       body,
       headers,

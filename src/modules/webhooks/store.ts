@@ -9,8 +9,9 @@ export interface DeliveryStore {
    * Fails with `Conflict` if the delivery is stored and not expired.
    *
    * @param before wire timestamp: older deliveries are expired, and this deletes a few of them
+   * @param replaced `trigger_instances` of a delivery that this one replaces; empty: none
    */
-  insert(delivery: WebhookDeliveryTable, before: string): Step[]
+  insert(delivery: WebhookDeliveryTable, before: string, replaced: string): Step[]
 }
 
 /** Expired deliveries deleted per insert, which bounds the table. */
@@ -24,6 +25,7 @@ const sample: WebhookDeliveryTable = {
   trace_id: '',
   trigger_instances: '',
   created_at: '',
+  rules: '',
 }
 
 export function createDeliveryStore(database: Database): DeliveryStore {
@@ -50,10 +52,20 @@ export function createDeliveryStore(database: Database): DeliveryStore {
             trace_id: excluded.ref('excluded.trace_id'),
             trigger_instances: excluded.ref('excluded.trigger_instances'),
             created_at: excluded.ref('excluded.created_at'),
+            rules: excluded.ref('excluded.rules'),
           }))
-          .where('webhook_deliveries.created_at', '<', ''),
+          .where((row) =>
+            row.or([
+              row('webhook_deliveries.created_at', '<', ''),
+              row('webhook_deliveries.trigger_instances', '=', ''),
+            ]),
+          ),
       ),
-    ({ delivery, before }: { delivery: WebhookDeliveryTable; before: string }) => [...columns(delivery), before],
+    ({ delivery, before, replaced }: { delivery: WebhookDeliveryTable; before: string; replaced: string }) => [
+      ...columns(delivery),
+      before,
+      replaced,
+    ],
   )
   const deleteOld = prepared(
     build.deleteFrom('webhook_deliveries').where(
@@ -70,6 +82,9 @@ export function createDeliveryStore(database: Database): DeliveryStore {
   )
   return {
     find: (key) => database.first(find(key)) as WebhookDeliveryTable | undefined, // all columns of the table
-    insert: (delivery, before) => [{ query: insert({ delivery, before }), expect: 1 }, { query: deleteOld(before) }],
+    insert: (delivery, before, replaced) => [
+      { query: insert({ delivery, before, replaced }), expect: 1 },
+      { query: deleteOld(before) },
+    ],
   }
 }

@@ -2,6 +2,7 @@
  * Enabled rules by trigger. svc reads the rules of a trigger at its first event and compiles a rule at its first
  * evaluation, so the cost of an event depends on its own trigger alone.
  */
+import { createHash } from 'node:crypto'
 import type { Bus } from '../../../bus/index.ts'
 import { isAppError } from '../../../core/errors.ts'
 import { findTemplates, type Templates } from '../../../core/template-values.ts'
@@ -25,6 +26,8 @@ export interface Bindings {
   has(triggerId: string): boolean
   /** Enabled rules of the trigger, oldest first. A snapshot: later changes do not affect it. */
   of(triggerId: string): readonly (() => CompiledRule)[]
+  /** A digest that differs after each change of the enabled rules of the trigger. */
+  versionOf(triggerId: string): string
 }
 
 export function createBindings(deps: { store: RuleStore; bus: Bus; triggers: Triggers }): Bindings {
@@ -42,6 +45,7 @@ export function createBindings(deps: { store: RuleStore; bus: Bus; triggers: Tri
         bound.rules.delete(id)
       }
       bound.list = undefined
+      bound.version = undefined
     }
   })
   bus.subscribe('trigger.deleted', ({ id }) => void byTrigger.delete(id))
@@ -53,7 +57,7 @@ export function createBindings(deps: { store: RuleStore; bus: Bus; triggers: Tri
       for (const { id, record } of store.enabledOf(triggerId)) {
         rules.set(id, compileLater(record, triggers))
       }
-      bound = { rules, list: undefined }
+      bound = { rules, list: undefined, version: undefined }
       byTrigger.set(triggerId, bound)
     }
     return bound
@@ -66,12 +70,18 @@ export function createBindings(deps: { store: RuleStore; bus: Bus; triggers: Tri
       bound.list ??= [...bound.rules].toSorted(([a], [b]) => (a < b ? -1 : 1)).map(([, compiled]) => compiled)
       return bound.list
     },
+    versionOf(triggerId) {
+      const bound = boundTo(triggerId)
+      bound.version ??= createHash('sha256').update(JSON.stringify(store.revisionsOf(triggerId))).digest('hex')
+      return bound.version
+    },
   }
 }
 
 interface Bound {
   rules: Map<string, () => CompiledRule>
   list: readonly (() => CompiledRule)[] | undefined
+  version: string | undefined
 }
 
 /** Compiles the rule at the first call. @param text see `readRule` */

@@ -16,7 +16,7 @@ import type { TemplateReader } from '../../../core/template-reader.ts'
 import type { PackConfigs } from '../../executions/ports.ts'
 import { ruleEnforcementResource } from '../../../core/permissions.ts'
 import { censored, withReason } from './censor.ts'
-import { sentenceOf } from './sentence.ts'
+import { repetitionSentence, sentenceOf } from './sentence.ts'
 import { createTrial } from './trial.ts'
 import type { StrangerOf } from '../enforcement/enforce.ts'
 import type { EnforcementStore } from '../enforcement/store.ts'
@@ -76,6 +76,7 @@ export function createExplain(deps: {
       await pause()
     }
     const { trigger, status, occurrence_time, trace_id } = instance
+    const repetitions = triggers.repetitionsOf(id)
     const gone = [...left.values()].filter(
       (enforcement) =>
         !isIsolated(store, enforcement, caller.rights) &&
@@ -88,7 +89,11 @@ export function createExplain(deps: {
       trigger_instance: { id, trigger, status, occurrence_time, trace_id },
       rules: shown,
       hidden,
-      message: sentenceOf(instance, shown, hidden, gone, triggers.find(trigger) !== undefined),
+      message: [
+        sentenceOf(instance, shown, hidden, gone, triggers.find(trigger) !== undefined),
+        ...(repetitions === undefined ? [] : [repetitionSentence(repetitions)]),
+      ].join(' '),
+      ...(repetitions === undefined ? {} : { repetitions }),
     }
   }
 

@@ -1,5 +1,5 @@
 /** One sentence that says which executions a trigger instance started, or why none. */
-import type { TriggerInstance } from '../../triggers/types.ts'
+import type { Repetitions, TriggerInstance } from '../../triggers/types.ts'
 import type { Explanation, RuleEnforcement } from '../types.ts'
 
 /** Rule references in one sentence. */
@@ -51,6 +51,12 @@ export function sentenceOf(
   return enabled.length === 1
     ? `The only enabled rule does not match: ${namesOf([enabled[0]?.rule.ref ?? ''])}.`
     : `None of the ${enabled.length} enabled rules matches.`
+}
+
+/** That the sender has repeated the delivery, and what to do if that was meant. */
+export function repetitionSentence({ count, last_timestamp: last }: Repetitions): string {
+  const times = count === 1 ? `once, at ${last}` : `${count} times, last at ${last}`
+  return `The sender repeated the delivery ${times}; svc ignored that. Replay the trigger instance to evaluate its rules again.`
 }
 
 const countOf = (count: number, what: string): string => `${count} ${what}${count === 1 ? '' : 's'}`

@@ -75,7 +75,12 @@ export const webhookParametersSchema: JsonSchema = {
     },
     delivery_id_header: {
       ...header,
-      description: 'Header with the delivery id. svc ignores a repeated delivery within 24 hours.',
+      description:
+        'Header with the delivery id. svc ignores a repeated delivery within 24 hours. Replaces the header of the scheme.',
+    },
+    deduplicate: {
+      type: 'boolean',
+      description: 'false: each delivery runs, also a repeated one. Default: true.',
     },
   },
 }

@@ -12,7 +12,7 @@ import {
 import type { Place } from '../../../http/index.ts'
 import { idBound } from '../../../core/ids.ts'
 import { microsOf } from '../../../core/time.ts'
-import type { QueuedInstance, TriggerInstance, TriggerInstanceStatus } from '../types.ts'
+import type { QueuedInstance, Repetitions, TriggerInstance, TriggerInstanceStatus } from '../types.ts'
 import { readJson } from '../../../lib/json/index.ts'
 
 /** Filter of instance lists. */
@@ -66,6 +66,11 @@ export interface InstanceStore {
   count(): number
   /** Deletes those of these instances that are not pending. */
   deleteProcessed(ids: readonly string[]): Step
+  /** Counts a repetition that has no effect. @param at wire timestamp */
+  repeat(id: string, at: string): Step
+  repetitionsOf(id: string): Repetitions | undefined
+  /** Deletes the counts of those of these instances that no longer exist. */
+  deleteRepetitions(ids: readonly string[]): Step
   /** Ids of the traces of pending instances. */
   pendingTraces(): string[]
   page(page: InstanceQuery): Promise<string[]>
@@ -131,6 +136,29 @@ export function createInstanceStore(database: Database): InstanceStore {
       )?.n ?? 0,
     deleteProcessed: (ids) => ({
       query: build.deleteFrom('trigger_instances').where(isAmong('id', ids)).where('status', '!=', 'pending'),
+    }),
+    repeat: (id, at) => ({
+      query: build
+        .insertInto('trigger_instance_repetitions')
+        .values({ trigger_instance_id: id, count: 1, first_timestamp: at, last_timestamp: at })
+        .onConflict((on) =>
+          on
+            .column('trigger_instance_id')
+            .doUpdateSet({ count: sql`trigger_instance_repetitions.count + 1`, last_timestamp: at }),
+        ),
+    }),
+    repetitionsOf: (id) =>
+      database.first(
+        build
+          .selectFrom('trigger_instance_repetitions')
+          .select(['count', 'first_timestamp', 'last_timestamp'])
+          .where('trigger_instance_id', '=', id),
+      ),
+    deleteRepetitions: (ids) => ({
+      query: build
+        .deleteFrom('trigger_instance_repetitions')
+        .where(isAmong('trigger_instance_id', ids))
+        .where('trigger_instance_id', 'not in', build.selectFrom('trigger_instances').select('id').where(isAmong('id', ids))),
     }),
     pendingTraces: () =>
       database
