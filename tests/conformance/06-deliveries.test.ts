@@ -259,7 +259,8 @@ describe('a delivery that is repeated', () => {
     id: string
     action: { ref: string; parameters: object }
   }
-  const ruleOf = async (hook: string) => (await server.call<Rule>('GET', `/v1/rules/default.${hook}`, undefined, token)).body
+  const ruleOf = async (hook: string) =>
+    (await server.call<Rule>('GET', `/v1/rules/default.${hook}`, undefined, token)).body
   const change = async (hook: string, more: object): Promise<void> => {
     const rule = await ruleOf(hook)
     expect((await server.call('PUT', `/v1/rules/${rule.id}`, { ...rule, ...more }, token)).status).toBe(200)
@@ -347,7 +348,11 @@ describe('a delivery that is repeated', () => {
     expect(twice.status).toBe(201)
     const first = await deliver(hook, 'shared')
     expect(idsOf(first)?.split(',')).toHaveLength(2)
-    await Promise.all((idsOf(first)?.split(',') ?? []).map((id) => ended({ headers: new Headers({ 'svc-trigger-instance-id': id }) } as Answer<unknown>)))
+    await Promise.all(
+      (idsOf(first)?.split(',') ?? []).map((id) =>
+        ended({ headers: new Headers({ 'svc-trigger-instance-id': id }) } as Answer<unknown>),
+      ),
+    )
     const again = await deliver(hook, 'shared')
     expect([isReplay(again), idsOf(again)?.split(',').length, instancesOf(hook)]).toEqual([false, 1, 5])
   })
@@ -373,7 +378,9 @@ describe('a delivery that is repeated', () => {
     await ended(first)
     expect((await explain(first)).repetitions).toBeUndefined()
     await deliver(hook)
-    expect((await explain(first)).message).toMatch(/The sender repeated the delivery once, at 20\S+Z; svc ignored that\. Replay/)
+    expect((await explain(first)).message).toMatch(
+      /The sender repeated the delivery once, at 20\S+Z; svc ignored that\. Replay/,
+    )
     await deliver(hook)
     await server.stop()
     await start()

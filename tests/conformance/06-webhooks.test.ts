@@ -877,6 +877,21 @@ describe('with authentication and access control', () => {
     expect((await at('/mine', { ...token, 'Svc-Api-Key': value })).status).toBe(401)
   })
 
+  it('06.3 an API key as a bearer token or as a Basic password, which is then in no payload', async () => {
+    const { 'Svc-Api-Key': value = '' } = key['sends'] ?? {}
+    const basic = (text: string): string => `Basic ${Buffer.from(text).toString('base64')}`
+    for (const Authorization of [`Bearer ${value}`, basic(`sender:${value}`)]) {
+      const answer = await at('/mine', { Authorization })
+      expect(answer.status).toBe(202)
+      const { text } = await secured.call('GET', answer.headers.get('location') ?? '', undefined, token)
+      expect(text).toContain('"headers_lower"')
+      expect(text).not.toMatch(/authorization/i)
+    }
+    for (const Authorization of [`Bearer svc_${'x'.repeat(43)}`, 'Bearer x', basic('admin:x'), value]) {
+      expect((await at('/mine', { Authorization })).status).toBe(401)
+    }
+  })
+
   it('06.3 webhook_send on webhook:<hook>, however the name is spelled', async () => {
     const sends = key['sends'] ?? {}
     const statusAt = async (path: string): Promise<number> =>

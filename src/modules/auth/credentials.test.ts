@@ -51,6 +51,27 @@ test.for<[string, Record<string, string>, string, unknown]>([
   expect(read(headers, query)).toEqual(expected)
 })
 
+const made = `svc_${'aB3-_'.repeat(8)}xyz`
+const basic = (text: string) => ({ authorization: `Basic ${Buffer.from(text).toString('base64')}` })
+
+test.for<[string, Record<string, string>, string, unknown]>([
+  ['a key as a bearer token', { authorization: `Bearer ${made}` }, '', key(made, 'header')],
+  ['the scheme in any case', { authorization: ` bEARER  ${made} ` }, '', key(made, 'header')],
+  ['a key as the password, whoever the user is', basic(`anybody:${made}`), '', key(made, 'header')],
+  ['without a user', basic(`:${made}`), '', key(made, 'header')],
+  ['a key before the cookie', { authorization: `Bearer ${made}`, cookie: 'auth-token=T' }, '', key(made, 'header')],
+  ['beside a token it does not count', { ...basic(`a:${made}`), 'x-auth-token': 'T' }, '', token('T', 'header')],
+  ['beside a key of the query it does not count', basic(`a:${made}`), '?svc-api-key=K', key('K', 'query')],
+  ['a password is none', basic('admin:secret'), '', 'CREDENTIALS_MISSING'],
+  ['a key as the user name is none', basic(`${made}:secret`), '', 'CREDENTIALS_MISSING'],
+  ['a token of another system is none', { authorization: 'Bearer eyJhbGciOi' }, '', 'CREDENTIALS_MISSING'],
+  ['a longer text is none', { authorization: `Bearer ${made}x` }, '', 'CREDENTIALS_MISSING'],
+  ['another scheme is none', { authorization: `Token ${made}` }, '', 'CREDENTIALS_MISSING'],
+  ['the bare key is none', { authorization: made }, '', 'CREDENTIALS_MISSING'],
+])('Authorization: %s', ([, headers, query, expected]) => {
+  expect(read(headers, query)).toEqual(expected)
+})
+
 test('the cookie', () => {
   const bare = 'auth-token=T; HttpOnly; Max-Age=12; Path=/'
   const local = { isSecure: false, isLocal: true }

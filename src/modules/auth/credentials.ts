@@ -1,5 +1,6 @@
 /** What a request brings along to prove who is calling (contract 01, 1.8), and the cookie that answers (00, 0.4). */
 import type { IncomingMessage } from 'node:http'
+import { apiKeyIn } from '../../core/api-key-form.ts'
 import { credentialsMissing, twoCredentials } from '../../core/errors.ts'
 
 export interface Credential {
@@ -14,7 +15,8 @@ const COOKIE = 'auth-token'
 export type CredentialSource = Pick<IncomingMessage, 'headers'> & { originalUrl: string }
 
 /**
- * Exactly one kind may be there; header before query, and the cookie only counts alone. An empty value is none. Several
+ * Exactly one kind may be there; header before query, then an API key in `Authorization`, and the cookie only counts
+ * alone. An empty value is none. Several
  * different values in the query, or in cookies, which a page of a sibling domain can add, are nobody's to choose from.
  *
  * @throws CREDENTIALS_MISSING, TWO_CREDENTIALS
@@ -26,6 +28,8 @@ export function readCredential({ headers, originalUrl }: CredentialSource): Cred
   if (token !== undefined && key !== undefined) throw twoCredentials()
   const credential = token ?? key
   if (credential !== undefined) return credential
+  const authorized = apiKeyIn(headers.authorization)
+  if (authorized !== undefined) return { kind: 'api-key', value: authorized, location: 'header' }
   const cookie = onlyValue(readCookies(headers.cookie))
   if (cookie === undefined) throw credentialsMissing()
   return { kind: 'token', value: cookie, location: 'cookie' }

@@ -63,7 +63,7 @@ export function createDeliveries(store: DeliveryStore): Deliveries {
         created_at: formatMicros(nowMicros()),
         rules,
       }
-      const before = replaced === undefined ? '' : JSON.stringify(replaced.instanceIds)
+      const before = replaced === undefined ? '' : writeJson(replaced.instanceIds)
       return { steps: store.insert(row, since(), before), facts: [] }
     },
   }
@@ -109,7 +109,10 @@ export function deliveryIdOf(
     ['signed', () => signer?.proof?.signedId?.(body)],
     ['named', () => first(({ trigger }) => valueOf(trigger.deliveryIdHeader))],
     ['idempotency', () => valueOf('idempotency-key')],
-    ['unsigned', () => first(({ trigger, proof }) => (trigger.deliveryIdHeader === undefined ? proof?.unsignedId : undefined))],
+    [
+      'unsigned',
+      () => first(({ trigger, proof }) => (trigger.deliveryIdHeader === undefined ? proof?.unsignedId : undefined)),
+    ],
   ]
   for (const [kind, find] of kinds) {
     const key = find()

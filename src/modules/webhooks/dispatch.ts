@@ -65,7 +65,8 @@ export function createDispatch(deps: {
       const before = deliveryId === undefined ? undefined : deliveries.find(deliveryId)
       const rules = deliveryId === undefined ? '' : rulesOf(wanted.triggers)
       if (before !== undefined && deliveryId !== undefined && !runsAgain(deliveryId, before, rules)) {
-        if (database.hasRoom()) await database.write(merge(...before.instanceIds.map((id) => triggers.planRepetition(id))))
+        if (database.hasRoom())
+          await database.write(merge(...before.instanceIds.map((id) => triggers.planRepetition(id))))
         if (!deliveryId.isIdempotent && wanted.always.length > 0) {
           return dispatch(request, raw, { ...wanted, triggers: wanted.always, deliveryId: undefined })
         }

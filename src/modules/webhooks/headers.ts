@@ -1,4 +1,5 @@
 /** Request headers as sent, and as payloads contain them (contract 06, 6.4). */
+import { apiKeyIn } from '../../core/api-key-form.ts'
 import { takenHeaders } from '../triggers/index.ts'
 
 /** Values in the order sent, by name in lower case. */
@@ -33,6 +34,7 @@ export function forwardHeaders(sent: SentHeaders, secretHeaders: ReadonlySet<str
   const lower: Record<string, string> = {}
   for (const [name, values] of sent) {
     if (excluded.has(name) || secretHeaders.has(name)) continue
+    if (name === 'authorization' && values.some((value) => apiKeyIn(value) !== undefined)) continue
     const value = values.join(',')
     headers[canonicalName(name)] = value
     lower[name] = value

@@ -1,9 +1,6 @@
 /** The values of API keys, and the digests by which they are found again (contract 01, 1.9). */
 import { hash, randomBytes } from 'node:crypto'
-
-/** Lets scanners for secrets recognise a key that got into a file. */
-const KEY_PREFIX = 'svc_'
-const KEY_BYTES = 32
+import { API_KEY_BYTES, API_KEY_PREFIX } from '../../../core/api-key-form.ts'
 
 /**
  * Digests on installations that people come from were made with these characters in front of the key. With the same ones
@@ -13,7 +10,7 @@ const DIGEST_PREFIX = 'saltnpeper'
 
 /** A new key: 47 URL-safe characters. */
 export function makeKey(): string {
-  return KEY_PREFIX + randomBytes(KEY_BYTES).toString('base64url')
+  return API_KEY_PREFIX + randomBytes(API_KEY_BYTES).toString('base64url')
 }
 
 /** SHA-512 as 128 lower-case hexadecimal characters: all that is ever kept of a key. */

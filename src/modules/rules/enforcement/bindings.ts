@@ -3,6 +3,7 @@
  * evaluation, so the cost of an event depends on its own trigger alone.
  */
 import { createHash } from 'node:crypto'
+import { writeJson } from '../../../lib/json/index.ts'
 import type { Bus } from '../../../bus/index.ts'
 import { isAppError } from '../../../core/errors.ts'
 import { findTemplates, type Templates } from '../../../core/template-values.ts'
@@ -72,7 +73,9 @@ export function createBindings(deps: { store: RuleStore; bus: Bus; triggers: Tri
     },
     versionOf(triggerId) {
       const bound = boundTo(triggerId)
-      bound.version ??= createHash('sha256').update(JSON.stringify(store.revisionsOf(triggerId))).digest('hex')
+      bound.version ??= createHash('sha256')
+        .update(writeJson(store.revisionsOf(triggerId)))
+        .digest('hex')
       return bound.version
     },
   }

@@ -21,7 +21,10 @@ export function createInstanceRetention(deps: { store: InstanceStore; database: 
       atOnce: AT_ONCE,
       look,
       async removeAll(ids) {
-        const [result] = await database.write({ steps: [store.deleteProcessed(ids), store.deleteRepetitions(ids)], facts: [] })
+        const [result] = await database.write({
+          steps: [store.deleteProcessed(ids), store.deleteRepetitions(ids)],
+          facts: [],
+        })
         return result?.changes ?? 0
       },
     }),

@@ -158,7 +158,11 @@ export function createInstanceStore(database: Database): InstanceStore {
       query: build
         .deleteFrom('trigger_instance_repetitions')
         .where(isAmong('trigger_instance_id', ids))
-        .where('trigger_instance_id', 'not in', build.selectFrom('trigger_instances').select('id').where(isAmong('id', ids))),
+        .where(
+          'trigger_instance_id',
+          'not in',
+          build.selectFrom('trigger_instances').select('id').where(isAmong('id', ids)),
+        ),
     }),
     pendingTraces: () =>
       database
