@@ -81,7 +81,15 @@ export async function createRunners(settings: RunnerSettings): Promise<Runners> 
   const shell = createLocalShell({ ...processes, systemUser, inheritedEnv, backgroundDefault })
 
   const ofShell = (runner: Runner): Runner => (settings.decodeJsonOutput === true ? decodingJson(runner) : runner)
-  const ssh = createSsh({ ...defaultSsh, ...settings.ssh }, { maxResultBytes, warn, systemUser: settings.systemUser })
+  const ssh = createSsh(
+    { ...defaultSsh, ...settings.ssh },
+    {
+      maxResultBytes,
+      warn,
+      systemUser: settings.systemUser,
+      background: backgroundDefault,
+    },
+  )
 
   return {
     list: [

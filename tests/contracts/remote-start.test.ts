@@ -157,8 +157,8 @@ describe.concurrent('a script', () => {
   })
 })
 
-describe('a connection that breaks before the command starts', () => {
-  fullOnly(test)('failed, and nothing ran', async () => {
+fullOnly(describe)('a connection that breaks before the command starts', () => {
+  test('failed, and nothing ran', async () => {
     const file = join(site.folder, `shell-${newId()}`)
     writeFileSync(file, '#!/bin/sh\necho up\nwhile [ -e "$0" ]; do sleep 0.1; done\n', { mode: 0o755 })
     const server = await site.start({ config: `ForceCommand ${file}` })

@@ -211,12 +211,6 @@ echo second; # comment`
     expect(markedProcesses(context.executionId)).toEqual([])
   })
 
-  fullOnly(it)('does not wait for what it leaves behind, and takes what was written before', async () => {
-    const { context } = recordRun({ hosts: sshd.address, cmd: '(trap "" HUP; sleep 1000) & echo out; echo err >&2' })
-    expect(answerOf(await shared.cmd.run(context))).toEqual(ended(0, 'out', 'err'))
-    for (const pid of markedProcesses(context.executionId)) process.kill(pid, 'SIGKILL')
-  })
-
   it('may be run by root', async () => {
     await ensureDebianPackage('sudo', '/usr/bin/sudo')
     const { context } = recordRun({

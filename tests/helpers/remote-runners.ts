@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import { newId } from '../../src/core/ids.ts'
 import { createRunners, type Runners, type RunnerSettings } from '../../src/runners/index.ts'
 import { createLauncher } from '../../src/runners/process/create-launcher.ts'
-import type { Runner, RunResult } from '../../src/runners/runner.ts'
+import type { RunContext, Runner, RunResult } from '../../src/runners/runner.ts'
 import { recordRun } from './run-context.ts'
 import type { SshSite } from './sshd.ts'
 
@@ -31,6 +31,8 @@ export async function remoteRunners(site: SshSite, keyFile: string, maxResultByt
         launcher,
         maxResultBytes,
         systemUser: site.user,
+        // Long enough for a loaded machine; runs wait for it only where something outlives the command.
+        background: { mode: 'wait', graceSeconds: 2 },
         ssh: {
           knownHostsFile: join(site.folder, `known-${newId()}`),
           hostKeyChecking: 'accept-new',
@@ -59,8 +61,9 @@ export type HostAnswer = Record<string, unknown>
 export async function runThere(
   { cmd }: Pick<RemoteSubject, 'cmd'>,
   runnerParameters: Record<string, unknown>,
+  more: Partial<RunContext> = {},
 ): Promise<{ status: RunResult['status']; answer: HostAnswer; output: { stdout: string; stderr: string } }> {
-  const { context, output } = recordRun(runnerParameters)
+  const { context, output } = recordRun(runnerParameters, more)
   const { status, result } = await cmd.run(context)
   const [first] = Object.values(result)
   return { status, answer: typeof first === 'object' && first !== null ? (first as HostAnswer) : result, output }

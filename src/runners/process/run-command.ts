@@ -266,8 +266,7 @@ class ChildWatch {
     await this.#endsWithin(LAST_OUTPUT_MS)
     if (this.#killing !== undefined) return undefined
     const { killed } = await this.#killTree(DEFAULT_GRACE_MS)
-    if (killed === 0) return undefined
-    return { stopped: killed, message: `stopped in background: ${killed === 1 ? '1 process' : `${killed} processes`}` }
+    return killed === 0 ? undefined : stoppedReport(killed)
   }
 
   /** Ends the record of the run, while processes of it hold the pipes. */
@@ -286,17 +285,13 @@ class ChildWatch {
     if (this.#isOver) return {}
     if (!(await background.take(this.#child, { stdout: this.#stdout, stderr: this.#stderr }))) {
       const { killed } = await this.#killTree(DEFAULT_GRACE_MS)
-      const message = `stopped in background: ${killed === 1 ? '1 process' : `${killed} processes`}`
       const backgroundProblem =
         `svc stopped the background processes of this run: ${background.count} runs have some already. ` +
         'Stop those that are not needed, or start long-running programs as services.'
-      return { background: { stopped: killed, message }, backgroundProblem }
+      return { background: stoppedReport(killed), backgroundProblem }
     }
     this.#isHandedOver = true
-    const shown = pids.slice(0, MAX_REPORTED_PIDS)
-    const names = shown.length === 0 ? 'unknown' : shown.join(', ')
-    const more = pids.length > shown.length ? ` and ${pids.length - shown.length} more` : ''
-    return { background: { pids: shown, message: `still running in background: pid ${names}${more}` } }
+    return { background: runningReport(pids) }
   }
 
   /** The exit of the child; a child that survives KILL counts as killed. */
@@ -391,6 +386,17 @@ export function truncatedFlags({ stdout, stderr }: Pick<ChildEnd, 'stdout' | 'st
     ...(stdout.isTruncated ? { stdout_truncated: true } : {}),
     ...(stderr.isTruncated ? { stderr_truncated: true } : {}),
   }
+}
+
+export function runningReport(pids: readonly number[]): BackgroundReport {
+  const shown = pids.slice(0, MAX_REPORTED_PIDS)
+  const names = shown.length === 0 ? 'unknown' : shown.join(', ')
+  const more = pids.length > shown.length ? ` and ${pids.length - shown.length} more` : ''
+  return { pids: shown, message: `still running in background: pid ${names}${more}` }
+}
+
+export function stoppedReport(stopped: number): BackgroundReport {
+  return { stopped, message: `stopped in background: ${stopped === 1 ? '1 process' : `${stopped} processes`}` }
 }
 
 /** What a result says about processes that outlived the run. */

@@ -31,12 +31,23 @@ export class SshError extends Error {
   override readonly name = 'SshError'
 }
 
+export interface StartedProgram {
+  channel: ClientChannel
+  /** Calls the listener in the turn of the exit; at once after it, never when the connection breaks first. */
+  onExit: (listener: (exit: ProgramExit) => void) => void
+}
+
+export interface ProgramExit {
+  code: number | null
+  signal: string | undefined
+}
+
 export interface SshConnection {
   readonly isClosed: boolean
   /** Resolves when the connection is closed, for any reason. */
   readonly closed: Promise<void>
   /** Starts a program on the host. @throws SshError; the program has not started then */
-  exec(command: string, limitMs: number): Promise<ClientChannel>
+  exec(command: string, limitMs: number): Promise<StartedProgram>
   sftp(limitMs: number): Promise<SFTPWrapper>
   /** Opens a stream to another host through this one. */
   forward(host: string, port: number): Promise<Duplex>
@@ -201,10 +212,13 @@ export async function connect(
     },
     closed,
     exec: (command, limitMs) =>
-      within<ClientChannel>(
+      within<StartedProgram>(
         limitMs,
-        (answer) => client.exec(command, (error, channel) => answer(error ?? undefined, channel)),
-        (channel) => channel.close(),
+        (answer) =>
+          client.exec(command, (error, channel) => {
+            answer(error ?? undefined, watchExit(channel))
+          }),
+        ({ channel }) => channel.close(),
       ),
     sftp: (limitMs) =>
       within<SFTPWrapper>(
@@ -220,6 +234,23 @@ export async function connect(
         (channel) => channel.destroy(),
       ),
     close,
+  }
+}
+
+/** Before anything is awaited: the exit of a short program may be in the packet that reports its start. */
+function watchExit(channel: ClientChannel | undefined): StartedProgram {
+  let exit: ProgramExit | undefined
+  let listen: ((exit: ProgramExit) => void) | undefined
+  channel?.once('exit', (code: number | null, signal?: string) => {
+    exit = { code, signal }
+    listen?.(exit)
+  })
+  return {
+    channel: channel as ClientChannel, // missing only beside an error
+    onExit(listener) {
+      listen = listener
+      if (exit !== undefined) listener(exit)
+    },
   }
 }
 

@@ -28,7 +28,7 @@ export interface Ssh extends RemoteDeps {
 
 export function createSsh(
   settings: SshSettings,
-  shared: Pick<RemoteDeps, 'maxResultBytes' | 'warn'> & { systemUser: string },
+  shared: Pick<RemoteDeps, 'maxResultBytes' | 'warn' | 'background'> & { systemUser: string },
 ): Ssh {
   const knownHosts = createKnownHosts(settings.knownHostsFile, settings.hostKeyChecking)
   const keys = createPrivateKeys()
@@ -51,6 +51,7 @@ export function createSsh(
     startLimitMs: settings.startLimitSeconds * 1000,
     maxResultBytes: shared.maxResultBytes,
     warn: shared.warn,
+    background: shared.background,
     settings: {
       systemUser: shared.systemUser,
       keyFile: settings.keyFile,

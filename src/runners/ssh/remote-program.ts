@@ -57,6 +57,11 @@ export interface RemoteProgram {
   startMark: string
   /** The prompt that sudo prints, when it was given a password. */
   sudoPrompt: string | undefined
+  /**
+   * The line on stdout in which the program names the processes that pass its output on. It is missing where the host
+   * has no `mkfifo`.
+   */
+  relayMark: string
 }
 
 export function remoteProgram(command: RemoteCommand): RemoteProgram {
@@ -64,7 +69,38 @@ export function remoteProgram(command: RemoteCommand): RemoteProgram {
   const startMark = `[start ${randomUUID()}]`
   const sudoPrompt = sudo && sudoPassword !== undefined ? `[sudo ${randomUUID()}]` : undefined
   const body = bodyOf(command, startMark)
-  return { text: sudo ? asRoot(body, sudoPassword, sudoPrompt ?? '') : body, startMark, sudoPrompt }
+  const relayMark = `[relay ${randomUUID()}]`
+  const main = sudo ? asRoot(body, sudoPassword, sudoPrompt ?? '') : body
+  return { text: `${relayOutput(relayMark)}${main}`, startMark, sudoPrompt, relayMark }
+}
+
+/**
+ * Puts two processes between the command and the SSH server. When the command has ended and svc has closed the channel,
+ * they go on reading and discard, so that background processes do not die of SIGPIPE at their next output. While the
+ * command runs they end with the channel, as the command itself would. They ignore TERM, which is for the processes
+ * whose last output they pass on, and end with the last writer.
+ */
+function relayOutput(relayMark: string): string {
+  const pipe = `/tmp/.svc-${randomUUID()}`
+  const lines = [
+    '{',
+    `relay() { trap '' HUP INT TERM PIPE; cat || kill -0 "$$" 2>/dev/null || exec cat >/dev/null; }`,
+    `if mkfifo -m 600 ${pipe}.1 ${pipe}.2 2>/dev/null; then`,
+    `relay <${pipe}.1 & r=$!`,
+    // Both pipes are open when this one is. Removing them must not delay the command.
+    `{ rm -f ${pipe}.1 ${pipe}.2 & relay; } <${pipe}.2 >&2 & r="$r $!"`,
+    `exec >${pipe}.1 2>${pipe}.2`,
+    `echo "${relayMark} $r"`,
+    'fi',
+    'unset r; unset -f relay',
+    '}',
+  ]
+  return `${lines.join('\n')}\n`
+}
+
+/** @param rest the line after `relayMark` */
+export function readRelays(rest: string): number[] {
+  return rest.split(' ').map(Number).filter(Number.isSafeInteger)
 }
 
 /** In braces, so that the shell runs nothing of a program cut short by a broken connection. */
@@ -122,16 +158,27 @@ export interface KillRequest {
   sudoPassword: string | undefined
 }
 
+/** Prints the pids of the processes that a kill would stop, without the relays of their output. */
+export function findProgram(
+  { executionId, process }: Pick<KillRequest, 'executionId' | 'process'>,
+  relays: readonly number[],
+): string {
+  return `{\n${treeOf(executionId, process)}\nr='${relays.join(' ')}'; find_tree\n}\n`
+}
+
+function treeOf(executionId: string, process: RemoteProcess | undefined): string {
+  return FIND_TREE.replace('@MARK@', `SVC_ACTION_EXECUTION_ID=${executionId}`)
+    .replace('@PID@', process === undefined ? '' : String(process.pid))
+    .replace('@START@', process?.startTime ?? '0')
+}
+
 /**
  * Stops a process tree: TERM, then KILL when the grace period is over, repeated until no process is left. The tree
  * consists of the started process, its group and session, and all their descendants. On Linux it also includes every
  * process with the execution's marker in its environment, whatever its session. Prints the pids of survivors.
  */
 export function killProgram({ executionId, process, graceSeconds, sudo, sudoPassword }: KillRequest): string {
-  const kill = KILL_TREE.replace('@MARK@', `SVC_ACTION_EXECUTION_ID=${executionId}`)
-    .replace('@PID@', process === undefined ? '' : String(process.pid))
-    .replace('@START@', process?.startTime ?? '0')
-    .replace('@GRACE@', String(graceSeconds))
+  const kill = `${treeOf(executionId, process)}\n${KILL_TREE.replace('@GRACE@', String(graceSeconds))}`
   if (!sudo) return `{\n${kill}\n}\n`
   const start = `sh -c ${quote(kill)}`
   const password =
@@ -139,7 +186,7 @@ export function killProgram({ executionId, process, graceSeconds, sudo, sudoPass
   return ['{', `sudo -n ${start} </dev/null && exit`, ...password, kill, '}', ''].join('\n')
 }
 
-const KILL_TREE = String.raw`m='@MARK@'; p='@PID@'; s='@START@'; g=@GRACE@
+const FIND_TREE = String.raw`m='@MARK@'; p='@PID@'; s='@START@'; r=
 if [ -n "$p" ] && [ "$s" != 0 ] && [ -r "/proc/$p/stat" ]; then
   l=; read -r l <"/proc/$p/stat"
   set -f; set -- \${l##*) }; set +f
@@ -159,7 +206,8 @@ find_tree() {
     else
       ps -A -o pid= -o ppid= -o pgid= -o stat= | awk '{ print "t", $1, $2, $3, $3, $4 }'
     fi
-  } | awk -v root="$p" -v self="$$" '
+  } | awk -v root="$p" -v self="$$" -v relays="$r" '
+    BEGIN { for (i = split(relays, one); i > 0; i--) skipped[one[i]] = 1 }
     $1 == "m" { marked[$2] = 1; next }
     { parent[$2] = $3; group[$2] = $4; session[$2] = $5; state[$2] = $6 }
     END {
@@ -174,9 +222,14 @@ find_tree() {
           if (session[i] == i) sessions[i] = 1
         }
       } while (more)
-      for (i in own) if ((i in parent) && state[i] !~ /^[ZX]/) print i
+      for (i in own) {
+        if (!(i in parent) || state[i] ~ /^[ZX]/) continue
+        if (!(i in skipped) && !(parent[i] in skipped)) print i
+      }
     }'
-}
+}`.replaceAll('\\${', '${')
+
+const KILL_TREE = String.raw`g=@GRACE@
 pause() { sleep 0.1 2>/dev/null || sleep 1; }
 end=$(( $(date +%s) + g ))
 in_time() { [ "$(date +%s)" -le "$end" ]; }

@@ -8,11 +8,18 @@ import { DEFAULT_GRACE_MS, SHUTDOWN_GRACE_MS } from '../process/kill-tree.ts'
 import { signalText } from '../process/signal-text.ts'
 import { PromptFilter } from '../process/prompt-filter.ts'
 import type { RunContext, StopReason } from '../runner.ts'
-import { SshError, sshTextOf, type SshConnection, type SshTarget } from './connection.ts'
+import { SshError, sshTextOf, type SshConnection, type SshTarget, type StartedProgram } from './connection.ts'
 import type { ConnectionPool, Lease } from './pool.ts'
-import { truncatedFlags } from '../process/run-command.ts'
+import {
+  backgroundPart,
+  runningReport,
+  stoppedReport,
+  truncatedFlags,
+  type BackgroundChoice,
+  type BackgroundReport,
+} from '../process/run-command.ts'
 import { chain, MarkFilter } from './mark-filter.ts'
-import { killProgram, readProcess, readyShell, remoteProgram } from './remote-program.ts'
+import { findProgram, killProgram, readProcess, readRelays, readyShell, remoteProgram } from './remote-program.ts'
 import type { ReadyShell, RemoteCommand, RemoteProcess, RemoteProgram } from './remote-program.ts'
 
 export interface HostRunDeps {
@@ -33,6 +40,13 @@ export interface ConnectedHost {
   lease: Lease
 }
 
+export interface RunLimits {
+  /** 0 disables the limit. */
+  timeoutSeconds: number
+  /** What happens to processes that outlive the command. */
+  background: BackgroundChoice
+}
+
 /** Contract 03, 3.9: one host's entry in `result`. */
 export interface HostResult extends Record<string, unknown> {
   failed: boolean
@@ -50,11 +64,15 @@ const REUSED_OPEN_LIMIT_MS = 5000
 const END_LIMIT_MS = 5000
 /** After the exit, the run waits for late output until nothing arrives for this long. */
 const LINGER_MS = 500
+/** Upper bound of that wait, for writers that never pause. */
+const MAX_LINGER_MS = 60_000
 /** Upper bound of output in transit after a program's exit: its pipe, the server's buffers, the channel window. */
 const MAX_UNDER_WAY_BYTES = 8 * 1024 * 1024
 /** How long svc tries to reconnect to a host whose connection broke, so that no process keeps running there unseen. */
 const RECONNECT_MS = 8000
 const RECONNECT_PAUSE_MS = 500
+/** Time a host has to list processes that outlive a command. */
+const FIND_LIMIT_MS = 30_000
 /** Beyond the grace period: reading a process table takes a moment, and several seconds on a busy machine. */
 const KILL_LIMIT_MS = 30_000
 
@@ -63,17 +81,17 @@ export async function runOnHost(
   context: RunContext,
   host: ConnectedHost,
   command: RemoteCommand,
-  timeoutSeconds: number,
+  limits: RunLimits,
 ): Promise<HostResult> {
   if (context.signal.aborted) return stoppedResult('', '')
   const shell = readyShell()
-  let channel: ClientChannel
+  let started: StartedProgram
   try {
-    channel = await openOn(deps, host, context.signal, (connection, limitMs) => connection.exec(shell.command, limitMs))
+    started = await openOn(deps, host, context.signal, (connection, limitMs) => connection.exec(shell.command, limitMs))
   } catch (error) {
     return context.signal.aborted ? stoppedResult('', '') : connectionFailure(sshTextOf(error))
   }
-  return await new HostRun(deps, context, host, command, shell, channel, timeoutSeconds).finish()
+  return await new HostRun(deps, context, host, command, shell, started, limits).finish()
 }
 
 /**
@@ -108,7 +126,7 @@ async function runHelper(
   limitMs: number,
 ): Promise<{ code: number; text: string }> {
   const shell = readyShell()
-  const channel = await lease.connection.exec(shell.command, Math.min(limitMs, OPEN_LIMIT_MS))
+  const { channel, onExit } = await lease.connection.exec(shell.command, Math.min(limitMs, OPEN_LIMIT_MS))
   return await new Promise((resolve, reject) => {
     let text = ''
     let code: number | undefined
@@ -136,7 +154,7 @@ async function runHelper(
       })
     }
     channel.on('error', () => undefined)
-    channel.on('exit', (given: number | null) => (code = given ?? -1))
+    onExit((exit) => (code = exit.code ?? -1))
     channel.on('close', () => {
       clearTimeout(timer)
       clearTimeout(startTimer)
@@ -188,6 +206,7 @@ class HostRun {
   readonly #program: RemoteProgram
   readonly #channel: ClientChannel
   readonly #timeoutSeconds: number
+  readonly #background: BackgroundChoice
   readonly #stdout: ChildOutput
   readonly #stderr: ChildOutput
   readonly #prompts: PromptFilter | undefined
@@ -204,6 +223,13 @@ class HostRun {
   #exit: { code: number | null; signal: string | undefined } | undefined
   #hasTimedOut = false
   #killing: Promise<void> | undefined
+  /** The processes there that pass the output on; undefined where there are none. */
+  #relays: number[] | undefined
+  /** The end of the run after the exit of its command. */
+  #ending: Promise<void> | undefined
+  /** Aborted when svc no longer waits for processes that outlive the command. */
+  readonly #patience = new AbortController()
+  #report: BackgroundReport | undefined
   #bytesSinceExit = 0
   #lastData = 0
 
@@ -213,8 +239,8 @@ class HostRun {
     host: ConnectedHost,
     command: RemoteCommand,
     shell: ReadyShell,
-    channel: ClientChannel,
-    timeoutSeconds: number,
+    { channel, onExit }: StartedProgram,
+    { timeoutSeconds, background }: RunLimits,
   ) {
     this.#deps = deps
     this.#context = context
@@ -223,9 +249,10 @@ class HostRun {
     this.#program = remoteProgram(command)
     this.#channel = channel
     this.#timeoutSeconds = timeoutSeconds
+    this.#background = background
     const { maxResultBytes: maxBytes } = deps
     const { label } = host
-    const { sudoPrompt, startMark } = this.#program
+    const { sudoPrompt, startMark, relayMark } = this.#program
     this.#prompts = sudoPrompt === undefined ? undefined : new PromptFilter(sudoPrompt)
     const marks = (): MarkFilter[] => [
       new MarkFilter(shell.readyMark, (rest) => {
@@ -237,7 +264,7 @@ class HostRun {
     this.#stdout = new ChildOutput(channel, {
       maxBytes,
       emit: (text) => context.emit('stdout', text, label),
-      filter: chain(marks()),
+      filter: chain([...marks(), new MarkFilter(relayMark, (rest) => (this.#relays = readRelays(rest)))]),
     })
     this.#stderr = new ChildOutput(channel.stderr, {
       maxBytes,
@@ -246,9 +273,9 @@ class HostRun {
     })
     channel.on('data', this.#count)
     channel.stderr.on('data', this.#count)
-    channel.on('exit', (code: number | null, signal?: string) => {
-      this.#exit = { code, signal }
-      void this.#closeLate()
+    onExit((exit) => {
+      this.#exit = exit
+      this.#ending = this.#endAfterExit()
     })
     channel.once('close', () => {
       this.#isClosed = true
@@ -272,6 +299,7 @@ class HostRun {
       clearDeadline?.()
       // The connection broke, or the server ended the session.
       if (this.#exit === undefined && !signal.aborted) void this.#kill(0)
+      await this.#ending
       await this.#killing
       await Promise.all([this.#stdout.drain(), this.#stderr.drain()])
       await this.#killing
@@ -306,10 +334,68 @@ class HostRun {
     if (this.#exit !== undefined) this.#bytesSinceExit += bytes.length
   }
 
-  /** Processes left behind by the program may hold its output open forever. */
+  /** Processes that outlive the command may hold its output open. */
+  async #endAfterExit(): Promise<void> {
+    const { mode, graceSeconds } = this.#background
+    if (this.#killing !== undefined) return
+    if (mode === 'wait') await this.#waitForWriters(graceSeconds * 1000)
+    else await within(LINGER_MS, this.#closed.promise)
+    if (this.#killing !== undefined) return
+    if (mode === 'kill') {
+      const pids = await this.#findOthers()
+      if (pids.length > 0 && this.#killing === undefined) {
+        await this.#kill(DEFAULT_GRACE_MS)
+        this.#report = stoppedReport(pids.length)
+        return
+      }
+    } else if (!this.#isClosed) {
+      const pids = await this.#findOthers()
+      if (this.#killing !== undefined) return
+      this.#report = runningReport(pids)
+      if (this.#relays === undefined) {
+        this.#report.message += '; their next output ends them, because the host has no mkfifo'
+      }
+    }
+    // Whoever still writes has had its time.
+    if (mode === 'wait') await this.#close(OPEN_LIMIT_MS)
+    else await this.#closeLate()
+  }
+
+  /** Until the channel ends, nothing is written for the grace period, or the time limit. */
+  async #waitForWriters(graceMs: number): Promise<void> {
+    const { signal } = this.#patience
+    const isOver = new Promise<void>((resolve) => signal.addEventListener('abort', () => resolve(), { once: true }))
+    this.#lastData = performance.now()
+    while (!this.#isClosed && !signal.aborted) {
+      const isPaused = this.#channel.isPaused() || this.#channel.stderr.isPaused()
+      const left = isPaused ? graceMs : this.#lastData + graceMs - performance.now()
+      if (left <= 0) return
+      await within(left, this.#closed.promise, isOver)
+    }
+  }
+
+  /** The processes of the run on the host; without an answer, none. */
+  async #findOthers(): Promise<number[]> {
+    const { executionId } = this.#context
+    try {
+      const program = findProgram({ executionId, process: this.#process }, this.#relays ?? [])
+      const { text } = await runHelperSomehow(this.#deps, this.#host, program, FIND_LIMIT_MS)
+      return text.split(/\s+/).flatMap((pid) => (/^\d+$/.test(pid) ? [Number(pid)] : []))
+    } catch (error) {
+      this.#deps.warn('Could not search the background processes of an execution on another host.', {
+        execution_id: executionId,
+        host: this.#host.label,
+        error: sshTextOf(error),
+      })
+      return []
+    }
+  }
+
+  /** Takes the output in transit, then closes the channel. */
   async #closeLate(): Promise<void> {
     this.#lastData = performance.now()
-    while (!this.#isClosed && this.#bytesSinceExit < MAX_UNDER_WAY_BYTES) {
+    const end = this.#lastData + MAX_LINGER_MS
+    while (!this.#isClosed && this.#bytesSinceExit < MAX_UNDER_WAY_BYTES && performance.now() < end) {
       const isPaused = this.#channel.isPaused() || this.#channel.stderr.isPaused()
       const left = isPaused ? LINGER_MS : this.#lastData + LINGER_MS - performance.now()
       if (left <= 0) break
@@ -334,7 +420,12 @@ class HostRun {
     this.#closed.resolve()
   }
 
+  /** What outlives the command is not timed out: the limit ends the wait for it. */
   readonly #onTimeout = (): void => {
+    if (this.#exit !== undefined) {
+      this.#patience.abort()
+      return
+    }
     this.#hasTimedOut = true
     void this.#kill(DEFAULT_GRACE_MS)
   }
@@ -347,6 +438,7 @@ class HostRun {
 
   #kill(graceMs: number): Promise<void> {
     this.#killing ??= this.#killTree(graceMs)
+    this.#patience.abort()
     return this.#killing
   }
 
@@ -375,33 +467,35 @@ class HostRun {
     }
     if (this.#isClosed) return
     // The last output is still in transit.
-    if (this.#exit === undefined) await this.#closeLate()
-    else await this.#closed.promise
+    await this.#closeLate()
   }
 
   #result(): HostResult {
     const stdout = this.#textOf(this.#stdout)
     const stderr = this.#textOf(this.#stderr)
-    const truncated = truncatedFlags({ stdout: this.#stdout, stderr: this.#stderr })
+    const about = {
+      ...truncatedFlags({ stdout: this.#stdout, stderr: this.#stderr }),
+      ...backgroundPart(this.#report === undefined ? {} : { background: this.#report }),
+    }
     if (this.#hasTimedOut) {
       const error = `Action failed to complete in ${this.#timeoutSeconds} seconds`
-      return { ...outcome(-9, stdout, stderr), timeout: true, error, traceback: '', ...truncated }
+      return { ...outcome(-9, stdout, stderr), timeout: true, error, traceback: '', ...about }
     }
-    if (this.#context.signal.aborted) return { ...stoppedResult(stdout, stderr), ...truncated }
+    if (this.#context.signal.aborted) return { ...stoppedResult(stdout, stderr), ...about }
     const problem = this.#startProblem()
-    if (problem !== undefined) return { ...connectionFailure(problem), stdout, stderr, ...truncated }
+    if (problem !== undefined) return { ...connectionFailure(problem), stdout, stderr, ...about }
     if (this.#exit === undefined) {
       const error = 'The connection to the host broke before the command finished.'
-      return { ...connectionFailure(error), stdout, stderr, ...truncated }
+      return { ...connectionFailure(error), stdout, stderr, ...about }
     }
     const { code, signal } = this.#exit
     if (code !== 0 && this.#prompts?.wasRefused(stderr) === true) {
       const error = 'sudo refused the password, or does not allow this user to run commands'
-      return { ...outcome(-1, stdout, stderr), error, ...truncated }
+      return { ...outcome(-1, stdout, stderr), error, ...about }
     }
     const returnCode = code ?? codeOfSignal(signal)
     const error = signalText(returnCode < 0 ? { code: null, signal: -returnCode } : { code: returnCode, signal: null })
-    return { ...outcome(returnCode, stdout, stderr), ...(error === undefined ? {} : { error }), ...truncated }
+    return { ...outcome(returnCode, stdout, stderr), ...(error === undefined ? {} : { error }), ...about }
   }
 
   /** Why the command has not run; undefined when it has, or its own shell or sudo reports a failure. */

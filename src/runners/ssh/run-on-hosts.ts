@@ -1,8 +1,8 @@
 /** Runs one program on several hosts, in sequence or in parallel, and combines the results (contract 03, 3.9). */
 import type { ParameterSchema } from '../../lib/schema/index.ts'
 import { environmentText } from '../environment.ts'
-import { defaultBackground, programStartFailure } from '../process/run-command.ts'
-import { readRunParameters } from '../run-parameters.ts'
+import { programStartFailure, type BackgroundChoice } from '../process/run-command.ts'
+import { backgroundParameter, readRunParameters } from '../run-parameters.ts'
 import type { RunContext, RunResult } from '../runner.ts'
 import { sshTextOf } from './connection.ts'
 import { parseHosts, type HostAddress } from './hosts.ts'
@@ -21,6 +21,8 @@ export interface RemoteSettings extends TargetSettings {
 
 export interface RemoteDeps extends HostRunDeps {
   keys: PrivateKeys
+  /** `actionrunner.background` and its grace. */
+  background: BackgroundChoice
   settings: RemoteSettings
 }
 
@@ -82,6 +84,7 @@ export function remoteParameters(remoteDir: string, mayNameKeyFile = false): Rec
       default: DEFAULT_TIMEOUT_SECONDS,
       description: 'Seconds the command may run on a host. 0 disables the limit.',
     },
+    ...backgroundParameter,
   }
 }
 
@@ -101,7 +104,7 @@ export interface RemoteWork {
 export async function runOnHosts(deps: RemoteDeps, context: RunContext, work: RemoteWork): Promise<RunResult> {
   const parameters = readParameters(deps, context, work)
   if ('status' in parameters) return parameters
-  const { addresses, command, timeoutSeconds, atOnce, login } = parameters
+  const { addresses, command, timeoutSeconds, background, atOnce, login } = parameters
   const { signal } = context
 
   // In parallel: each host that does not answer takes a minute.
@@ -126,7 +129,7 @@ export async function runOnHosts(deps: RemoteDeps, context: RunContext, work: Re
     // All hosts share the size limit of one result.
     const share = { ...deps, maxResultBytes: Math.max(1, Math.floor(deps.maxResultBytes / connected.length)) }
     await forEachAtOnce(connected, atOnce, async (host) => {
-      results.set(host.label, await runOnHost(share, context, host, command, timeoutSeconds))
+      results.set(host.label, await runOnHost(share, context, host, command, { timeoutSeconds, background }))
     })
   } catch (error) {
     // A problem with keys or configuration; other failures are results of their hosts.
@@ -148,6 +151,7 @@ interface Request {
   addresses: HostAddress[]
   command: RemoteCommand
   timeoutSeconds: number
+  background: BackgroundChoice
   atOnce: number
   login: SshLogin
 }
@@ -163,10 +167,10 @@ function readParameters(deps: RemoteDeps, context: RunContext, work: RemoteWork)
   if (listed.hosts.length === 0) {
     return programStartFailure(`No hosts specified to run action "${context.actionRef}" on; set "hosts".`)
   }
-  const defaults = { timeoutSeconds: DEFAULT_TIMEOUT_SECONDS, background: defaultBackground }
+  const defaults = { timeoutSeconds: DEFAULT_TIMEOUT_SECONDS, background: deps.background }
   const common = readRunParameters(given, defaults)
   if ('problem' in common) return programStartFailure(common.problem)
-  const { timeoutSeconds } = common
+  const { timeoutSeconds, background } = common
   const port = nearestNumber(given['port']) ?? USUAL_PORT
   if (typeof port !== 'number' || port < 1 || port > 65_535) {
     return programStartFailure('The parameter "port" must be a number from 1 to 65535.')
@@ -204,6 +208,7 @@ function readParameters(deps: RemoteDeps, context: RunContext, work: RemoteWork)
     addresses: listed.hosts,
     command,
     timeoutSeconds,
+    background,
     atOnce: given['parallel'] === true ? Math.min(third, deps.settings.maxParallel) : 1,
     login: {
       username: text('username'),
