@@ -99,6 +99,7 @@ async function assemble(
   const bus = createMemoryBus((error, fact) => log.error('bus.listener_failed', 'A listener failed', { fact, error }))
   const database = await openSqlite({
     ...databaseSettings(config),
+    keepBallast: true,
     log,
     announce: (facts) => facts.forEach((fact) => bus.publish(fact)),
   })

@@ -42,6 +42,13 @@ export interface Module {
 }
 
 /** Why the server cannot work now, a word for each reason; empty: it can. */
-export function readinessOf(modules: readonly Module[], storage: { hasRoom(): boolean }): string[] {
-  return [...(storage.hasRoom() ? [] : ['storage_full']), ...modules.flatMap((module) => module.readiness?.() ?? [])]
+export function readinessOf(
+  modules: readonly Module[],
+  storage: { shortage(): { code: string } | undefined },
+): string[] {
+  const shortage = storage.shortage()
+  return [
+    ...(shortage === undefined ? [] : [shortage.code.toLowerCase()]),
+    ...modules.flatMap((module) => module.readiness?.() ?? []),
+  ]
 }

@@ -5,6 +5,7 @@
  */
 import type { CompiledQuery, Kysely } from 'kysely'
 import type { Fact } from '../bus/index.ts'
+import type { AppError } from '../core/errors.ts'
 import type { Tables } from './tables.ts'
 
 /** A builder expression that compiles to one statement. */
@@ -23,6 +24,8 @@ export interface Step {
 export interface Unit {
   steps: Step[]
   facts: Fact[]
+  /** Cancels or ends something: stored also while the disk is full, from the space that is kept for that. */
+  isVital?: true
 }
 
 export interface StepResult {
@@ -83,9 +86,12 @@ export interface Database {
   /** Resolves after the commit; rejects with `Conflict`. */
   write(unit: Unit): Promise<StepResult[]>
   /**
-   * Whether the server may accept new work. False while the file system has less than `database.reserve_bytes` free, so
-   * that running work can finish and old records can be deleted.
+   * Why the server may accept no new work; undefined: it may. STORAGE_FULL while the file system has less than
+   * `database.reserve_bytes` free, so that running work can finish and old records can be deleted. DATABASE_GONE while
+   * a file of the database is not in its place.
    */
+  shortage(): AppError | undefined
+  /** Whether the server may accept new work. */
   hasRoom(): boolean
   stats(): DatabaseStats
   /**
@@ -106,10 +112,12 @@ export interface Database {
 export function merge(...units: (Unit | undefined)[]): Unit {
   const steps: Step[] = []
   const facts: Fact[] = []
+  let isVital = false
   for (const unit of units) {
     if (unit === undefined) continue
     steps.push(...unit.steps)
     facts.push(...unit.facts)
+    isVital ||= unit.isVital === true
   }
-  return { steps, facts }
+  return isVital ? { steps, facts, isVital } : { steps, facts }
 }

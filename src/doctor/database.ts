@@ -1,5 +1,6 @@
 /** The database file. */
-import { existsSync } from 'node:fs'
+import { existsSync, readdirSync, readlinkSync, realpathSync } from 'node:fs'
+import { dirname, basename, join } from 'node:path'
 import { missingMigrations, SchemaTooNew, checkDatabase } from '../db/index.ts'
 import { ok, failedCheck, skipped, warning, type HealthCheck } from './check.ts'
 
@@ -7,6 +8,19 @@ export const database: HealthCheck = {
   name: 'database',
   async run({ loaded: { config }, running }) {
     const { path } = config.database
+    if (running !== undefined) {
+      const missing = missingFile(path, running.pid)
+      if (missing !== undefined) {
+        return [
+          failedCheck(
+            `${missing} was deleted, moved or replaced while the server runs (process ${running.pid}): it accepts no new work.`,
+            missing === path
+              ? 'Put the file back, or stop the server and restore a backup with "svc restore".'
+              : 'Restart the server; the database itself has everything that was stored.',
+          ),
+        ]
+      }
+    }
     if (!existsSync(path)) return [skipped(`${path} does not exist yet; the server creates it at the first start.`)]
     if (running !== undefined) {
       return [
@@ -50,4 +64,28 @@ export const database: HealthCheck = {
       ]
     }
   },
+}
+
+/** The file of the database that is not the one that the server has open; undefined: none, or that cannot be told. */
+function missingFile(path: string, pid: number): string | undefined {
+  let open: Set<string>
+  try {
+    const folder = `/proc/${pid}/fd`
+    open = new Set(readdirSync(folder).flatMap((fd) => linkOf(join(folder, fd))))
+  } catch {
+    return existsSync(path) ? undefined : path
+  }
+  const folder = existsSync(dirname(path)) ? realpathSync(dirname(path)) : dirname(path)
+  const real = existsSync(path) ? realpathSync(path) : join(folder, basename(path))
+  for (const suffix of ['', '-wal']) if (!open.has(`${real}${suffix}`)) return `${path}${suffix}`
+  return undefined
+}
+
+function linkOf(fd: string): string[] {
+  try {
+    return [readlinkSync(fd)]
+  } catch {
+    // It was closed meanwhile.
+    return []
+  }
 }

@@ -1,7 +1,7 @@
 /** What every implementation of the database port must do, and what is particular to SQLite. */
 import { execFileSync, fork, type ChildProcess } from 'node:child_process'
 import { once } from 'node:events'
-import { existsSync, mkdirSync, readFileSync, rmSync, statSync, symlinkSync, writeFileSync } from 'node:fs'
+import { existsSync, mkdirSync, readFileSync, renameSync, rmSync, statSync, symlinkSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import Sqlite from 'better-sqlite3'
 import { sql } from 'kysely'
@@ -600,6 +600,58 @@ describe('SQLite: a damaged file', () => {
     expect(announced).toEqual([1, 5])
     expect(usersOf(database)).toEqual(['a', 'c'])
     await database.close()
+  })
+})
+
+describe('SQLite: files that are not in their place any more', () => {
+  const elsewhere = (): string => join(folder.path, 'elsewhere.db')
+  const shortageOf = (database: Database): string | undefined => database.shortage()?.message
+
+  test('a moved database refuses new work in words, lets what ends be stored, and goes on when it is back', async () => {
+    const database = await openedSqlite()
+    await database.write(unit([addUser(database, 'a')]))
+    renameSync(path, elsewhere())
+    await waitFor('it to be noticed', () => !database.hasRoom())
+    expect(shortageOf(database)).toContain(`${path} was deleted or moved while the server runs. Put it back`)
+    expect(codeOf(await outcomeOf(database.write(unit([addUser(database, 'b')]))))).toBe('DATABASE_GONE')
+    expect(codeOf(await outcomeOf(database.scan(count(database, 1))))).toBe('DATABASE_GONE')
+    const backup = database.backup(join(folder.path, 'copy.db'), new AbortController().signal)
+    expect(codeOf(await outcomeOf(backup))).toBe('DATABASE_GONE')
+    await database.write({ ...unit([addUser(database, 'c')]), isVital: true })
+    expect(usersOf(database)).toEqual(['a', 'c'])
+    renameSync(elsewhere(), path)
+    await waitFor('it to be back', () => database.hasRoom())
+    await database.write(unit([addUser(database, 'd')]))
+    await database.close()
+    const again = await openedSqlite()
+    expect(usersOf(again)).toEqual(['a', 'c', 'd'])
+    await again.close()
+  })
+
+  test('another file in its place is not it', async () => {
+    const database = await openedSqlite()
+    await database.write(unit([addUser(database, 'a')]))
+    renameSync(path, elsewhere())
+    writeFileSync(path, 'another')
+    await waitFor('it to be noticed', () => !database.hasRoom())
+    expect(shortageOf(database)).toContain('was replaced by another file')
+    await database.close()
+    expect(readFileSync(path, 'utf8')).toBe('another')
+  })
+
+  test.each(['-wal', '-shm'])('without its %s it loses nothing that was stored', async (suffix) => {
+    const database = await openedSqlite()
+    const names = Array.from({ length: 50 }, (_, i) => `user-${10 + i}`)
+    await Promise.all(names.map((name) => database.write(unit([addUser(database, name)]))))
+    rmSync(`${path}${suffix}`)
+    await waitFor('it to be noticed', () => !database.hasRoom())
+    expect(shortageOf(database)).toContain(`svc.db${suffix} was deleted or moved while the server runs. Restart`)
+    expect(codeOf(await outcomeOf(database.write(unit([addUser(database, 'late')]))))).toBe('DATABASE_GONE')
+    expect(usersOf(database)).toEqual(names)
+    await database.close()
+    const again = await openedSqlite()
+    expect(usersOf(again)).toEqual(names)
+    await again.close()
   })
 })
 

@@ -56,6 +56,10 @@ export const errorCodes = {
   NAME_TAKEN: { kind: 'conflict', action: 'Choose another name, or change the object that `conflict-id` names.' },
   CONTENT_CHANGED: { kind: 'outdated', action: 'Read the object again, then repeat the change with its new `ETag`.' },
   STORAGE_FAILED: { kind: 'unavailable', action: 'Try again; if it fails again, read the log of the server.' },
+  DATABASE_GONE: {
+    kind: 'unavailable',
+    action: 'Do what the message says about the file: it was deleted, moved or replaced while the server runs.',
+  },
   STORAGE_FULL: {
     kind: 'storage_full',
     action: 'Free space on the disk of the database; the server continues by itself.',

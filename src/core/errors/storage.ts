@@ -26,6 +26,10 @@ export const storageFailed = (cause: unknown): AppError =>
     cause,
   })
 
+/** @param problem a sentence that names the file, and what to do */
+export const databaseGone = (problem: string): AppError =>
+  new AppError('DATABASE_GONE', `Nothing was stored, because a file of the database is not in its place: ${problem}`)
+
 /** The disk is full, or has less than `database.reserve_bytes` free before a write. */
 export const storageFull = (cause?: unknown): AppError =>
   new AppError(
@@ -53,7 +57,7 @@ export const backupUnderWay = (): AppError =>
 
 /** Whether the same write can succeed later. */
 export function isStorageFailure(error: unknown): boolean {
-  return isAppError(error) && (error.code === 'STORAGE_FAILED' || error.code === 'STORAGE_FULL')
+  return isAppError(error) && ['STORAGE_FAILED', 'STORAGE_FULL', 'DATABASE_GONE'].includes(error.code)
 }
 
 /** As `storageFailed`, for accounts that a backend keeps in a file. */

@@ -5,9 +5,9 @@ import type Sqlite from 'better-sqlite3'
 import { DummyDriver, Kysely, SqliteAdapter, SqliteIntrospector, SqliteQueryCompiler, type CompiledQuery } from 'kysely'
 import { readBackupName } from '../../core/backup-name.ts'
 import type { Fact } from '../../bus/index.ts'
-import { shuttingDown } from '../../core/errors.ts'
+import { databaseGone, isAppError, shuttingDown, storageFull, type AppError } from '../../core/errors.ts'
 import type { Log } from '../../lib/log/index.ts'
-import type { Database } from '../database.ts'
+import type { Database, StepResult, Unit } from '../database.ts'
 import { appliedMigrations } from '../applied-migrations.ts'
 import { migrate, missingMigrations, SchemaTooNew } from '../migrate.ts'
 import type { Tables } from '../tables.ts'
@@ -15,8 +15,10 @@ import { openDatabaseConnection } from './connection.ts'
 import { DatabaseInUse, lockDatabase } from './lock.ts'
 import { changedAt, copyBeforeMigration, NotMigrated } from './before-migration.ts'
 import { createBackground } from './background.ts'
+import { createBallast } from './ballast.ts'
 import { copyDatabase } from './copy.ts'
 import { isDamage } from './damage.ts'
+import { watchPlace } from './place.ts'
 import { createSpace } from './space.ts'
 import { createStatementCache } from './statements.ts'
 import { watchWriteAheadLog } from './write-ahead-log.ts'
@@ -38,6 +40,8 @@ export interface SqliteOptions {
   backupDirectory?: string
   /** Default: a full disk or a damaged file is not logged. */
   log?: Log
+  /** Keeps a file on the disk whose space the ends of executions get when the disk is full. Default: no. */
+  keepBallast?: boolean
   /** Called when the thread that writes has ended by itself. Default: an uncaught error, which ends the process. */
   ended?: (error: Error) => void
 }
@@ -162,11 +166,20 @@ function assemble(parts: Parts): Database {
   const statement = createStatementCache(reading)
   const background = createBackground(path)
   const frames = watchWriteAheadLog(path, async () => {
-    await background.checkpoint()
+    // A new connection would open other files.
+    if (place.problem === undefined) await background.checkpoint()
     // What was written meanwhile: the log then starts again at its beginning, where a sync costs half as much.
     await writer.checkpoint().catch(() => undefined)
   })
-  const room = watchRoom({ path, reserveBytes, changed: tellRoom })
+  const ballast = parts.keepBallast === true ? createBallast(`${path}-reserve`) : undefined
+  const room = watchRoom({
+    path,
+    reserveBytes,
+    changed: tellRoom,
+    seen: (freeBytes) => void ballast?.restore(freeBytes - reserveBytes),
+  })
+  void ballast?.restore(room.freeBytes)
+  const place = watchPlace(path, tellPlace)
   let isDamageTold = false
   const writer = createWriter(
     { path, synchronous },
@@ -224,11 +237,48 @@ function assemble(parts: Parts): Database {
   async function tidyLog(): Promise<void> {
     try {
       // A long checkpoint would keep units waiting.
-      if (frames.isLong()) await background.checkpoint()
+      if (frames.isLong() && place.problem === undefined) await background.checkpoint()
       else await writer.checkpoint()
       if (sizeOf(`${path}-wal`) > MAX_IDLE_LOG_BYTES && writer.stats().waitingUnits === 0) await writer.cutLog()
     } catch {
       // The log keeps what the disk had no space for; the next checkpoint copies it.
+    }
+  }
+
+  function tellPlace(problem: string | undefined): void {
+    if (problem === undefined) {
+      log?.warning('database.back', 'The files of the database are in their place again; svc accepts new work', {
+        path,
+      })
+      return
+    }
+    log?.critical('database.gone', `svc accepts no new work: ${problem}`, { path })
+    // Where only the log is gone, the connection that has it open can still copy it into the database.
+    void writer.checkpoint().catch(() => undefined)
+  }
+
+  function shortage(): AppError | undefined {
+    if (place.problem !== undefined) return databaseGone(place.problem)
+    return room.isShort() || ballast?.isSpent === true ? storageFull() : undefined
+  }
+
+  async function write(unit: Unit): Promise<StepResult[]> {
+    if (closed !== undefined) throw shuttingDown()
+    if (unit.isVital !== true) {
+      if (place.problem !== undefined) throw databaseGone(place.problem)
+      if (ballast?.isSpent === true && !isDeletion(unit)) throw storageFull()
+      return writer.write(unit)
+    }
+    try {
+      return await writer.write(unit)
+    } catch (error) {
+      if (!isAppError(error) || error.code !== 'STORAGE_FULL' || ballast?.release() !== true) throw error
+      log?.warning(
+        'database.ballast_used',
+        'The disk of the database is full: svc deleted the file that it keeps for this case, to store which executions were canceled and ended',
+        { path },
+      )
+      return writer.write(unit)
     }
   }
 
@@ -253,6 +303,7 @@ function assemble(parts: Parts): Database {
     all: (query) => rowsOf(query.compile()),
     first: (query) => rowOf(query.compile()),
     async scan<O>(query: { compile(): CompiledQuery<O> }) {
+      if (place.problem !== undefined) throw databaseGone(place.problem)
       const { sql, parameters } = query.compile()
       return (await background.scan(sql, parameters)) as O[] // as above
     },
@@ -264,15 +315,21 @@ function assemble(parts: Parts): Database {
       usedBytes: space.usedBytes(),
       freeBytes: Number.isFinite(room.freeBytes) ? room.freeBytes : undefined,
     }),
-    hasRoom: () => !room.isShort(),
-    write: (unit) => (closed === undefined ? writer.write(unit) : Promise.reject(shuttingDown())),
+    shortage,
+    hasRoom: () => shortage() === undefined,
+    write,
     reclaim: (signal) => (closed === undefined ? space.reclaim(signal) : Promise.resolve()),
-    backup: (to, signal) => copyDatabase({ from: path, to, keepFreeBytes: reserveBytes, signal, damaged: tellDamage }),
+    backup: async (to, signal) => {
+      if (place.problem !== undefined) throw databaseGone(place.problem)
+      return copyDatabase({ from: path, to, keepFreeBytes: reserveBytes, signal, damaged: tellDamage })
+    },
     close: () => (closed ??= close()),
   }
 
   async function close(): Promise<void> {
     room.stop()
+    place.stop()
+    await ballast?.restore(0)
     await writer.drain()
     await background.stop()
     await runAll([
@@ -284,6 +341,11 @@ function assemble(parts: Parts): Database {
       () => frames.close(),
     ])
   }
+}
+
+/** Deletions make room. */
+function isDeletion({ steps }: Unit): boolean {
+  return steps.every(({ query }) => /^\s*delete\b/i.test(query.compile().sql))
 }
 
 function endProcess(error: Error): void {

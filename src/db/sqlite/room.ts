@@ -27,9 +27,11 @@ export interface RoomOptions {
   reserveBytes: number
   /** Called when a shortage begins and when it ends. */
   changed: (isShort: boolean, freeBytes: number) => void
+  /** Called now and then with the free bytes. */
+  seen?: (freeBytes: number) => void
 }
 
-export function watchRoom({ path, reserveBytes, changed }: RoomOptions): DiskReserve {
+export function watchRoom({ path, reserveBytes, changed, seen }: RoomOptions): DiskReserve {
   let freeBytes = Number.POSITIVE_INFINITY
   let isShort = false
   let isLooking = false
@@ -58,7 +60,9 @@ export function watchRoom({ path, reserveBytes, changed }: RoomOptions): DiskRes
     isLooking = true
     statfs(path, (error, found) => {
       isLooking = false
-      if (error === null && !isStopped) see(found)
+      if (error !== null || isStopped) return
+      see(found)
+      seen?.(freeBytes)
     })
   }, LOOK_EVERY_MS)
   timer.unref()

@@ -74,7 +74,8 @@ export function createChange(deps: {
       if (refusals < 2) reactions.push(planReaction?.(next))
       changed = next
     }
-    const unit = { steps: store.update(changed, execution.revision), facts }
+    const unit: Unit = { steps: store.update(changed, execution.revision), facts }
+    if (isFinal(changed.status) || changed.status === 'canceling') unit.isVital = true
     if (refusals >= 2) return { execution: changed, unit }
     const isOver = isFinal(changed.status) || changed.status === 'pending'
     const isEnd = planEnd !== undefined && hasStarted(execution.status) && isOver

@@ -63,6 +63,7 @@ export function createExecutions(deps: ExecutionsDeps): Executions {
     sources: deps,
     systemUser: settings.systemUser,
     planReaction,
+    stopRun: (id, user) => runs.stopRun(id, user),
   })
   const records = createRecords({ parameters, results, maskSecrets, webUrl: () => settings.webUrl() })
   const statusOf = (id: string): ExecutionStatus | undefined => live.statusOf(id) ?? store.statusOf(id)

@@ -1,6 +1,6 @@
 /** What can be done with executions: request, read, cancel, settle, run again. */
 import { commitPlan, merge, type Database, type Unit } from '../../db/index.ts'
-import { noExecutions, queueFull, resourceNotFound, storageFull, type AppError } from '../../core/errors.ts'
+import { noExecutions, queueFull, resourceNotFound, type AppError } from '../../core/errors.ts'
 import { allRights, aboutCaller } from '../../http/index.ts'
 import { isId } from '../../core/ids.ts'
 import type { Log, LogFields } from '../../lib/log/index.ts'
@@ -110,6 +110,7 @@ export function createExecutionService(deps: {
   /** Acting user of what the system starts by itself. */
   systemUser: string
   readonly planReaction: (execution: Execution) => ReturnType<PlanReaction>
+  readonly stopRun: (id: string, user: string) => boolean
 }): ExecutionService {
   const { store, database, change, actions, rolesOf, traces, sources, parameters: secrets, log } = deps
   const findExecution = (id: string): Execution | undefined => (isId(id) ? store.find(id) : undefined)
@@ -129,7 +130,8 @@ export function createExecutionService(deps: {
 
   function admit(): void {
     if (waits() >= deps.queueLimit) throw queueFull('executions', deps.queueLimit)
-    if (!database.hasRoom()) throw storageFull()
+    const shortage = database.shortage()
+    if (shortage !== undefined) throw shortage
   }
 
   function planCreation({ execution, cause, failure }: Draft, about?: LogFields): Unit {
@@ -231,6 +233,14 @@ export function createExecutionService(deps: {
       return create(draft(), caller)
     },
 
-    ...createUpdates({ store, get, change, results: deps.results, killOrphans: deps.killOrphans, log }),
+    ...createUpdates({
+      store,
+      get,
+      change,
+      stopRun: deps.stopRun,
+      results: deps.results,
+      killOrphans: deps.killOrphans,
+      log,
+    }),
   }
 }

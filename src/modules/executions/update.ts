@@ -1,5 +1,5 @@
 /** Cancels executions, and updates that come from outside (contract 03, 3.4). */
-import { executionUpdateRefused, transitionRefused } from '../../core/errors.ts'
+import { executionUpdateRefused, isStorageFailure, transitionRefused } from '../../core/errors.ts'
 import { aboutCaller } from '../../http/index.ts'
 import type { Log } from '../../lib/log/index.ts'
 import { inquirerName } from '../../runners/index.ts'
@@ -40,12 +40,14 @@ export function createUpdates(deps: {
   store: Pick<ExecutionStore, 'find' | 'findWithResult' | 'madeBefore'>
   /** @throws RESOURCE_NOT_FOUND */
   readonly get: (id: string) => Execution
-  change: Pick<Change, 'try'>
+  change: Pick<Change, 'try' | 'plan'>
+  /** Ends the processes of a run; `user` is recorded when its end is. @returns false: it does not run here */
+  readonly stopRun: (id: string, user: string) => boolean
   results: Pick<ResultSecrets, 'maskReport'>
   killOrphans: KillOrphans
   log: Log
 }): Updates {
-  const { store, get, change, log } = deps
+  const { store, get, change, stopRun, log } = deps
 
   /** @returns how many processes it stopped that had outlived the run, also under an earlier server */
   async function stopBackground(execution: Execution, caller: ExecutionCaller): Promise<number> {
@@ -72,7 +74,7 @@ export function createUpdates(deps: {
     let seen = execution
     for (;;) {
       if (stays(seen)) return seen
-      const changed = await change.try(seen, { kind: 'cancel', user: caller.principal.user })
+      const changed = await tryCancel(seen, caller.principal.user)
       if (changed !== undefined) {
         const { status } = changed
         const message = `Canceling action execution. ${idsOf(changed)}`
@@ -80,6 +82,22 @@ export function createUpdates(deps: {
         return changed
       }
       seen = get(execution.id)
+    }
+  }
+
+  /** Processes can be ended without the disk; the record follows when there is space. */
+  async function tryCancel(seen: Execution, user: string): Promise<Execution | undefined> {
+    const event = { kind: 'cancel', user } as const
+    try {
+      return await change.try(seen, event)
+    } catch (error) {
+      const canceling = change.plan(seen, event)?.execution
+      if (!isStorageFailure(error) || canceling?.status !== 'canceling' || !stopRun(seen.id, user)) throw error
+      log.warning('execution.cancel_not_stored', 'A run is ended; that it was canceled is stored later', {
+        ...aboutExecution(canceling),
+        error,
+      })
+      return canceling
     }
   }
 

@@ -3,7 +3,7 @@ import { createHash, randomUUID } from 'node:crypto'
 import type { Fact } from '../../bus/index.ts'
 import { commitPlan, Conflict, type Database, type Unit } from '../../db/index.ts'
 import type { Encryption } from '../../core/encryption.ts'
-import { parametersInvalid, storageFull, triggerTypeUnknown } from '../../core/errors.ts'
+import { parametersInvalid, triggerTypeUnknown } from '../../core/errors.ts'
 import { newId } from '../../core/ids.ts'
 import { canonical, MASK } from '../../lib/schema/index.ts'
 import { keepMasked } from '../../lib/secrets/index.ts'
@@ -224,7 +224,8 @@ export function createTriggersService(deps: TriggersServiceDeps): TriggersServic
     planStored,
     planDispatch,
     dispatch(trigger, payload, cause) {
-      if (!database.hasRoom()) return Promise.reject(storageFull())
+      const shortage = database.shortage()
+      if (shortage !== undefined) return Promise.reject(shortage)
       const plan = (): { result: TriggerInstance; unit: Unit } => {
         const { instance, unit } = planDispatch(trigger, payload, cause)
         return { result: instance, unit }

@@ -1,6 +1,6 @@
 /** Stores the trigger instances of a request, at most once per delivery, and builds the response. */
 import { createHash, randomUUID } from 'node:crypto'
-import { conflict, headerInvalid, queueFull, storageFull } from '../../core/errors.ts'
+import { conflict, headerInvalid, queueFull } from '../../core/errors.ts'
 import { Conflict, merge, type Database } from '../../db/index.ts'
 import { Reply, type ApiRequest, type RawRequest, type Rights } from '../../http/index.ts'
 import { isObject } from '../../lib/schema/index.ts'
@@ -47,7 +47,7 @@ export type DispatchRequest = (request: ApiRequest, raw: RawRequest, wanted: Dis
 export function createDispatch(deps: {
   deliveries: Deliveries
   waits: Waits
-  database: Pick<Database, 'write' | 'hasRoom'>
+  database: Pick<Database, 'write' | 'shortage' | 'hasRoom'>
   triggers: Triggers
   executions: Executions
   /** See `Rules.versionOf`. */
@@ -74,7 +74,8 @@ export function createDispatch(deps: {
         return answer(request, raw, { ...replayed(before, wanted), delivery: before, wait, waitSeconds })
       }
       if (triggers.pendingCount() >= queueLimit) throw queueFull('trigger instances', queueLimit)
-      if (!database.hasRoom()) throw storageFull()
+      const shortage = database.shortage()
+      if (shortage !== undefined) throw shortage
       const [first, ...others] = plan(wanted, traceTag, defaultTag)
       if (first === undefined) throw new Error('there is nothing to dispatch')
       const instances = [first, ...others].map(({ instance }) => instance)

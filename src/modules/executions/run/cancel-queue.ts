@@ -9,6 +9,8 @@ import type { Execution } from '../types.ts'
 /** A run with a slot. */
 export interface ActiveRun {
   controller: AbortController
+  /** Who canceled it, when that could not be stored. */
+  canceledBy?: string
   ended: Promise<void>
 }
 

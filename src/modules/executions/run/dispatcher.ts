@@ -11,7 +11,7 @@ import type { ExecutionOutput, OutputIntake } from '../output/output.ts'
 import { createCancelQueue, type ActiveRun } from './cancel-queue.ts'
 import { createRunSecrets, isCutText, maskOutput, type RunSecrets } from '../secrets/run-masking.ts'
 import type { ResultSecrets } from '../secrets/results.ts'
-import { isFinal } from '../state.ts'
+import { isFinal, type ExecutionEvent } from '../state.ts'
 import type { ExecutionStore } from '../store.ts'
 import type { ProcessStore } from './store.ts'
 import type { Execution } from '../types.ts'
@@ -39,6 +39,13 @@ export interface Dispatcher {
    * @throws what `Change.settle` throws: its start or its end is not stored
    */
   run(requested: Execution): Promise<void>
+  /**
+   * Ends the processes of a run at once.
+   *
+   * @param user who cancels it; stored with the end of the run
+   * @returns false: it does not run here
+   */
+  stopRun(id: string, user: string): boolean
   /** Calls `fn` when an execution has released its slot, with the execution that `run` got. */
   onFreeSlot(fn: (ended: Execution) => void): void
   start(): void
@@ -117,7 +124,10 @@ export function createDispatcher(deps: {
         ready.prepared.env['SVC_ACTION_AUTH_TOKEN'] = credential.token
         secrets.known.push(credential.token)
       }
-      await carryOut(started, ready, controller.signal)
+      await carryOut(started, ready, controller.signal, () => {
+        const user = runs.get(requested.id)?.canceledBy
+        return user === undefined ? [] : [{ kind: 'cancel', user }]
+      })
     } finally {
       runs.delete(requested.id)
       resolveEnded()
@@ -140,7 +150,13 @@ export function createDispatcher(deps: {
     }
   }
 
-  async function carryOut(execution: Execution, ready: Ready, signal: AbortSignal): Promise<void> {
+  /** @param owed what happened to the run and is not stored */
+  async function carryOut(
+    execution: Execution,
+    ready: Ready,
+    signal: AbortSignal,
+    owed: () => ExecutionEvent[],
+  ): Promise<void> {
     const opened = deps.output.open(execution, deps.streamOutput)
     const intake = deps.maskSecrets ? maskOutput(opened, ready.secrets) : opened
     const outcome = await resultOf(execution, ready, intake, signal, (unit) => {
@@ -169,7 +185,7 @@ export function createDispatcher(deps: {
         sealed,
         ...(ttlSeconds === undefined ? {} : { ttlSeconds }),
       } as const
-      await change.settle(execution, [exit], ended)
+      await change.settle(execution, [...owed(), exit], ended)
     } catch (error) {
       // A result that cannot be masked or stored must not leave the execution `running`.
       log.error('execution.result_lost', 'Could not store the result of an execution', {
@@ -177,7 +193,7 @@ export function createDispatcher(deps: {
         error: masks?.maskError(error) ?? error,
       })
       const failure = startFailure(new Error('The result cannot be stored; the output is complete.'))
-      await change.settle(execution, [{ kind: 'exit', status: 'failed', result: failure }], ended)
+      await change.settle(execution, [...owed(), { kind: 'exit', status: 'failed', result: failure }], ended)
     } finally {
       intake.close()
     }
@@ -222,6 +238,13 @@ export function createDispatcher(deps: {
       return Math.max(0, deps.slots - runs.size)
     },
     run,
+    stopRun(id, user) {
+      const run = runs.get(id)
+      if (run === undefined) return false
+      run.canceledBy ??= user
+      run.controller.abort('cancel' satisfies StopReason)
+      return true
+    },
     onFreeSlot(fn) {
       freeSlotListeners.push(fn)
     },

@@ -7,13 +7,13 @@ import type { ResultSecrets } from '../secrets/results.ts'
 import type { ExecutionStore } from '../store.ts'
 import type { Execution } from '../types.ts'
 import { createSlotAdmission } from './admission.ts'
-import { createDispatcher } from './dispatcher.ts'
+import { createDispatcher, type Dispatcher } from './dispatcher.ts'
 import { createPrepare } from './prepare.ts'
 import { recover } from './recovery.ts'
 import { createScheduler } from './scheduler.ts'
 import { createProcessStore } from './store.ts'
 
-export interface Runs {
+export interface Runs extends Pick<Dispatcher, 'stopRun'> {
   /** Free slots now. */
   freeSlots(): number
   /** The policies of an action have changed. */
@@ -68,6 +68,7 @@ export function createRuns(
 
   return {
     freeSlots: () => dispatcher.freeSlots,
+    stopRun: (id, user) => dispatcher.stopRun(id, user),
     policiesChanged: (actionRef) => admission.reload(actionRef),
     async start() {
       await recover({ store, processes, change, database, killOrphans: deps.killOrphans, planEnd, log })
