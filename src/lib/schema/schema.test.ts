@@ -9,6 +9,7 @@ import {
   type JsonSchema,
   type ParameterSchema,
 } from './index.ts'
+import { readJson } from '../json/index.ts'
 const request: JsonSchema = {
   type: 'object',
   required: ['action'],
@@ -291,5 +292,40 @@ describe('values in messages', () => {
     )
     expect(represent(items, 20)).toHaveLength(21)
     expect(reads).toBeLessThan(100)
+  })
+})
+
+describe('numbers that JavaScript would change', () => {
+  const number = (text: string): unknown => readJson(text)
+  test.each<[schema: string, value: string, message: string | undefined]>([
+    ['{"type":"integer"}', '820982911946154508', undefined],
+    ['{"type":"integer"}', '9'.repeat(4300), undefined],
+    ['{"type":"number"}', '1.10', undefined],
+    ['{"type":"integer"}', '1.10', "p: 1.10 is not of type 'integer', 'null'"],
+    ['{"type":"object"}', '1.10', "p: 1.10 is not of type 'object', 'null'"],
+    ['{"type":"string"}', '820982911946154508', "p: 820982911946154508 is not of type 'string', 'null'"],
+    [
+      '{"minimum":9007199254740993}',
+      '9007199254740992',
+      'p: 9007199254740992 is less than the minimum of 9007199254740993',
+    ],
+    ['{"minimum":9007199254740993}', '9007199254740993', undefined],
+    ['{"minimum":9007199254740993,"exclusiveMinimum":true}', '9007199254740993', 'less than or equal to the minimum'],
+    ['{"maximum":9007199254740992}', '9007199254740993', 'greater than the maximum of 9007199254740992'],
+    ['{"multipleOf":9007199254740993}', '18014398509481986', undefined],
+    ['{"multipleOf":2}', '9007199254740993', 'p: 9007199254740993 is not a multiple of 2'],
+    ['{"enum":[9007199254740993]}', '9007199254740992', 'is not one of [9007199254740993]'],
+    ['{"enum":[21,{"a":[9007199254740993]}]}', '21.0', undefined],
+    ['{"enum":[21,{"a":[9007199254740993]}]}', '{"a":[9007199254740993]}', undefined],
+    ['{"enum":[21,{"a":[9007199254740993]}]}', '{"a":[9007199254740992]}', 'is not one of'],
+    ['{"uniqueItems":true}', '[9007199254740993,9007199254740992]', undefined],
+    ['{"uniqueItems":true}', '[21.0,21]', 'has non-unique elements'],
+    ['{"items":{"maximum":9007199254740992}}', '[1,9007199254740993]', 'p[1]: 9007199254740993 is greater than'],
+    ['{"maxLength":2.0}', '"abc"', 'at most 2 characters'],
+  ])('%s: %s', (schema, value, message) => {
+    const parameter = readJson(schema) as ParameterSchema
+    expect(checkParameterSchema(parameter)).toBeUndefined()
+    const found = compileParameters({ p: parameter })({ p: number(value) })
+    expect(found ?? 'it fits').toContain(message ?? 'it fits')
   })
 })

@@ -3,6 +3,7 @@ import { createRandom, seedOfRun, type Random } from '../../../tests/helpers/ran
 import { AppError } from '../../core/errors.ts'
 import { MASK } from '../schema/index.ts'
 import { createSecretValues, MAX_LENGTH_TOGETHER, type SecretValues } from './secret-values.ts'
+import { JsonNumber, readJson, writeJson } from '../json/index.ts'
 
 const seed = seedOfRun()
 
@@ -231,3 +232,12 @@ describe('streams', () => {
 function written(pattern: string): string[] {
   return [encodeURIComponent(pattern), JSON.stringify(pattern).slice(1, -1)]
 }
+
+it('numbers that JavaScript would change are masked, and their neighbours are not', () => {
+  const secrets = createSecretValues([new JsonNumber('820982911946154508'), { pin: new JsonNumber('123456.0') }])
+  const mask = (json: string): string => writeJson(secrets?.maskValue(readJson(json)))
+  expect(mask('{"2":820982911946154508,"1":[820982911946154511],"t":"id 820982911946154508"}')).toBe(
+    '{"2":"********","1":[820982911946154511],"t":"id ********"}',
+  )
+  expect(mask('[123456.0,123456,21.0]')).toBe('["********","********",21.0]')
+})

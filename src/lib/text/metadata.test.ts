@@ -1,5 +1,8 @@
+import { dump } from 'js-yaml'
+import { exactDumpSchema } from './yaml.ts'
 import { describe, expect, test } from 'vitest'
 import { readJsonDocument, readYamlDocument, type MetadataDocument } from './metadata.ts'
+import { readJson, writeJson } from '../json/index.ts'
 
 function read(text: string): MetadataDocument {
   const document = readYamlDocument(text)
@@ -124,4 +127,46 @@ describe('JSON of metadata files', () => {
     expect(readJsonDocument('{\n"a": 1,\n}')).toEqual({ problem: expect.objectContaining({ line: 3 }) as unknown })
     expect(readJsonDocument('{"__proto__": {}}')).toHaveProperty('problem.key', '__proto__')
   })
+})
+
+describe('numbers in YAML', () => {
+  test.each([
+    ['820982911946154508', '820982911946154508'],
+    ['-9_007_199_254_740_993', '-9007199254740993'],
+    ['0x20000000000001', '9007199254740993'],
+    ['0400000000000000001', '9007199254740993'],
+    ['0b1', '1'],
+    ['1:30', '90'],
+    ['9'.repeat(400), '9'.repeat(400)],
+    ['-0', '-0'],
+    ['21.0', '21.0'],
+    ['+1.10', '1.10'],
+    ['.5', '0.5'],
+    ['1.', '1.0'],
+    ['1.e+3', '1e+3'],
+    ['12345678901234567.89', '12345678901234567.89'],
+    ['"820982911946154508"', '"820982911946154508"'],
+    ['1e3', '"1e3"'],
+  ])('%s is %s in JSON', (yaml, json) => {
+    const document = readYamlDocument(`n: ${yaml}\n`)
+    expect(writeJson('value' in document ? document.value : document)).toBe(`{"n":${json}}`)
+  })
+
+  test.each([
+    ['1.0e+400', 'a number is too large'],
+    ['9'.repeat(4301), 'the limit is 4300'],
+    ['.inf', 'Infinity is not a number JSON has'],
+  ])('%s is refused', (yaml, message) => {
+    expect(readYamlDocument(`n: ${yaml}\n`)).toMatchObject({
+      problem: { message: expect.stringContaining(message) as unknown },
+    })
+  })
+
+  test.each(['820982911946154508', '21.0', '1e+21', '-0', '1.5e-30', '"1e3"', '"21.0"', '{"a":[1.10]}'])(
+    '%s is written and read back',
+    (json) => {
+      const document = readYamlDocument(dump({ n: readJson(json) }, { schema: exactDumpSchema }))
+      expect(writeJson('value' in document ? document.value : document)).toBe(`{"n":${json}}`)
+    },
+  )
 })
