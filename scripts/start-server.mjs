@@ -6,5 +6,9 @@ import { ensureInstalled, findNode, main, root, run } from './lib.mjs'
 await main(async () => {
   await ensureInstalled()
   await build()
-  return run(findNode(), [join(root, 'dist', 'cli.js'), 'serve', ...process.argv.slice(2)], { cwd: process.cwd() })
+  return run(findNode(), [join(root, 'dist', 'cli.js'), 'serve', ...process.argv.slice(2)], {
+    cwd: process.cwd(),
+    // The server ends with this process, even if that gets KILL.
+    env: { SVC_WRAPPER_PID: String(process.pid) },
+  })
 })

@@ -17,9 +17,12 @@ const FORWARDED = ['SIGINT', 'SIGTERM', 'SIGHUP', 'SIGUSR1', 'SIGUSR2'] as const
 /**
  * For the server: without them the engine keeps a young generation of 130 MB after output has streamed through it, and
  * lets the old one double before it looks for garbage. They count only when the process begins (docs/performance.md,
- * trap G).
+ * trap G). With the last one, SIGUSR1 never opens the debugger of Node, from the first moment on.
  */
-const SERVER_FLAGS = ['--max-semi-space-size=8', '--heap-growing-percent=30']
+const SERVER_FLAGS = ['--max-semi-space-size=8', '--heap-growing-percent=30', '--disable-sigusr1']
+/** Pid of the process that started this one only to run it on another Node. */
+const WRAPPER_PID = 'SVC_WRAPPER_PID'
+const WRAPPER_LOOK_MILLISECONDS = 1000
 /** The others ask for something to be done again, and each of them has its own reason. */
 const FROM_TERMINAL: ReadonlySet<NodeJS.Signals> = new Set(['SIGINT', 'SIGTERM'])
 /** One key press reaches this process from the terminal, and once more from npm. */
@@ -72,7 +75,10 @@ function flags(): string[] {
 function runUnder(node: string): void {
   // Loading it takes as long as all of this file, and on a fitting Node nobody needs it.
   const { spawn }: { spawn: typeof Spawn } = module.createRequire(import.meta.url)('node:child_process')
-  const child = spawn(node, [...flags(), ...process.argv.slice(1)], { stdio: 'inherit' })
+  const child = spawn(node, [...flags(), ...process.argv.slice(1)], {
+    stdio: 'inherit',
+    env: { ...process.env, [WRAPPER_PID]: String(process.pid) },
+  })
   const lastSeen = new Map<NodeJS.Signals, number>()
   const forward = (signal: NodeJS.Signals): void => {
     const now = performance.now()
@@ -92,6 +98,23 @@ function runUnder(node: string): void {
   })
 }
 
+/**
+ * Ends this process, as TERM does, within seconds after the end of its wrapper. KILL gives the wrapper no time to forward
+ * it. The pid of a parent stays the same when this process executes another program.
+ */
+function endWithWrapper(): void {
+  const wrapper = process.env[WRAPPER_PID]
+  delete process.env[WRAPPER_PID]
+  if (wrapper === undefined) return
+  const timer = setInterval(() => {
+    if (String(process.ppid) === wrapper) return
+    clearInterval(timer)
+    process.kill(process.pid, 'SIGTERM')
+  }, WRAPPER_LOOK_MILLISECONDS).unref()
+}
+
+// Node opens its debugger at this signal unless somebody listens.
+process.on('SIGUSR1', () => undefined)
 if (reachesFloor(process.versions.node)) {
   // In place of this process, so that there is one to watch and to signal. Node has it since 22.15.
   if (flags() !== process.execArgv && typeof process.execve === 'function') {
@@ -100,6 +123,7 @@ if (reachesFloor(process.versions.node)) {
   const here = dirname(fileURLToPath(import.meta.url))
   // Beside the program, not in the shared temporary folder: whoever can write the cache decides what code runs.
   if (import.meta.url.endsWith('.js')) module.enableCompileCache(join(here, '.compile-cache'))
+  endWithWrapper()
   await import('./cli/main.ts')
 } else {
   const node = pinnedNode()

@@ -597,6 +597,14 @@ export const options = {
       about:
         'Maximum size of stdout, and of stderr, in the result of an execution. Several hosts share it equally. Longer text is truncated and marked in the result; the stored output stays complete.',
     }),
+    pass_environment: list({
+      kind: 'comma separated names of environment variables',
+      default: '',
+      problem: 'must be a comma separated list of names of environment variables such as JAVA_HOME, AWS_*',
+      item: (given) => (/^(?:[A-Za-z_][A-Za-z0-9_]*\*?|\*)$/.test(given) ? given : undefined),
+      about:
+        'Environment variables of the server that actions get, in addition to PATH, HOME, USER, LOGNAME, SHELL, LANG, LC_*, TZ, TMPDIR, TERM, the proxy variables, and those that name trusted certificates. A star at the end stands for any characters; * passes all. Configuration overrides (SVC_<SECTION>__<OPTION>) are never passed.',
+    }),
     background: choice({
       values: ['wait', 'detach', 'kill'],
       default: 'wait',

@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest'
-import { childEnvironment, environmentText, inheritedEnvironment } from './environment.ts'
+import { actionEnvironment, childEnvironment, environmentText, inheritedEnvironment } from './environment.ts'
 
 it('leaves out overrides of configuration, and nothing else', () => {
   const inherited = inheritedEnvironment({
@@ -18,6 +18,18 @@ it('leaves out overrides of configuration, and nothing else', () => {
     SVC_ACTION_EXECUTION_ID: 'outer',
     MY__VARIABLE: 'y',
   })
+})
+
+it.each<[string[], string[]]>([
+  [[], []],
+  [['JAVA_HOME'], ['JAVA_HOME']],
+  [['AWS_*'], ['AWS_KEY', 'AWS_REGION']],
+  [['*'], ['AWS_KEY', 'AWS_REGION', 'DATABASE_PASSWORD', 'JAVA_HOME']],
+])('gives actions what every program needs, and the variables that %j names', (passed, further) => {
+  const basic = { PATH: '/bin', HOME: '/', LC_ALL: 'C', TZ: 'UTC', https_proxy: 'http://proxy', SSL_CERT_FILE: '/ca' }
+  const others = { AWS_KEY: 'k', AWS_REGION: 'r', DATABASE_PASSWORD: 'secret', JAVA_HOME: '/java' }
+  const given = actionEnvironment({ ...basic, ...others }, passed)
+  expect(Object.keys(given).sort()).toEqual([...Object.keys(basic), ...further].sort())
 })
 
 it.each<[Record<string, string>, string | undefined]>([

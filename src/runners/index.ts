@@ -5,7 +5,7 @@ import { commandOf, locateCode, pathOnDisk } from '../core/bundle.ts'
 import type { MaintenanceTask } from '../core/module.ts'
 import { removeExpiredFiles } from './python/expired-files.ts'
 import { createAnnouncement } from './announcement.ts'
-import { inheritedEnvironment } from './environment.ts'
+import { actionEnvironment, inheritedEnvironment } from './environment.ts'
 import { createInquirer } from './inquirer.ts'
 import { createHttpRequest } from './http-request.ts'
 import { createLocalShellCmd } from './local-shell-cmd.ts'
@@ -52,6 +52,7 @@ export interface Runners {
 export async function createRunners(settings: RunnerSettings): Promise<Runners> {
   const { launcher, maxResultBytes, packManager, warn = () => undefined } = settings
   const inheritedEnv = inheritedEnvironment(settings.env)
+  const actionEnv = actionEnvironment(inheritedEnv, settings.passEnvironment ?? [])
   const trees = createProcessTrees({ launcher })
   const systemUser = await decideSystemUser(launcher, settings.systemUser, inheritedEnv, settings.processUser)
   const bootId = readBootId()
@@ -66,7 +67,7 @@ export async function createRunners(settings: RunnerSettings): Promise<Runners> 
   const interpreters = createInterpreters({
     launcher,
     size: python.poolSize,
-    env: inheritedEnv,
+    env: actionEnv,
     startFile: pathOnDisk(startScript, join(basePath, 'cache')),
     cacheFolder,
   })
@@ -78,7 +79,7 @@ export async function createRunners(settings: RunnerSettings): Promise<Runners> 
     pipOpts: python.pipOpts,
     changed: (program) => interpreters.forget(program),
   })
-  const shell = createLocalShell({ ...processes, systemUser, inheritedEnv, backgroundDefault })
+  const shell = createLocalShell({ ...processes, systemUser, inheritedEnv: actionEnv, backgroundDefault })
 
   const ofShell = (runner: Runner): Runner => (settings.decodeJsonOutput === true ? decodingJson(runner) : runner)
   const ssh = createSsh(
@@ -106,7 +107,7 @@ export async function createRunners(settings: RunnerSettings): Promise<Runners> 
         findPython,
         interpreters,
         virtualenvs,
-        inheritedEnv,
+        inheritedEnv: actionEnv,
         backgroundDefault,
         settings: python,
       }),

@@ -22,7 +22,7 @@ export interface LocalShellDeps {
   /** `actionrunner.background` and its grace. */
   backgroundDefault: BackgroundChoice
   systemUser: SystemUserDecision
-  /** The environment that every child inherits; see `inheritedEnvironment`. */
+  /** The environment that every action gets; see `actionEnvironment`. */
   inheritedEnv: Readonly<Record<string, string>>
   warn(message: string, fields: Record<string, unknown>): void
 }

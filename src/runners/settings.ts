@@ -47,6 +47,8 @@ export interface RunnerSettings extends RunnersPorts {
   python?: Partial<PythonSettings>
   /** The server's environment; default `process.env`. Children do not inherit configuration overrides. */
   env?: NodeJS.ProcessEnv
+  /** `actionrunner.pass_environment`; default: none. */
+  passEnvironment?: readonly string[]
   /** Options left out have their defaults; without a file no host is known. */
   ssh?: Partial<SshSettings>
   /** Default: no private networks, responses of at most 10 MiB. */
@@ -84,6 +86,7 @@ export function runnersSettings(
   const { actionrunner, packs, ssh_runner: ssh, http_runner: http, system_user: system } = config
   return {
     maxResultBytes: actionrunner.max_result_bytes,
+    passEnvironment: actionrunner.pass_environment,
     background: { mode: actionrunner.background, graceSeconds: actionrunner.background_grace_seconds },
     decodeJsonOutput: actionrunner.decode_json_output,
     basePath: common.basePath,

@@ -12,7 +12,10 @@ import { create, rowsOf, startWithExamples } from './support.ts'
 let server: TestApp
 let folder: string
 beforeAll(async () => {
-  server = await startWithExamples({ env: { INHERITED: 'from the server', SVC_LOG__LEVEL: 'DEBUG' } })
+  server = await startWithExamples({
+    env: { INHERITED: 'from the server', SVC_LOG__LEVEL: 'DEBUG' },
+    settings: { 'actionrunner.pass_environment': 'INHERITED, SVC_*' },
+  })
   folder = realpathSync(mkdtempSync(join(tmpdir(), 'svc-cwd-')))
 })
 afterAll(async () => {

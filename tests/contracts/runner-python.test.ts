@@ -247,7 +247,11 @@ print("x" * 300000, end="")`.replace(/^/, 'import atexit, threading\n'),
         ['unbuffered where it is asked for', {}, { env: { PYTHONUNBUFFERED: 1 } }, ['one', ' ', '1', '\n', 'two']],
       ]),
     )('is written line by line, %s', async (_, more, parameters, expected) => {
-      const other = await make({ python: { poolSize: 0 }, env: { PATH: process.env['PATH'] ?? '', ...more } })
+      const other = await make({
+        python: { poolSize: 0 },
+        env: { PATH: process.env['PATH'] ?? '', ...more },
+        passEnvironment: ['PYTHON*'],
+      })
       // A socket keeps writes apart.
       const entry = action(
         `reader, writer = socket.socketpair(socket.AF_UNIX, socket.SOCK_DGRAM)

@@ -41,7 +41,8 @@ describe.each(kinds)('runners on launcher %s', (kind) => {
       launcher,
       maxResultBytes: MAX_RESULT_BYTES,
       systemUser: 'svc-no-such-account',
-      env: { ...process.env, INHERITED: 'yes', SVC_AUTH__SECRET: 'hidden' },
+      env: { ...process.env, INHERITED: 'yes', ANOTHER: 'no', SVC_AUTH__SECRET: 'hidden' },
+      passEnvironment: ['INHERITED'],
       warn: (message) => warnings.push(message),
     })
     const byName = new Map(runners.list.map((runner) => [runner.definition.name, runner]))
@@ -132,7 +133,7 @@ describe.each(kinds)('runners on launcher %s', (kind) => {
     it('puts the environment together in order', async () => {
       const env = { INHERITED: 'no', GIVEN: 1, FLAG: true, SVC_ACTION_PACK_NAME: 'forged' }
       const { result } = await run({
-        cmd: 'echo "$INHERITED $GIVEN $FLAG $SVC_ACTION_PACK_NAME [$SVC_AUTH__SECRET]"',
+        cmd: 'echo "$INHERITED $GIVEN $FLAG $SVC_ACTION_PACK_NAME [$SVC_AUTH__SECRET$ANOTHER]"',
         env,
       })
       expect(result['stdout']).toBe('no 1 True core []')

@@ -33,6 +33,11 @@ if (how === 'signals') {
   process.stdin.on('end', () => process.exit(5)).resume()
   console.log('ready')
 }
+if (how === 'last') {
+  process.on('SIGTERM', () => process.exit(console.log('SIGTERM')))
+  setInterval(() => undefined, 1000)
+  console.log('ready')
+}
 `
 
 interface Seen {
@@ -117,8 +122,8 @@ function readSeen(stdout: string): Seen {
 }
 
 /** Starts the program that repeats signals; `lines` yields what it prints, starting after `ready`. */
-async function startRepeating(old: OldNode, signals: string) {
-  const args = [...old.args, cli, 'signals', signals]
+async function startRepeating(old: OldNode, signals: string, how = 'signals') {
+  const args = [...old.args, cli, how, signals]
   const child = spawn(old.file, args, { env: { ...process.env, ...old.env }, stdio: ['pipe', 'pipe', 'inherit'] })
   const ended = new Promise((resolve) => child.once('close', (code, signal) => resolve({ code, signal })))
   const lines = createInterface(child.stdout)[Symbol.asyncIterator]()
@@ -147,7 +152,7 @@ describe.each([FAKED, ...(tier === 'full' ? findOldNodes() : [])])('on $name', (
     ] as const) {
       const { flags } = readSeen((await runOn(old, [...args])).stdout)
       const names = flags.map((flag) => flag.split('=', 1)[0])
-      for (const name of ['--max-semi-space-size', '--heap-growing-percent']) {
+      for (const name of ['--max-semi-space-size', '--heap-growing-percent', '--disable-sigusr1']) {
         expect({ args, name, isGiven: names.includes(name) }).toEqual({ args, name, isGiven: isServer })
       }
     }
@@ -192,6 +197,13 @@ describe.each([FAKED, ...(tier === 'full' ? findOldNodes() : [])])('on $name', (
     // On a machine that stalls the second one may come too late to be a repetition.
     expect(passedOn.filter(({ line, afterMs }) => line !== 'SIGTERM' || afterMs <= SAME_SIGNAL_MS)).toEqual([])
     expect(await ended).toEqual({ code: 5, signal: null })
+  })
+
+  test('the program ends orderly when the process that started it is killed', async () => {
+    const { child, next } = await startRepeating(old, 'SIGTERM', 'last')
+    child.kill('SIGKILL')
+    expect(await next()).toBe('SIGTERM')
+    expect(await next()).toBeUndefined()
   })
 
   test('without the pinned package: one line and exit code 78', async () => {

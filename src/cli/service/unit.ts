@@ -75,7 +75,11 @@ RestartSec=2
 RestartPreventExitStatus=78
 # Each client that follows output and each running command needs file descriptors.
 LimitNOFILE=65536
-TasksMax=infinity
+# A fork bomb or a leak of an action must not take the machine. 80 % of its memory; see also: systemctl edit svc
+TasksMax=8192
+MemoryMax=80%
+# Actions have a higher oom_score_adj: the kernel takes them first, and the server goes on.
+OOMPolicy=continue
 
 # These restrictions also apply to commands of actions. docs/install.md describes drop-ins for actions that
 # need sudo, files of users, or containers.

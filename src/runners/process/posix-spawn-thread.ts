@@ -72,6 +72,9 @@ const POLLIN = 1
 const POLLFD_BYTES = 8
 const WNOHANG = 1
 const SYS_PIDFD_OPEN = 434
+/** What children get above this process, so that the kernel takes them first when memory runs out; 1000 is the most. */
+const OOM_SCORE_ABOVE = 500
+const MAX_OOM_SCORE = 1000
 /** See `readMark`. */
 const RLIMIT_RTTIME = 15
 const SPAWN_SETSIGDEF = 0x04
@@ -181,6 +184,10 @@ class SpawnThread {
   readonly #ownLimits = new BigUint64Array(2)
   /** A child's mark as soft limit; the system refuses it if the hard limit is lower. */
   readonly #marked = new BigUint64Array(2)
+  /** Open `oom_score_adj` of this process; -1 where it cannot be set. */
+  #oomFd = -1
+  #ownOomScore = Buffer.from('0')
+  #childOomScore = Buffer.from(String(OOM_SCORE_ABOVE))
   readonly #scratch = Buffer.allocUnsafeSlow(4096)
   #text = Buffer.allocUnsafeSlow(64 * 1024)
   #textAddress = Number(koffi.address(this.#text))
@@ -204,13 +211,18 @@ class SpawnThread {
     if (this.#nullFd < 0) throw lastError()
     this.#libc.prlimit(0, RLIMIT_RTTIME, null, this.#ownLimits)
     this.#marked.set(this.#ownLimits)
+    if (isAlone) this.#openOomScore()
     ;[this.#wakeReadFd, this.#wakeWriteFd] = this.#pipe()
     for (const fd of [this.#wakeReadFd, this.#wakeWriteFd]) this.#setNonBlocking(fd)
     this.#setPollEntry(0, this.#wakeReadFd)
   }
 
   run(): void {
-    report({ kind: 'ready', wakeFd: this.#wakeWriteFd, ownFds: [this.#nullFd, this.#wakeReadFd, this.#wakeWriteFd] })
+    report({
+      kind: 'ready',
+      wakeFd: this.#wakeWriteFd,
+      ownFds: [this.#nullFd, this.#wakeReadFd, this.#wakeWriteFd, ...(this.#oomFd < 0 ? [] : [this.#oomFd])],
+    })
     while (!this.#stopping) {
       const next = this.#waiting.shift()
       if (next !== undefined) this.#start(next)
@@ -218,6 +230,7 @@ class SpawnThread {
     }
     for (let index = 0; index < this.#ids.length; index++) this.#libc.close(this.#pidfdOf(index))
     this.#libc.close(this.#nullFd)
+    if (this.#oomFd >= 0) this.#libc.close(this.#oomFd)
     this.#libc.close(this.#wakeReadFd)
     this.#libc.close(this.#wakeWriteFd)
   }
@@ -329,6 +342,26 @@ class SpawnThread {
     report({ kind: 'spawned', id, pid, startTime, pidfd, ...ends })
   }
 
+  /** Children inherit the value; set afterwards, it would not reach programs of other accounts such as sudo. */
+  #openOomScore(): void {
+    const O_RDWR = 2
+    const fd = this.#libc.open('/proc/self/oom_score_adj', O_RDWR | O_CLOEXEC)
+    if (fd < 0) return
+    const length = this.#libc.read(fd, this.#scratch, this.#scratch.length)
+    const own = Number.parseInt(this.#scratch.toString('latin1', 0, Math.max(length, 0)), 10)
+    if (!Number.isInteger(own)) {
+      this.#libc.close(fd)
+      return
+    }
+    this.#ownOomScore = Buffer.from(String(own))
+    this.#childOomScore = Buffer.from(String(Math.min(own + OOM_SCORE_ABOVE, MAX_OOM_SCORE)))
+    this.#oomFd = fd
+  }
+
+  #setOomScore(score: Buffer): void {
+    if (this.#oomFd >= 0) this.#libc.write(this.#oomFd, score, score.length)
+  }
+
   /** @param fds the child's descriptors 0, 1 and so on */
   #spawnMarked(request: ThreadSpawn, fds: readonly number[]): number {
     if (request.mark === undefined) return this.#spawn(request, fds)
@@ -341,9 +374,11 @@ class SpawnThread {
     // Inherited, the mark is there from the start. It is a limit of the whole process, so no other thread may start
     // some now.
     this.#libc.prlimit(0, RLIMIT_RTTIME, this.#marked, null)
+    this.#setOomScore(this.#childOomScore)
     try {
       return this.#spawn(request, fds)
     } finally {
+      this.#setOomScore(this.#ownOomScore)
       this.#libc.prlimit(0, RLIMIT_RTTIME, this.#ownLimits, null)
     }
   }
