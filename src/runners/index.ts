@@ -168,4 +168,5 @@ export type {
 } from './runner.ts'
 export { runnersSettings } from './settings.ts'
 export type { PythonSettings, RunnerSettings, RunnersPorts } from './settings.ts'
+export { writeStartNote, type StartNote } from './start-note.ts'
 export { outputTypes, runnerTypeDefinition } from './runner.ts'

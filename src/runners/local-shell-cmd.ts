@@ -28,6 +28,7 @@ export function createLocalShellCmd(shell: LocalShell): Runner {
         ...localShellParameters,
       },
     },
+    notesStart: true,
     run: (context) => runLocalShellCmd(shell, context),
   }
 }

@@ -32,6 +32,7 @@ export function createLocalShellScript(
         },
       },
     },
+    notesStart: true,
     run: (context) => runLocalShellScript(shell, context, context.pack === ownPack.name ? ownPack.env : {}),
   }
 }

@@ -24,6 +24,7 @@ import type { Interpreters } from './python/interpreters.ts'
 import type { Virtualenvs } from './python/virtualenv.ts'
 import { backgroundParameter, readRunParameters, type RunParameters } from './run-parameters.ts'
 import type { RunContext, Runner, RunResult, RunStatus } from './runner.ts'
+import { writeStartNote } from './start-note.ts'
 import { findScript } from './script-file.ts'
 import { readJson, writeJson } from '../lib/json/index.ts'
 
@@ -85,6 +86,7 @@ export function createPythonScript(deps: PythonScriptDeps): Runner {
       runner_parameters: runnerParameters,
       output_key: 'result',
     },
+    notesStart: true,
     run: (context) => runPythonScript(deps, context),
   }
 }
@@ -161,6 +163,7 @@ async function carryOut(
     maxBytes: deps.maxResultBytes + REPLY_FRAME_BYTES,
     emit: () => undefined,
   })
+  writeStartNote(context.startNote)
   stdin.end(job)
   try {
     const end = await watchChild(deps, context, child, { timeoutSeconds, background })

@@ -5,6 +5,7 @@
  * `runners/index.ts`.
  */
 import { ParameterSchemaRecord } from '../core/parameter-schema.ts'
+import type { StartNote } from './start-note.ts'
 import { Type, type ParameterSchema, type Static } from '../lib/schema/index.ts'
 
 /** The record of contract 02 (2.3), without its ids. */
@@ -73,6 +74,8 @@ export interface RunContext {
   containsSecret(text: string): boolean
   /** Reports the process of this run as soon as it exists, so that a crash can be cleaned up. */
   processStarted(identity: ProcessIdentity): void
+  /** With `Runner.notesStart`: the runner writes it right before the action begins. */
+  startNote?: StartNote
   /** Aborted to stop the run; `signal.reason` is a `StopReason`. The runner stops its process tree, then resolves. */
   signal: AbortSignal
 }
@@ -90,6 +93,8 @@ export interface RunResult {
 
 export interface Runner {
   definition: RunnerTypeDefinition
+  /** Whether `run` writes `startNote` itself, after preparations that may be repeated; else it is written before `run`. */
+  notesStart?: true
   /** Resolves when the run holds no resources. A throw is a bug: the execution fails with `{error, traceback}`. */
   run(context: RunContext): Promise<RunResult>
 }

@@ -154,7 +154,9 @@ function problemsOfStart(
     const past = statusesOf(earlier).join(' ')
     const now = row === undefined ? '' : statusesOf(row).join(' ')
     const owed = { running: 'abandoned', canceling: 'canceled' }[earlier.status]
-    if (owed === undefined ? now !== past && !now.startsWith(`${past} `) : now !== `${past} ${owed}`) {
+    const isQueuedAgain = earlier.status === 'running' && now.startsWith(`${past} requested`)
+    const isRight = owed === undefined ? now === past || now.startsWith(`${past} `) : now === `${past} ${owed}`
+    if (!isRight && !isQueuedAgain) {
       problems.push(`${id} was "${past}" when the server was killed and is "${now}" now`)
     }
   }
@@ -163,7 +165,7 @@ function problemsOfStart(
 
 /** The histories that the state table allows. */
 const history =
-  /^requested( delayed requested)?( scheduled( running( canceling)?)?)? (succeeded|failed|timeout|canceled|abandoned)$|^requested delayed canceled$/
+  /^requested( delayed requested)?( scheduled running requested)*( scheduled( running( canceling)?)?)? (succeeded|failed|timeout|canceled|abandoned)$|^requested delayed canceled$/
 
 /** What is wrong once everything has ended. */
 function problemsOfEnd(basePath: string, load: Load): string[] {

@@ -2,6 +2,8 @@
 import type { CommonSettings, Config } from '../../config/index.ts'
 
 export interface ExecutionsSettings {
+  /** `system.base_path`; absent in tests without a folder. */
+  basePath?: string
   streamOutput: boolean
   actionsPoolSize: number
   shutdownGraceSeconds: number

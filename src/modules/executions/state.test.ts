@@ -31,6 +31,7 @@ const events: Record<ExecutionEvent['kind'], ExecutionEvent> = {
   respond: { kind: 'respond', result: { response: {} } },
   expire: { kind: 'expire' },
   lost: { kind: 'lost' },
+  requeue: { kind: 'requeue' },
   settle: { kind: 'settle', status: 'failed', result: { by: 'outside' } },
 }
 
@@ -53,6 +54,7 @@ const allowed: Record<string, ExecutionStatus> = {
   'running exit': 'succeeded',
   'running cancel': 'canceling',
   'running lost': 'abandoned',
+  'running requeue': 'requested',
   'running settle': 'failed',
   'canceling exit': 'canceled',
   'canceling lost': 'canceled',

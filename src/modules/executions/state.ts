@@ -31,6 +31,8 @@ export type ExecutionEvent =
   | { kind: 'expire' }
   /** The server that ran it has stopped. */
   | { kind: 'lost' }
+  /** The server stopped after it had taken the execution, and before the action began. */
+  | { kind: 'requeue' }
   /** An outside system sets the final status (contract 03, 3.4: PUT). */
   | { kind: 'settle'; status: FinalStatus; result: unknown; sealed?: string }
 
@@ -51,7 +53,7 @@ const table: Record<ExecutionStatus, Partial<Record<EventKind, Target>>> = {
   },
   delayed: { due: 'requested', cancel: 'canceled', settle: 'named' },
   scheduled: { start: 'running', reject: 'failed', cancel: 'canceled', settle: 'named' },
-  running: { exit: 'named', cancel: 'canceling', lost: 'abandoned', settle: 'named' },
+  running: { exit: 'named', cancel: 'canceling', lost: 'abandoned', requeue: 'requested', settle: 'named' },
   canceling: { exit: 'canceled', lost: 'canceled', forbid: 'canceled', settle: 'named' },
   pending: { respond: 'succeeded', expire: 'timeout', settle: 'named' },
   pausing: { cancel: 'canceled', settle: 'named' },
@@ -113,6 +115,7 @@ export function transition(execution: Execution, event: ExecutionEvent, now: str
     log: [...execution.log, { status, timestamp: at }],
   }
   if (event.kind === 'start') next.liveaction = { ...next.liveaction, runner_info: event.runner_info }
+  if (event.kind === 'requeue') next.liveaction = { ...next.liveaction, runner_info: {} }
   if (event.kind === 'due' || event.kind === 'wait') next.due_timestamp = null
   if (event.kind === 'cancel') next.context = { ...next.context, cancelled_by: event.user }
   if ('sealed' in event && event.sealed !== undefined) next.sealed_result = event.sealed

@@ -14,6 +14,7 @@ import { randomUUID } from 'node:crypto'
 import { Readable } from 'node:stream'
 import { codeOf } from '../../lib/process/index.ts'
 import { type Child, type Exit, type Launcher, SpawnError, type SpawnRequest } from './launcher.ts'
+import { writeStartNote } from '../start-note.ts'
 import { checkRequest, spawnFailure } from './spawn-request.ts'
 
 export function createChildProcessLauncher(): Launcher {
@@ -50,6 +51,7 @@ class ChildProcessLauncher implements Launcher {
     return new Promise((resolve, reject) => {
       if (this.#stopped) throw new SpawnError('ECANCELED', 'The launcher is stopped.')
       try {
+        writeStartNote(request.note)
         const child = spawn(request.file, request.args, {
           detached: true,
           env: request.env,

@@ -6,6 +6,7 @@
  */
 import type { Readable, Writable } from 'node:stream'
 import type { ProcessIdentity } from '../runner.ts'
+import type { StartNote } from '../start-note.ts'
 
 export interface SpawnRequest {
   /** Absolute path of the program. */
@@ -31,6 +32,8 @@ export interface SpawnRequest {
    * it.
    */
   mark?: bigint
+  /** Written right before the process starts. */
+  note?: StartNote
 }
 
 export interface Exit {

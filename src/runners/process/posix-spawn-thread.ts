@@ -9,6 +9,7 @@ import { constants } from 'node:os'
 import { getSystemErrorName } from 'node:util'
 import { parentPort, receiveMessageOnPort, workerData } from 'node:worker_threads'
 import koffi from 'koffi'
+import { writeStartNote, type StartNote } from '../start-note.ts'
 import { codeOf } from '../../lib/process/index.ts'
 
 /** One process to start. Strings are joined into one text, each NUL-terminated as in C. */
@@ -20,6 +21,7 @@ export interface ThreadSpawn {
   environmentCount: number
   cwd: string | undefined
   mark: bigint | undefined
+  note: StartNote | undefined
   stdin: Uint8Array | 'open' | undefined
   hasReply: boolean
   /** Pipes for its descriptors 0, 3 and so on; it has no output then: 1 and 2 are /dev/null, open for reading. */
@@ -364,6 +366,7 @@ class SpawnThread {
 
   /** @param fds the child's descriptors 0, 1 and so on */
   #spawnMarked(request: ThreadSpawn, fds: readonly number[]): number {
+    writeStartNote(request.note)
     if (request.mark === undefined) return this.#spawn(request, fds)
     this.#marked[0] = request.mark
     if (!isAlone) {

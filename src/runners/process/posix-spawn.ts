@@ -301,6 +301,7 @@ function encode(id: number, request: SpawnRequest, pipes: readonly number[] | un
     environmentCount,
     cwd: request.cwd,
     mark: request.mark,
+    note: request.note,
     stdin: request.stdin instanceof Uint8Array ? Uint8Array.from(request.stdin) : request.stdin,
     hasReply: request.hasReply === true,
     pipes,

@@ -79,7 +79,12 @@ export async function runCommand(deps: CommandDeps, context: RunContext, command
   let child: Child
   try {
     const mark = markOf(context.executionId)
-    const request = { ...command.spawn, ...(mark === undefined ? {} : { mark }) }
+    const { startNote: note } = context
+    const request = {
+      ...command.spawn,
+      ...(mark === undefined ? {} : { mark }),
+      ...(note === undefined ? {} : { note }),
+    }
     child = await spawnWhenWritten(deps.launcher, request, context.signal)
   } catch (error) {
     if (!(error instanceof SpawnError)) throw error

@@ -4,7 +4,13 @@ import type { Bus } from '../../../bus/index.ts'
 import { merge, type Unit } from '../../../db/index.ts'
 import type { Log } from '../../../lib/log/index.ts'
 import type { Metrics } from '../../../core/metrics.ts'
-import type { RunContext, Runner, RunResult, StopReason } from '../../../runners/index.ts'
+import {
+  writeStartNote,
+  type RunContext,
+  type Runner,
+  type RunResult,
+  type StopReason,
+} from '../../../runners/index.ts'
 import type { SecretValues } from '../../../lib/secrets/index.ts'
 import type { Change } from '../change.ts'
 import type { ExecutionOutput, OutputIntake } from '../output/output.ts'
@@ -13,6 +19,7 @@ import { createRunSecrets, isCutText, maskOutput, type RunSecrets } from '../sec
 import type { ResultSecrets } from '../secrets/results.ts'
 import { isFinal, type ExecutionEvent } from '../state.ts'
 import type { ExecutionStore } from '../store.ts'
+import type { StartNotes } from './start-notes.ts'
 import type { ProcessStore } from './store.ts'
 import type { Execution } from '../types.ts'
 import { shown } from '../../../lib/text/index.ts'
@@ -81,6 +88,7 @@ export function createDispatcher(deps: {
   maskSecrets: boolean
   pollSeconds: number
   bootId: string
+  notes: Pick<StartNotes, 'take' | 'release'>
 }): Dispatcher {
   const { store, processes, change, bus, log, metrics } = deps
   /** Each has a slot. */
@@ -207,7 +215,9 @@ export function createDispatcher(deps: {
     signal: AbortSignal,
     record: (unit: Unit) => void,
   ): Promise<RunResult> {
+    const startNote = deps.notes.take(execution.id)
     try {
+      if (runner.notesStart !== true) writeStartNote(startNote)
       return await runner.run({
         executionId: execution.id,
         liveactionId: execution.liveaction_id,
@@ -224,12 +234,15 @@ export function createDispatcher(deps: {
         containsSecret: (text) => secrets.values?.isIn(text) ?? false,
         processStarted: (identity) =>
           record({ steps: [processes.insertProcess(execution.id, { ...identity, bootId: deps.bootId })], facts: [] }),
+        ...(startNote === undefined ? {} : { startNote }),
         signal,
       })
     } catch (error) {
       const shown = masksOf(secrets)?.maskError(error) ?? error
       log.error('runner.failed', 'A runner failed unexpectedly', { execution_id: execution.id, error: shown })
       return { status: 'failed', result: startFailure(error) }
+    } finally {
+      if (startNote !== undefined) deps.notes.release(startNote)
     }
   }
 

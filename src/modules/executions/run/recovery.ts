@@ -1,6 +1,6 @@
 /**
  * Recovers executions that an earlier server was running when it stopped: kills their processes and records them as
- * `abandoned`. Nothing runs twice. Runs at every start.
+ * `abandoned`, or queues them again when their action had not begun. Nothing runs twice. Runs at every start.
  */
 import type { Log } from '../../../lib/log/index.ts'
 import { merge, type Database, type Unit } from '../../../db/index.ts'
@@ -25,6 +25,7 @@ export async function recover(deps: {
   change: Change
   database: Database
   killOrphans: KillOrphans
+  readonly hadBegun: (executionId: string) => boolean
   /** Revokes the token of the run. */
   readonly planEnd: (execution: Execution) => Unit
   log: Log
@@ -40,14 +41,19 @@ export async function recover(deps: {
       afterId = last.id
       const leftovers = page.map(({ id }) => ({ executionId: id, process: processes.get(id) }))
       const killed = await deps.killOrphans(leftovers)
+      let queued = 0
       for (const execution of page) {
+        const hadBegun = processes.has(execution.id) || deps.hadBegun(execution.id)
+        const isRepeatable = execution.status === 'running' && !hadBegun
+        if (isRepeatable) queued += 1
         processes.delete(execution.id)
         // Authentication may have been enabled at its start and disabled since.
         const ended = merge(deps.planEnd(execution), { steps: [processStore.deleteProcess(execution.id)], facts: [] })
-        await change.settle(execution, [{ kind: 'lost' }], ended)
+        await change.settle(execution, [{ kind: isRepeatable ? 'requeue' : 'lost' }], ended)
       }
       log.warning('executions.recovered', 'Recovered executions that were running when the server stopped', {
         count: page.length,
+        queued_again: queued,
         status,
         killed_processes: killed,
       })

@@ -11,6 +11,7 @@ import { createDispatcher, type Dispatcher } from './dispatcher.ts'
 import { createPrepare } from './prepare.ts'
 import { recover } from './recovery.ts'
 import { createScheduler } from './scheduler.ts'
+import { createStartNotes } from './start-notes.ts'
 import { createProcessStore } from './store.ts'
 
 export interface Runs extends Pick<Dispatcher, 'stopRun'> {
@@ -39,8 +40,10 @@ export function createRuns(
   const { pollSeconds, actionsPoolSize: slots } = settings
   const processes = createProcessStore(database)
   const common = { store, change, bus, log, metrics, pollSeconds, write: database.write.bind(database) }
+  const notes = createStartNotes(settings.basePath, deps.bootId, log)
   const dispatcher = createDispatcher({
     ...common,
+    notes,
     processes,
     output,
     runners: new Map(deps.runners.map((runner) => [runner.definition.name, runner])),
@@ -71,13 +74,24 @@ export function createRuns(
     stopRun: (id, user) => dispatcher.stopRun(id, user),
     policiesChanged: (actionRef) => admission.reload(actionRef),
     async start() {
-      await recover({ store, processes, change, database, killOrphans: deps.killOrphans, planEnd, log })
+      await recover({
+        store,
+        processes,
+        change,
+        database,
+        killOrphans: deps.killOrphans,
+        hadBegun: (id) => notes.hadBegun(id),
+        planEnd,
+        log,
+      })
+      notes.start()
       dispatcher.start()
       await scheduler.start()
     },
     async stop() {
       scheduler.stop()
       await dispatcher.stop(settings.shutdownGraceSeconds)
+      notes.stop()
     },
     hurry: () => dispatcher.hurry(),
   }

@@ -14,6 +14,7 @@ import { createDispatcher } from './dispatcher.ts'
 import { createOutput } from '../output/output.ts'
 import { createScheduler, type Scheduler } from './scheduler.ts'
 import { createOutputStore } from '../output/store.ts'
+import { createStartNotes } from './start-notes.ts'
 import { createProcessStore } from './store.ts'
 import { createExecutionStore, type ExecutionStore } from '../store.ts'
 import type { Execution, ExecutionStatus } from '../types.ts'
@@ -68,6 +69,7 @@ beforeEach(async () => {
   // Polling would hide what this file is about.
   const pollSeconds = 3600
   const dispatcher = createDispatcher({
+    notes: createStartNotes(undefined, '', log),
     metrics: noMetrics,
     store,
     processes: createProcessStore(database),
