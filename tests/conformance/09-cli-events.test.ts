@@ -636,7 +636,7 @@ describe('05.12 rule test', () => {
     const { code, stdout } = await svc('rule', 'test', '--rule', wrong, '--trigger-instance', instance({}))
     expect([code, stdout]).toEqual([
       0,
-      expect.stringMatching(/\nThe rule would not start the action: .*cmd.*\n\n=== RULE MATCHES ===\n$/),
+      expect.stringMatching(/\nThe rule would not start the action: .*frob.*\n\n=== RULE MATCHES ===\n$/),
     ])
   })
 

@@ -87,17 +87,23 @@ const bounds: Readonly<
     typeof value === 'bigint' || typeof unit === 'bigint' ? isWholeMultiple(value, unit) : isMultiple(value, unit),
 }
 
-/** Replaces the keywords that compare numbers. */
+/** Replaces the keywords that compare numbers. Compiling a schema throws for a bound that is no number. */
 export function useExactNumbers(ajv: Ajv): void {
   for (const [keyword, fits] of Object.entries(bounds)) {
     ajv.removeKeyword(keyword)
     ajv.addKeyword({
       keyword,
       type: 'number',
-      validate: (bound: unknown, data: unknown, parentSchema: unknown, context: DataContext) => {
-        const value = exactOf(data, context)
-        if (!isNumber(bound) || !isNumber(value)) return true
-        return fits(toNumeric(value), toNumeric(bound), isExclusive(keyword, parentSchema))
+      compile(bound: unknown, parentSchema: unknown) {
+        // Draft 4: a boolean beside the bound.
+        if (keyword.startsWith('exclusive') && typeof bound === 'boolean') return () => true
+        if (!isNumber(bound)) throw new Error(`${keyword} must be a number`)
+        const limit = toNumeric(bound)
+        const isStrict = isExclusive(keyword, parentSchema)
+        return (data: unknown, context?: DataContext) => {
+          const value = exactOf(data, context)
+          return !isNumber(value) || fits(toNumeric(value), limit, isStrict)
+        }
       },
     })
   }
