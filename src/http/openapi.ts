@@ -49,7 +49,10 @@ const ErrorRecord = record(
     code: Type.String({ description: 'What failed, for programs; docs/errors.md lists the codes.' }),
     'conflict-id': Type.Optional(Type.String({ description: 'With 409: id of the object that exists.' })),
     details: Type.Optional(
-      Type.FreeForm({ description: 'What the message says, for programs; each code has its own.' }),
+      Type.FreeForm({
+        description:
+          'What the message says, for programs; each code has its own. `path`: the field of the body that is refused, as names and indexes from the root, such as `["trigger", "parameters", "timezone"]`.',
+      }),
     ),
   }),
   {

@@ -32,6 +32,85 @@ function writePack(basePath: string, name: string, files: Readonly<Record<string
   return folder
 }
 
+describe('metadata files that end in .yml', () => {
+  it('2.8 count like .yaml; of two with one name each is told about, and the others register', () =>
+    withPack(
+      'short',
+      {
+        'actions/one.yml': 'name: one\nrunner_type: noop\n',
+        'actions/two.yml': 'name: two\nrunner_type: noop\n',
+        'actions/two.yaml': 'name: two\nrunner_type: noop\n',
+        'rules/r.yml': 'name: r\ntrigger: {type: core.svc.webhook, parameters: {url: r}}\naction: {ref: short.one}\n',
+        'triggers/t.yml': 'name: t\n',
+        'aliases/a.yml': 'name: a\naction_ref: short.one\nformats: [run one]\n',
+        'policies/p.yml':
+          'name: p\nresource_ref: short.one\npolicy_type: action.concurrency\nparameters: {threshold: 1}\n',
+        'config.schema.yml': 'a: {type: string}\n',
+      },
+      async (server) => {
+        const { body } = await server.call<Registered>('POST', '/v1/packs/register', {
+          packs: ['short'],
+          fail_on_failure: false,
+        })
+        expect(body).toMatchObject({ actions: 3, rules: 1, triggers: 1, aliases: 1, policies: 1 })
+        expect(body.problems?.map(({ file, message }) => `${file}: ${message}`)).toEqual([
+          'actions/two.yml: actions/two.yaml and actions/two.yml are both there: delete one of them',
+          'config.schema.yml: rename the file to config.schema.yaml',
+        ])
+      },
+    ))
+
+  it('2.8 a manifest must be renamed, which is told', () =>
+    withPack('other', { 'pack.yml': manifest }, async (server, folder) => {
+      const registered = () =>
+        server.call<ErrorAnswer>('POST', '/v1/packs/register', { packs: ['other'], fail_on_failure: true })
+      expect((await registered()).text).toContain('pack.yaml and pack.yml are both there: delete pack.yml')
+      rmSync(join(folder, 'pack.yaml'))
+      expect((await registered()).text).toContain('pack.yml')
+    }))
+})
+
+describe('a default that does not fit its type', () => {
+  it('2.4 costs only its action, with the fix in the problem', () =>
+    withPack(
+      'wrong',
+      {
+        'actions/versioned.yaml':
+          'name: versioned\nrunner_type: noop\nparameters:\n  version:\n    type: string\n    default: 1.10\n',
+      },
+      async (server) => {
+        const { body } = await server.call<Registered>('POST', '/v1/packs/register', {
+          packs: ['wrong'],
+          fail_on_failure: false,
+        })
+        expect(body['actions']).toBe(1)
+        expect(body.problems).toEqual([
+          expect.objectContaining({
+            file: 'actions/versioned.yaml',
+            line: 6,
+            key: 'parameters.version.default',
+            message: expect.stringContaining(`put it in quotes, exactly as it is meant, such as '1.10'`),
+          }),
+        ])
+      },
+    ))
+})
+
+/** A server that has such a pack when it starts. */
+async function withPack(
+  name: string,
+  files: Readonly<Record<string, string>>,
+  test: (server: TestApp, folder: string) => Promise<void>,
+): Promise<void> {
+  const folder = makeFolder()
+  try {
+    const pack = writePack(folder.path, name, files)
+    await withApp({ basePath: folder.path }, (server) => test(server, pack))
+  } finally {
+    folder.remove()
+  }
+}
+
 describe('a pack that uses every key', () => {
   const folder = makeFolder()
   let server: TestApp

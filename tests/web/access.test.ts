@@ -194,6 +194,10 @@ describe('without access control', () => {
     await dialog.getByLabel('Password', { exact: true }).fill(ofUsers)
     await dialog.getByRole('button', { name: 'Add user' }).click()
     await dialog.getByRole('alert').getByText('A user "alice"').waitFor()
+    // The refusal is about this field.
+    const name = dialog.getByLabel('Name')
+    expect(await name.getAttribute('aria-invalid')).toBe('true')
+    expect(await page.evaluate<string>('document.activeElement.id')).toBe(await name.getAttribute('id'))
     await dialog.getByLabel('Name').fill('bob')
     await dialog.getByRole('button', { name: 'Add user' }).click()
     await dialog.waitFor({ state: 'hidden' })

@@ -20,6 +20,23 @@ export class AppError extends Error {
   }
 }
 
+/**
+ * Runs `check`, and puts `prefix` before the `details.path` of an error that it throws: `details.path` is the path of the
+ * refused field from the root of the request body, but a check sees only a part of the body.
+ */
+export function within<T>(prefix: readonly string[], check: () => T): T {
+  try {
+    return check()
+  } catch (error) {
+    const path = error instanceof AppError ? error.details?.['path'] : undefined
+    if (!(error instanceof AppError) || !Array.isArray(path)) throw error
+    throw new AppError(error.code, error.message, {
+      details: { ...error.details, path: [...prefix, ...path] },
+      cause: error.cause,
+    })
+  }
+}
+
 export function isAppError(error: unknown): error is AppError {
   return error instanceof AppError
 }

@@ -70,7 +70,9 @@ export const passwordsKeptElsewhere = (backend: string): AppError =>
   )
 
 export const currentPasswordWrong = (): AppError =>
-  new AppError('CURRENT_PASSWORD_WRONG', 'current_password is not the password of this user.')
+  new AppError('CURRENT_PASSWORD_WRONG', 'current_password is not the password of this user.', {
+    details: { path: ['current_password'] },
+  })
 
 export const tokenNotProvided = (): AppError =>
   new AppError('TOKEN_NOT_PROVIDED', 'Token is not provided. Send it as "token" in the body.')

@@ -8,7 +8,7 @@ export const parametersInvalid = (message: string, details?: Record<string, unkn
   new AppError('PARAMETERS_INVALID', message, details === undefined ? {} : { details })
 
 export const actionUnknown = (ref: string): AppError =>
-  new AppError('ACTION_UNKNOWN', `Action "${shown(ref)}" cannot be found.`)
+  new AppError('ACTION_UNKNOWN', `Action "${shown(ref)}" cannot be found.`, { details: { path: ['action'] } })
 
 export const entryPointNotFound = (ref: string, why: string): AppError =>
   new AppError('ENTRY_POINT_NOT_FOUND', `The entry point of action "${shown(ref)}" cannot be read: ${why}`)
@@ -17,7 +17,9 @@ export const actionDisabled = (ref: string): AppError =>
   new AppError('ACTION_DISABLED', `Unable to execute. Action "${shown(ref)}" is disabled.`)
 
 export const templateFailed = (parameter: string, why: string): AppError =>
-  new AppError('TEMPLATE_FAILED', `Failed to render parameter "${shown(parameter)}": ${why}`)
+  new AppError('TEMPLATE_FAILED', `Failed to render parameter "${shown(parameter)}": ${why}`, {
+    details: { path: ['parameters', parameter] },
+  })
 
 // Policies
 

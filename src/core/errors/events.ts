@@ -9,8 +9,9 @@ export const traceUnknown = (id: string): AppError =>
 
 // Triggers
 
-export const triggerTypeUnknown = (ref: string): AppError =>
-  new AppError('TRIGGER_TYPE_UNKNOWN', `Trigger type "${shown(ref)}" does not exist.`)
+/** @param path of the field of the body that has the reference */
+export const triggerTypeUnknown = (ref: string, path: readonly string[] = ['type']): AppError =>
+  new AppError('TRIGGER_TYPE_UNKNOWN', `Trigger type "${shown(ref)}" does not exist.`, { details: { path } })
 
 /** The type is part of svc. */
 export const triggerTypeFixed = (ref: string): AppError =>
@@ -27,13 +28,15 @@ export const triggerGone = (ref: string): AppError =>
 
 // Rules
 
-export const criteriaInvalid = (message: string): AppError => new AppError('CRITERIA_INVALID', message)
+/** @param path keys of the criterion, below `criteria` of the rule */
+export const criteriaInvalid = (message: string, path: readonly string[] = []): AppError =>
+  new AppError('CRITERIA_INVALID', message, { details: { path: ['criteria', ...path] } })
 
 export const ruleActionDenied = (user: string, ref: string): AppError =>
   new AppError(
     'PERMISSION_DENIED',
     `User "${shown(user)}" doesn't have required (action_execute) permission to use action ${shown(ref)}`,
-    { details: { permission: 'action_execute', action: shown(ref) } },
+    { details: { permission: 'action_execute', action: shown(ref), path: ['action', 'ref'] } },
   )
 
 /** @param hook address of the webhook, without slashes around it */
@@ -41,7 +44,7 @@ export const ruleWebhookDenied = (user: string, type: string, hook: string): App
   new AppError(
     'PERMISSION_DENIED',
     `User "${shown(user)}" doesn't have required permission (webhook_create) to use trigger ${type} with the url "${shown(hook)}"`,
-    { details: { permission: 'webhook_create', resource: shown(`webhook:${hook}`) } },
+    { details: { permission: 'webhook_create', resource: shown(`webhook:${hook}`), path: ['trigger'] } },
   )
 
 // Timers

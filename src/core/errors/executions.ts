@@ -28,8 +28,11 @@ export const inquiryNotPending = (id: string, status: string): AppError =>
     `Inquiry "${id}" is ${status} and cannot be responded to; only pending inquiries take a response.`,
   )
 
-export const inquiryResponseInvalid = (id: string, problem: string): AppError =>
-  new AppError('INQUIRY_RESPONSE_INVALID', `Response for inquiry "${id}" did not pass schema validation. ${problem}`)
+/** @param path in the response */
+export const inquiryResponseInvalid = (id: string, problem: string, path: readonly string[]): AppError =>
+  new AppError('INQUIRY_RESPONSE_INVALID', `Response for inquiry "${id}" did not pass schema validation. ${problem}`, {
+    details: { path: ['response', ...path] },
+  })
 
 export const inquiryDenied = (user: string, id: string): AppError =>
   new AppError('PERMISSION_DENIED', `User "${shown(user)}" does not have permission to respond to inquiry "${id}".`, {

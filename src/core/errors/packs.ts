@@ -20,7 +20,9 @@ export const configNotFound = (pack: string): AppError =>
   new AppError('CONFIG_NOT_FOUND', `Unable to identify resource with pack_ref "${shown(pack)}".`)
 
 /** @param message names the attribute */
-export const configInvalid = (message: string): AppError => new AppError('CONFIG_INVALID', message)
+/** @param path of the value in the configuration */
+export const configInvalid = (message: string, path: readonly string[] = []): AppError =>
+  new AppError('CONFIG_INVALID', message, { details: { path } })
 
 /** The server cannot write to the folder of the configurations. */
 export const configNotWritten = (pack: string, cause: unknown): AppError =>

@@ -8,8 +8,9 @@ import { AppError, isAppError } from './app-error.ts'
 export const conflict = (what: string): AppError =>
   new AppError('CONFLICT', `${what} was changed by another request at the same time; read it again.`)
 
-export const nameTaken = (what: string, existingId: string): AppError =>
-  new AppError('NAME_TAKEN', `${what} already exists.`, { details: { 'conflict-id': existingId } })
+/** @param path of the field of the body that has the name */
+export const nameTaken = (what: string, existingId: string, path: readonly string[] = ['name']): AppError =>
+  new AppError('NAME_TAKEN', `${what} already exists.`, { details: { 'conflict-id': existingId, path } })
 
 /** @param who made the last change */
 export const contentChanged = (what: string, who: string): AppError =>

@@ -3,7 +3,7 @@
  */
 import type { Request, Response } from 'express'
 import { bodyInvalid, routeUnknown } from '../../core/errors.ts'
-import { compileSchema, nearestDeclared, type Schema, type SchemaCheck } from '../../lib/schema/index.ts'
+import { compileSchema, fieldOf, nearestDeclared, type Schema, type SchemaCheck } from '../../lib/schema/index.ts'
 import { noRights, type AccessControl } from '../authenticate.ts'
 import { createBodyReader, type RawBody } from '../body.ts'
 import { jsonTypeOf } from '../json.ts'
@@ -91,11 +91,11 @@ function rawRequest(body: RawBody, request: Request, response: Response): RawReq
 
 /** @throws BODY_INVALID */
 function checkBody(body: unknown, check: SchemaCheck, schema: Schema): unknown {
-  const problem =
-    typeof body === 'object' && body !== null && !Array.isArray(body)
-      ? check(body)
-      : `Input body needs to be an object, got: ${jsonTypeOf(body)}`
-  if (problem !== undefined) throw bodyInvalid(problem)
+  if (typeof body !== 'object' || body === null || Array.isArray(body)) {
+    throw bodyInvalid(`Input body needs to be an object, got: ${jsonTypeOf(body)}`)
+  }
+  const problem = check.find(body)
+  if (problem !== undefined) throw bodyInvalid(problem.message, { path: fieldOf(problem) })
   return nearestDeclared(body as Record<string, unknown>, schema) // it passed the check
 }
 

@@ -6,4 +6,11 @@ export { MASK, represent } from './messages.ts'
 export { compilePattern } from './pattern.ts'
 export { MAX_PATTERN_INSTRUCTIONS, patternSize } from './pattern-size.ts'
 export { record, Type, type Schema, type Static, type TObject, type TProperties } from './record.ts'
-export { isObject, type SchemaCheck, type JsonSchema, type ParameterSchema, type SchemaProblem } from './types.ts'
+export {
+  fieldOf,
+  isObject,
+  type SchemaCheck,
+  type JsonSchema,
+  type ParameterSchema,
+  type SchemaProblem,
+} from './types.ts'

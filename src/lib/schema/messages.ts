@@ -34,8 +34,10 @@ export function explain(errors: readonly ErrorObject[], root: Root, value: unkno
     isSecret ? MASK : represent(inner === undefined ? valueAt(value, path) : error.data),
   )
   const unexpected = error.keyword === 'additionalProperties' ? [String(error.params['additionalProperty'])] : []
+  const missing = error.keyword === 'required' ? { missing: String(error.params['missingProperty']) } : {}
   return {
     path: [...path, ...unexpected],
+    ...missing,
     message: path.length === 0 ? sentence : `${printPath(path)}: ${sentence}`,
   }
 }

@@ -23,10 +23,17 @@ export interface ParameterSchema {
 
 /** Where a value does not fit its schema, with the sentence of contract 00, 0.6. */
 export interface SchemaProblem {
-  /** Names and indexes from the root to the offending value or the unexpected property. */
+  /** Names and indexes from the root to the offending value, or the unexpected property. */
   path: string[]
+  /** Name of the property that the value at the path lacks. */
+  missing?: string
   /** Begins with the path of the offending value, unless that is the root. */
   message: string
+}
+
+/** Path of the field to correct: of what does not fit, or of what is missing. */
+export function fieldOf({ path, missing }: SchemaProblem): string[] {
+  return missing === undefined ? path : [...path, missing]
 }
 
 /** Undefined when the value fits, else the problem. */

@@ -1,4 +1,5 @@
 /** Creates, replaces and deletes actions on request, with their files (contract 02, 2.2). */
+import { fieldOf } from '../../lib/schema/index.ts'
 import { hostname } from 'node:os'
 import { posix } from 'node:path'
 import { Conflict, merge, type Step, type Unit } from '../../db/index.ts'
@@ -61,7 +62,10 @@ export function createActionChanges(deps: {
     const checked = checkActionDefinition(given, (name) => service.findRunnerType(name)?.runner_parameters)
     if ('definition' in checked) return checked.definition
     const [problem] = checked.problems
-    throw bodyInvalid(problem?.message ?? 'The action is invalid.', { problems: checked.problems.slice(0, 10) })
+    throw bodyInvalid(problem?.message ?? 'The action is invalid.', {
+      problems: checked.problems.slice(0, 10),
+      path: problem === undefined ? [] : fieldOf(problem),
+    })
   }
 
   /**

@@ -97,7 +97,8 @@ function parseContainer(name: string, text: string, schema: ParameterSchema): un
     throw refuse(name, schema, text, (_, quoted) => `${quoted} is not ${kind} written as JSON or as a Python literal`)
   }
   const problem = conversionProblemOf(parsed.value)
-  if (problem !== undefined) throw parametersInvalid(`${name}: the text holds ${problem}`)
+  if (problem !== undefined)
+    throw parametersInvalid(`${name}: the text holds ${problem}`, { path: ['parameters', name] })
   return parsed.value
 }
 
@@ -138,7 +139,7 @@ function refuse(
   const isSecret = hidesSomething(schema)
   return parametersInvalid(
     `${name}: ${isSecret ? sentence(MASK, MASK) : sentence(typeof value === 'string' ? shown(value) : represent(value), represent(value))}`,
-    { parameter: name },
+    { parameter: name, path: ['parameters', name] },
   )
 }
 

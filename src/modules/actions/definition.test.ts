@@ -143,3 +143,60 @@ describe('parameters of actions', () => {
     expect(problemsOf(JSON.parse(JSON.stringify(parameters)))).toEqual(problems)
   })
 })
+
+describe('a value that no run could use is refused with its fix', () => {
+  test.each([
+    [
+      { type: 'string', default: 1.1 },
+      `v.default: 1.1 is not of type 'string'; put it in quotes, exactly as it is meant, such as '1.1'`,
+    ],
+    [
+      { type: 'string', default: true },
+      `v.default: True is not of type 'string'; put it in quotes, exactly as it is meant, such as 'true'`,
+    ],
+    [
+      { type: 'integer', default: '5' },
+      `v.default: '5' is not of type 'integer'; remove its quotes, or change the type`,
+    ],
+    [
+      { type: 'string', default: 7, secret: true },
+      `v.default: ******** is not of type 'string'; put it in quotes, exactly as it is meant, such as '…'`,
+    ],
+    [{ type: 'string', enum: ['a', 'b'], default: 'c' }, `v.default: 'c' is not one of ['a', 'b']`],
+    [{ type: 'array', default: 'a' }, `v.default: 'a' is not of type 'array'`],
+    [{ type: 'array', items: { type: 'integer' }, default: [1, 'x'] }, `v.default: [1]: 'x' is not of type 'integer'`],
+    [
+      { type: 'object', properties: { a: { type: 'string' } }, default: { a: 5 } },
+      `v.default: a: 5 is not of type 'string', 'null'`,
+    ],
+  ])('%j', (schema, message) => {
+    expect(problemsOf({ v: schema })).toEqual([['parameters.v.default', `parameters.${message}`]])
+  })
+
+  test('also a choice, and a default for a parameter of the runner', () => {
+    expect(problemsOf({ v: { type: 'string', enum: ['on', true] } })).toEqual([
+      [
+        'parameters.v.enum.1',
+        expect.stringContaining(`parameters.v.enum.1: True is not of type 'string'; put it in quotes`),
+      ],
+    ])
+    expect(problemsOf({ sudo: { default: 'yes' } })).toEqual([
+      [
+        'parameters.sudo.default',
+        `parameters.sudo.default: 'yes' is not of type 'boolean'; remove its quotes, or change the type`,
+      ],
+    ])
+  })
+
+  test.each([
+    { type: 'string', default: null },
+    { type: 'integer', default: '{{ config_context.count }}' },
+    { type: 'array', default: ['{{ a }}'], items: { type: 'integer' } },
+    { type: 'string', default: '1.10', immutable: true },
+    { type: 'integer', enum: [1, 2, null], default: 2 },
+    { default: 5 },
+    { type: 'object', default: {} },
+  ])('but not %j', (schema) => {
+    expect(problemsOf({ v: schema })).toEqual([])
+  })
+})

@@ -2,12 +2,14 @@
 import { defaultPack } from '../../core/pack-content.ts'
 import {
   checkParameterSchema,
+  compileParameters,
   compileSchema,
   isObject,
   type ParameterSchema,
   type SchemaProblem,
 } from '../../lib/schema/index.ts'
-import { overridableAttributes, type ParameterSchemas } from './parameters.ts'
+import { findTemplates } from '../../core/template-values.ts'
+import { mergeParameters, overridableAttributes, type ParameterSchemas } from './parameters.ts'
 import { actionDefinitionSchema, type ActionDefinition, type ActionRecord } from './types.ts'
 import { writeJson } from '../../lib/json/index.ts'
 
@@ -48,7 +50,11 @@ export function checkActionDefinition(
   if (runnerParameters === undefined) {
     problems.push({ path: ['runner_type'], message: `RunnerType ${definition.runner_type} is not found` })
   } else if (parameterProblems.length === 0) {
-    problems.push(...checkOverrides(definition, runnerParameters), ...checkPositions(definition.parameters))
+    problems.push(
+      ...checkOverrides(definition, runnerParameters),
+      ...checkPositions(definition.parameters),
+      ...checkValues(definition.parameters, runnerParameters),
+    )
   }
   return problems.length === 0 ? { definition } : { problems }
 }
@@ -135,6 +141,43 @@ function checkOverrides(definition: ActionDefinition, runner: ParameterSchemas):
     }
   }
   return problems
+}
+
+/**
+ * Defaults that a run could never use, and choices that no value could be: both would show only when the action is run.
+ * What a template gives is not known before.
+ */
+function checkValues(parameters: ParameterSchemas, runner: ParameterSchemas): DefinitionProblem[] {
+  const problems: DefinitionProblem[] = []
+  const merged = mergeParameters(runner, parameters)
+  for (const name of Object.keys(parameters)) {
+    const { default: value, ...schema } = merged[name] ?? {}
+    const tell = (attribute: string, wrong: unknown, among: ParameterSchema): void => {
+      const message = problemOfValue(wrong, among)
+      if (message === undefined) return
+      const path = ['parameters', name, ...attribute.split('.')]
+      problems.push({ path, message: `parameters.${name}.${attribute}: ${message}` })
+    }
+    const { type, enum: choices, secret } = schema
+    if (value !== undefined && value !== null && findTemplates(value) === undefined) tell('default', value, schema)
+    if (type === undefined || !Array.isArray(choices)) continue
+    for (const [index, choice] of choices.entries()) {
+      if (choice !== null) tell(`enum.${index}`, choice, { type, ...(secret === undefined ? {} : { secret }) })
+    }
+  }
+  return problems
+}
+
+function problemOfValue(value: unknown, schema: ParameterSchema): string | undefined {
+  // Required: an optional one also takes null, which the message need not tell.
+  const problem = compileParameters({ value: { ...schema, required: true } }).find({ value })
+  if (problem === undefined) return undefined
+  const sentence = problem.message.replace(/^value(: |\.)?/, '')
+  if (schema.type === 'string' && !isObject(value) && !Array.isArray(value) && typeof value !== 'string') {
+    return `${sentence}; put it in quotes, exactly as it is meant, such as ${schema.secret === true ? "'…'" : `'${writeJson(value)}'`}`
+  }
+  const isQuoted = typeof value === 'string' && ['integer', 'number', 'boolean'].includes(schema.type ?? '')
+  return isQuoted ? `${sentence}; remove its quotes, or change the type` : sentence
 }
 
 function isOverridable(attribute: string): boolean {

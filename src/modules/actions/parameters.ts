@@ -1,5 +1,10 @@
 /** The parameters an action really has: its runner's, overlaid, and its own (contract 02, 2.4, "Merge with runner"). */
-import { compileParameters, type SchemaCheck, type ParameterSchema } from '../../lib/schema/index.ts'
+import {
+  compileParameters,
+  type SchemaCheck,
+  type SchemaProblem,
+  type ParameterSchema,
+} from '../../lib/schema/index.ts'
 import { findTemplates, type Templates } from '../../core/template-values.ts'
 import { compileSecrets, type ReplaceSecrets } from '../../lib/secrets/index.ts'
 
@@ -36,9 +41,9 @@ export interface ParameterSet {
   /** Names whose default has templates in it. */
   readonly templatedDefaults: ReadonlyMap<string, Templates>
   /** Of values with plain defaults filled in; templated immutable defaults are left out, they are rendered later. */
-  check(parameters: Record<string, unknown>): string | undefined
+  check(parameters: Record<string, unknown>): SchemaProblem | undefined
   /** Of one value. */
-  checkOne(name: string, value: unknown): string | undefined
+  checkOne(name: string, value: unknown): SchemaProblem | undefined
   /** Undefined when no schema marks anything as secret. */
   readonly secrets: ReplaceSecrets | undefined
 }
@@ -61,11 +66,11 @@ export function createParameterSet(runner: ParameterSchemas, action: ParameterSc
     templatedDefaults,
     check(parameters) {
       check ??= compileParameters(withoutLater(merged, templatedDefaults))
-      return check(parameters)
+      return check.find(parameters)
     },
     checkOne(name, value) {
       const schema = schemas.get(name)
-      return schema === undefined ? undefined : compileParameters({ [name]: schema })({ [name]: value })
+      return schema === undefined ? undefined : compileParameters({ [name]: schema }).find({ [name]: value })
     },
     get secrets() {
       secrets ??= { value: compileSecrets({ properties: merged }) }

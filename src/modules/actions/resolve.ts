@@ -4,7 +4,7 @@
  */
 import { parametersInvalid, permissionMissing, templateFailed } from '../../core/errors.ts'
 import { CONFIG_SECRETS, refusedValue } from '../../core/parameter-scope.ts'
-import { compileParameters, represent, type ParameterSchema } from '../../lib/schema/index.ts'
+import { compileParameters, fieldOf, represent, type ParameterSchema } from '../../lib/schema/index.ts'
 import { convertParameter, conversionProblemOf } from './conversion.ts'
 import type { ParameterSet } from './parameters.ts'
 import type { Namespace, TemplateScope } from '../../lib/template/index.ts'
@@ -110,12 +110,13 @@ export function checkParameters(
     if (!set.schemas.has(name)) filled.push([name, null])
   }
   const problem = set.check(Object.fromEntries(filled))
-  if (problem !== undefined) throw parametersInvalid(problem)
+  if (problem !== undefined) throw parametersInvalid(problem.message, { path: ['parameters', ...fieldOf(problem)] })
 
   const immutable = Object.keys(supplied).filter((name) => set.schemas.get(name)?.immutable === true)
   if (immutable.length > 0) {
     throw parametersInvalid(`Override of immutable parameter(s) ${represent(immutable)} is unsupported.`, {
       parameters: immutable,
+      path: ['parameters', ...immutable.slice(0, 1)],
     })
   }
 }
@@ -148,7 +149,7 @@ export function effectiveParameters(
   for (const [name, source] of sources) {
     const value = values.get(name)
     const problem = source.templates === undefined || value === null ? undefined : set.checkOne(name, value)
-    if (problem !== undefined) throw parametersInvalid(problem)
+    if (problem !== undefined) throw parametersInvalid(problem.message, { path: ['parameters', ...fieldOf(problem)] })
     ;(set.runnerNames.has(name) ? runnerParameters : actionParameters).push([name, value])
   }
   return {

@@ -48,8 +48,9 @@ export function createImpersonation(
     if (own.is_service !== 1) throw impersonationRefused()
     const name = user ?? (await locate(nickname ?? '', readText('nickname_origin', request.nickname_origin)))
     const problem = problemOfUserName(name)
-    if (problem !== undefined) throw bodyInvalid(`user ${problem}`)
-    if (store.findUser(name)?.is_disabled === 1) throw bodyInvalid(`user: "${shown(name)}" is disabled`)
+    if (problem !== undefined) throw bodyInvalid(`user ${problem}`, { path: ['user'] })
+    if (store.findUser(name)?.is_disabled === 1)
+      throw bodyInvalid(`user: "${shown(name)}" is disabled`, { path: ['user'] })
     // Being a service account must not be a way to become an administrator, nor to stay one for the length of a request.
     if (rbac.isAdmin(name) && !rbac.isAdmin(caller.user)) {
       throw permissionDenied(`Only administrators can request a token for "${shown(name)}", who is an administrator.`)
@@ -62,5 +63,5 @@ export function createImpersonation(
 function readText(name: string, value: unknown): string | undefined {
   if (value === undefined || value === null || value === '') return undefined
   if (typeof value === 'string') return value
-  throw bodyInvalid(`${name}: ${shown(value)} is not of type 'string'`)
+  throw bodyInvalid(`${name}: ${shown(value)} is not of type 'string'`, { path: [name] })
 }

@@ -116,7 +116,7 @@ export function createUsers(options: UsersOptions): Users {
     if (accounts === undefined) throw passwordsKeptElsewhere(backendName)
     const password = readText('password', given)
     const problem = problemOfPassword(password)
-    if (problem !== undefined) throw bodyInvalid(`password ${problem}`)
+    if (problem !== undefined) throw bodyInvalid(`password ${problem}`, { path: ['password'] })
     return async (user, change) => {
       await accounts.setPassword(user, password, () => change.endLogins())
       // Of those, too, that have read the old one in between.
@@ -132,11 +132,14 @@ export function createUsers(options: UsersOptions): Users {
     if (!isSelf && !principal.isAdmin) throw administratorRequired()
     const isMore = [request.is_service, request.is_disabled, request.nicknames].some((value) => value !== undefined)
     if (isMore && !principal.isAdmin) throw administratorRequired()
-    if (isSelf && request.is_disabled === true) throw bodyInvalid('is_disabled: nobody can disable oneself')
+    if (isSelf && request.is_disabled === true)
+      throw bodyInvalid('is_disabled: nobody can disable oneself', { path: ['is_disabled'] })
     if (!isSelf || request.password === undefined) return
     if (request.current_password === undefined) {
       if (principal.isAdmin) return
-      throw bodyInvalid('current_password is missing: it is needed to change the own password')
+      throw bodyInvalid('current_password is missing: it is needed to change the own password', {
+        path: ['current_password'],
+      })
     }
     const current = readText('current_password', request.current_password)
     if (await checkPassword?.(name, current, { address, requestId })) return
@@ -170,7 +173,7 @@ export function createUsers(options: UsersOptions): Users {
     async create({ name, password: givenPassword, is_service: isService = false, nicknames = {} }, caller) {
       refuseScoped(caller.principal, 'create users')
       const problem = problemOfUserName(name)
-      if (problem !== undefined) throw bodyInvalid(`name ${problem}`)
+      if (problem !== undefined) throw bodyInvalid(`name ${problem}`, { path: ['name'] })
       const setPassword = readPassword(givenPassword)
       const change = begin(name)
       const taken = (): Error => nameTaken(`A user "${shown(name)}"`, name)
@@ -215,6 +218,7 @@ export function createUsers(options: UsersOptions): Users {
       if (request.name !== undefined && request.name !== name) {
         throw bodyInvalid(
           `name "${shown(request.name)}" is not the one of this user, "${shown(name)}"; it cannot be changed`,
+          { path: ['name'] },
         )
       }
       const { is_service: isService, is_disabled: isDisabled, nicknames } = request
@@ -279,7 +283,7 @@ interface Change {
 /** The value is not repeated. @throws BODY_INVALID */
 function readText(name: string, value: unknown): string {
   if (typeof value === 'string') return value
-  throw bodyInvalid(`${name} must be text`)
+  throw bodyInvalid(`${name} must be text`, { path: [name] })
 }
 
 /** The id of the token that asks, if it is one of this user. */

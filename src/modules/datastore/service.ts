@@ -201,10 +201,12 @@ export function createDatastoreService(deps: {
 
 /** @throws BODY_INVALID */
 function checkPlain(value: string): void {
-  if (!value.isWellFormed()) throw bodyInvalid('value: not valid Unicode (lone surrogate).')
+  if (!value.isWellFormed()) throw bodyInvalid('value: not valid Unicode (lone surrogate).', { path: ['value'] })
   const bytes = Buffer.byteLength(value)
   if (bytes > MAX_VALUE_BYTES) {
-    throw bodyInvalid(`value: ${bytes} bytes are more than the maximum of ${MAX_VALUE_BYTES}.`)
+    throw bodyInvalid(`value: ${bytes} bytes are more than the maximum of ${MAX_VALUE_BYTES}.`, {
+      path: ['value'],
+    })
   }
 }
 

@@ -12,7 +12,7 @@ import { aboutCaller, type Caller, type Page } from '../../http/index.ts'
 import type { CommonSettings, Config } from '../../config/index.ts'
 import { isId } from '../../core/ids.ts'
 import { inquirerName } from '../../runners/index.ts'
-import { compileDraft4, isObject, MASK, type JsonSchema } from '../../lib/schema/index.ts'
+import { fieldOf, compileDraft4, isObject, MASK, type JsonSchema } from '../../lib/schema/index.ts'
 import { compileSecrets } from '../../lib/secrets/index.ts'
 import { now } from '../../core/time.ts'
 import type { Execution } from '../executions/types.ts'
@@ -117,8 +117,8 @@ export function createInquiryService({
         const { execution, inquiry } = findPending(id)
         const { user } = caller.principal
         if (!admits(inquiry, user)) throw inquiryDenied(user, id)
-        const problem = compileDraft4(inquiry.schema)(response)
-        if (problem !== undefined) throw inquiryResponseInvalid(id, problem)
+        const problem = compileDraft4(inquiry.schema).find(response)
+        if (problem !== undefined) throw inquiryResponseInvalid(id, problem.message, fieldOf(problem))
         const asked = isObject(execution.result) ? execution.result : {}
         const masked = maskedBy(inquiry.schema, response)
         const ended = await executions.respond(

@@ -33,7 +33,8 @@ export function createMaintenanceRoutes(deps: {
     if (retention === undefined) throw namedNotFound(`Kind of record "${shown(kind)}"`)
     const { after = '', action_ref: actionRef, incomplete = false, dry_run: dryRun = false } = body
     const before = parseTimestamp(body.before)
-    if (before === undefined) throw bodyInvalid('before: it must be a UTC time such as 2030-01-01T00:00:00Z.')
+    if (before === undefined)
+      throw bodyInvalid('before: it must be a UTC time such as 2030-01-01T00:00:00Z.', { path: ['before'] })
     if (kind !== 'executions' && (actionRef !== undefined || incomplete)) {
       throw bodyInvalid('action_ref, incomplete: only executions can be chosen by them.')
     }

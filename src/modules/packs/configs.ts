@@ -15,7 +15,7 @@ import {
   type MetadataDocument,
 } from '../../lib/text/index.ts'
 import { createRedactor } from '../../lib/log/index.ts'
-import { canonical, isObject, MASK } from '../../lib/schema/index.ts'
+import { fieldOf, canonical, isObject, MASK } from '../../lib/schema/index.ts'
 import { compileSecrets, keepMasked, secretsIn, type ReplaceSecrets } from '../../lib/secrets/index.ts'
 import { createRenderer, findTemplates } from '../../core/template-values.ts'
 import type { HostFunction, TemplateScope } from '../../lib/template/index.ts'
@@ -229,6 +229,9 @@ export function createConfigs(deps: {
       }
       prepared.delete(ref)
 
+      if ((await problemOfContainedFile(folder, `${ref}.yml`)) !== 'missing') {
+        problems.push({ file: `configs/${ref}.yml`, message: `rename the file to ${ref}.yaml` })
+      }
       if ((await problemOfContainedFile(folder, `${ref}.yaml`)) === 'missing') {
         const stored = store.findConfig(ref)
         if (stored !== undefined) await database.write({ steps: [store.deleteConfig(ref)], facts: [] })
@@ -288,10 +291,11 @@ export function createConfigs(deps: {
       const unknown = pathOf(values, MASK)
       if (unknown !== undefined) {
         const message = `"${MASK}" stands for a value that is stored; there is none in its place`
-        throw configInvalid(problemText(pack, unknown, message))
+        throw configInvalid(problemText(pack, unknown, message), ['values', ...unknown])
       }
       const problem = problemOfValues(attributes, values)
-      if (problem !== undefined) throw configInvalid(problemText(pack, problem.path, problem.message))
+      if (problem !== undefined)
+        throw configInvalid(problemText(pack, problem.path, problem.message), ['values', ...fieldOf(problem)])
       toStored(pack, attributes, values)
       const text = toText(values)
       if (text === undefined) throw configInvalid(`The configuration of pack "${pack}" is too large for a file`)

@@ -27,7 +27,11 @@ export async function fetchPack(source: PackSource, scratch: string, target: str
   try {
     const folder = await fetchRaw(source, join(scratch, 'raw'), work)
     if (!(await exists(join(folder, 'pack.yaml')))) {
-      throw packSourceUnusable(source.text, 'there is no pack.yaml in it')
+      const isYml = await exists(join(folder, 'pack.yml'))
+      throw packSourceUnusable(
+        source.text,
+        isYml ? 'its pack.yml must be named pack.yaml' : 'there is no pack.yaml in it',
+      )
     }
     if (`${scratch}/`.startsWith(`${await realpath(folder)}/`) && source.kind === 'folder') {
       throw packSourceUnusable(source.text, 'it holds the folder in which packs are made ready')

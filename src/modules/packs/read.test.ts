@@ -91,6 +91,7 @@ describe('metadata files', () => {
     expect(content.actions.files.map(({ path, document }) => [path, document.value])).toEqual([
       ['actions/a.json', { name: 'a' }],
       ['actions/b.yaml', { name: 'b' }],
+      ['actions/c.yml', { name: 'c' }],
     ])
     expect(content.problems).toEqual([])
   })

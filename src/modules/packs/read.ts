@@ -51,7 +51,7 @@ export type ContentKind = (typeof contentKinds)[number]
 export const manifestFile = 'pack.yaml'
 export const configSchemaFile = 'config.schema.yaml'
 
-export const isMetadataFile = (name: string): boolean => /\.(yaml|json)$/.test(name) && !name.startsWith('.')
+export const isMetadataFile = (name: string): boolean => /\.(ya?ml|json)$/.test(name) && !name.startsWith('.')
 
 export interface PackContent extends Record<ContentKind, MetadataFolder> {
   folder: string
@@ -129,6 +129,7 @@ async function readManifest(
   problems: PackProblem[],
   allowance: Allowance,
 ): Promise<{ ref: string; manifest: PackManifest } | undefined> {
+  if (await problemOfOtherName(folder, manifestFile, problems)) return undefined
   const file = await readMetadata(folder, manifestFile, problems, allowance)
   if (file === undefined) return undefined
   const { value, lineOf } = file.document
@@ -157,8 +158,23 @@ async function readConfigSchema(
   problems: PackProblem[],
   allowance: Allowance,
 ): Promise<PackContent['configSchema']> {
+  if (await problemOfOtherName(folder, configSchemaFile, problems)) return 'broken'
   if ((await problemOfContainedFile(folder, configSchemaFile)) === 'missing') return undefined
   return (await readMetadata(folder, configSchemaFile, problems, allowance)) ?? 'broken'
+}
+
+/**
+ * These files have one name, which ends in `.yaml`: one that ends in `.yml` would be ignored.
+ *
+ * @returns whether there is one, which is now among the problems
+ */
+async function problemOfOtherName(folder: string, name: string, problems: PackProblem[]): Promise<boolean> {
+  const other = name.replace(/yaml$/, 'yml')
+  if ((await problemOfContainedFile(folder, other)) === 'missing') return false
+  const isBoth = (await problemOfContainedFile(folder, name)) !== 'missing'
+  const message = isBoth ? `${name} and ${other} are both there: delete ${other}` : `rename the file to ${name}`
+  problems.push({ file: other, message })
+  return true
 }
 
 /**
@@ -178,7 +194,14 @@ async function readMetadataFolder(
     problems.push({ file: name, message: `the folder has more than ${MAX_FILES} metadata files; the rest is left out` })
   }
   const files: MetadataFile[] = []
+  const all = new Set(names)
   for (const fileName of names.slice(0, MAX_FILES)) {
+    const other = fileName.replace(/\.yml$/, '.yaml')
+    if (other !== fileName && all.has(other)) {
+      const message = `${name}/${other} and ${name}/${fileName} are both there: delete one of them`
+      problems.push({ file: `${name}/${fileName}`, message })
+      continue
+    }
     const file = await readMetadata(folder, `${name}/${fileName}`, problems, allowance)
     if (file !== undefined) files.push(file)
   }

@@ -11,7 +11,7 @@ import {
   type PackDefinitions,
   type Registration,
 } from '../../core/pack-content.ts'
-import { compileSchema } from '../../lib/schema/index.ts'
+import { fieldOf, compileSchema } from '../../lib/schema/index.ts'
 import type { Actions } from '../actions/index.ts'
 import { fillPolicyDefinition, policyProblemOf, type FilledPolicy } from './definition.ts'
 import type { PolicyStore } from './store.ts'
@@ -65,7 +65,9 @@ export function createPolicyService(deps: {
     refuseSystemPack(filled)
     const problem = problemIn(filled)
     if (problem === undefined) return
-    throw problem.path[0] === 'policy_type' ? policyTypeUnknown(problem.message) : parametersInvalid(problem.message)
+    throw problem.path[0] === 'policy_type'
+      ? policyTypeUnknown(problem.message)
+      : parametersInvalid(problem.message, { path: fieldOf(problem) })
   }
 
   function auditChange(what: 'created' | 'updated' | 'deleted', policy: Policy, by: LogFields): void {

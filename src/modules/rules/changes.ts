@@ -1,6 +1,6 @@
 /** Plans and commits changes of rules together with their use of a trigger. */
 import { commitPlan, Conflict, merge, type Database, type Unit } from '../../db/index.ts'
-import { nameTaken } from '../../core/errors.ts'
+import { nameTaken, within } from '../../core/errors.ts'
 import { newId } from '../../core/ids.ts'
 import type { LogFields } from '../../lib/log/index.ts'
 import type { Triggers } from '../triggers/index.ts'
@@ -33,11 +33,13 @@ export function createRuleChanges(deps: { database: Database; store: RuleStore; 
     if (same !== undefined) throw nameTaken(`Rule "${ref}"`, same.id)
 
     const old = before === undefined ? undefined : triggers.find(before.trigger.id)
-    const { trigger, unit: use } = triggers.planUse(
-      filled.trigger.type,
-      filled.trigger.parameters,
-      old !== undefined && old.type === triggers.findType(filled.trigger.type)?.ref ? old.parameters : undefined,
-      more.context,
+    const { trigger, unit: use } = within(['trigger'], () =>
+      triggers.planUse(
+        filled.trigger.type,
+        filled.trigger.parameters,
+        old !== undefined && old.type === triggers.findType(filled.trigger.type)?.ref ? old.parameters : undefined,
+        more.context,
+      ),
     )
     const rule = toRule(before, filled, trigger, more)
     const moves = before?.trigger.id !== trigger.id

@@ -439,7 +439,7 @@ describe('rules of packs', () => {
     const result = await register(file('b', { trigger: undefined }), file('c', { name: 'renamed' }))
     expect(result).toMatchObject({ registered: 1, removed: 2 })
     expect(result.problems).toEqual([
-      { metadataFile: 'rules/b.yaml', path: [], message: `'trigger' is a required property` },
+      { metadataFile: 'rules/b.yaml', path: [], missing: 'trigger', message: `'trigger' is a required property` },
     ])
     expect((await list()).map(({ ref }) => ref)).toEqual(['test.b', 'test.own', 'test.renamed'])
     expect(usesOf('test.keyed')).toEqual([2])

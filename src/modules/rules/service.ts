@@ -164,7 +164,7 @@ export function createRuleService(deps: {
     draft(caller, given) {
       const filled = fillRuleDefinition(given, defaultPack)
       const type = triggers.findType(filled.trigger.type)
-      if (type === undefined) throw triggerTypeUnknown(filled.trigger.type)
+      if (type === undefined) throw triggerTypeUnknown(filled.trigger.type, ['trigger', 'type'])
       compileCriteria(filled.criteria)
       return toRule(undefined, filled, { id: '', ref: '', type: type.ref }, { context: authorOf(caller) })
     },

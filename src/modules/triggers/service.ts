@@ -5,7 +5,7 @@ import { commitPlan, Conflict, type Database, type Unit } from '../../db/index.t
 import type { Encryption } from '../../core/encryption.ts'
 import { parametersInvalid, triggerTypeUnknown } from '../../core/errors.ts'
 import { newId } from '../../core/ids.ts'
-import { canonical, MASK } from '../../lib/schema/index.ts'
+import { fieldOf, canonical, MASK } from '../../lib/schema/index.ts'
 import { keepMasked } from '../../lib/secrets/index.ts'
 import { formatMicros, nowMicros } from '../../core/time.ts'
 import type { Traces } from '../traces/index.ts'
@@ -95,7 +95,11 @@ export function createTriggersService(deps: TriggersServiceDeps): TriggersServic
     const isAsStored = stored !== undefined && canonical(resolved) === canonical(stored)
     if (!isAsStored && (isBuiltin(type.ref) || settings.validateParameters)) {
       const problem = problemOfParameters(type, resolved)
-      if (problem !== undefined) throw parametersInvalid(`Parameters of trigger type "${type.ref}": ${problem}`)
+      if (problem !== undefined) {
+        throw parametersInvalid(`Parameters of trigger type "${type.ref}": ${problem.message}`, {
+          path: ['parameters', ...fieldOf(problem)],
+        })
+      }
     }
     return resolved
   }

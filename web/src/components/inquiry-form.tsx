@@ -1,7 +1,7 @@
 /** The answer to an inquiry, by its schema. */
 import type { JSX } from 'preact'
 import { useId, useMemo, useState } from 'preact/hooks'
-import { change, get, messageOf } from '../api/client.ts'
+import { change, get } from '../api/client.ts'
 import { useLoaded } from '../api/load.ts'
 import type { InquiryRecord } from '../api/records.ts'
 import { Failure } from './failure.tsx'
@@ -9,6 +9,7 @@ import { parametersOfSchema } from './form/field.ts'
 import { JsonField } from './form/json-field.tsx'
 import { readJsonText, mistakeText } from './form/json-text.ts'
 import { ParameterForm } from './form/parameter-form.tsx'
+import { RefusalBanner, refusalBy, type Refusal } from './form/refusal.tsx'
 import { submitKeys } from './form/submit-keys.ts'
 import { useParameterForm } from './form/use-parameter-form.ts'
 import { LongText } from './long-text.tsx'
@@ -28,7 +29,7 @@ export function InquiryForm({ inquiry, askedAt, onResponse }: InquiryFormProps):
   const schemas = useMemo(() => parametersOfSchema(schema), [schema])
   const form = useParameterForm({ schemas })
   const [text, setText] = useState('{}')
-  const [problem, setProblem] = useState<string>()
+  const [refusal, setRefusal] = useState<Refusal>()
   const [isBusy, setIsBusy] = useState(false)
   const helpId = useId()
 
@@ -36,12 +37,12 @@ export function InquiryForm({ inquiry, askedAt, onResponse }: InquiryFormProps):
   function read(): unknown {
     if (schemas !== undefined) return form.submit()?.value
     const { value, mistake } = readJsonText(text)
-    if (mistake !== undefined) setProblem(mistakeText(mistake))
+    if (mistake !== undefined) setRefusal({ text: mistakeText(mistake), field: 'response' })
     return value
   }
   async function respond(): Promise<void> {
     if (isBusy) return
-    setProblem(undefined)
+    setRefusal(undefined)
     const response = read()
     if (response === undefined) return
     setIsBusy(true)
@@ -50,7 +51,7 @@ export function InquiryForm({ inquiry, askedAt, onResponse }: InquiryFormProps):
       notify('Answer sent.')
       onResponse()
     } catch (error) {
-      setProblem(schemas === undefined ? messageOf(error) : form.refuse(error))
+      setRefusal(schemas === undefined ? refusalBy(error, ['response']) : form.refuse(error, ['response']))
     } finally {
       setIsBusy(false)
     }
@@ -77,7 +78,12 @@ export function InquiryForm({ inquiry, askedAt, onResponse }: InquiryFormProps):
         </p>
       )}
       {schemas === undefined ? (
-        <JsonField label={typeof title === 'string' ? title.slice(0, 200) : 'Answer'} text={text} onText={setText} />
+        <JsonField
+          label={typeof title === 'string' ? title.slice(0, 200) : 'Answer'}
+          text={text}
+          onText={setText}
+          problem={refusal?.field === 'response' ? refusal.text : undefined}
+        />
       ) : (
         <ParameterForm form={form} emptyText="No fields to fill in. Answer to continue." />
       )}
@@ -90,11 +96,7 @@ export function InquiryForm({ inquiry, askedAt, onResponse }: InquiryFormProps):
           </>
         )}
       </p>
-      {problem !== undefined && (
-        <p class="problem" role="alert">
-          {problem}
-        </p>
-      )}
+      <RefusalBanner refusal={refusal} />
       <div class="buttons">
         <button class="primary" type="submit" disabled={isBusy}>
           {isBusy ? 'Sending…' : 'Answer'}

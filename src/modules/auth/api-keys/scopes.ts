@@ -14,7 +14,7 @@ import { readJson } from '../../../lib/json/index.ts'
  */
 export function readScopes(given: readonly ApiKeyScope[]): Scope[] {
   return given.map(({ permission_types: types, resource_uid: uid }, index) => {
-    const problem = (why: string) => bodyInvalid(`scopes[${index}]: ${why}.`)
+    const problem = (why: string) => bodyInvalid(`scopes[${index}]: ${why}.`, { path: ['scopes', String(index)] })
     const permissions = types.map((type): Permission => {
       if (!isPermission(type)) {
         throw problem(`Invalid permission type "${shown(type)}"; GET /v1/rbac/permission_types lists those there are`)

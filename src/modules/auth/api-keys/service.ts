@@ -69,8 +69,10 @@ export function createApiKeyService({ database, store, users, log, now }: ApiKey
   /** @throws BODY_INVALID, NAME_TAKEN */
   function readNewId(given: string | undefined, at: number): string {
     if (given === undefined) return newId(at)
-    if (!isId(given)) throw bodyInvalid('id must have 24 lower-case hexadecimal characters; leave it out to get one')
-    if (store.find(given) !== undefined) throw nameTaken(`An API key with id "${given}"`, given)
+    if (!isId(given)) {
+      throw bodyInvalid('id must have 24 lower-case hexadecimal characters; leave it out to get one', { path: ['id'] })
+    }
+    if (store.find(given) !== undefined) throw nameTaken(`An API key with id "${given}"`, given, ['id'])
     return given
   }
 
@@ -101,7 +103,9 @@ export function createApiKeyService({ database, store, users, log, now }: ApiKey
       const expiresAt = readExpiry(request.expires_at) ?? null
       // One that was brought along may have expired where it comes from.
       if (key !== null && expiresAt !== null && expiresAt <= formatMicros(at)) {
-        throw bodyInvalid(`expires_at: ${expiresAt} has passed already; leave it out for a key that does not expire`)
+        throw bodyInvalid(`expires_at: ${expiresAt} has passed already; leave it out for a key that does not expire`, {
+          path: ['expires_at'],
+        })
       }
       const row: ApiKeyTable = {
         id: readNewId(request.id, at),
@@ -197,7 +201,7 @@ export function createApiKeyService({ database, store, users, log, now }: ApiKey
 function readOwner(given: string | null | undefined): string | undefined {
   if (given === undefined || given === null || given === '') return undefined
   const problem = problemOfUserName(given)
-  if (problem !== undefined) throw bodyInvalid(`user ${problem}`)
+  if (problem !== undefined) throw bodyInvalid(`user ${problem}`, { path: ['user'] })
   return given
 }
 
@@ -206,11 +210,13 @@ function readKeyHash(given: string | null | undefined): string {
   if (given === MASK) {
     throw bodyInvalid(
       `key_hash is masked (${MASK}), so nothing can be restored from it; list the keys with show_secrets=true and send what that gives`,
+      { path: ['key_hash'] },
     )
   }
   if (typeof given !== 'string' || !/^[0-9a-f]{128}$/i.test(given)) {
     throw bodyInvalid(
       'key_hash must be the SHA-512 digest of a key: 128 hexadecimal characters; leave it out to get a key',
+      { path: ['key_hash'] },
     )
   }
   return given.toLowerCase()
@@ -219,11 +225,15 @@ function readKeyHash(given: string | null | undefined): string {
 /** @throws BODY_INVALID */
 function refuseOtherKey(row: ApiKeyTable, { id, key_hash: keyHash }: ApiKeyRequest): void {
   if (id !== undefined && id !== row.id) {
-    throw bodyInvalid(`id "${shown(id)}" is not the one of this API key, "${row.id}"; the id cannot be changed`)
+    throw bodyInvalid(`id "${shown(id)}" is not the one of this API key, "${row.id}"; the id cannot be changed`, {
+      path: ['id'],
+    })
   }
   if (keyHash === undefined || keyHash === null || keyHash === '' || keyHash === MASK) return
   if (keyHash.toLowerCase() !== row.key_hash) {
-    throw bodyInvalid('Update of key_hash is not allowed. Leave it out, and make another API key for another value.')
+    throw bodyInvalid('Update of key_hash is not allowed. Leave it out, and make another API key for another value.', {
+      path: ['key_hash'],
+    })
   }
 }
 
@@ -232,14 +242,18 @@ function readExpiry(given: string | null | undefined): string | null | undefined
   if (given === undefined || given === null) return given
   const expiry = parseTimestamp(given)
   if (expiry !== undefined) return expiry
-  throw bodyInvalid(`expires_at must be a time in UTC such as 2030-01-31T12:00:00.000000Z, not "${shown(given)}"`)
+  throw bodyInvalid(`expires_at must be a time in UTC such as 2030-01-31T12:00:00.000000Z, not "${shown(given)}"`, {
+    path: ['expires_at'],
+  })
 }
 
 /** @throws BODY_INVALID */
 function readMetadata(metadata: Record<string, unknown>): string {
   const text = writeJson(metadata)
   if (Buffer.byteLength(text) <= MAX_METADATA_BYTES) return text
-  throw bodyInvalid(`metadata may have ${MAX_METADATA_BYTES} bytes as JSON; it has ${Buffer.byteLength(text)}`)
+  throw bodyInvalid(`metadata may have ${MAX_METADATA_BYTES} bytes as JSON; it has ${Buffer.byteLength(text)}`, {
+    path: ['metadata'],
+  })
 }
 
 function storedScopes(given: readonly ApiKeyScope[] | null): string | null {

@@ -19,6 +19,8 @@ export function givenContext(
   return given
 }
 
+const path = ['context', 'trace_context']
+
 export interface TraceContext {
   id_?: string
   trace_tag?: string
@@ -29,22 +31,31 @@ export function traceContextOf(context: Record<string, unknown>): TraceContext |
   const given = context['trace_context']
   if (given === undefined) return undefined
   if (typeof given !== 'object' || given === null || Array.isArray(given)) {
-    throw bodyInvalid(`context.trace_context: ${shown(given)} is not of type 'object'`)
+    throw bodyInvalid(`context.trace_context: ${shown(given)} is not of type 'object'`, { path })
   }
   const found: TraceContext = {}
   const entries = Object.entries(given)
   for (const [name, value] of entries) {
     if ((name !== 'id_' && name !== 'trace_tag') || typeof value !== 'string') {
-      throw bodyInvalid(`context.trace_context: only the texts "id_" and "trace_tag" are allowed, got "${shown(name)}"`)
+      throw bodyInvalid(
+        `context.trace_context: only the texts "id_" and "trace_tag" are allowed, got "${shown(name)}"`,
+        {
+          path: [...path, name],
+        },
+      )
     }
     if (name === 'trace_tag' && value.length > MAX_TAG_LENGTH) {
-      throw bodyInvalid(`context.trace_context.trace_tag: at most ${MAX_TAG_LENGTH} characters are allowed`)
+      throw bodyInvalid(`context.trace_context.trace_tag: at most ${MAX_TAG_LENGTH} characters are allowed`, {
+        path: [...path, 'trace_tag'],
+      })
     }
     if (value !== '') found[name] = value
   }
   if (found.id_ !== undefined || found.trace_tag !== undefined) return found
   if (entries.length === 0) return undefined
-  throw bodyInvalid('context.trace_context: at least one of "id_" and "trace_tag" has to be given, and not be empty')
+  throw bodyInvalid('context.trace_context: at least one of "id_" and "trace_tag" has to be given, and not be empty', {
+    path,
+  })
 }
 
 /** @throws BODY_INVALID when the context names a parent that does not exist */
@@ -56,7 +67,9 @@ export function parentOf(
   if (typeof given !== 'object' || given === null || !('execution_id' in given)) return undefined
   const parent = typeof given.execution_id === 'string' ? find(given.execution_id) : undefined
   if (parent === undefined) {
-    throw bodyInvalid(`context.parent.execution_id: there is no execution ${shown(given.execution_id)}`)
+    throw bodyInvalid(`context.parent.execution_id: there is no execution ${shown(given.execution_id)}`, {
+      path: ['context', 'parent', 'execution_id'],
+    })
   }
   return parent
 }

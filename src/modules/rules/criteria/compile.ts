@@ -69,16 +69,19 @@ export function compile(criteria: Readonly<Record<string, unknown>>, isData = fa
   function compileOne(key: string, given: unknown, depth: number): Criterion {
     const field = shown(key)
     const refuse = (why: string): never => {
-      throw criteriaInvalid(`For field: ${field}, ${why}`)
+      throw criteriaInvalid(`For field: ${field}, ${why}`, [key])
     }
     count += 1
     if (count > MAX_CRITERIA) refuse(`a rule has at most ${MAX_CRITERIA} criteria, including those within search`)
     if (!isObject(given)) {
-      throw criteriaInvalid(`Operator not specified for field: ${field}; a criterion is an object of type and pattern`)
+      throw criteriaInvalid(
+        `Operator not specified for field: ${field}; a criterion is an object of type and pattern`,
+        [key],
+      )
     }
     const { type, pattern: written = null, condition = null } = given
     if (type === undefined || type === null || type === '') {
-      throw criteriaInvalid(`Operator not specified for field: ${field}`)
+      throw criteriaInvalid(`Operator not specified for field: ${field}`, [key])
     }
     const name = typeof type === 'string' ? (depth > 0 && type !== SEARCH ? type.toLowerCase() : type) : ''
     const operator = findOperator(name)

@@ -1,5 +1,5 @@
 /** Tests a rule against a trigger instance: runs nothing, stores nothing. */
-import { bodyInvalid, triggerTypeUnknown } from '../../../core/errors.ts'
+import { bodyInvalid, triggerTypeUnknown, within } from '../../../core/errors.ts'
 import { MASK } from '../../../lib/schema/index.ts'
 import { findTemplates } from '../../../core/template-values.ts'
 import { CONFIG_SECRETS, type ReadSecrets } from '../../../core/parameter-scope.ts'
@@ -51,7 +51,7 @@ export function createTrial(deps: {
   /** @throws PERMISSION_DENIED, CONTENT_NOT_FOUND, BODY_INVALID, TRIGGER_TYPE_UNKNOWN */
   function ruleOf(caller: RuleCaller, { rule: given, rule_ref: ref }: RuleTestRequest): Rule {
     if (given !== undefined && ref === undefined) {
-      const draft = { ...service.draft(caller, given), id: '' }
+      const draft = { ...within(['rule'], () => service.draft(caller, given)), id: '' }
       caller.rights.require('rule_create', ruleResource({ ref: draft.ref, user: caller.principal.user }))
       return draft
     }
@@ -74,7 +74,7 @@ export function createTrial(deps: {
     }
     const { trigger: ref = '', payload = {} } = given ?? {}
     const type = triggers.find(ref)?.type ?? triggers.findType(ref)?.ref
-    if (type === undefined) throw triggerTypeUnknown(ref)
+    if (type === undefined) throw triggerTypeUnknown(ref, ['trigger_instance', 'trigger'])
     return {
       id: given?.id ?? '',
       trigger: ref,

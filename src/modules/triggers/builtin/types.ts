@@ -1,5 +1,5 @@
 /** Built-in trigger types in the pack `core` (contract 05, 5.8 and 5.9; 06). To add one, add an entry. */
-import type { JsonSchema } from '../../../lib/schema/index.ts'
+import type { JsonSchema, SchemaProblem } from '../../../lib/schema/index.ts'
 import { problemOfTimer, timerParameters, timerPayloadSchema, type TimerType } from './timer-parameters.ts'
 import type { TriggerTypeDefinition } from '../types.ts'
 import { problemOfWebhook, webhookParametersSchema } from './webhook-parameters.ts'
@@ -18,6 +18,7 @@ interface BuiltinType {
   /** Schema of the parameters; absent: none. */
   parameters?: JsonSchema
   /** Checks that the schema cannot express. @param parameters valid against the schema */
+  /** A problem begins with the path of the parameter: `timezone: …`, `signature.secret: …`. */
   readonly problemOf?: (parameters: Readonly<Record<string, unknown>>) => string | undefined
   /** svc always checks payloads, because they come from outside; the configuration does not matter. */
   isAlwaysChecked?: true
@@ -152,6 +153,13 @@ export function isAlwaysChecked(ref: string): boolean {
 }
 
 /** First problem in parameters that are valid against the schema of the type. */
-export function problemOfBuiltin(ref: string, parameters: Readonly<Record<string, unknown>>): string | undefined {
-  return byRef.get(ref)?.problemOf?.(parameters)
+export function problemOfBuiltin(
+  ref: string,
+  parameters: Readonly<Record<string, unknown>>,
+): SchemaProblem | undefined {
+  const message = byRef.get(ref)?.problemOf?.(parameters)
+  if (message === undefined) return undefined
+  const [, written = ''] = /^([\w.]+)[: ]/.exec(message) ?? []
+  const path = written.split('.')
+  return { path: Object.hasOwn(parameters, path[0] ?? '') ? path : [], message }
 }

@@ -103,6 +103,7 @@ export function createTriggerChanges(deps: {
       if (request.type !== undefined && request.type !== before.type) {
         throw bodyInvalid(
           `type: the type of a trigger cannot change from "${before.type}"; create a new trigger instead.`,
+          { path: ['type'] },
         )
       }
       const parameters = service.resolveParameters(type, request.parameters ?? before.parameters, before.parameters)

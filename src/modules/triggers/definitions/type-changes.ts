@@ -3,7 +3,7 @@ import type { Database } from '../../../db/index.ts'
 import { bodyInvalid, conflict, contentNotFound, nameTaken, triggerTypeFixed } from '../../../core/errors.ts'
 import { newId } from '../../../core/ids.ts'
 import { checkPackDefinitions, isGone, type PackDefinitions, type Registration } from '../../../core/pack-content.ts'
-import { isObject } from '../../../lib/schema/index.ts'
+import { fieldOf, isObject } from '../../../lib/schema/index.ts'
 import { builtinTypes, corePack, isBuiltin } from '../builtin/types.ts'
 import type { Catalogue } from './catalogue.ts'
 import { createCommit, refuseTaken } from './commit.ts'
@@ -141,7 +141,9 @@ function check(definition: TriggerTypeRequest): TriggerTypeDefinition {
   const checked = checkTypeDefinition(definition)
   if ('definition' in checked) return checked.definition
   const [problem] = checked.problems
-  throw bodyInvalid(problem?.message ?? 'The definition of the trigger type is invalid.')
+  throw bodyInvalid(problem?.message ?? 'The definition of the trigger type is invalid.', {
+    path: problem === undefined ? [] : fieldOf(problem),
+  })
 }
 
 function problemOf(error: unknown, { metadata_file, name }: { metadata_file?: string; name: string }) {

@@ -94,7 +94,7 @@ export function createTypePlans(deps: {
       const isUsed = store.usesOf(trigger.id) > 0
       if (problem !== undefined && isUsed) {
         // The problem could contain a value that the new schema no longer marks as secret.
-        const why = hasSecrets(before, trigger.parameters) ? '' : `: ${problem}`
+        const why = hasSecrets(before, trigger.parameters) ? '' : `: ${problem.message}`
         throw triggerInUse(
           `Trigger "${trigger.ref}" is used by rules, and its parameters are invalid under the new parameters_schema${why}. First change or delete these rules.`,
         )

@@ -1,5 +1,12 @@
 /** The schemas of a trigger type, compiled at first use. */
-import { isObject, MASK, compileDraft4, type SchemaCheck, type JsonSchema } from '../../../lib/schema/index.ts'
+import {
+  isObject,
+  MASK,
+  compileDraft4,
+  type SchemaCheck,
+  type SchemaProblem,
+  type JsonSchema,
+} from '../../../lib/schema/index.ts'
 import { compileSecrets, type Replace, type ReplaceSecrets } from '../../../lib/secrets/index.ts'
 import { findTemplates } from '../../../core/template-values.ts'
 import { problemOfBuiltin } from '../builtin/types.ts'
@@ -31,10 +38,10 @@ const closed: JsonSchema = { type: 'object', additionalProperties: false }
 export function problemOfParameters(
   type: TriggerTypeRecord,
   parameters: Readonly<Record<string, unknown>>,
-): string | undefined {
+): SchemaProblem | undefined {
   const known = compiled(type)
   known.parameters ??= compileDraft4(takesNoParameters(type) ? closed : type.parameters_schema)
-  return known.parameters(parameters) ?? problemOfBuiltin(type.ref, parameters)
+  return known.parameters.find(parameters) ?? problemOfBuiltin(type.ref, parameters)
 }
 
 /** First problem in the payload of an instance of this type. */

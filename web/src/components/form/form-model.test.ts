@@ -11,9 +11,10 @@ import {
   textOfInput,
   type FieldInput,
 } from './form-model.ts'
-import { namesInRefusal } from './refusal.ts'
 import type { ParameterSchema } from '../../api/records.ts'
 import { JsonNumber } from '../../json.ts'
+import { ApiError } from '../../api/transport.ts'
+import { refusalBy } from './refusal.tsx'
 
 function field(schema: object): Field {
   const [only] = fieldsOf({ it: schema as ParameterSchema }) // unions of types are of other schemas than those of actions
@@ -316,23 +317,20 @@ test('JSON with templates is no mistake where they may stand', () => {
   expect(mistakeIn('{{ x }}', { allowsTemplates: false })).toMatchObject({ column: 2 })
 })
 
-describe('a refusal is about', () => {
-  const names = new Set(['cmd', 'timeout', 'env', 'sudo', 'x'])
-  test.each<[message: string, details: Record<string, unknown>, expected: string[]]>([
-    ["'cmd' is a required property", {}, ['cmd']],
-    ["env: 'PATH' is a required property", {}, ['env']],
-    ["env.PATH: 5 is not of type 'string'", {}, ['env']],
-    ["env[0].a: 5 is not of type 'string'", {}, ['env']],
-    ["timeout: invalid literal for int() with base 10: 'abc'", { parameter: 'timeout' }, ['timeout']],
-    ["Additional properties are not allowed ('x', 'y' were unexpected)", {}, ['x']],
-    ["Override of immutable parameter(s) ['sudo'] is unsupported.", { parameters: ['sudo'] }, ['sudo']],
-    ['Failed to render parameter "cmd": Dependency unsatisfied in variable "nope"', {}, ['cmd']],
-    ['Response for inquiry "65f0" did not pass schema validation. \'x\' is a required property', {}, ['x']],
-    ['Response for inquiry "65f0" did not pass schema validation. x: 5 is too large', {}, ['x']],
-    ['Action "core.local" cannot be found.', {}, []],
-    ["'other' is a required property", {}, []],
-    ['Could not reach the server. Check the connection.', {}, []],
-  ])('%s', (message, details, expected) => {
-    expect(namesInRefusal(message, details, names)).toEqual(expected)
+describe('a refusal of the server', () => {
+  const refused = (path: unknown) => new ApiError('It is wrong.', 400, 'BODY_INVALID', { path })
+  const fields = ['name', 'context.trace_context']
+
+  test('is about the field that its path names, or that holds it', () => {
+    expect(refusalBy(refused(['name']), fields).field).toBe('name')
+    expect(refusalBy(refused(['context', 'trace_context', 'trace_tag']), fields).field).toBe('context.trace_context')
+  })
+
+  test.each([[undefined], ['name'], [[]], [['context']], [['other']]])('is about no field by the path %j', (path) => {
+    expect(refusalBy(refused(path), fields)).toEqual({ text: 'It is wrong.' })
+  })
+
+  test('may be no answer at all', () => {
+    expect(refusalBy(new Error('Could not reach the server.'), fields)).toEqual({ text: 'Could not reach the server.' })
   })
 })

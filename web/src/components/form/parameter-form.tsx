@@ -7,7 +7,7 @@
  * // in save():
  * const reading = form.submit()
  * if (reading === undefined) return
- * try { await send(reading.value) } catch (error) { setProblem(form.refuse(error)) }
+ * try { await send(reading.value) } catch (error) { setRefusal(form.refuse(error, ['parameters'])) }
  * ```
  */
 import type { JSX } from 'preact'

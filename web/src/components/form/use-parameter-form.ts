@@ -1,9 +1,9 @@
 /** Inputs of a parameter form, their problems, and when a problem is shown. */
 import { useEffect, useId, useMemo, useRef, useState } from 'preact/hooks'
-import { ApiError, messageOf } from '../../api/client.ts'
+import { messageOf } from '../../api/client.ts'
 import { fieldsOf, type Field, type ParameterSchemas } from './field.ts'
 import { readForm, formStateOf, type FieldInput, type FormReading, type FormState } from './form-model.ts'
-import { namesInRefusal } from './refusal.ts'
+import { pathOfRefusal, refusalBy, type Refusal } from './refusal.tsx'
 
 export interface ParameterFormOptions {
   /** Undefined while they are loaded: there are no fields then. What was typed stays for the names that come. */
@@ -40,11 +40,15 @@ export interface ParameterFormModel {
   /** @returns undefined when something is wrong: then it is shown, and the first such field has the focus */
   submit(): FormReading | undefined
   /**
-   * Shows a refusal of the server at the fields that it is about, and gives the first of them the focus.
+   * Shows a refusal of the server at the field that it is about, which gets the focus.
    *
-   * @returns what to show elsewhere, because it is about no field; undefined: nothing
+   * @param root path of the parameters in the body of the request
+   * @param others names of further fields of the form, as of `refusalBy`
+   * @returns for the banner
    */
-  refuse(error: unknown): string | undefined
+  refuse(error: unknown, root: readonly string[], others?: readonly string[]): Refusal
+  /** Shows what is wrong with a field, and gives it the focus. @returns whether there is such a field */
+  mark(name: string, problem: string): boolean
   /** Starts again with these values; default: none. */
   reset(values?: InitialValues): void
   /** Counts the times the first wrong field is to get the focus. */
@@ -90,6 +94,13 @@ export function useParameterForm(options: ParameterFormOptions): ParameterFormMo
   const latest = useRef({ reading, fields })
   latest.current = { reading, fields }
 
+  function mark(name: string, problem: string): boolean {
+    if (!latest.current.fields.some((field) => field.name === name)) return false
+    setRefused(new Map([[name, problem]]))
+    setAttempts((n) => n + 1)
+    return true
+  }
+
   return {
     id,
     fields,
@@ -119,15 +130,13 @@ export function useParameterForm(options: ParameterFormOptions): ParameterFormMo
       setAttempts((n) => n + 1)
       return undefined
     },
-    refuse(error) {
-      const message = messageOf(error)
-      const names = new Set(latest.current.fields.map(({ name }) => name))
-      const about = namesInRefusal(message, error instanceof ApiError ? error.details : {}, names)
-      if (about.length === 0) return message
-      setRefused(new Map(about.map((name) => [name, message])))
-      setAttempts((n) => n + 1)
-      return undefined
+    refuse(error, root, others) {
+      const path = pathOfRefusal(error)
+      const name = root.every((part, i) => path[i] === part) ? path[root.length] : undefined
+      if (name === undefined || !mark(name, messageOf(error))) return refusalBy(error, others)
+      return { text: `The server refused ${path.slice(root.length).join('.')}. Correct the marked field.` }
     },
+    mark,
     reset(values = nothing) {
       const begun = initialState(values)
       setFirst(begun)

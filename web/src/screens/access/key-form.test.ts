@@ -123,13 +123,15 @@ test('what is wrong with a field is forgotten when that is edited, and no other'
 })
 
 test.each([
-  ['scopes[2]: Invalid permission type "x".', { scope: { 2: 'scopes[2]: Invalid permission type "x".' } }],
-  ['expires_at: it has passed', { at: 'expires_at: it has passed' }],
-  ['user must not be empty', { owner: 'user must not be empty' }],
-  ['metadata may have 65536 bytes as JSON', { more: 'metadata may have 65536 bytes as JSON' }],
-  ['Could not reach the server. Check the connection.', undefined],
-])('“%s” is shown at its field', (message, problems) => {
-  expect(keyProblemsIn(message)).toEqual(problems)
+  [['scopes', '2', 'resource_uid'], { scope: { 2: 'It is wrong.' } }],
+  [['scopes'], { scopes: 'It is wrong.' }],
+  [['expires_at'], { at: 'It is wrong.' }],
+  [['user'], { owner: 'It is wrong.' }],
+  [['metadata', 'team'], { more: 'It is wrong.' }],
+  [['key_hash'], undefined],
+  [[], undefined],
+])('what is refused at %j is shown at its field', (path, problems) => {
+  expect(keyProblemsIn('It is wrong.', path)).toEqual(problems)
 })
 
 test.each([

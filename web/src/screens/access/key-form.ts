@@ -138,14 +138,24 @@ export function keyProblemsAfter({ ...problems }: KeyProblems, edited: Partial<K
   return problems
 }
 
-/** What the server says is wrong, at the field that it is about. @returns undefined when it is about none */
-export function keyProblemsIn(message: string): KeyProblems | undefined {
-  const [, scope] = /^scopes[[/](\d+)/.exec(message) ?? []
-  if (scope !== undefined) return { scope: { [Number(scope)]: message } }
-  if (message.startsWith('expires_at')) return { at: message }
-  if (message.startsWith('user ') || message.startsWith('user:')) return { owner: message }
-  if (message.startsWith('metadata')) return { more: message }
-  return undefined
+/**
+ * What the server says is wrong, at the field that it is about.
+ *
+ * @param path of the field in the body @returns undefined when it is about none
+ */
+export function keyProblemsIn(message: string, [attribute, index]: readonly string[]): KeyProblems | undefined {
+  switch (attribute) {
+    case 'scopes':
+      return index === undefined ? { scopes: message } : { scope: { [Number(index)]: message } }
+    case 'expires_at':
+      return { at: message }
+    case 'user':
+      return { owner: message }
+    case 'metadata':
+      return { more: message }
+    default:
+      return undefined
+  }
 }
 
 function readMetadata({ usedBy, more }: KeyForm): { metadata: Record<string, unknown> } | { problem: string } {

@@ -7,6 +7,7 @@ import type { ApiKeyRecord, NewApiKeyRecord } from '../../api/records.ts'
 import { serverNow } from '../../api/server-clock.ts'
 import type { SessionUser } from '../../api/session.ts'
 import { Failure } from '../../components/failure.tsx'
+import { pathOfRefusal, RefusalBanner, refusalBy, type Refusal } from '../../components/form/refusal.tsx'
 import { notify } from '../../components/notices.tsx'
 import { Time, useNow } from '../../components/time.tsx'
 import { hrefOf, navigate } from '../../router.ts'
@@ -34,7 +35,7 @@ function BackToList(): JSX.Element {
 
 export function NewKeyPage({ user }: { user: SessionUser }): JSX.Element {
   const [form, setForm] = useState<KeyForm>(emptyForm)
-  const { problems, problem, isBusy, edited, submit } = useSubmit()
+  const { problems, refusal, isBusy, edited, submit } = useSubmit()
   // The only place that knows the value.
   const [made, setMade] = useState<NewApiKeyRecord>()
 
@@ -65,7 +66,7 @@ export function NewKeyPage({ user }: { user: SessionUser }): JSX.Element {
           user={user}
           isNew
         />
-        {problem !== undefined && <Failure error={problem} />}
+        <RefusalBanner refusal={refusal} />
         <div class="buttons">
           <button type="submit" class="primary" disabled={isBusy}>
             {isBusy ? 'Creating…' : 'Create key'}
@@ -113,7 +114,7 @@ function Editor({
 }): JSX.Element {
   const [before, setBefore] = useState(() => keyFormOf(record))
   const [form, setForm] = useState(before)
-  const { problems, problem, isBusy, edited, submit } = useSubmit()
+  const { problems, refusal, isBusy, edited, submit } = useSubmit()
   const now = useNow(30_000)
   const isChanged = writeJson(form) !== writeJson(before)
 
@@ -168,7 +169,7 @@ function Editor({
           user={user}
           expiresAt={record.expires_at}
         />
-        {problem !== undefined && <Failure error={problem} />}
+        <RefusalBanner refusal={refusal} />
         <div class="buttons">
           <button type="submit" class="primary" disabled={isBusy || !isChanged}>
             {isBusy ? 'Saving…' : 'Save'}
@@ -213,8 +214,8 @@ function Digest({ record, isAdmin }: { record: ApiKeyRecord; isAdmin: boolean })
 
 interface Submit {
   problems: KeyProblems
-  /** What is wrong with no field in particular. */
-  problem: string | undefined
+  /** Of the banner. */
+  refusal: Refusal | undefined
   isBusy: boolean
   readonly edited: (changes: Partial<KeyForm>) => void
   readonly submit: (
@@ -226,17 +227,17 @@ interface Submit {
 
 function useSubmit(): Submit {
   const [problems, setProblems] = useState<KeyProblems>({})
-  const [problem, setProblem] = useState<string>()
+  const [refusal, setRefusal] = useState<Refusal>()
   const [isBusy, setIsBusy] = useState(false)
   return {
     problems,
-    problem,
+    refusal,
     isBusy,
     edited: (changes) => setProblems((earlier) => keyProblemsAfter(earlier, changes)),
     async submit(form, before, send) {
       if (isBusy) return
       const reading = readKeyForm(form, before, serverNow())
-      setProblem(undefined)
+      setRefusal(undefined)
       if ('problems' in reading) {
         setProblems(reading.problems)
         return
@@ -246,10 +247,11 @@ function useSubmit(): Submit {
       try {
         await send(reading.request)
       } catch (error) {
-        const message = messageOf(error)
-        const found = keyProblemsIn(message)
-        if (found === undefined) setProblem(message)
-        else setProblems(found)
+        const found = keyProblemsIn(messageOf(error), pathOfRefusal(error))
+        if (found !== undefined) setProblems(found)
+        setRefusal(
+          found === undefined ? refusalBy(error) : { text: 'The server refused the key. Correct the marked field.' },
+        )
       } finally {
         setIsBusy(false)
       }

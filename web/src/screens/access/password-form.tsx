@@ -1,7 +1,8 @@
 import type { JSX } from 'preact'
 import { useId, useState } from 'preact/hooks'
-import { ApiError, change, messageOf } from '../../api/client.ts'
+import { ApiError, change } from '../../api/client.ts'
 import type { UserRecord, UserRequest } from '../../api/records.ts'
+import { RefusalBanner, refusalBy, refusedField, type Refusal } from '../../components/form/refusal.tsx'
 import { notify } from '../../components/notices.tsx'
 
 /** A new password, twice; of oneself with the present one. */
@@ -17,7 +18,7 @@ export function PasswordForm({
   const [present, setPresent] = useState('')
   const [password, setPassword] = useState('')
   const [repeated, setRepeated] = useState('')
-  const [problem, setProblem] = useState<string>()
+  const [refusal, setRefusal] = useState<Refusal>()
   const [isBusy, setIsBusy] = useState(false)
   const id = useId()
 
@@ -26,13 +27,13 @@ export function PasswordForm({
     if (isBusy) return
     const wrong =
       isOwn && present === ''
-        ? 'Enter the current password.'
+        ? { text: 'Enter the current password.', field: 'current_password' }
         : password === ''
-          ? 'Enter the new password.'
+          ? { text: 'Enter the new password.', field: 'password' }
           : password !== repeated
-            ? 'The new passwords differ. Enter the same password twice.'
+            ? { text: 'The new passwords differ. Enter the same password twice.', field: 'repeated' }
             : undefined
-    setProblem(wrong)
+    setRefusal(wrong)
     if (wrong !== undefined) return
     setIsBusy(true)
     try {
@@ -48,25 +49,29 @@ export function PasswordForm({
       )
       onDone?.()
     } catch (error) {
-      setProblem(
-        error instanceof ApiError && error.code === 'CURRENT_PASSWORD_WRONG'
-          ? 'The current password is wrong.'
-          : messageOf(error),
-      )
+      const by = refusalBy(error, ['current_password', 'password'])
+      const isWrong = error instanceof ApiError && error.code === 'CURRENT_PASSWORD_WRONG'
+      setRefusal(isWrong ? { ...by, text: 'The current password is wrong.' } : by)
     } finally {
       setIsBusy(false)
     }
   }
 
-  const fields: (readonly [label: string, value: string, set: (text: string) => void, autocomplete: string])[] = [
-    ...(isOwn ? [['Current password', present, setPresent, 'current-password'] as const] : []),
-    ['New password', password, setPassword, 'new-password'],
-    ['Repeat new password', repeated, setRepeated, 'new-password'],
+  const fields: (readonly [
+    name: string,
+    label: string,
+    value: string,
+    set: (text: string) => void,
+    autocomplete: string,
+  ])[] = [
+    ...(isOwn ? [['current_password', 'Current password', present, setPresent, 'current-password'] as const] : []),
+    ['password', 'New password', password, setPassword, 'new-password'],
+    ['repeated', 'Repeat new password', repeated, setRepeated, 'new-password'],
   ]
   return (
     <form class="form narrow" noValidate onSubmit={(event) => void save(event)}>
       <input type="text" name="username" autocomplete="username" value={name} readOnly hidden />
-      {fields.map(([label, value, set, autocomplete], i) => (
+      {fields.map(([field, label, value, set, autocomplete], i) => (
         <div class="field" key={label}>
           <label for={`${id}-${i}`}>{label}</label>
           <input
@@ -74,14 +79,12 @@ export function PasswordForm({
             type="password"
             autocomplete={autocomplete as 'new-password'} // one of the two above
             value={value}
-            aria-describedby={`${id}-problem`}
+            {...refusedField(refusal, field, `${id}-refusal`)}
             onInput={(event) => set(event.currentTarget.value)}
           />
         </div>
       ))}
-      <div id={`${id}-problem`} role="alert">
-        {problem !== undefined && <p class="problem">{problem}</p>}
-      </div>
+      <RefusalBanner refusal={refusal} id={`${id}-refusal`} />
       <div class="buttons">
         <button type="submit" class="primary" disabled={isBusy}>
           {isBusy ? 'Saving…' : 'Change password'}

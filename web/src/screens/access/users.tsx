@@ -6,6 +6,7 @@ import { useLoaded } from '../../api/load.ts'
 import type { NewUserRequest, UserRecord, UserRequest } from '../../api/records.ts'
 import { Confirm, Dialog } from '../../components/dialog.tsx'
 import { Failure } from '../../components/failure.tsx'
+import { RefusalBanner, refusalBy, refusedField, type Refusal } from '../../components/form/refusal.tsx'
 import { notify } from '../../components/notices.tsx'
 import { offsetIn, Pager } from '../../components/pager.tsx'
 import { Time } from '../../components/time.tsx'
@@ -186,7 +187,7 @@ function NewUser({
   const [password, setPassword] = useState('')
   const [hasPassword, setHasPassword] = useState(keepsPasswords)
   const [isService, setIsService] = useState(false)
-  const [problem, setProblem] = useState<string>()
+  const [refusal, setRefusal] = useState<Refusal>()
   const [isBusy, setIsBusy] = useState(false)
 
   async function make(event: Event): Promise<void> {
@@ -194,11 +195,11 @@ function NewUser({
     if (isBusy) return
     const wrong =
       name === ''
-        ? 'Enter a name.'
+        ? { text: 'Enter a name.', field: 'name' }
         : hasPassword && password === ''
-          ? 'Enter a password, or clear the check box.'
+          ? { text: 'Enter a password, or clear the check box.', field: 'password' }
           : undefined
-    setProblem(wrong)
+    setRefusal(wrong)
     if (wrong !== undefined) return
     setIsBusy(true)
     try {
@@ -211,7 +212,7 @@ function NewUser({
       notify(`User ${name} added.`)
       onMade()
     } catch (error) {
-      setProblem(messageOf(error))
+      setRefusal(refusalBy(error, ['name', 'password']))
     } finally {
       setIsBusy(false)
     }
@@ -229,7 +230,7 @@ function NewUser({
             autocomplete="off"
             spellcheck={false}
             autocapitalize="none"
-            aria-describedby={`${id}-problem`}
+            {...refusedField(refusal, 'name', `${id}-refusal`)}
             onInput={(event) => setName(event.currentTarget.value)}
           />
         </div>
@@ -251,7 +252,7 @@ function NewUser({
                   type="password"
                   autocomplete="new-password"
                   value={password}
-                  aria-describedby={`${id}-problem`}
+                  {...refusedField(refusal, 'password', `${id}-refusal`)}
                   onInput={(event) => setPassword(event.currentTarget.value)}
                 />
               </div>
@@ -262,9 +263,7 @@ function NewUser({
           <input type="checkbox" checked={isService} onChange={(event) => setIsService(event.currentTarget.checked)} />
           <span>service account: may request tokens of users other than administrators</span>
         </label>
-        <div id={`${id}-problem`} role="alert">
-          {problem !== undefined && <p class="problem">{problem}</p>}
-        </div>
+        <RefusalBanner refusal={refusal} id={`${id}-refusal`} />
         <div class="buttons">
           <button type="submit" class="primary" disabled={isBusy}>
             {isBusy ? 'Adding…' : 'Add user'}

@@ -6,6 +6,7 @@ import { session } from '../../api/session.ts'
 import { CopyButton } from '../../components/copy-button.tsx'
 import { fieldsOf } from '../../components/form/field.ts'
 import { ParameterForm } from '../../components/form/parameter-form.tsx'
+import { RefusalBanner, refusedField, type Refusal } from '../../components/form/refusal.tsx'
 import { submitKeys } from '../../components/form/submit-keys.ts'
 import { controlIdOf, useParameterForm, type ParameterFormModel } from '../../components/form/use-parameter-form.ts'
 import { hrefOf, navigate, parseLocation } from '../../router.ts'
@@ -15,6 +16,8 @@ import { queryOfState, stateOfQuery } from './run-link.ts'
 
 /** In the address; no parameter has a dash in its name. */
 const TRACE_TAG = 'trace-tag'
+/** In the body. */
+const TRACE_TAG_FIELD = 'context.trace_context.trace_tag'
 /** An address is no place for every letter that is typed. */
 const LINK_DELAY_MS = 300
 
@@ -34,7 +37,8 @@ export function RunForm({ action, own, query, takesFocus, onRun }: RunFormProps)
   const [refusedSecrets, setRefusedSecrets] = useState(linked.refused)
   const [traceTag, setTraceTag] = useState(query.get(TRACE_TAG) ?? '')
   const [user, setUser] = useState('')
-  const [problem, setProblem] = useState<string>()
+  const [refusal, setRefusal] = useState<Refusal>()
+  const bannerId = useId()
   const [isBusy, setIsBusy] = useState(false)
   // What is drawn comes later than a second press of the keys.
   const isSending = useRef(false)
@@ -56,7 +60,7 @@ export function RunForm({ action, own, query, takesFocus, onRun }: RunFormProps)
 
   async function start(): Promise<void> {
     if (isSending.current || !enabled) return
-    setProblem(undefined)
+    setRefusal(undefined)
     const reading = form.submit()
     if (reading === undefined) return
     isSending.current = true
@@ -71,7 +75,7 @@ export function RunForm({ action, own, query, takesFocus, onRun }: RunFormProps)
       }
       onRun(await change<ExecutionRecord>('POST', 'executions', body))
     } catch (error) {
-      setProblem(form.refuse(error))
+      setRefusal(form.refuse(error, ['parameters'], [TRACE_TAG_FIELD, 'user']))
     } finally {
       isSending.current = false
       setIsBusy(false)
@@ -95,13 +99,16 @@ export function RunForm({ action, own, query, takesFocus, onRun }: RunFormProps)
         </p>
       )}
       <ParameterForm form={form} emptyText="No parameters." />
-      <Circumstances traceTag={traceTag} onTraceTag={setTraceTag} user={user} onUser={setUser} />
+      <Circumstances
+        traceTag={traceTag}
+        onTraceTag={setTraceTag}
+        user={user}
+        onUser={setUser}
+        refusal={refusal}
+        bannerId={bannerId}
+      />
       {!enabled && <p class="problem">The action is disabled. Enable it to run it.</p>}
-      {problem !== undefined && (
-        <p class="problem" role="alert">
-          {problem}
-        </p>
-      )}
+      <RefusalBanner refusal={refusal} id={bannerId} />
       <div class="buttons run-buttons">
         <button class="primary" type="submit" ref={runButton} disabled={isBusy || !enabled}>
           {isBusy ? 'Starting…' : 'Run'}
@@ -181,11 +188,15 @@ function Circumstances({
   onTraceTag,
   user,
   onUser,
+  refusal,
+  bannerId,
 }: {
   traceTag: string
   onTraceTag: (text: string) => void
   user: string
   onUser: (text: string) => void
+  refusal: Refusal | undefined
+  bannerId: string
 }): JSX.Element {
   const { user: caller } = useStore(session.state)
   const tagId = useId()
@@ -201,7 +212,7 @@ function Circumstances({
           <input
             id={tagId}
             value={traceTag}
-            aria-describedby={`${tagId}-help`}
+            {...refusedField(refusal, TRACE_TAG_FIELD, bannerId, `${tagId}-help`)}
             autocomplete="off"
             spellcheck={false}
             onInput={(event) => onTraceTag(event.currentTarget.value)}
@@ -217,6 +228,7 @@ function Circumstances({
               id={userId}
               value={user}
               placeholder={caller.name}
+              {...refusedField(refusal, 'user', bannerId)}
               autocomplete="off"
               spellcheck={false}
               onInput={(event) => onUser(event.currentTarget.value)}

@@ -113,15 +113,10 @@ export function ParameterFields({
           label="Parameters"
           text={editor.text}
           onText={editor.setText}
-          problem={editor.problem}
+          problem={editor.problem ?? problem}
           allowsTemplates={false}
           help={jsonHelp(data, what)}
         />
-      )}
-      {problem !== undefined && (
-        <p class="problem" role="alert">
-          {problem}
-        </p>
       )}
     </>
   )

@@ -45,13 +45,17 @@ export function RuleForm(props: RuleFormProps): JSX.Element {
             <select
               id={`${id}-kind`}
               value={draft.type}
+              aria-invalid={problems.has('type')}
+              aria-describedby={`${id}-kind-problem`}
               onChange={(event) => edit({ type: event.currentTarget.value })}
             >
               <option value="standard">standard: fires on every match</option>
               <option value="backstop">backstop: fires when no standard rule matches</option>
               {!['standard', 'backstop'].includes(draft.type) && <option value={draft.type}>{draft.type}</option>}
             </select>
-            {problems.has('type') && <p class="problem">{problems.get('type')}</p>}
+            <p class="problem" id={`${id}-kind-problem`}>
+              {problems.get('type')}
+            </p>
           </div>
           <div class="field rules-enabled">
             <label>

@@ -12,6 +12,7 @@ import {
   maskProblemOf,
   newRow,
   placeOfRefusal,
+  rowInText,
   ruleProblemsAfter,
   readRule,
   valueOfPattern,
@@ -179,21 +180,25 @@ describe('a refusal of the server', () => {
   const { draft } = read(whole)
   const rowOf = (key: string) => draft.criteria.find((row) => row.key === key)?.id
 
-  it('belongs to the criterion that it names, the longest such', () => {
-    const place = (message: string) => placeOfRefusal(message, {}, draft)
+  it('belongs to the part of the path', () => {
+    expect(placeOfRefusal(['name'], draft)).toBe('name')
+    expect(placeOfRefusal(['trigger', 'type'], draft)).toBe('trigger')
+    expect(placeOfRefusal(['trigger', 'parameters', 'timezone'], draft)).toBe('triggerParameters')
+    expect(placeOfRefusal(['action', 'parameters'], draft)).toBe('actionParameters')
+    expect(placeOfRefusal(['action', 'ref'], draft)).toBe('action')
+    expect(placeOfRefusal(['criteria', 'trigger.body.kind', 'type'], draft)).toBe(rowOf('trigger.body.kind'))
+    const inner = draft.criteria.find(({ key }) => key === 'trigger.body.items')?.items[0]
+    expect(placeOfRefusal(['criteria', 'item.id'], draft)).toBe(inner?.id)
+    for (const path of [[], ['tags'], ['criteria', 'other']]) expect(placeOfRefusal(path, draft)).toBeUndefined()
+  })
+
+  it('without a path belongs to the criterion that it names, the longest such', () => {
+    const place = (message: string) => rowInText(message, draft.criteria)
     expect(place('Operator not specified for field: trigger.body.kind')).toBe(rowOf('trigger.body.kind'))
     expect(place('key "trigger.body.items", operator search: it has no condition')).toBe(rowOf('trigger.body.items'))
     const inner = draft.criteria.find(({ key }) => key === 'trigger.body.items')?.items[0]
     expect(place('For field: item.id, no pattern specified for operator regex')).toBe(inner?.id)
     expect(place('Something else is wrong.')).toBeUndefined()
-  })
-
-  it('belongs to the name, the trigger or the action by its code', () => {
-    expect(placeOfRefusal('', { code: 'NAME_TAKEN' }, draft)).toBe('name')
-    expect(placeOfRefusal('', { code: 'TRIGGER_TYPE_UNKNOWN' }, draft)).toBe('trigger')
-    const denied = { code: 'PERMISSION_DENIED', details: { permission: 'action_execute' } }
-    expect(placeOfRefusal('', denied, draft)).toBe('action')
-    expect(placeOfRefusal('', { code: 'PERMISSION_DENIED', details: {} }, draft)).toBeUndefined()
   })
 })
 

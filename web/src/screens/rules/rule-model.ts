@@ -346,40 +346,28 @@ export function ruleProblemsAfter(problems: Problems, changed: Partial<RuleDraft
 /**
  * Which part of the form a refusal of the server is about.
  *
- * @param codeAndDetails of the answer @returns undefined: nobody can tell
+ * @param path in the definition of the rule, of the field that is refused
+ * @returns undefined: none
  */
-export function placeOfRefusal(
-  message: string,
-  { code, details = {} }: { code?: string; details?: Readonly<Record<string, unknown>> },
-  draft: RuleDraft,
-): string | undefined {
-  if (code === 'NAME_TAKEN') return 'name'
-  if (code === 'TRIGGER_TYPE_UNKNOWN') return 'trigger'
-  if (code === 'PERMISSION_DENIED' && details['permission'] === 'action_execute') return 'action'
-  if (code === 'PERMISSION_DENIED' && details['permission'] === 'webhook_create') return 'trigger'
-  const row = rowInRefusal(message, draft.criteria)
-  if (row !== undefined) return row
-  if (code !== 'BODY_INVALID') return undefined
-  // Of the schema of the body: `name`, `action.ref`.
-  for (const part of ['name', 'pack', 'description', 'type', 'trigger', 'action']) {
-    if (new RegExp(`(^|[\\s"'/.])${part}([\\s"'/.:]|$)`).test(message)) return part
+export function placeOfRefusal(path: readonly string[], draft: RuleDraft): string | undefined {
+  const [part = '', key] = path
+  switch (part) {
+    case 'criteria':
+      return withItems(draft.criteria).find((row) => row.key === key)?.id
+    case 'trigger':
+    case 'action':
+      return key === 'parameters' ? `${part}Parameters` : part
+    default:
+      return ['name', 'pack', 'description', 'type'].includes(part) ? part : undefined
   }
-  return undefined
 }
 
 /** Messages cut what is long. */
 const SHOWN_OF_KEY = 60
 
-function rowInRefusal(message: string, rows: readonly CriterionRow[]): string | undefined {
-  const all: CriterionRow[] = []
-  const collect = (some: readonly CriterionRow[]): void => {
-    for (const row of some) {
-      all.push(row)
-      collect(row.items)
-    }
-  }
-  collect(rows)
-  const named = all.filter(({ key }) => {
+/** The row that a text names, which comes with an answer that refuses nothing. */
+export function rowInText(message: string, rows: readonly CriterionRow[]): string | undefined {
+  const named = withItems(rows).filter(({ key }) => {
     if (key === '') return false
     const start = key.slice(0, SHOWN_OF_KEY)
     return [`field: ${start}`, `field ${start}`, `key "${start}`, `field "${start}`].some((text) =>
@@ -388,6 +376,11 @@ function rowInRefusal(message: string, rows: readonly CriterionRow[]): string | 
   })
   // The longest is the one that is meant: others begin like it.
   return named.toSorted((a, b) => b.key.length - a.key.length)[0]?.id
+}
+
+/** With the rows within `search`. */
+function withItems(rows: readonly CriterionRow[]): CriterionRow[] {
+  return rows.flatMap((row) => [row, ...withItems(row.items)])
 }
 
 /** Whether two definitions say the same, whatever the order in which they say it. */

@@ -4,6 +4,7 @@ import { useEffect, useReducer, useRef, useState } from 'preact/hooks'
 import { ApiError, change, messageOf } from '../../api/client.ts'
 import type { RuleDefinition, RuleRecord, RuleTestRequest, RuleTestResult } from '../../api/records.ts'
 import { notify } from '../../components/notices.tsx'
+import { pathOfRefusal } from '../../components/form/refusal.tsx'
 import { useOperators } from '../../components/rules/operators.ts'
 import { hrefOf, navigate, useLeaveGuard, type LeaveGuard } from '../../router.ts'
 import {
@@ -23,6 +24,7 @@ import {
   isSameDefinition,
   maskProblemOf,
   placeOfRefusal,
+  rowInText,
   readRule,
   type RuleDraft,
 } from './rule-model.ts'
@@ -140,17 +142,17 @@ export function useRuleEditor({ start, stored, tag }: EditedRule, page: RefObjec
   function showRefusal(error: unknown): string | undefined {
     const message = messageOf(error)
     if (jsonText !== undefined) return message
-    const { code, details } = error instanceof ApiError ? error : { code: '', details: {} }
-    const place = placeOfRefusal(message, { code, details }, draft)
-    if (place !== undefined) {
-      refuse(refusalAt(place, message))
-      return undefined
-    }
-    if (code !== 'PARAMETERS_INVALID') return message
-    // The server checks only the parameters of triggers before a rule fires.
-    const { mode, form } = trigger.parameters
-    const rest = mode === 'form' ? form.refuse(error) : message
-    if (rest !== undefined) refuse(refusalAt('triggerParameters', rest))
+    const named = pathOfRefusal(error)
+    // The test of a rule has the rule as a part of its body.
+    const path = named[0] === 'rule' ? named.slice(1) : named
+    const place =
+      placeOfRefusal(path, draft) ?? (path[0] === 'criteria' ? rowInText(message, draft.criteria) : undefined)
+    if (place === undefined) return message
+    const general = `The server refused ${path.join('.')}. Correct the marked field.`
+    const editor = { triggerParameters: trigger, actionParameters: action }[place]?.parameters
+    if (editor?.mode !== 'form') refuse({ ...refusalAt(place, message), general })
+    else if (editor.form.mark(path[2] ?? '', message)) refuse(refusalOf(general))
+    else refuse(refusalOf(message))
     return undefined
   }
 
@@ -160,7 +162,7 @@ export function useRuleEditor({ start, stored, tag }: EditedRule, page: RefObjec
       const body: RuleTestRequest = { rule, trigger_instance: { trigger: rule.trigger?.type ?? '', payload: {} } }
       const { matches, problem } = await change<RuleTestResult>('POST', 'rules/test', body)
       if (matches || problem === undefined) return true
-      const place = jsonText === undefined ? placeOfRefusal(problem, {}, draft) : undefined
+      const place = jsonText === undefined ? rowInText(problem, draft.criteria) : undefined
       const text = `${problem} The rule can never match.`
       refuse(place === undefined ? refusalOf(text, 'criteria') : refusalAt(place, text, 'criteria'))
       return false

@@ -3,6 +3,7 @@ import type { JSX } from 'preact'
 import { useId, useLayoutEffect, useRef, useState } from 'preact/hooks'
 import { ApiError, messageOf } from '../../api/client.ts'
 import { session } from '../../api/session.ts'
+import { RefusalBanner, refusedField, type Refusal } from '../../components/form/refusal.tsx'
 import { notify } from '../../components/notices.tsx'
 import { useNow } from '../../components/time.tsx'
 import { useStore } from '../../store.ts'
@@ -12,7 +13,7 @@ export function SignIn(): JSX.Element {
   const { phase, user, reason, other } = useStore(session.state)
   const [name, setName] = useState(user?.name ?? '')
   const [password, setPassword] = useState('')
-  const [problem, setProblem] = useState<string>()
+  const [refusal, setRefusal] = useState<Refusal>()
   const [waitUntil, setWaitUntil] = useState(0)
   const [isBusy, setIsBusy] = useState(false)
   const nameField = useRef<HTMLInputElement>(null)
@@ -24,17 +25,17 @@ export function SignIn(): JSX.Element {
   const isSomebodyElse = user !== undefined && name.trim() !== '' && name !== user.name
 
   async function signIn(login: { name: string; password: string } | undefined): Promise<void> {
-    setProblem(undefined)
+    setRefusal(undefined)
     setIsBusy(true)
     try {
       await session.signIn(login)
       await tellIfNotKept()
     } catch (error) {
-      setProblem(problemOf(error, login))
+      const isRefused = error instanceof ApiError && error.code === 'LOGIN_REFUSED' && login !== undefined
+      setRefusal({ text: problemOf(error, login), ...(isRefused && { field: 'password' }) })
       const seconds = error instanceof ApiError ? Number(error.details['retry_after']) : Number.NaN
       if (seconds > 0) setWaitUntil(Date.now() + seconds * 1000)
       setPassword('')
-      passwordField.current?.focus()
     } finally {
       setIsBusy(false)
     }
@@ -44,8 +45,11 @@ export function SignIn(): JSX.Element {
     event.preventDefault()
     if (isBusy || waitUntil > Date.now()) return
     if (name === '' || password === '') {
-      setProblem(name === '' ? 'Enter the user name.' : 'Enter the password.')
-      focusFirst()
+      setRefusal(
+        name === ''
+          ? { text: 'Enter the user name.', field: 'username' }
+          : { text: 'Enter the password.', field: 'password' },
+      )
       return
     }
     void signIn({ name, password })
@@ -90,7 +94,7 @@ export function SignIn(): JSX.Element {
             autocapitalize="none"
             spellcheck={false}
             value={name}
-            aria-describedby={ids.problem}
+            {...refusedField(refusal, 'username', ids.problem)}
             onInput={(event) => setName(event.currentTarget.value)}
           />
         </div>
@@ -103,13 +107,11 @@ export function SignIn(): JSX.Element {
             type="password"
             autocomplete="current-password"
             value={password}
-            aria-describedby={ids.problem}
+            {...refusedField(refusal, 'password', ids.problem)}
             onInput={(event) => setPassword(event.currentTarget.value)}
           />
         </div>
-        <div id={ids.problem} role="alert">
-          {problem !== undefined && <p class="problem">{problem}</p>}
-        </div>
+        <RefusalBanner refusal={refusal} id={ids.problem} />
         {isSomebodyElse && (
           <p class="hint">Signing in as another user reloads the page and discards what was entered.</p>
         )}

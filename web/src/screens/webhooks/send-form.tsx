@@ -6,6 +6,7 @@ import { usePoll } from '../../api/poll.ts'
 import type { SignatureParameters, TriggerInstanceRecord, WebhookOutcome } from '../../api/records.ts'
 import { JsonField } from '../../components/form/json-field.tsx'
 import { readJsonText, mistakeText } from '../../components/form/json-text.ts'
+import { RefusalBanner, type Refusal } from '../../components/form/refusal.tsx'
 import { SecretInput } from '../../components/form/secret-input.tsx'
 import { JsonTree } from '../../components/json-tree.tsx'
 import { StatusBadge } from '../../components/status-badge.tsx'
@@ -64,7 +65,7 @@ export function SendForm({
   const [waitSeconds, setWaitSeconds] = useState('')
   const [signerAt, setSignerAt] = useState(0)
   const [secret, setSecret] = useState('')
-  const [problem, setProblem] = useState<string>()
+  const [refusal, setRefusal] = useState<Refusal>()
   const [answer, setAnswer] = useState<Answer>()
   const [isBusy, setIsBusy] = useState(false)
   const controller = useRef<AbortController>(undefined)
@@ -79,7 +80,7 @@ export function SendForm({
 
   async function send(event: Event): Promise<void> {
     event.preventDefault()
-    setProblem(undefined)
+    setRefusal(undefined)
     setAnswer(undefined)
     setIsBusy(true)
     const { signal } = (controller.current = new AbortController())
@@ -109,7 +110,9 @@ export function SendForm({
       setAnswer(await answerOf(answered))
       onSent?.()
     } catch (error) {
-      setProblem(isAbort(error) ? 'Stopped waiting. The server may have accepted the request.' : messageOf(error))
+      setRefusal({
+        text: isAbort(error) ? 'Stopped waiting. The server may have accepted the request.' : messageOf(error),
+      })
     } finally {
       setIsBusy(false)
     }
@@ -221,11 +224,7 @@ export function SendForm({
             </div>
           </div>
         </details>
-        {problem !== undefined && (
-          <p class="problem" role="alert">
-            {problem}
-          </p>
-        )}
+        <RefusalBanner refusal={refusal} />
         <div class="buttons">
           <button type="submit" class="primary" disabled={isBusy}>
             {isBusy ? 'Sending…' : 'Send'}

@@ -7,6 +7,7 @@ import type { ActionRecord, ExecutionRecord } from '../../../api/records.ts'
 import { Dialog } from '../../../components/dialog.tsx'
 import { Failure } from '../../../components/failure.tsx'
 import { ParameterForm } from '../../../components/form/parameter-form.tsx'
+import { RefusalBanner, type Refusal } from '../../../components/form/refusal.tsx'
 import { submitKeys } from '../../../components/form/submit-keys.ts'
 import { useParameterForm } from '../../../components/form/use-parameter-form.ts'
 import { notify } from '../../../components/notices.tsx'
@@ -71,20 +72,20 @@ function RerunForm({
   onTyped: () => void
 }): JSX.Element {
   const form = useParameterForm({ schemas: action.parameters, initial: parameters })
-  const [problem, setProblem] = useState<string>()
+  const [refusal, setRefusal] = useState<Refusal>()
   const [isBusy, setIsBusy] = useState(false)
   const hasSecrets = containsMask(parameters)
 
   async function run(): Promise<void> {
     if (isBusy || !action.enabled) return
-    setProblem(undefined)
+    setRefusal(undefined)
     const reading = form.submit()
     if (reading === undefined) return
     const { body, masked } = planRerun(form.initial, form.state, reading)
     if (masked.length > 0) {
-      setProblem(
-        `${masked.join(', ')}: the stars are a mask for a secret that only the server knows. Enter the secret, or undo your change.`,
-      )
+      setRefusal({
+        text: `${masked.join(', ')}: the stars are a mask for a secret that only the server knows. Enter the secret, or undo your change.`,
+      })
       return
     }
     setIsBusy(true)
@@ -94,7 +95,7 @@ function RerunForm({
       onClose()
       navigate(hrefOf(['history', created.id, 'general'], addressOfFilter(historyFilterOf(query))))
     } catch (error) {
-      setProblem(form.refuse(error))
+      setRefusal(form.refuse(error, ['parameters']))
       setIsBusy(false)
     }
   }
@@ -112,11 +113,7 @@ function RerunForm({
       {hasSecrets && <p class="hint">The server keeps masked values (********) unless you replace them.</p>}
       <ParameterForm form={form} emptyText="No parameters." />
       {!action.enabled && <p class="problem">The action is disabled. Enable it to re-run it.</p>}
-      {problem !== undefined && (
-        <p class="problem" role="alert">
-          {problem}
-        </p>
-      )}
+      <RefusalBanner refusal={refusal} />
       <div class="buttons">
         <button class="primary" type="submit" disabled={isBusy || !action.enabled}>
           {isBusy ? 'Starting…' : 'Re-run'}
