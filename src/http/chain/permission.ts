@@ -26,6 +26,8 @@ export function requireOn({ permission }: Route, { rights }: ApiRequest, find: (
 /** Checks routes without a body in the same turn as the handler; see `Guard`. */
 export function requireAtLast(route: Route, request: ApiRequest): void {
   if (route.body !== undefined || route.rawBody !== undefined || !('resource' in route)) return
+  // The handler decides then.
+  if (route.provesItself?.(request) === true) return
   requireOn(route, request, () => route.resource(request))
 }
 

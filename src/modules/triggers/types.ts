@@ -236,6 +236,17 @@ export interface WebhookParameters {
   delivery_id_header?: string
   /** Whether a repeated delivery has no effect; default true. */
   deduplicate?: boolean
+  /** How the sender verifies the address; its requests are answered and not dispatched. */
+  challenge?: ChallengeParameters
+}
+
+export const challengeSchemes = ['meta', 'okta', 'graph'] as const
+
+/** `challenge` of a trigger. */
+export interface ChallengeParameters {
+  scheme: (typeof challengeSchemes)[number]
+  /** Only for `meta`: the verify token. */
+  token?: string
 }
 
 /** `signature` of a trigger. Everything after `tolerance_seconds` is only for the scheme `hmac`. */

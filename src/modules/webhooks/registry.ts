@@ -3,7 +3,8 @@ import type { Bus } from '../../bus/index.ts'
 import type { Log } from '../../lib/log/index.ts'
 import { isObject } from '../../lib/schema/index.ts'
 import { hookOf, problemOfWebhook, webhookTypeRef, type SignatureParameters, type Triggers } from '../triggers/index.ts'
-import type { TriggerAuthor, TriggerRecord } from '../triggers/types.ts'
+import type { ChallengeParameters, TriggerAuthor, TriggerRecord } from '../triggers/types.ts'
+import type { Challenge } from './challenges.ts'
 import { createVerifier, type Verifier } from './signatures.ts'
 
 export interface HookTrigger {
@@ -13,6 +14,7 @@ export interface HookTrigger {
   verifier: Verifier | undefined
   /** In lower case. */
   deliveryIdHeader: string | undefined
+  challenge: Challenge | undefined
   /** False: each delivery runs. */
   isDeduplicated: boolean
 }
@@ -46,13 +48,19 @@ export function createRegistry(deps: {
   let subscriptions: (() => void)[] = []
 
   function put(record: TriggerRecord): void {
-    const { url, signature, delivery_id_header: idHeader } = record.parameters
+    const { url, signature, challenge, delivery_id_header: idHeader } = record.parameters
     const trigger: HookTrigger = {
       hook: hookOf(String(url)),
       record,
       // Valid against the schema of the type, else the trigger could not exist.
       verifier: isObject(signature)
         ? createVerifier(signature as unknown as SignatureParameters, (text) => readSecret(text, record.author))
+        : undefined,
+      challenge: isObject(challenge)
+        ? {
+            ...(challenge as unknown as ChallengeParameters), // valid likewise
+            readToken: () => readSecret(String(challenge['token']), record.author),
+          }
         : undefined,
       isDeduplicated: record.parameters['deduplicate'] !== false,
       deliveryIdHeader: typeof idHeader === 'string' ? idHeader.toLowerCase() : undefined,

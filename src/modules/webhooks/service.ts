@@ -1,11 +1,19 @@
 /** Receives requests to webhooks (contract 06). */
-import { bodyInvalid, permissionDenied, signatureMissing, webhookNotRegistered } from '../../core/errors.ts'
+import {
+  bodyInvalid,
+  credentialsMissing,
+  permissionDenied,
+  signatureMissing,
+  webhookNotRegistered,
+} from '../../core/errors.ts'
 import { jsonTypeOf, parseJsonBody, Reply, type ApiRequest, type RawRequest, type Rights } from '../../http/index.ts'
 import type { Log } from '../../lib/log/index.ts'
 import { isObject, represent } from '../../lib/schema/index.ts'
 import { genericHook, hookOf, webhookTypeRef, type Triggers } from '../triggers/index.ts'
 import type { TriggerRecord } from '../triggers/types.ts'
+import { answerToGet, answerToPost, type Challenge } from './challenges.ts'
 import { deliveryIdOf } from './deliveries.ts'
+import type { SentQuery } from './types.ts'
 import { canonicalName, forwardHeaders, readHeaders } from './headers.ts'
 import type { Hook, HookTrigger, Registry } from './registry.ts'
 import { shown } from '../../lib/text/index.ts'
@@ -21,8 +29,17 @@ export interface WebhookService {
    */
   provesItself(hook: string, headers: ApiRequest['headers']): boolean
   receive(hook: string, request: ApiRequest): Promise<Reply>
-  /** The first trigger of a hook. @throws WEBHOOK_NOT_REGISTERED */
-  find(hook: string): TriggerRecord
+  /** Whether the sender of a hook may verify its address with a GET. */
+  isChallenged(hook: string): boolean
+  /**
+   * The answer to a sender that verifies the address, else the first trigger of the hook.
+   *
+   * @throws WEBHOOK_NOT_REGISTERED, SIGNATURE_INVALID, CREDENTIALS_MISSING, PERMISSION_DENIED
+   */
+  view(
+    hook: string,
+    request: Pick<ApiRequest, 'headers' | 'rights' | 'principal'> & { query: SentQuery },
+  ): TriggerRecord | Reply
   list(rights: Rights): TriggerRecord[]
 }
 
@@ -46,6 +63,8 @@ export function createWebhookService(deps: {
     const headers = readHeaders(raw.headers)
     const admitted = admit(hook, request, raw, headers)
     const eventText = admitted.find(({ proof }) => proof?.eventText !== undefined)?.proof?.eventText
+    const validated = answerToPost(challengesOf(hook), request.query as SentQuery) // declared by the route
+    if (validated !== undefined) return validated
     const body = eventText === undefined ? await raw.parse({ dropsBlank: true }) : parseJsonBody(eventText)
     if (typeof body !== 'object' || body === null) {
       throw bodyInvalid(`${represent(body)} is not of type 'object', 'array'`)
@@ -134,7 +153,12 @@ export function createWebhookService(deps: {
       if (raw === undefined) throw new Error('the route has no raw body')
       return name === genericHook ? receiveGeneric(request, raw) : receiveCustom(name, request, raw)
     },
-    find(name) {
+    isChallenged: (name) => challengesOf(registry.find(name)).some(({ scheme }) => scheme !== 'graph'),
+    view(name, { headers, query, rights, principal }) {
+      const answer = answerToGet(challengesOf(registry.find(name)), query, headers['x-okta-verification-challenge'])
+      if (answer !== undefined) return answer
+      if (principal.method === 'none' && principal.user === '') throw credentialsMissing()
+      rights.require('webhook_view', webhookResource(name))
       const [first] = hookNamed(name).triggers
       if (first === undefined) throw webhookNotRegistered(name)
       return triggers.record(first.record)
@@ -145,6 +169,10 @@ export function createWebhookService(deps: {
         .filter(({ hook }) => rights.may('webhook_view', webhookResource(hook)))
         .map(({ record }) => triggers.record(record)),
   }
+}
+
+function challengesOf(hook: Hook | undefined): Challenge[] {
+  return hook?.triggers.flatMap(({ challenge }) => challenge ?? []) ?? []
 }
 
 type SignedTrigger = HookTrigger & { verifier: NonNullable<HookTrigger['verifier']> }

@@ -47,6 +47,11 @@ export const WebhookOutcome = record(
 )
 export type WebhookOutcome = Static<typeof WebhookOutcome>
 
+/** Query parameters of requests that verify an address. */
+export type SentQuery = Partial<
+  Record<'hub.mode' | 'hub.verify_token' | 'hub.challenge' | 'validationToken', string | undefined>
+>
+
 export const WebhookChallenge = record('WebhookChallenge', Type.Object({ challenge: Type.String() }), {
   description: 'Answer to a sender that verifies the address before it sends any event, as Slack does.',
   example: { challenge: '3eZbrw1aBm2rZgRNFdxV2595E9CY3gmdALWMmHkvFXO7tYXAYM8P' },

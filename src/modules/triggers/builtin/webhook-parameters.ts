@@ -4,7 +4,7 @@
  */
 import { isTemplate } from '../../../lib/template/index.ts'
 import { isObject, type JsonSchema } from '../../../lib/schema/index.ts'
-import { signatureSchemes } from '../types.ts'
+import { challengeSchemes, signatureSchemes } from '../types.ts'
 
 /** A name of a header (RFC 9110, 5.1). */
 const header = { type: 'string', minLength: 1, maxLength: 100, pattern: "^[A-Za-z0-9!#$%&'*+.^_`|~-]+$" }
@@ -78,6 +78,21 @@ export const webhookParametersSchema: JsonSchema = {
       description:
         'Header with the delivery id. svc ignores a repeated delivery within 24 hours. Replaces the header of the scheme.',
     },
+    challenge: {
+      type: 'object',
+      additionalProperties: false,
+      required: ['scheme'],
+      description: 'How the sender verifies the address before it sends events.',
+      properties: {
+        scheme: {
+          type: 'string',
+          enum: [...challengeSchemes],
+          description:
+            'meta: GET with hub.verify_token and hub.challenge; okta: GET with X-Okta-Verification-Challenge; graph: POST with validationToken.',
+        },
+        token: { ...secretText, secret: true, description: 'Only for meta: the verify token.' },
+      },
+    },
     deduplicate: {
       type: 'boolean',
       description: 'false: each delivery runs, also a repeated one. Default: true.',
@@ -117,8 +132,21 @@ export function hookOf(url: string): string {
  * @param parameters valid against `webhookParametersSchema`
  */
 export function problemOfWebhook(parameters: Readonly<Record<string, unknown>>): string | undefined {
-  const { url, signature } = parameters
-  return problemOfUrl(String(url)) ?? (isObject(signature) ? problemOfSignature(signature) : undefined)
+  const { url, signature, challenge } = parameters
+  return (
+    problemOfUrl(String(url)) ??
+    (isObject(signature) ? problemOfSignature(signature) : undefined) ??
+    (isObject(challenge) ? problemOfChallenge(challenge) : undefined)
+  )
+}
+
+function problemOfChallenge({ scheme, token }: Record<string, unknown>): string | undefined {
+  if (scheme !== 'meta') return token == null ? undefined : `challenge.token is only for the scheme 'meta'; remove it`
+  if (typeof token !== 'string') return `'token' is a required property of a challenge of the scheme 'meta'`
+  if (isTemplate(token) && !storedSecret.test(token)) {
+    return `a template in challenge.token must be a single datastore item: '{{ svckv.system.<name> | decrypt_kv }}'`
+  }
+  return token.trim() === token ? undefined : 'challenge.token begins or ends with a blank; remove it'
 }
 
 /** Hooks that no request, or not the one that was meant, would reach. */
