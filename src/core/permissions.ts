@@ -220,6 +220,8 @@ export interface Resource {
   pack?: string
   /** The user who owns it: an execution, a rule, an API key, a user's datastore item, or the user itself. */
   owner?: string
+  /** The request gets the plain text of an encrypted value: the role `observer` does not suffice. */
+  isDecrypted?: boolean
 }
 
 /** @param ref `<pack>.<name>` */

@@ -212,6 +212,20 @@ describe('scopes', () => {
 })
 
 describe('secrets', () => {
+  test('are decrypted for administrators, owners and holders of a grant, but not for observers', async () => {
+    const grants = [{ permission_types: ['key_value_pair_view'], resource_uid: 'key_value_pair:svckv.system:s' }]
+    await start({ users: { root: { role: 'admin' }, eye: { role: 'observer' }, ann: { grants } } })
+    const { value } = (await put('s', { value: 'canary', secret: true })).body
+    await put('own', { value: 'mine', secret: true, scope: 'user' }, 'eye')
+    expect((await get('s', 'eye')).body).toMatchObject({ value, encrypted: true })
+    const refused = await get('s?decrypt=true', 'eye')
+    expect([refused.status, refused.text.includes('canary')]).toEqual([403, false])
+    const list = await place.call('eye', 'GET', '/v1/keys?decrypt=true')
+    expect([list.status, list.text.includes('canary')]).toEqual([403, false])
+    for (const as of ['root', 'ann']) expect((await get('s?decrypt=true', as)).body.value).toBe('canary')
+    expect((await get('own?scope=user&decrypt=true', 'eye')).body.value).toBe('mine')
+  })
+
   test('are cipher text unless decryption is requested', async () => {
     await start()
     const canary = 'canary-of-the-secret'

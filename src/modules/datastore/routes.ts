@@ -123,6 +123,8 @@ export function createKeyRoutes(deps: {
       handler(request) {
         const item = service.get(keyRead(request))
         if (!item.encrypted || flagFilter(request.query, 'decrypt') !== true) return keyRecordOf(item)
+        if (!request.rights.may('key_value_pair_view', { ...keyResource(item), isDecrypted: true }))
+          throw decryptRefused()
         const plain = service.reveal(item)
         service.auditDecryption(request, item.name)
         return keyRecordOf(item, plain)

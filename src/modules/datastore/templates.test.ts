@@ -163,6 +163,8 @@ describe('templates read only with permission (CVE-2022-44009)', () => {
       ["{{ svckv.system.n | default('x') }}", { user: 'ann' }, refused('ann', 'svckv.system:n')],
       ['{{ svckv.system.s | decrypt_kv }}', { user: 'ann' }, 'canary-s'],
       ['{{ svckv.system.other | decrypt_kv }}', { user: 'ann' }, refused('ann', 'svckv.system:other')],
+      ['{{ svckv.system.s | decrypt_kv }}', { user: 'eye' }, refused('eye', 'svckv.system:s')],
+      ['{{ svckv.system.s | decrypt_kv }}', { user: 'root', author: 'eye' }, refused('eye', 'svckv.system:s')],
       ['{{ svckv.user.mine }}', { user: 'ann' }, 'canary of ann'],
       ['{{ svckv.user.mine }}', { user: 'nobody' }, ''],
     ]

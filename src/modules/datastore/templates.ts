@@ -21,8 +21,8 @@ export function createTemplates(deps: {
   const { store, service, rightsOf, isAccessControlled } = deps
 
   /** Throws for missing items too, so that the error does not reveal whether the item exists. @throws TemplateError */
-  function requireView(reader: TemplateReader, key: ItemKey): void {
-    const resource = keyResource(key)
+  function requireView(reader: TemplateReader, key: ItemKey, isDecrypted: boolean): void {
+    const resource = { ...keyResource(key), isDecrypted }
     const { user, author = user, scopes } = reader
     const refused = [user, author].find((who) => {
       // Without access control, users can still not read the items of other users.
@@ -35,7 +35,7 @@ export function createTemplates(deps: {
 
   function readValue(reader: TemplateReader, key: ItemKey): string {
     if (problemOfName(key.name) !== undefined) return ''
-    requireView(reader, key)
+    requireView(reader, key, false)
     return store.find(key, now())?.value ?? ''
   }
 
@@ -57,7 +57,7 @@ export function createTemplates(deps: {
     if (item === undefined) {
       throw new TemplateError('FILTER', 'the value is not the encrypted value of any key')
     }
-    requireView(reader, item)
+    requireView(reader, item, true)
     try {
       const plain = service.reveal(item)
       service.auditDecryption({ user: reader.user, execution_id: reader.executionId }, item.name)

@@ -40,7 +40,7 @@ export function createRights({ user, scopes }: Principal, options: RightsOptions
       if (resource?.owner === undefined || options.ofUser(resource.owner).isAdmin) return false
     }
     const own = options.ofUser(user)
-    if (own.isAdmin || (own.isObserver && observes(permission))) return true
+    if (own.isAdmin || (own.isObserver && observes(permission) && resource?.isDecrypted !== true)) return true
     const type = resourceTypeOf(permission)
     if (resource?.owner === user && ownTypes.has(type)) return true
     // Items of other users are for system roles only (rule 10).
