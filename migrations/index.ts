@@ -11,6 +11,7 @@ import * as outputLines from './0005-output-lines.ts'
 import * as executionLists from './0006-execution-lists.ts'
 import * as statusHistory from './0007-status-history.ts'
 import * as repeatedDeliveries from './0008-repeated-deliveries.ts'
+import * as sealedHeaders from './0009-sealed-headers.ts'
 
 export const migrations: Record<string, Migration> = {
   '0001-core': core,
@@ -21,4 +22,5 @@ export const migrations: Record<string, Migration> = {
   '0006-execution-lists': executionLists,
   '0007-status-history': statusHistory,
   '0008-repeated-deliveries': repeatedDeliveries,
+  '0009-sealed-headers': sealedHeaders,
 }

@@ -277,6 +277,8 @@ export interface TriggerInstanceTable {
   status: string
   trace_id: string
   payload: string
+  /** Credential headers: cipher text, or JSON while encryption is off; null: none. */
+  sealed_headers: string | null
 }
 
 /** Owner: triggers. Counts instances by combination. */

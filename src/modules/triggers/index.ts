@@ -18,6 +18,7 @@ import type { TriggersSettings } from './settings.ts'
 import { createTriggersService } from './service.ts'
 import { createDefinitionStore } from './definitions/store.ts'
 import { createInstanceStore } from './instances/store.ts'
+import { createSealedHeaders } from './instances/sealed-headers.ts'
 import { createTriggerChanges } from './definitions/trigger-changes.ts'
 import { createTypeChanges } from './definitions/type-changes.ts'
 import type { TemplateReader } from '../../core/template-reader.ts'
@@ -60,6 +61,7 @@ export function createTriggers(deps: TriggersDeps): Triggers {
     catalogue,
     traces,
     encryption,
+    sealedHeaders: createSealedHeaders(encryption, log),
     pendingCount,
     hasRules: deps.hasRules,
     settings,

@@ -2,6 +2,8 @@
 import type { Unit } from '../../db/index.ts'
 import type { Cause } from '../traces/types.ts'
 import type {
+  CredentialHeaders,
+  OpenedInstance,
   TriggerTypeRecord,
   TriggerRecord,
   TriggerAuthor,
@@ -45,14 +47,29 @@ export interface TriggerService {
    *
    * @param payload JSON data, valid
    * @param cause default: an external event with a new trace
+   * @param credentials headers that the payload has masks for
+   * @throws CRYPTO_KEY_MISSING, STORAGE_FAILED for credentials only
    */
-  planDispatch(trigger: TriggerRecord, payload: unknown, cause?: Cause): { instance: TriggerInstance; unit: Unit }
+  planDispatch(
+    trigger: TriggerRecord,
+    payload: unknown,
+    cause?: Cause,
+    credentials?: CredentialHeaders,
+  ): { instance: TriggerInstance; unit: Unit }
   /** Plans and commits, again after each conflict. */
-  dispatch(trigger: TriggerRecord, payload: unknown, cause?: Cause): Promise<TriggerInstance>
+  dispatch(
+    trigger: TriggerRecord,
+    payload: unknown,
+    cause?: Cause,
+    credentials?: CredentialHeaders,
+  ): Promise<TriggerInstance>
   /** Dispatches a built-in trigger without parameters, such as `core.svc.generic.inquiry`. */
   planInternal(ref: string, payload: Record<string, unknown>, cause?: Cause): Unit
 
+  /** Credential headers in the payload are masked. */
   findInstance(id: string): TriggerInstance | undefined
+  /** The same with the credential headers, to evaluate rules. */
+  openInstance(instance: TriggerInstance): OpenedInstance
   /** Pending instances, oldest first. */
   pending(afterId: string, limit: number): QueuedInstance[]
   pendingCount(): number

@@ -14,6 +14,7 @@ import { isAlwaysChecked, isBuiltin } from './builtin/types.ts'
 import { encryptionContext, type Catalogue } from './definitions/catalogue.ts'
 import type { DefinitionStore, StoredTrigger } from './definitions/store.ts'
 import type { InstanceStore } from './instances/store.ts'
+import type { SealedHeaders } from './instances/sealed-headers.ts'
 import {
   hasMask,
   hasSecrets,
@@ -22,7 +23,7 @@ import {
   problemOfPayload,
   replaceSecrets,
 } from './definitions/type-schemas.ts'
-import type { TriggerAuthor, TriggerInstance, TriggerRecord, TriggerTypeRecord } from './types.ts'
+import type { CredentialHeaders, TriggerAuthor, TriggerInstance, TriggerRecord, TriggerTypeRecord } from './types.ts'
 import type { TriggerService } from './ports.ts'
 import { writeJson } from '../../lib/json/index.ts'
 
@@ -57,7 +58,7 @@ export interface TriggersService extends TriggerService {
   /** The row of the single trigger of a type without parameters. */
   shadowOf(type: TriggerTypeRecord, id?: string): StoredTrigger
   /** Like `planDispatch`, with the payload as JSON text. */
-  planStored(trigger: TriggerRecord, payloadText: string, cause?: Cause): StoredPlan
+  planStored(trigger: TriggerRecord, payloadText: string, cause?: Cause, credentials?: CredentialHeaders): StoredPlan
 }
 
 export interface StoredPlan {
@@ -72,13 +73,14 @@ export interface TriggersServiceDeps {
   catalogue: Catalogue
   traces: Pick<Traces, 'plan'>
   encryption: Encryption
+  sealedHeaders: SealedHeaders
   pendingCount(): number
   hasRules(triggerId: string): boolean
   settings: { validateParameters: boolean; validatePayload: boolean }
 }
 
 export function createTriggersService(deps: TriggersServiceDeps): TriggersService {
-  const { database, store, instances, catalogue, traces, encryption, settings } = deps
+  const { database, store, instances, catalogue, traces, encryption, sealedHeaders, settings } = deps
 
   function resolveParameters(
     type: TriggerTypeRecord,
@@ -144,7 +146,12 @@ export function createTriggersService(deps: TriggersServiceDeps): TriggersServic
     return encryption.digest(text, `parameters of a trigger of type "${type.ref}"`)
   }
 
-  function planStored(trigger: TriggerRecord, payloadText: string, cause?: Cause): StoredPlan {
+  function planStored(
+    trigger: TriggerRecord,
+    payloadText: string,
+    cause?: Cause,
+    credentials?: CredentialHeaders,
+  ): StoredPlan {
     const micros = nowMicros()
     const id = newId(micros)
     const at = formatMicros(micros)
@@ -160,6 +167,7 @@ export function createTriggersService(deps: TriggersServiceDeps): TriggersServic
       occurrence_time: at,
       status: isAwaited ? 'pending' : 'processed',
       trace_id,
+      ...(credentials === undefined ? {} : { sealed_headers: sealedHeaders.seal(id, credentials) }),
     } as const
     unit.steps.push(instances.insert({ ...instance, payloadText }))
     if (isAwaited) {
@@ -176,8 +184,9 @@ export function createTriggersService(deps: TriggersServiceDeps): TriggersServic
     trigger: TriggerRecord,
     payload: unknown,
     cause?: Cause,
+    credentials?: CredentialHeaders,
   ): { instance: TriggerInstance; unit: Unit } {
-    const { instance, unit } = planStored(trigger, writeJson(payload), cause)
+    const { instance, unit } = planStored(trigger, writeJson(payload), cause, credentials)
     return { instance: { ...instance, payload }, unit }
   }
 
@@ -227,11 +236,11 @@ export function createTriggersService(deps: TriggersServiceDeps): TriggersServic
     },
     planStored,
     planDispatch,
-    dispatch(trigger, payload, cause) {
+    dispatch(trigger, payload, cause, credentials) {
       const shortage = database.shortage()
       if (shortage !== undefined) return Promise.reject(shortage)
       const plan = (): { result: TriggerInstance; unit: Unit } => {
-        const { instance, unit } = planDispatch(trigger, payload, cause)
+        const { instance, unit } = planDispatch(trigger, payload, cause, credentials)
         return { result: instance, unit }
       }
       return commitPlan(database, plan, 'The trace')
@@ -243,6 +252,7 @@ export function createTriggersService(deps: TriggersServiceDeps): TriggersServic
     },
 
     findInstance: (id) => instances.find(id),
+    openInstance: (instance) => sealedHeaders.open(instance),
     pending: (afterId, limit) => instances.pending(afterId, limit),
     pendingCount: () => deps.pendingCount(),
     planRepetition: (id) => ({ steps: [instances.repeat(id, formatMicros(nowMicros()))], facts: [] }),

@@ -295,8 +295,22 @@ const instance = Type.Object({
 
 export const instanceAttributes = Object.keys(instance.properties)
 
-/** An instance inside the server. */
-export type TriggerInstance = Static<typeof instance> & { trigger_id: string }
+/** An instance inside the server. `sealed_headers`: see `SealedHeaders`; absent: the payload has no credential. */
+export type TriggerInstance = Static<typeof instance> & { trigger_id: string; sealed_headers?: string }
+
+/** An instance with the credential headers in its payload, which must not leave the server. */
+export type OpenedInstance = TriggerInstance & {
+  /** To mask in whatever is made of the payload. */
+  secrets: readonly string[]
+  /** To dispatch the payload again. */
+  credentials: CredentialHeaders | undefined
+}
+
+/** The headers of a payload that contain credentials: `X-Api-Key`, and `x-api-key`. */
+export interface CredentialHeaders {
+  headers: Record<string, string>
+  headers_lower: Record<string, string>
+}
 
 /** A trigger instance in a response. It has no payload if that is larger than `max_payload_size`. */
 export type TriggerInstanceRecord = Omit<Static<typeof instance>, 'payload'> & {

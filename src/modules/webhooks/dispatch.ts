@@ -6,7 +6,7 @@ import { Reply, type ApiRequest, type RawRequest, type Rights } from '../../http
 import { isObject } from '../../lib/schema/index.ts'
 import { isFinal, type Executions } from '../executions/index.ts'
 import { genericHook, traceTagHeader, type Triggers } from '../triggers/index.ts'
-import type { TriggerInstance, TriggerRecord } from '../triggers/types.ts'
+import type { CredentialHeaders, TriggerInstance, TriggerRecord } from '../triggers/types.ts'
 import { type Deliveries, type Delivery, type DeliveryId } from './deliveries.ts'
 import { preferredWait, type SentHeaders } from './headers.ts'
 import type { WebhookOutcome } from './types.ts'
@@ -27,6 +27,8 @@ export interface Dispatch {
   /** Those of them that a repeated delivery dispatches again. */
   always: readonly TriggerRecord[]
   payload: Record<string, unknown>
+  /** Values of the headers that are masked in the payload. */
+  credentials: CredentialHeaders | undefined
   /** The parsed body, returned in the response. */
   body: unknown
   headers: SentHeaders
@@ -123,7 +125,7 @@ export function createDispatch(deps: {
 
   /** Plans one instance per trigger, all in one trace. */
   function plan(
-    { triggers: wanted, payload }: Dispatch,
+    { triggers: wanted, payload, credentials }: Dispatch,
     traceTag: string | undefined,
     defaultTag: string,
   ): ReturnType<Triggers['planDispatch']>[] {
@@ -139,6 +141,7 @@ export function createDispatch(deps: {
               ...(traceTag === undefined ? {} : { trace_tag: traceTag }),
             }
           : { kind: 'inherited', trace_id: traceId, caused_by: undefined },
+        credentials,
       )
       traceId ??= planned.instance.trace_id
       return planned

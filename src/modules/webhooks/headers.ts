@@ -1,6 +1,8 @@
 /** Request headers as sent, and as payloads contain them (contract 06, 6.4). */
 import { apiKeyIn } from '../../core/api-key-form.ts'
+import { MASK } from '../../lib/schema/index.ts'
 import { takenHeaders } from '../triggers/index.ts'
+import type { CredentialHeaders } from '../triggers/types.ts'
 
 /** Values in the order sent, by name in lower case. */
 export type SentHeaders = ReadonlyMap<string, readonly string[]>
@@ -28,18 +30,42 @@ export interface ForwardedHeaders {
   headers_lower: Record<string, string>
 }
 
-/** @param secretHeaders in lower case: headers that contain a secret of this webhook */
-export function forwardHeaders(sent: SentHeaders, secretHeaders: ReadonlySet<string>): ForwardedHeaders {
+/**
+ * Names, in lower case, of headers that prove who the sender is: `authorization`, `x-api-key`, `x-hub-token`. A name that
+ * only contains such a word, such as `token-count`, is none.
+ */
+const credentialName =
+  /(?:^|[-_])(?:auth|authorization|token|secret|password|passwd|credentials?|cookie|jwt|apikey|(?:api|auth|access|account|private|secret|shared|subscription|functions)[-_]?key)$/
+
+/**
+ * Headers of a request for its payload, with masks for those that can contain a credential.
+ *
+ * @param secretHeaders in lower case: headers that contain a secret of this webhook; not forwarded
+ * @returns `credentials`: the values of the masked headers; undefined: none is masked
+ */
+export function forwardHeaders(
+  sent: SentHeaders,
+  secretHeaders: ReadonlySet<string>,
+): { forwarded: ForwardedHeaders; credentials: CredentialHeaders | undefined } {
   const headers: Record<string, string> = {}
   const lower: Record<string, string> = {}
+  const credentials: CredentialHeaders = { headers: {}, headers_lower: {} }
+  let hasCredentials = false
   for (const [name, values] of sent) {
     if (excluded.has(name) || secretHeaders.has(name)) continue
     if (name === 'authorization' && values.some((value) => apiKeyIn(value) !== undefined)) continue
     const value = values.join(',')
-    headers[canonicalName(name)] = value
-    lower[name] = value
+    const canonical = canonicalName(name)
+    const isCredential = value !== '' && credentialName.test(name)
+    if (isCredential) {
+      credentials.headers[canonical] = value
+      credentials.headers_lower[name] = value
+      hasCredentials = true
+    }
+    headers[canonical] = isCredential ? MASK : value
+    lower[name] = isCredential ? MASK : value
   }
-  return { headers, headers_lower: lower }
+  return { forwarded: { headers, headers_lower: lower }, credentials: hasCredentials ? credentials : undefined }
 }
 
 const MAX_KNOWN_NAMES = 500

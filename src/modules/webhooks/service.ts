@@ -73,12 +73,14 @@ export function createWebhookService(deps: {
       const answer = proof?.answerTo?.(body)
       if (answer !== undefined) return new Reply(answer, { status: 200 })
     }
-    const payload = { ...forwardHeaders(headers, hook.secretHeaders), body }
+    const { forwarded, credentials } = forwardHeaders(headers, hook.secretHeaders)
+    const payload = { ...forwarded, body }
     return dispatch(request, raw, {
       hook: name,
       triggers: admitted.map(({ trigger }) => trigger.record),
       always: admitted.flatMap(({ trigger }) => (trigger.isDeduplicated ? [] : [trigger.record])),
       payload,
+      credentials,
       body,
       headers,
       deliveryId: deliveryIdOf(name, request.principal.user, admitted, headers, raw, body),
@@ -116,6 +118,7 @@ export function createWebhookService(deps: {
       triggers: [trigger],
       always: [],
       payload,
+      credentials: undefined,
       body,
       headers,
       deliveryId: deliveryIdOf(genericHook, request.principal.user, [], headers, raw, body),

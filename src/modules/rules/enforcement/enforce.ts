@@ -4,13 +4,14 @@ import { isAppError, type AppError } from '../../../core/errors.ts'
 import { newId } from '../../../core/ids.ts'
 import { textLengthOf } from '../../../core/template-values.ts'
 import { CONFIG_SECRETS, parameterScope, type ReadSecrets } from '../../../core/parameter-scope.ts'
+import { createSecretValues } from '../../../lib/secrets/index.ts'
 import type { TemplateScope } from '../../../lib/template/index.ts'
 import { formatMicros, nowMicros } from '../../../core/time.ts'
 import type { Actions } from '../../actions/index.ts'
 import type { ActionRecord } from '../../actions/types.ts'
 import type { Executions } from '../../executions/index.ts'
 import type { Traces } from '../../traces/index.ts'
-import type { TriggerInstance } from '../../triggers/types.ts'
+import type { OpenedInstance, TriggerInstance } from '../../triggers/types.ts'
 import type { CompiledRule } from './bindings.ts'
 import { renderRuleParameters } from './render.ts'
 import type { EnforcementStore } from './store.ts'
@@ -61,7 +62,7 @@ export interface Enforcer {
    */
   plan(
     compiled: CompiledRule,
-    instance: TriggerInstance,
+    instance: OpenedInstance,
     scope: TemplateScope,
     budget: ParameterBudget,
   ): PlannedEnforcement
@@ -140,7 +141,7 @@ export function createEnforcer(deps: {
 
   function planExecution(
     compiled: CompiledRule,
-    instance: TriggerInstance,
+    instance: OpenedInstance,
     scope: TemplateScope,
     budget: ParameterBudget,
   ): { executionId?: string; unit?: Unit; reason: string } | { executionId: string; unit: Unit } {
@@ -150,7 +151,7 @@ export function createEnforcer(deps: {
     const context = contextOf(rule, instance, traces.tagOf(instance.trace_id) ?? '')
     let { parameters } = rule.action
     let failure: AppError | undefined
-    const read: ReadSecrets = []
+    const read: ReadSecrets = [...instance.secrets]
     try {
       try {
         const stranger = strangerOf(rule)
@@ -161,7 +162,7 @@ export function createEnforcer(deps: {
           scopeOfAction(scope, concerns, packConfigs, read, stranger),
         )
       } catch (error) {
-        failure = refusalIn(error)
+        failure = refusalIn(createSecretValues(instance.secrets)?.maskError(error) ?? error)
         if (!fitsUnrendered(action, parameters)) return { reason: failure.message }
       }
       const length = textLengthOf(parameters, budget.left)
@@ -180,7 +181,7 @@ export function createEnforcer(deps: {
       const made = { executionId: planned.execution.id, unit: planned.unit }
       return planned.failure === undefined ? made : { ...made, reason: planned.failure.message }
     } catch (error) {
-      return { reason: refusalIn(error).message }
+      return { reason: refusalIn(createSecretValues(instance.secrets)?.maskError(error) ?? error).message }
     }
   }
 

@@ -2,6 +2,7 @@
 import { merge, type Unit } from '../../../db/index.ts'
 import { isStorageFailure } from '../../../core/errors.ts'
 import type { Log } from '../../../lib/log/index.ts'
+import { createSecretValues } from '../../../lib/secrets/index.ts'
 import type { Metrics } from '../../../core/metrics.ts'
 import { nowMicros } from '../../../core/time.ts'
 import type { Triggers } from '../../triggers/index.ts'
@@ -50,8 +51,9 @@ export function createInstancePlanner(deps: {
     { id, trigger_id: triggerId }: QueuedInstance,
     { betweenRules, isActive }: PlanRun,
   ): Promise<Unit | undefined> {
-    const instance = triggers.findInstance(id)
-    if (instance === undefined || instance.status !== 'pending') return undefined
+    const stored = triggers.findInstance(id)
+    if (stored === undefined || stored.status !== 'pending') return undefined
+    const instance = triggers.openInstance(stored)
     if (triggers.find(triggerId) === undefined) {
       log.error('rules.trigger_missing', 'Dropped a trigger instance: its trigger is no longer registered', {
         trigger_instance_id: id,
@@ -70,7 +72,13 @@ export function createInstancePlanner(deps: {
       if (verdict.verdict === 'matched') {
         planned.push(enforcer.plan(compiled, instance, scopeOf(compiled.rule), budget))
       } else if (verdict.verdict === 'failed') {
-        planned.push(enforcer.planFailure(compiled.rule, instance, verdict.reason ?? ''))
+        planned.push(
+          enforcer.planFailure(
+            compiled.rule,
+            instance,
+            createSecretValues(instance.secrets)?.maskText(verdict.reason ?? '') ?? verdict.reason ?? '',
+          ),
+        )
       }
       const now = performance.now()
       metrics.time('rule.processed', { rule: compiled.rule.ref }, now - lookedAt)

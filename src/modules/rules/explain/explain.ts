@@ -1,6 +1,7 @@
 /** Explains which rules enforced a trigger instance and why. Runs nothing, stores nothing. */
 import { resourceNotFound } from '../../../core/errors.ts'
 import { isId } from '../../../core/ids.ts'
+import { createSecretValues } from '../../../lib/secrets/index.ts'
 import type { TemplateScope } from '../../../lib/template/index.ts'
 import { microsOf } from '../../../core/time.ts'
 import type { Actions } from '../../actions/index.ts'
@@ -52,7 +53,8 @@ export function createExplain(deps: {
   }
 
   async function explain(caller: RuleCaller, id: string): Promise<Explanation> {
-    const instance = instanceOf(id)
+    const instance = triggers.openInstance(instanceOf(id))
+    const hideCredentials = createSecretValues(instance.secrets)
     const rules = store.boundTo(instance.trigger_id).map(({ record }) => compileLater(record, triggers))
     const context = {
       payload: instance.payload,
@@ -70,7 +72,8 @@ export function createExplain(deps: {
       left.delete(rule.id)
       if (!caller.rights.may('rule_view', resourceOf(rule))) hidden += 1
       else {
-        const said = censored(caller, rule, withReason(verdict, instance.payload))
+        const full = censored(caller, rule, withReason(verdict, instance.payload))
+        const said = (hideCredentials?.maskValue(full) ?? full) as typeof full // a copy of it
         shown.push({ ...said, ...(enforcement && { enforcement: partOf(enforcement) }) })
       }
       await pause()

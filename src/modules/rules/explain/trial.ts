@@ -9,7 +9,7 @@ import { microsOf, nowMicros } from '../../../core/time.ts'
 import type { Actions } from '../../actions/index.ts'
 import type { Traces } from '../../traces/index.ts'
 import type { Triggers } from '../../triggers/index.ts'
-import type { TriggerInstance } from '../../triggers/types.ts'
+import type { OpenedInstance, TriggerInstance } from '../../triggers/types.ts'
 import { compileRule, type CompiledRule } from '../enforcement/bindings.ts'
 import { findProblems } from '../criteria/criteria.ts'
 import {
@@ -62,7 +62,7 @@ export function createTrial(deps: {
   }
 
   /** @throws PERMISSION_DENIED, RESOURCE_NOT_FOUND, BODY_INVALID, TRIGGER_TYPE_UNKNOWN */
-  function occurrenceOf(caller: RuleCaller, request: RuleTestRequest): TriggerInstance {
+  function occurrenceOf(caller: RuleCaller, request: RuleTestRequest): OpenedInstance {
     const { trigger_instance: given, trigger_instance_id: id } = request
     if ((given === undefined) === (id === undefined)) {
       throw bodyInvalid('Give either "trigger_instance" or "trigger_instance_id".')
@@ -70,7 +70,7 @@ export function createTrial(deps: {
     if (id !== undefined) {
       const instance = instanceOf(id)
       caller.rights.require('trigger_view', triggerResource(instance.trigger_type))
-      return instance
+      return triggers.openInstance(instance)
     }
     const { trigger: ref = '', payload = {} } = given ?? {}
     const type = triggers.find(ref)?.type ?? triggers.findType(ref)?.ref
@@ -84,12 +84,24 @@ export function createTrial(deps: {
       status: 'pending',
       trace_id: '',
       payload,
+      secrets: [],
+      credentials: undefined,
     }
   }
 
   function test(caller: RuleCaller, request: RuleTestRequest): RuleTestResult {
     const rule = ruleOf(caller, request)
     const instance = occurrenceOf(caller, request)
+    const result = testWith(caller, request, rule, instance)
+    return (createSecretValues(instance.secrets)?.maskValue(result) ?? result) as RuleTestResult // a copy of it
+  }
+
+  function testWith(
+    caller: RuleCaller,
+    request: RuleTestRequest,
+    rule: Rule,
+    instance: OpenedInstance,
+  ): RuleTestResult {
     if (instance.trigger_type !== rule.trigger.type) {
       const problem = `The trigger type of the rule is "${rule.trigger.type}", that of the trigger instance is "${instance.trigger_type}".`
       const verdict = { ...aboutRule(rule), verdict: 'not_matched', reason: problem } as const

@@ -136,12 +136,14 @@ export function createInstanceRoutes(deps: {
       response: ReEmittedInstance,
       failures: [404, 409, 503],
       async handler(request) {
-        const { id, trigger: ref, trigger_id: triggerId, payload: original } = instanceOf(request, true)
+        const found = instanceOf(request, true)
+        const { id, trigger: ref, trigger_id: triggerId, payload: original } = found
         const trigger = catalogue.find(triggerId) ?? catalogue.find(ref)
         if (trigger === undefined) throw triggerGone(ref)
         if (service.pendingCount() >= queueLimit) throw queueFull('trigger instances', queueLimit)
         const payload = isObject(original) ? { ...original, __context: { original_id: id } } : original
-        const instance = await service.dispatch(trigger, payload)
+        const { credentials } = service.openInstance(service.findInstance(id) ?? found)
+        const instance = await service.dispatch(trigger, payload, undefined, credentials)
         log.audit('trigger_instance.re_emitted', {
           ...aboutCaller(request),
           trigger: trigger.ref,

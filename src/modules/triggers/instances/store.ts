@@ -106,8 +106,8 @@ export function createInstanceStore(database: Database): InstanceStore {
   }
 
   return {
-    insert: ({ payloadText: payload, ...instance }) => ({
-      query: statements.insertInstance({ ...instance, payload }),
+    insert: ({ payloadText: payload, sealed_headers = null, ...instance }) => ({
+      query: statements.insertInstance({ ...instance, payload, sealed_headers }),
     }),
     end: (id, status) => ({ query: statements.endInstance({ id, status }), expect: 1 }),
     find,
@@ -225,9 +225,13 @@ export function createInstanceStore(database: Database): InstanceStore {
           const head = heads.get(id)
           if (head === undefined) continue
           const { payload_size: size, ...row } = head
-          if (size > maxPayloadBytes) yield { ...toInstance({ ...row, payload: 'null' }), payload_size: size }
+          if (size > maxPayloadBytes)
+            yield { ...toInstance({ ...row, payload: 'null', sealed_headers: null }), payload_size: size }
           else if (isTogether) {
-            yield { ...toInstance({ ...row, payload: payloads.get(id)?.payload ?? 'null' }), payload_size: size }
+            yield {
+              ...toInstance({ ...row, payload: payloads.get(id)?.payload ?? 'null', sealed_headers: null }),
+              payload_size: size,
+            }
           } else {
             const whole = find(id)
             if (whole !== undefined) yield { ...whole, payload_size: size }
@@ -249,6 +253,7 @@ function prepareStatements({ build }: Database) {
     status: '',
     trace_id: '',
     payload: '',
+    sealed_headers: null,
   }
   return {
     insertInstance: prepared(build.insertInto('trigger_instances').values(instance), columnsOf(instance)),
@@ -272,8 +277,13 @@ function prepareStatements({ build }: Database) {
   }
 }
 
-function toInstance({ payload, ...row }: TriggerInstanceTable): TriggerInstance {
-  return { ...row, status: row.status as TriggerInstanceStatus, payload: readJson(payload) } // only this module sets it
+function toInstance({ payload, sealed_headers, ...row }: TriggerInstanceTable): TriggerInstance {
+  return {
+    ...row,
+    status: row.status as TriggerInstanceStatus, // only this module sets it
+    payload: readJson(payload),
+    ...(sealed_headers === null ? {} : { sealed_headers }),
+  }
 }
 
 type On = ExpressionBuilder<Tables, 'trigger_instances'>

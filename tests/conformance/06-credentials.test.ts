@@ -1,0 +1,139 @@
+/** Contract 06, 6.4; ours: credential headers of requests are not kept in plain text, and rules read them all the same. */
+import { readdirSync, readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { createTestApp } from '../helpers/app.ts'
+import { makeFolder, type TemporaryFolder } from '../helpers/folders.ts'
+import type { TestApp } from '../helpers/server.ts'
+import { waitFor } from '../helpers/wait.ts'
+import { rowsOf } from './support.ts'
+
+interface Instance {
+  payload: { headers: Record<string, string>; headers_lower: Record<string, string> }
+}
+
+interface Outcome {
+  executions: { id: string; status: string; result: { stdout: string } }[]
+}
+
+const MASK = '********'
+const TOKEN = 'credential-canary-1'
+let folder: TemporaryFolder
+let server: TestApp
+let made = 0
+
+beforeAll(async () => {
+  folder = makeFolder()
+  server = await createTestApp({ basePath: folder.path })
+})
+afterAll(async () => {
+  await server.stop()
+  folder.remove()
+})
+
+async function makeHook(criteria: Record<string, unknown>, env: Record<string, string>): Promise<string> {
+  const name = `hook${++made}`
+  const { status, text } = await server.call('POST', '/v1/rules', {
+    name,
+    enabled: true,
+    trigger: { type: 'core.svc.webhook', parameters: { url: name } },
+    criteria,
+    action: { ref: 'core.local', parameters: { cmd: 'printf %s "$GIVEN" | tr a-z A-Z', env } },
+  })
+  if (status !== 201) throw new Error(text)
+  return name
+}
+
+async function send(hook: string, headers: Record<string, string>): Promise<{ id: string; outcome: Outcome }> {
+  const answer = await server.call<Outcome>('POST', `/v1/webhooks/${hook}`, {}, { ...headers, Prefer: 'wait=30' })
+  return { id: answer.headers.get('svc-trigger-instance-id') ?? '', outcome: answer.body }
+}
+
+const equals = (pattern: string) => ({ type: 'eq', pattern })
+const read = async <T>(path: string): Promise<T> => (await server.call<T>('GET', path)).body
+
+describe('06.4 a credential header of an unsigned webhook', () => {
+  it.each([
+    ['Authorization', `Token ${TOKEN}`],
+    ['Proxy-Authorization', `Bearer ${TOKEN}`],
+    ['X-Api-Key', TOKEN],
+    ['X-Gitlab-Token', TOKEN],
+    ['Ocp-Apim-Subscription-Key', TOKEN],
+    ['X-Telegram-Bot-Api-Secret-Token', TOKEN],
+  ])('%s meets criteria and templates, and is masked in the instance and in the execution', async (name, value) => {
+    const hook = await makeHook(
+      { [`trigger.headers['${name}']`]: equals(value) },
+      { GIVEN: `{{ trigger.headers_lower['${name.toLowerCase()}'] }}` },
+    )
+    const { id, outcome } = await send(hook, { [name]: value, 'X-Key-Count': '12345' })
+    // The action had the value; its upper case is another text.
+    expect(outcome.executions.map(({ result }) => result.stdout)).toEqual([value.toUpperCase()])
+    const { payload } = await read<Instance>(`/v1/triggerinstances/${id}`)
+    expect(payload.headers).toMatchObject({ [name]: MASK, 'X-Key-Count': '12345' })
+    expect(payload.headers_lower[name.toLowerCase()]).toBe(MASK)
+    const [execution] = outcome.executions
+    const shown = await read<{ parameters: unknown }>(`/v1/executions/${execution?.id ?? ''}`)
+    expect(shown.parameters).toMatchObject({ env: { GIVEN: MASK } })
+  })
+
+  it('is in no file of the server and in no answer about the event', async () => {
+    const value = `Basic ${Buffer.from(`joe:${TOKEN}-file`).toString('base64')}`
+    const hook = await makeHook(
+      { 'trigger.headers.Authorization': equals('something else') },
+      { GIVEN: '{{ trigger.headers.Authorization }}' },
+    )
+    const { id } = await send(hook, { Authorization: value })
+    const [rule] = await read<{ id: string; ref: string }[]>(`/v1/rules?name=${hook}`)
+    const test = await server.call('POST', '/v1/rules/test', { rule_ref: rule?.ref, trigger_instance_id: id })
+    expect(test.body).toMatchObject({ matches: false })
+    const answers = [
+      test.text,
+      (await server.call('GET', `/v1/triggerinstances/${id}`)).text,
+      (await server.call('GET', `/v1/triggerinstances/${id}/explain`)).text,
+      (await server.call('POST', `/v1/triggerinstances/${id}/re_emit`, {})).text,
+    ]
+    expect(answers.filter((text) => text.includes(value) || text.includes(TOKEN))).toEqual([])
+    const files = readdirSync(folder.path, { recursive: true, withFileTypes: true }).filter((file) => file.isFile())
+    expect(files.map(({ name }) => name)).toContain('svc.db')
+    expect(files.filter((file) => readFileSync(join(file.parentPath, file.name)).includes(value))).toEqual([])
+  })
+
+  it('is masked in the reason of a rule that fails with it', async () => {
+    const hook = await makeHook(
+      { "trigger.headers['X-Api-Key']": { type: 'greaterthan', pattern: 5 } },
+      { GIVEN: 'unused' },
+    )
+    const { id } = await send(hook, { 'X-Api-Key': `${TOKEN}-fails` })
+    const text = (await server.call('GET', `/v1/ruleenforcements/?trigger_instance=${id}`)).text
+    expect(text).toContain('failure_reason')
+    expect(text).not.toContain(TOKEN)
+  })
+
+  it('is there again for a replay', async () => {
+    const hook = await makeHook({ "trigger.headers['X-Api-Key']": equals(TOKEN) }, { GIVEN: 'ran' })
+    const { id } = await send(hook, { 'X-Api-Key': TOKEN })
+    const again = await server.call('POST', `/v1/triggerinstances/${id}/re_emit`, {})
+    const newId = again.headers.get('svc-trigger-instance-id') ?? ''
+    const executions = await waitFor('the execution of the replay', () => {
+      const rows = rowsOf<{ status: string }>(server, 'select status from executions where trigger_instance = ?', newId)
+      return rows.length === 0 ? undefined : rows
+    })
+    expect(executions).toHaveLength(1)
+    const sealed = rowsOf<{ sealed_headers: string | null; payload: string }>(
+      server,
+      'select sealed_headers, payload from trigger_instances where id = ?',
+      newId,
+    )
+    expect(sealed[0]?.sealed_headers).toMatch(/^[0-9A-F]+$/)
+    expect(sealed[0]?.payload).toContain(MASK)
+    expect(again.text).not.toContain(TOKEN)
+  })
+
+  it('is stored masked only where there is one', async () => {
+    const hook = await makeHook({}, { GIVEN: 'x' })
+    const { id } = await send(hook, { 'X-Token-Count': '3', 'Idempotency-Key': 'k1' })
+    expect(rowsOf(server, 'select sealed_headers from trigger_instances where id = ?', id)).toEqual([
+      { sealed_headers: null },
+    ])
+  })
+})
