@@ -10,6 +10,7 @@
 import express, { type Express, type Request, type Response } from 'express'
 import { idMissing, methodNotAllowed, routeUnknown } from '../core/errors.ts'
 import type { SurfaceTag } from './admission.ts'
+import { createAnswerRoom, defaultAnswerLimits } from './answers.ts'
 import { createBodyRoom } from './chain/body-room.ts'
 import { jsonHandler, streamHandler } from './chain/handlers.ts'
 import { identify } from './chain/incoming.ts'
@@ -27,7 +28,13 @@ export function createHttpApp(options: HttpAppOptions): Express {
   app.set('query parser', false)
 
   app.use(identify(options))
-  const shared: Shared = { room: createBodyRoom(options.maxBodyBytes), repeats: createRepeats() }
+  const limits = options.answers ?? defaultAnswerLimits
+  const shared: Shared = {
+    room: createBodyRoom(options.maxBodyBytes),
+    answers: createAnswerRoom(limits),
+    idleMs: limits.idleMs,
+    repeats: createRepeats(),
+  }
   for (const surface of surfaces) {
     app.use(`/${surface}`, createRouter(options, surface, shared))
   }

@@ -34,6 +34,7 @@ export {
   type Projection,
   type SortField,
 } from './list.ts'
+export { MAX_SOURCE_BYTES } from './answers.ts'
 export { createOriginPolicy, originSettings, senderOf, type OriginPolicy } from './origin.ts'
 export { createPeers, peersOptions, type Peers } from './peers.ts'
 export {

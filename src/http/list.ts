@@ -125,51 +125,88 @@ const PIECE_LENGTH = 65_536
  * @param records made on demand
  */
 export function listReply(records: Iterable<unknown>, headers: Record<string, string> = {}): Reply {
-  return jsonReply(arrayOf(records, writeWhole), headers)
+  return jsonReply(arrayOf(records), headers)
 }
 
-function* writeWhole(record: unknown): Generator<string> {
-  yield writeJson(record)
-}
-
-/** The text of a JSON array. @param write yields the text of one item, in pieces */
-export function* arrayOf<T>(items: Iterable<T>, write: (item: T) => Iterable<string>): Generator<string> {
+/**
+ * The text of a JSON array. Keeps neither an item nor its text: a generator would keep both for as long as a slow client
+ * takes to read them.
+ *
+ * @param write yields the text of one item, in pieces; default: as a whole
+ */
+export function arrayOf<T>(items: Iterable<T>, write?: (item: T) => Iterable<string>): Iterable<string> {
+  const source = items[Symbol.iterator]()
   let separator = '['
-  for (const item of items) {
-    yield separator
-    yield* write(item)
+  let current: Iterator<string> | undefined
+  let isOver = false
+
+  function next(): IteratorResult<string, undefined> {
+    if (current !== undefined) {
+      const piece = current.next()
+      if (piece.done !== true) return piece
+      current = undefined
+    }
+    if (isOver) return { done: true, value: undefined }
+    const item = source.next()
+    if (item.done === true) {
+      isOver = true
+      return { value: separator === '[' ? '[]' : ']' }
+    }
+    const before = separator
     separator = ','
+    if (write === undefined) return { value: before + writeJson(item.value) }
+    current = write(item.value)[Symbol.iterator]()
+    return { value: before }
   }
-  yield separator === '[' ? '[]' : ']'
+  return { [Symbol.iterator]: () => ({ next }) }
 }
 
 /** As `listReply`, for any JSON text that is made in pieces: one record may be as long as a list. */
 export function jsonReply(text: Iterable<string>, headers: Record<string, string> = {}): Reply {
-  const pieces = gather(text)
-  const first = pieces.next()
-  const second = pieces.next()
-  const start = first.value ?? ''
-  const body = second.done === true ? Buffer.from(start) : inTurns(start + second.value, pieces)
-  return new Reply(body, { headers: { 'Content-Type': 'application/json; charset=UTF-8', ...headers } })
+  return new Reply(new JsonText(text), { headers: { 'Content-Type': 'application/json; charset=UTF-8', ...headers } })
 }
 
-/** Joins many small pieces into few large ones. */
-function* gather(pieces: Iterable<string>): Generator<string, undefined> {
-  let text = ''
-  for (const piece of pieces) {
-    text += piece
-    if (text.length < PIECE_LENGTH) continue
-    yield text
-    text = ''
+/** Keeps no piece, but for the first one until it is read. Other requests have the event loop between two pieces. */
+export class JsonText implements AsyncIterable<string> {
+  readonly #nextPiece: () => string | undefined
+  #first: string | undefined
+
+  constructor(text: Iterable<string>) {
+    this.#nextPiece = gather(text)
   }
-  if (text !== '') yield text
+
+  /** Makes the beginning. @returns all of it, if it is short; its bytes otherwise */
+  begin(): { whole: Buffer } | { length: number } {
+    this.#first = this.#nextPiece() ?? ''
+    const { length } = this.#first
+    return length < PIECE_LENGTH ? { whole: Buffer.from(this.#first) } : { length }
+  }
+
+  [Symbol.asyncIterator](): AsyncIterator<string, undefined> {
+    return {
+      next: async () => {
+        const first = this.#first
+        this.#first = undefined
+        if (first !== undefined) return { done: false, value: first }
+        await setImmediate()
+        const piece = this.#nextPiece()
+        return piece === undefined ? { done: true, value: undefined } : { done: false, value: piece }
+      },
+    }
+  }
 }
 
-async function* inTurns(start: string, rest: Iterable<string>): AsyncGenerator<string> {
-  yield start
-  for (const piece of rest) {
-    await setImmediate()
-    yield piece
+/** Joins many small pieces into few large ones; only the last one is shorter than `PIECE_LENGTH`. Undefined: the end. */
+function gather(pieces: Iterable<string>): () => string | undefined {
+  const source = pieces[Symbol.iterator]()
+  return () => {
+    let text = ''
+    while (text.length < PIECE_LENGTH) {
+      const piece = source.next()
+      if (piece.done === true) return text === '' ? undefined : text
+      text += piece.value
+    }
+    return text
   }
 }
 
@@ -380,6 +417,8 @@ export interface Found<T> {
   records: Iterable<T>
   /** Matching records, limit and offset ignored; undefined: not counted, such as for `before_id` and `after_id`. */
   total: number | undefined
+  /** The records have only the attributes that were requested; default false. */
+  isProjected?: boolean
   /** The JSON text of a long record, in pieces; it leaves out attributes that were not requested. */
   write?: (record: T) => Iterable<string>
 }
@@ -432,13 +471,26 @@ export function listEndpoint<
       const projection = options === undefined ? whole : parseAttributes(request.query, options)
       const fields = parseSort(request.query['sort'], sort ?? [])
       const typed = request as RequestOf<P, Q, undefined> // of a route with this path, these parameters and no body
-      const { records, total, write } = await find({ ...typed, page: wanted, projection, sort: fields })
-      const text = write === undefined ? arrayOf(projected(records, projection), writeWhole) : arrayOf(records, write)
+      const { records, total, isProjected, write } = await find({ ...typed, page: wanted, projection, sort: fields })
+      const isReady = projection === whole || isProjected === true
+      const apply = (item: object): object => (isReady ? item : projection.apply({ ...item }))
+      const text = write === undefined ? arrayOf(mapped(records, apply)) : arrayOf(records, write)
       return jsonReply(text, pageHeaders(wanted, total))
     },
   }
 }
 
-function* projected(records: Iterable<object>, projection: Projection): Generator<object> {
-  for (const record of records) yield projection === whole ? record : projection.apply({ ...record })
+/** Keeps no item, unlike a generator. */
+function mapped<T, U>(items: Iterable<T>, change: (item: T) => U): Iterable<U> {
+  return {
+    [Symbol.iterator]() {
+      const source = items[Symbol.iterator]()
+      return {
+        next() {
+          const item = source.next()
+          return item.done === true ? { done: true, value: undefined } : { value: change(item.value) }
+        },
+      }
+    },
+  }
 }

@@ -12,7 +12,12 @@ export interface SinkOptions {
   heartbeatSeconds: number
   /** Bytes that may wait for a client; the server disconnects a client above that. */
   maxQueuedBytes: number
+  /** The memory that all clients share. Without room in it, the server disconnects clients that let it queue for them. */
+  queue?: { hold(bytes: number): void; hasRoom(): boolean }
 }
+
+/** Bytes that may wait for a client in any case. */
+const MIN_QUEUED_BYTES = 64 * 1024
 
 const headers = {
   'Content-Type': 'text/event-stream; charset=UTF-8',
@@ -45,12 +50,23 @@ export async function respondWithEvents(
   }, options.heartbeatSeconds * 1000)
   heartbeat.unref()
 
+  /** Above the mark of Node, the event `drain` says that less waits. */
+  const hold = (): void => {
+    const queued = response.closed ? 0 : response.writableLength
+    options.queue?.hold(queued > MIN_QUEUED_BYTES ? queued : 0)
+  }
+  response.on('drain', hold)
+  response.once('close', hold)
+
   const sink: EventSink = {
     write(frames) {
       if (closed.signal.aborted) return false
       heartbeat.refresh()
       const accepted = response.write(frames)
-      if (response.writableLength > options.maxQueuedBytes + frames.length) {
+      const queued = response.writableLength
+      hold()
+      const isSurplus = queued > MIN_QUEUED_BYTES + frames.length && options.queue?.hasRoom() === false
+      if (isSurplus || queued > options.maxQueuedBytes + frames.length) {
         response.destroy()
         closed.abort()
       }

@@ -16,7 +16,7 @@ export const FULL_ONLY = [
   'tests/packaging/binary.test.ts',
   'tests/recovery/hangup.test.ts',
   'tests/recovery/policies.test.ts',
-  ...['clock', 'database-unusable', 'flood', 'idle-streams', 'port-taken'].map(
+  ...['clock', 'database-unusable', 'flood', 'idle-streams', 'port-taken', 'slow-readers'].map(
     (name) => `tests/faults/${name}.test.ts`,
   ),
   ...['ldap-gone', 'open-files', 'statsd-gone'].map((name) => `tests/faults/${name}.test.ts`),
@@ -33,7 +33,9 @@ export const ALONE = [
   'tests/stress/memory.test.ts',
   'tests/stress/resume.test.ts',
   'tests/web/output-large.test.ts',
-  ...['flood', 'idle-streams', 'open-files', 'statsd-gone'].map((name) => `tests/faults/${name}.test.ts`),
+  ...['flood', 'idle-streams', 'open-files', 'slow-readers', 'statsd-gone'].map(
+    (name) => `tests/faults/${name}.test.ts`,
+  ),
 ]
 
 /**

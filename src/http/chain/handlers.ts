@@ -1,52 +1,91 @@
 /** The end of the chain: admission, the handler of the route, and its answer. */
-import { Readable } from 'node:stream'
-import { pipeline } from 'node:stream/promises'
 import type { NextFunction, Request, RequestHandler, Response } from 'express'
-import { hasCode } from '../../lib/process/index.ts'
+import { MAX_SOURCE_BYTES, sendBytes, sendPieces, type Holding } from '../answers.ts'
 import type { AdmittedRequest, SurfaceTag } from '../admission.ts'
+import { JsonText } from '../list.ts'
 import { mayBeRepeated, repeatKeyOf, type ReadyAnswer } from '../repeats.ts'
-import { Reply, type JsonRoute, type StreamRoute } from '../route.ts'
+import { Reply, type ApiRequest, type JsonRoute, type StreamRoute } from '../route.ts'
 import { respondWithEvents } from '../sse.ts'
 import { requireAtLast, requireForStream } from './permission.ts'
 import { prepareFor } from './prepare.ts'
 import { hasBody, states, type HttpAppOptions, type Shared } from './state.ts'
 import { writeJson } from '../../lib/json/index.ts'
 
-export function jsonHandler(options: HttpAppOptions, route: JsonRoute, { room, repeats }: Shared): RequestHandler {
+export function jsonHandler(
+  options: HttpAppOptions,
+  route: JsonRoute,
+  { room, answers, idleMs, repeats }: Shared,
+): RequestHandler {
   const prepare = prepareFor(options, route, room)
   const isRepeatable = mayBeRepeated(route)
   return async (request: Request, response: Response, next: NextFunction) => {
     states.get(request)?.observation.routed(route)
     let leave = (): void => undefined
     try {
-      if (route.isUrgent !== true) checkAdmission(request, response, 'request')
+      const key = options.peers.addressOf(request)
+      if (route.isUrgent !== true)
+        checkAdmission(request, response, 'request', route.method === 'get' ? () => answers.check(key) : undefined)
       const prepared = await prepare(request, response)
       if (route.isUrgent !== true) leave = admit(request, 'request')
       requireAtLast(route, prepared)
-      const key = isRepeatable ? repeatKeyOf(route, prepared) : undefined
-      if (key !== undefined) {
-        send(response, await repeats.once(key, async () => readyAnswer(route, await route.handler(prepared))))
+      // Many requests can wait for their credentials at the same time.
+      if (route.method === 'get' && route.isUrgent !== true) answers.check(key)
+      const write = { holding: answers.begin(key), idleMs }
+      const repeatKey = isRepeatable ? repeatKeyOf(route, prepared) : undefined
+      if (repeatKey !== undefined) {
+        await send(
+          response,
+          await repeats.once(repeatKey, async () => readyAnswer(route, await route.handler(prepared))),
+          write,
+        )
         return
       }
-      const answer: unknown = await route.handler(prepared)
-      const { body, status, headers } = partsOf(route, answer)
-      if (!isChunks(body)) {
-        send(response, readyAnswer(route, answer))
+      const answer = await answerOf(route, prepared, write.holding, () => answers.check(key))
+      if (!('pieces' in answer)) {
+        await send(response, answer, write)
         return
       }
       if (response.headersSent || response.destroyed) return
       // The download may last as long as the client needs, so it counts as a stream.
       leave()
       leave = admit(request, 'stream')
-      response.writeHead(status, { 'Content-Type': route.mediaType ?? octets, ...headers })
-      await pipeline(Readable.from(body, { objectMode: true, highWaterMark: 1 }), response)
+      response.writeHead(answer.status, answer.headers)
+      if (request.method === 'HEAD') response.end()
+      else await sendPieces(response, answer.pieces, write)
     } catch (error) {
-      // A client that disconnects before the end of its answer is not a failure.
-      if (!hasCode(error, 'ERR_STREAM_PREMATURE_CLOSE')) next(error)
+      next(error)
     } finally {
       afterAnswer(response, leave)
     }
   }
+}
+
+/** An answer that is made while it is sent. */
+interface LongAnswer extends Omit<ReadyAnswer, 'bytes'> {
+  pieces: AsyncIterable<string | Uint8Array>
+}
+
+/**
+ * What the handler returned is free as soon as its bytes are made.
+ *
+ * @param checkRoom called before the first piece of a long answer is made: its handler may have waited
+ */
+async function answerOf(
+  route: JsonRoute,
+  prepared: ApiRequest,
+  holding: Holding,
+  checkRoom: () => void,
+): Promise<ReadyAnswer | LongAnswer> {
+  const answer: unknown = await route.handler(prepared)
+  const { body, status, headers } = partsOf(route, answer)
+  if (!isChunks(body)) return readyAnswer(route, answer)
+  if (route.method === 'get') checkRoom()
+  if (body instanceof JsonText) {
+    const begun = body.begin()
+    if ('whole' in begun) return readyAnswer(route, new Reply(begun.whole, { status, headers }))
+    holding.set(MAX_SOURCE_BYTES + begun.length)
+  }
+  return { status, headers: { 'Content-Type': route.mediaType ?? octets, ...headers }, pieces: body }
 }
 
 /** The body, status and headers of a handler's answer. */
@@ -75,11 +114,14 @@ function readyAnswer(route: JsonRoute, answer: unknown): ReadyAnswer {
   }
 }
 
-function send(response: Response, { status, headers, bytes }: ReadyAnswer): void {
+async function send(
+  response: Response,
+  { status, headers, bytes }: ReadyAnswer,
+  write: { holding: Holding; idleMs: number },
+): Promise<void> {
   if (response.headersSent || response.destroyed) return
   response.writeHead(status, headers)
-  response.end(bytes)
-  if (response.writableLength > 0) cutWhoDoesNotTake(response)
+  await sendBytes(response, response.req.method === 'HEAD' ? undefined : bytes, write)
 }
 
 /** Whether a handler yields its text in pieces. The server reads it only as fast as the client accepts it. */
@@ -90,20 +132,23 @@ function isChunks(body: unknown): body is AsyncIterable<string | Uint8Array> {
 const json = 'application/json; charset=UTF-8'
 const octets = 'application/octet-stream'
 
-export function streamHandler(options: HttpAppOptions, route: StreamRoute, { room }: Shared): RequestHandler {
+export function streamHandler(options: HttpAppOptions, route: StreamRoute, { room, answers }: Shared): RequestHandler {
   const prepare = prepareFor(options, route, room)
   return async (request: Request, response: Response, next: NextFunction) => {
     states.get(request)?.observation.routed(route)
     let leave = (): void => undefined
     try {
-      checkAdmission(request, response, 'stream')
+      const key = options.peers.addressOf(request)
+      checkAdmission(request, response, 'stream', () => answers.check(key))
       const prepared = await prepare(request, response)
       leave = admit(request, 'stream')
       const isAllowed = requireForStream(route, prepared)
       const run = await route.handler(prepared)
       const revoked = new AbortController()
       const unwatch = options.access.watch(prepared.principal, { isAllowed, end: () => revoked.abort() })
-      await respondWithEvents(response, options.events, run, revoked.signal).finally(unwatch)
+      const holding = answers.begin(key)
+      const queue = { hold: (bytes: number) => holding.set(bytes), hasRoom: () => answers.hasRoom(key) }
+      await respondWithEvents(response, { ...options.events, queue }, run, revoked.signal).finally(unwatch)
     } catch (error) {
       next(error)
     } finally {
@@ -113,10 +158,11 @@ export function streamHandler(options: HttpAppOptions, route: StreamRoute, { roo
 }
 
 /** Checks the limits before the server reads a body for a request that it would refuse. @throws QUEUE_FULL */
-function checkAdmission(request: Request, response: Response, kind: AdmittedRequest): void {
+function checkAdmission(request: Request, response: Response, kind: AdmittedRequest, checkAnswers?: () => void): void {
   const { admission, surface, socket } = request as Request & SurfaceTag // the listener set it
   try {
     admission?.check(socket, surface, kind)
+    checkAnswers?.()
   } catch (error) {
     // Frees the place of the connection for other clients.
     if (!hasBody(request)) response.shouldKeepAlive = false
@@ -138,13 +184,4 @@ function admit(request: Request, kind: AdmittedRequest): () => void {
 function afterAnswer(response: Response, then: () => void): void {
   if (response.closed) then()
   else response.once('close', then)
-}
-
-/** Answers wait in memory; the server cuts a client that has not read its answer after this time. */
-const TAKE_ANSWER_MS = 300_000
-
-function cutWhoDoesNotTake(response: Response): void {
-  const cut = setTimeout(() => response.destroy(), TAKE_ANSWER_MS)
-  cut.unref()
-  response.once('close', () => clearTimeout(cut))
 }

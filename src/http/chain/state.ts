@@ -2,6 +2,7 @@
 import type { Request } from 'express'
 import type { Log } from '../../lib/log/index.ts'
 import type { Metrics } from '../../core/metrics.ts'
+import type { AnswerLimits, AnswerRoom } from '../answers.ts'
 import type { AccessControl } from '../authenticate.ts'
 import type { Observation } from '../observe.ts'
 import type { OriginPolicy } from '../origin.ts'
@@ -17,7 +18,9 @@ export interface HttpAppOptions {
   origins: OriginPolicy
   peers: Peers
   maxBodyBytes: number
-  events: SinkOptions
+  events: Omit<SinkOptions, 'queue'>
+  /** Of answers that clients have not read; default: `defaultAnswerLimits`. */
+  answers?: AnswerLimits
   /** By the listener that received the request. */
   logs: Readonly<Record<Surface, Log>>
   /** Default: no metrics. */
@@ -46,6 +49,9 @@ export const states = new WeakMap<Request, RequestState>()
 /** State that the handlers of all listeners share. */
 export interface Shared {
   room: BodyRoom
+  answers: AnswerRoom
+  /** A client that reads nothing of its answer for this time is cut. */
+  idleMs: number
   repeats: Repeats
 }
 

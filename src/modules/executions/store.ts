@@ -43,6 +43,8 @@ export interface ExecutionStore {
   findWithResult(id: string): Execution | undefined
   statusOf(id: string): ExecutionStatus | undefined
   findByIds(ids: readonly string[]): Execution[]
+  /** The ids in the same order, in batches whose rows and results do not exceed the limits; a larger one comes alone. */
+  batches(ids: readonly string[], limits: { count: number; bytes: number }): Generator<string[]>
   lastId(): string | undefined
   /** Oldest first. */
   withStatus(status: ExecutionStatus, afterId: string, limit: number): Execution[]
@@ -90,6 +92,12 @@ export interface Aged {
 /** Spelled out, not bound, so that the partial index on them serves it. */
 const isWaiting = sql<SqlBool>`status = 'delayed' and due_timestamp is null`
 
+/** SQLite knows the lengths without reading the texts. */
+const rowBytes =
+  sql<number>`octet_length(parameters) + octet_length(context) + octet_length(log) + octet_length(liveaction) + ifnull(octet_length(sealed_parameters), 0) + ifnull(result_size, 0)`.as(
+    'bytes',
+  )
+
 export function createExecutionStore(database: Database): ExecutionStore {
   const { build } = database
   const snapshots = createSnapshots(database)
@@ -133,6 +141,25 @@ export function createExecutionStore(database: Database): ExecutionStore {
       ids.length === 0
         ? []
         : database.all(build.selectFrom('executions').selectAll().where(isAmong('id', ids))).map(toExecution),
+    *batches(ids, limits) {
+      for (let start = 0; start < ids.length; start += limits.count) {
+        const some = ids.slice(start, start + limits.count)
+        const rows = database.all(build.selectFrom('executions').select(['id', rowBytes]).where(isAmong('id', some)))
+        const bytesOf = new Map(rows.map(({ id, bytes }) => [id, bytes]))
+        let batch: string[] = []
+        let total = 0
+        for (const id of some) {
+          const bytes = bytesOf.get(id) ?? 0
+          if (batch.length > 0 && total + bytes > limits.bytes) {
+            yield batch.splice(0)
+            total = 0
+          }
+          batch.push(id)
+          total += bytes
+        }
+        if (batch.length > 0) yield batch
+      }
+    },
     lastId: () => database.first(build.selectFrom('executions').select('id').orderBy('id', 'desc').limit(1))?.id,
     withStatus: (status, afterId, limit) =>
       database

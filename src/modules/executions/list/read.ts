@@ -1,5 +1,5 @@
 /** Records of executions for answers: with their results and children, masked as the caller may see them. */
-import { seesSecrets, type ApiRequest, type Projection } from '../../../http/index.ts'
+import { MAX_SOURCE_BYTES, seesSecrets, type ApiRequest, type Projection } from '../../../http/index.ts'
 import { executionResource } from '../../../core/permissions.ts'
 import type { Records } from '../record.ts'
 import type { ExecutionStore } from '../store.ts'
@@ -9,9 +9,6 @@ import type { ExecutionListStore } from './store.ts'
 
 /** Executions of a list that are read at once. */
 const RECORDS_TOGETHER = 25
-/** Results up to this total size are read together; larger ones one by one, because each may have 20 MB. */
-const MAX_RESULT_BYTES_TOGETHER = 1024 * 1024
-
 export interface RecordReader {
   /** The record of an execution without attributes that the caller does not want. */
   one(execution: Execution, request: ApiRequest, wanted?: Projection): Record<string, unknown>
@@ -22,13 +19,16 @@ export interface RecordReader {
 }
 
 export function createRecordReader(deps: {
-  store: Pick<ExecutionStore, 'results' | 'findByIds'>
+  store: Pick<ExecutionStore, 'results' | 'findByIds' | 'batches'>
   list: Pick<ExecutionListStore, 'childrenOf'>
   records: Pick<Records, 'of'>
 }): RecordReader {
   const { store, list, records } = deps
 
-  /** In the given order, each with its result and its children unless the caller leaves them out. */
+  /**
+   * In the given order, each with its result and its children unless the caller leaves them out. Keeps no record: a slow
+   * reader may take minutes for each.
+   */
   function* makeRecords(
     executions: Execution[],
     request: ApiRequest,
@@ -37,18 +37,20 @@ export function createRecordReader(deps: {
     const ids = executions.map(({ id }) => id)
     const children = needs(wanted, 'children') ? groupByParent(list.childrenOf(ids)) : noChildren
     const wantsResults = needs(wanted, 'result')
-    const resultBytes = executions.reduce((sum, { result_size: bytes }) => sum + (bytes ?? 0), 0)
-    const isTogether = wantsResults && resultBytes <= MAX_RESULT_BYTES_TOGETHER
-    const together = isTogether ? store.results(ids) : undefined
-    for (const execution of executions) {
+    const stored = wantsResults ? store.results(ids) : undefined
+    function toRecord(execution: Execution): Record<string, unknown> {
       const { id } = execution
-      const stored = together ?? (wantsResults ? store.results([id]) : undefined)
+      const result: unknown = execution.result ?? stored?.get(id)
+      stored?.delete(id)
       const record = records.of(
-        { ...execution, result: execution.result ?? stored?.get(id) },
+        { ...execution, result },
         { children: children.get(id) ?? [], unmasked: seesSecrets(request) },
       )
-      yield wanted.apply(record)
+      return wanted.apply(record)
     }
+    const left = executions.toReversed()
+    executions.length = 0
+    while (left.length > 0) yield* left.splice(-1).map(toRecord)
   }
 
   return {
@@ -58,8 +60,7 @@ export function createRecordReader(deps: {
     },
     // A few at a time: a list may hold everything there is.
     *many(ids, request, wanted) {
-      for (let start = 0; start < ids.length; start += RECORDS_TOGETHER) {
-        const some = ids.slice(start, start + RECORDS_TOGETHER)
+      for (const some of store.batches(ids, { count: RECORDS_TOGETHER, bytes: MAX_SOURCE_BYTES })) {
         const found = new Map(
           store
             .findByIds(some)

@@ -24,7 +24,6 @@ import { filterParameters, parseListQuery } from './query.ts'
 import { descendantsOf, withoutResult, type RecordReader } from './read.ts'
 import type { ExecutionListStore } from './store.ts'
 import { shown } from '../../../lib/text/index.ts'
-import { writeJson } from '../../../lib/json/index.ts'
 
 /** Of children, and of their children. */
 const MAX_LEVELS = 1000
@@ -63,7 +62,7 @@ export function listRoutes({ service, list, reader, maxPageSize, maskSecrets }: 
           // A client that continues knows the total already, and the store need not count.
           place === undefined ? list.total(filter) : undefined,
         ])
-        return { records: reader.many(ids, request, wanted), total, write: writeProjected }
+        return { records: reader.many(ids, request, wanted), total, isProjected: true }
       },
     }),
     route({
@@ -135,11 +134,6 @@ export function childrenRoute({ service, list, reader }: Pick<ListRoutesDeps, 's
       return listReply(reader.many(ids, request, wantedAttributes(request.query)))
     },
   })
-}
-
-/** The reader has left out what was not asked for. */
-function* writeProjected(record: object): Generator<string> {
-  yield writeJson(record)
 }
 
 /** @throws QUERY_INVALID */

@@ -28,7 +28,6 @@ import {
   type TriggerInstanceRecord,
 } from '../types.ts'
 import { triggerResource } from '../../../core/permissions.ts'
-import { writeJson } from '../../../lib/json/index.ts'
 
 const DEFAULT_LIMIT = 100
 
@@ -105,7 +104,7 @@ export function createInstanceRoutes(deps: {
         return {
           records: instanceRecords(ids, projection, maxPayloadBytes),
           total,
-          write: (record) => [writeJson(record)],
+          isProjected: true,
         }
       },
     }),

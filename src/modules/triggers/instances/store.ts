@@ -9,7 +9,7 @@ import {
   type Tables,
   type TriggerInstanceTable,
 } from '../../../db/index.ts'
-import type { Place } from '../../../http/index.ts'
+import { MAX_SOURCE_BYTES, type Place } from '../../../http/index.ts'
 import { idBound } from '../../../core/ids.ts'
 import { microsOf } from '../../../core/time.ts'
 import type { QueuedInstance, Repetitions, TriggerInstance, TriggerInstanceStatus } from '../types.ts'
@@ -92,7 +92,7 @@ export interface ListedInstance extends TriggerInstance {
 const MAX_QUICK_ROWS = 10_000
 /** Instances per batch, and bytes of their payloads. */
 const INSTANCES_TOGETHER = 25
-const MAX_BYTES_TOGETHER = 1024 * 1024
+const MAX_BYTES_TOGETHER = MAX_SOURCE_BYTES
 /** Index ranges that one query merges by id. */
 const MAX_MERGED = 20
 
