@@ -172,7 +172,7 @@ async function makeExecutable(staged) {
     output: 'sea.blob',
     disableExperimentalSEAWarning: true,
     useCodeCache: true,
-    execArgv: [...ENGINE_FLAGS, '--disable-sigusr1'],
+    execArgv: ENGINE_FLAGS,
     // NODE_OPTIONS of the caller must not affect it.
     execArgvExtension: 'none',
     assets,

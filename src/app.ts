@@ -234,7 +234,7 @@ async function assemble(
     clock,
     log: log.of('timersengine'),
     triggers,
-    isUsed: (triggerId) => rules.hasRules(triggerId),
+    isUsed: (triggerId) => !rules.areDisabled(triggerId),
     settings,
   })
   const stream = createStream({ bus, executions })

@@ -6,6 +6,7 @@
  * they crash the process (docs/dependencies.md, section 1). Exit code 78 (EX_CONFIG) when no fitting Node can be started.
  */
 import type { spawn as Spawn } from 'node:child_process'
+import inspector from 'node:inspector'
 import module from 'node:module'
 import { constants } from 'node:os'
 import { dirname, join } from 'node:path'
@@ -17,9 +18,9 @@ const FORWARDED = ['SIGINT', 'SIGTERM', 'SIGHUP', 'SIGUSR1', 'SIGUSR2'] as const
 /**
  * For the server: without them the engine keeps a young generation of 130 MB after output has streamed through it, and
  * lets the old one double before it looks for garbage. They count only when the process begins (docs/performance.md,
- * trap G). With the last one, SIGUSR1 never opens the debugger of Node, from the first moment on.
+ * trap G).
  */
-const SERVER_FLAGS = ['--max-semi-space-size=8', '--heap-growing-percent=30', '--disable-sigusr1']
+const SERVER_FLAGS = ['--max-semi-space-size=8', '--heap-growing-percent=30']
 /** Pid of the process that started this one only to run it on another Node. */
 const WRAPPER_PID = 'SVC_WRAPPER_PID'
 const WRAPPER_LOOK_MILLISECONDS = 1000
@@ -113,8 +114,15 @@ function endWithWrapper(): void {
   }, WRAPPER_LOOK_MILLISECONDS).unref()
 }
 
-// Node opens its debugger at this signal unless somebody listens.
+/** Node opens its debugger at SIGUSR1 unless somebody listens. `--disable-sigusr1` would keep the signal from listeners. */
+function closeDebugger(): void {
+  if (!process.execArgv.some((flag) => flag.startsWith('--inspect'))) inspector.close()
+}
+
 process.on('SIGUSR1', () => undefined)
+// A signal may have come before this line.
+closeDebugger()
+setImmediate(closeDebugger)
 if (reachesFloor(process.versions.node)) {
   // In place of this process, so that there is one to watch and to signal. Node has it since 22.15.
   if (flags() !== process.execArgv && typeof process.execve === 'function') {

@@ -229,7 +229,12 @@ describe('05.5 what is refused', () => {
     const answer = await post<ErrorAnswer>(minimal('twice'))
     expect([answer.status, answer.body]).toEqual([
       409,
-      { faultstring: expect.stringContaining('default.twice') as string, code: 'NAME_TAKEN', 'conflict-id': rule_.id },
+      {
+        faultstring: expect.stringContaining('default.twice') as string,
+        code: 'NAME_TAKEN',
+        'conflict-id': rule_.id,
+        details: { path: ['name'] },
+      },
     ])
     const third = await make('third')
     const renamed = await server.call('PUT', `/v1/rules/${third.id}`, minimal('twice'))

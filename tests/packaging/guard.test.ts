@@ -152,7 +152,7 @@ describe.each([FAKED, ...(tier === 'full' ? findOldNodes() : [])])('on $name', (
     ] as const) {
       const { flags } = readSeen((await runOn(old, [...args])).stdout)
       const names = flags.map((flag) => flag.split('=', 1)[0])
-      for (const name of ['--max-semi-space-size', '--heap-growing-percent', '--disable-sigusr1']) {
+      for (const name of ['--max-semi-space-size', '--heap-growing-percent']) {
         expect({ args, name, isGiven: names.includes(name) }).toEqual({ args, name, isGiven: isServer })
       }
     }

@@ -35,6 +35,8 @@ import type { TemplateReader } from '../../core/template-reader.ts'
 export interface Rules extends Module {
   /** Whether an enabled rule is bound to the trigger. */
   hasRules(triggerId: string): boolean
+  /** Whether rules are bound to the trigger, and all of them are disabled. */
+  areDisabled(triggerId: string): boolean
   /** A digest that differs after each change of the enabled rules of the trigger. */
   versionOf(triggerId: string): string
   /** Registers the rules of a pack. Ids stay; `enabled` is set from the file. */
@@ -116,6 +118,7 @@ export function createRules(deps: RulesDeps): Rules {
     ],
     retention: [createEnforcementRetention({ store: enforcements, database })],
     hasRules: (triggerId) => bindings.has(triggerId),
+    areDisabled: (triggerId) => !bindings.has(triggerId) && store.count({ triggers: [triggerId] }) > 0,
     versionOf: (triggerId) => bindings.versionOf(triggerId),
     registerRules: createRegistration({ store, changes, triggers, log, systemUser }),
     start() {

@@ -1,7 +1,7 @@
 /**
- * Fires timers that an enabled rule uses. Each row has the next time of its timer; one timeout waits for the earliest. A firing is one
- * transaction: it stores the trigger instance and advances the row, provided that the row still has the time for which
- * the timer fires. So a timer never fires twice for one time, even across crashes.
+ * Fires timers, except those whose rules are all disabled. Each row has the next time of its timer; one timeout waits
+ * for the earliest. A firing is one transaction: it stores the trigger instance and advances the row, provided that the
+ * row still has the time for which the timer fires. So a timer never fires twice for one time, even across crashes.
  */
 import type { Bus } from '../../bus/index.ts'
 import { Conflict, merge, type Database, type Step, type TimerTable } from '../../db/index.ts'
@@ -27,7 +27,7 @@ export interface EngineDeps {
   bus: Bus
   log: Log
   clock: Pick<Clock, 'now' | 'setBacks' | 'wait'>
-  /** Whether an enabled rule uses the trigger. Only such timers fire. */
+  /** False: rules use the trigger, and all of them are disabled. Such timers do not fire. */
   readonly isUsed: (triggerId: string) => boolean
   settings: EngineSettings
 }

@@ -15,7 +15,7 @@ export interface TimersDeps {
   bus: Bus
   log: Log
   triggers: Triggers
-  /** Whether an enabled rule uses the trigger. */
+  /** False: rules use the trigger, and all of them are disabled. */
   readonly isUsed: (triggerId: string) => boolean
   settings: TimersSettings
   clock: Clock

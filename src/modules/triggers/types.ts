@@ -178,7 +178,7 @@ export const TimerRecord = record(
     next_timestamp: Type.Optional(
       Type.String({
         description:
-          'Next time at which the timer fires if an enabled rule uses it; absent if none follows or timers are off.',
+          'Next time at which the timer fires unless its rules are disabled; absent if none follows or timers are off.',
       }),
     ),
     fired_timestamp: Type.Optional(
