@@ -53,9 +53,10 @@ export function findTemplates(value: unknown, read = { length: 0 }): Templates |
   }
   const walk = (inner: unknown): void => {
     if (typeof inner === 'string') look(inner)
+    else if (Array.isArray(inner)) inner.forEach(walk)
     else if (typeof inner === 'object' && inner !== null) {
       for (const [key, item] of Object.entries(inner)) {
-        if (!Array.isArray(inner)) walk(key)
+        walk(key)
         walk(item)
       }
     }

@@ -382,14 +382,14 @@ describe('malformed bodies', () => {
     expect((await post(JSON.stringify({ text: '[{"'.repeat(5000) }), asJson)).status).toBe(200)
   })
 
-  test('there are at most a hundred thousand values, however short', () => {
+  test('there are at most a hundred thousand values, however short', async () => {
     const list = (length: number): string => `[${Array.from({ length }, () => '{}').join(',')}]`
-    expect(parseJsonBody(list(49_999))).toHaveLength(49_999)
-    expect(() => parseJsonBody(list(50_001))).toThrow('more than 100000 items')
-    expect(() => parseJsonBody(`[${Array.from({ length: 50_001 }, () => '{"\\n":1}').join(',')}]`)).toThrow(
+    expect(await parseJsonBody(list(49_999))).toHaveLength(49_999)
+    await expect(parseJsonBody(list(50_001))).rejects.toThrow('more than 100000 items')
+    await expect(parseJsonBody(`[${Array.from({ length: 50_001 }, () => '{"\\n":1}').join(',')}]`)).rejects.toThrow(
       'more than 100000 items',
     )
-    expect(parseJsonBody(JSON.stringify(',{['.repeat(1_000_001)))).toHaveLength(3_000_003)
+    expect(await parseJsonBody(JSON.stringify(',{['.repeat(1_000_001)))).toHaveLength(3_000_003)
   })
 
   test.each([

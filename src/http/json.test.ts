@@ -4,33 +4,50 @@ import { parseJsonBody } from './json.ts'
 
 test.each(['1e999', '-1e999', '[1E+400]', '{"a":{"b":[1e0400]}}', '9'.repeat(299).concat('.0e+10')])(
   'a number that no JSON can give back is refused: %s',
-  (text) => {
-    expect(() => parseJsonBody(text)).toThrow('a number is too large')
+  async (text) => {
+    await expect(parseJsonBody(text)).rejects.toThrow('a number is too large')
   },
 )
 
 test.each(['9'.repeat(4301), `[-${'1'.repeat(1_000_000)}]`, '0.'.concat('3'.repeat(4300))])(
   'a number with too many digits is refused',
-  (text) => {
-    expect(() => parseJsonBody(text)).toThrow(/a number has \d+ characters; the limit is 4300/)
+  async (text) => {
+    await expect(parseJsonBody(text)).rejects.toThrow(/a number has \d+ characters; the limit is 4300/)
   },
 )
 
 test.each(['1e308', '"1e999"', '1e-999', '[0e999,1.5e100]', '0.'.concat('3'.repeat(400)), '9'.repeat(4300)])(
   '%s comes back as it was',
-  (text) => {
-    expect(writeJson(parseJsonBody(text))).toBe(text)
+  async (text) => {
+    expect(writeJson(await parseJsonBody(text))).toBe(text)
   },
 )
 
-test.each(['{"a\\n":', ''])('the limits also hold for text that JSON.parse would change: %j', (key) => {
+test.each(['{"a\\n":', ''])('the limits also hold for text that JSON.parse would change: %j', async (key) => {
   const end = key === '' ? '' : '}'
-  expect(() => parseJsonBody(`${key}${'['.repeat(101)}1.0${']'.repeat(101)}${end}`)).toThrow('more than 100 deep')
-  expect(() => parseJsonBody(`${key}[${'1.0,'.repeat(100_000)}1]${end}`)).toThrow('more than 100000 items')
-  expect(() => parseJsonBody(`${key}{"n":1.0,"\\u005f_proto__":1}${end}`)).toThrow('the key "__proto__" is not allowed')
+  await expect(parseJsonBody(`${key}${'['.repeat(101)}1.0${']'.repeat(101)}${end}`)).rejects.toThrow(
+    'more than 100 deep',
+  )
+  await expect(parseJsonBody(`${key}[${'1.0,'.repeat(100_000)}1]${end}`)).rejects.toThrow('more than 100000 items')
+  await expect(parseJsonBody(`${key}{"n":1.0,"\\u005f_proto__":1}${end}`)).rejects.toThrow(
+    'the key "__proto__" is not allowed',
+  )
 })
 
-test('long digits are read in time that grows with their number', () => {
+test('long digits are read in time that grows with their number', async () => {
   const digits = `${'1'.repeat(308)}x`.repeat(150_000)
-  expect(parseJsonBody(`"${digits}"`)).toBe(digits)
+  expect(await parseJsonBody(`"${digits}"`)).toBe(digits)
+})
+
+test('a long text is read as a short one is', async () => {
+  const padding = `"${'x'.repeat(70_000)}"`
+  expect(writeJson(await parseJsonBody(`{"2":1.0,"1":[],"p":${padding}}`))).toBe(`{"2":1.0,"1":[],"p":${padding}}`)
+  await expect(parseJsonBody(`[${padding},{"\\u005f_proto__":1}]`)).rejects.toThrow(
+    'the key "__proto__" is not allowed',
+  )
+  await expect(parseJsonBody(`[${padding},{"a":{"__proto__":1}}]`)).rejects.toThrow(
+    'the key "__proto__" is not allowed',
+  )
+  await expect(parseJsonBody(`[${padding},nul]`)).rejects.toThrow('not JSON at position 70004')
+  await expect(parseJsonBody(`[${padding},1`)).rejects.toThrow('not JSON at position 70006')
 })

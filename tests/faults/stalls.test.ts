@@ -107,6 +107,9 @@ const inputs: [name: string, path: string, body: string, status: number][] = [
     JSON.stringify({ packs: Array.from({ length: 900 }, (_, i) => `unknown${i}`) }),
     400,
   ],
+  ['90,000 keys for a webhook', '/webhooks/examples', keysOf(90_000), 202],
+  ['90,000 numbers for a webhook', '/webhooks/examples', `[${'1,'.repeat(90_000)}1]`, 202],
+  ['45,000 objects for a webhook', '/webhooks/examples', `[${'{},'.repeat(45_000)}{}]`, 202],
   ['101 levels', '/executions', execution(`,"parameters":${nested(101)}`), 400],
   [
     '5,000 criteria',
@@ -118,7 +121,7 @@ const inputs: [name: string, path: string, body: string, status: number][] = [
   ],
 ]
 
-it.each(inputs)('%s is refused', async (name, path, body, status) => {
+it.each(inputs)('%s: refused, or bounded work', async (name, path, body, status) => {
   const bytes = Buffer.from(body)
   const histogram = monitorEventLoopDelay({ resolution: 1 })
   await new Promise((resolve) => setImmediate(resolve))

@@ -10,5 +10,5 @@ export {
   wholeNumber,
 } from './number.ts'
 export { entriesOf, keysOf, mapObject, objectOf, rememberOrder, setOwn } from './order.ts'
-export { JsonLimitError, readJson, type JsonLimits } from './read.ts'
+export { JsonLimitError, readJson, readLargeJson, type JsonLimits } from './read.ts'
 export { writeFiniteJson, writeJson, writeReplacedJson } from './write.ts'

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import { createRandom, seedOfRun } from '../../../tests/helpers/random.ts'
-import { readJson } from './index.ts'
+import { readJson, readLargeJson } from './index.ts'
 
 const seed = seedOfRun()
 
@@ -50,3 +50,29 @@ test(`random values come back as they were (SVC_TEST_SEED=${seed})`, () => {
     expect(readJson(json)).toEqual(value)
   }
 })
+
+test('a large text is read in turns', async () => {
+  const value = Array.from({ length: 3000 }, (_, i) => ({ [`k${i}`]: [i, `\n${i}`] }))
+  let turns = 0
+  let ms = 0
+  const rest = (): Promise<void> => {
+    turns += 1
+    return Promise.resolve()
+  }
+  const limits = { maxDepth: 10, maxValues: 20_000 }
+  expect(await readLargeJson(JSON.stringify(value), limits, rest, () => (ms += 1))).toEqual(value)
+  // The clock goes on by a millisecond with every look, so that a turn has at most some thousand values.
+  expect(turns).toBeGreaterThan(1)
+  await expect(readLargeJson('[[[]]]', { ...limits, maxDepth: 2 }, rest)).rejects.toThrow('nested more than 2 deep')
+  await expect(readLargeJson('[1,2,3]', { ...limits, maxValues: 2 }, rest)).rejects.toThrow('more than 2 items')
+})
+
+test.each(['{"a":1,"b":{"c":2}}', '{"a":1.0,"b":{"c":2}}', '{"\\u0061":1,"b":{"c":2}}'])(
+  'a caller may refuse a key: %s',
+  (text) => {
+    const limits = { maxDepth: 10, maxValues: 10 }
+    expect(() => readJson(text, { ...limits, refusedKey: 'a' })).toThrow('the key "a" is not allowed')
+    expect(() => readJson(text, { ...limits, refusedKey: 'c' })).toThrow('the key "c" is not allowed')
+    expect(readJson(text, { ...limits, refusedKey: 'aa' })).toHaveProperty('b.c', 2)
+  },
+)

@@ -6,6 +6,8 @@ export interface JsonLimits {
   maxDepth: number
   /** Items, properties, lists and objects. */
   maxValues: number
+  /** A name that no property may have. */
+  refusedKey?: string
 }
 
 /** Text beyond a limit of the caller. */
@@ -25,7 +27,11 @@ export function readJson(text: string, limits: JsonLimits = unlimited): unknown 
   if (isOrdinary(text, limits)) return JSON.parse(text)
   let problem: unknown
   try {
-    return parse(text, limits)
+    const reading = parse(text, limits)
+    for (;;) {
+      const { done, value } = reading.next()
+      if (done === true) return value
+    }
   } catch (error) {
     if (error instanceof JsonNumberError || error instanceof JsonLimitError) throw error
     problem = error
@@ -34,6 +40,34 @@ export function readJson(text: string, limits: JsonLimits = unlimited): unknown 
   JSON.parse(text)
   throw problem
 }
+
+/**
+ * Reads JSON as `readJson` does, in turns of some milliseconds: everybody else may work between two of them.
+ *
+ * @param rest called between two turns
+ * @param now milliseconds of a steady clock
+ * @throws SyntaxError, JsonNumberError, JsonLimitError
+ */
+export async function readLargeJson(
+  text: string,
+  limits: JsonLimits,
+  rest: () => Promise<unknown>,
+  now: () => number = () => performance.now(),
+): Promise<unknown> {
+  const reading = parse(text, limits)
+  let endOfTurn = now() + MS_PER_TURN
+  for (;;) {
+    const { done, value } = reading.next()
+    if (done === true) return value
+    if (now() < endOfTurn) continue
+    await rest()
+    endOfTurn = now() + MS_PER_TURN
+  }
+}
+
+const MS_PER_TURN = 5
+/** Between two looks at the clock. */
+const VALUES_PER_STEP = 500
 
 const QUOTE = 0x22
 const PLUS = 0x2b
@@ -55,7 +89,8 @@ const CLOSE_OBJECT = 0x7d
 const EXACT_DIGITS = 15
 
 /** Whether `JSON.parse` reads the text without loss, if it is valid at all. @throws JsonLimitError */
-function isOrdinary(text: string, { maxDepth, maxValues }: JsonLimits): boolean {
+function isOrdinary(text: string, limits: JsonLimits): boolean {
+  const { maxDepth, maxValues, refusedKey } = limits
   let depth = 0
   let values = 1
   let backslash = text.indexOf('\\')
@@ -67,6 +102,8 @@ function isOrdinary(text: string, { maxDepth, maxValues }: JsonLimits): boolean 
       let next = at + 1
       while (isBlank(text.charCodeAt(next))) next += 1
       if (text.charCodeAt(next) === COLON) {
+        if (refusedKey !== undefined && at - start === refusedKey.length + 1 && text.startsWith(refusedKey, start + 1))
+          throw refusesKey(refusedKey)
         if (isDigit(text.charCodeAt(start + 1)) && indexKey.test(text.slice(start + 1, at))) return false
         if (backslash !== -1 && backslash < start) backslash = text.indexOf('\\', start)
         if (backslash !== -1 && backslash < at) return false
@@ -97,6 +134,10 @@ function tooDeep(maxDepth: number): JsonLimitError {
 
 function tooMany(maxValues: number): JsonLimitError {
   return new JsonLimitError(`it holds more than ${maxValues} items, properties, lists and objects`)
+}
+
+function refusesKey(key: string): JsonLimitError {
+  return new JsonLimitError(`the key "${key}" is not allowed`)
 }
 
 function isDigit(code: number): boolean {
@@ -165,8 +206,12 @@ const number = /-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?/y
 // oxlint-disable-next-line no-control-regex
 const control = /[\0-\x1f]/
 
-/** Reads every JSON text, at a fraction of the speed of `JSON.parse`. Uses no stack for nested values. */
-function parse(text: string, { maxDepth, maxValues }: JsonLimits): unknown {
+/**
+ * Reads every JSON text, at a fraction of the speed of `JSON.parse`. Uses no stack for nested values. It yields after
+ * every `VALUES_PER_STEP` values.
+ */
+function* parse(text: string, limits: JsonLimits): Generator<undefined, unknown> {
+  const { maxDepth, maxValues, refusedKey } = limits
   const outer: (Frame | undefined)[] = []
   let frame: Frame | undefined
   let at = 0
@@ -196,6 +241,7 @@ function parse(text: string, { maxDepth, maxValues }: JsonLimits): unknown {
     const key = readString()
     if (nextCode() !== COLON) fail()
     at += 1
+    if (key === refusedKey) throw refusesKey(key)
     return key
   }
   const readWord = <T>(word: string, value: T): T => {
@@ -206,6 +252,8 @@ function parse(text: string, { maxDepth, maxValues }: JsonLimits): unknown {
   const open = (container: Frame['container']): void => {
     outer.push(frame)
     if (outer.length > maxDepth) throw tooDeep(maxDepth)
+    // Costs more than an item: it counts as two.
+    values += 1
     frame = { container, key: '', keys: undefined }
   }
 
@@ -213,6 +261,7 @@ function parse(text: string, { maxDepth, maxValues }: JsonLimits): unknown {
     let value: unknown
     values += 1
     if (values > maxValues) throw tooMany(maxValues)
+    if (values % VALUES_PER_STEP === 0) yield undefined
     const code = nextCode()
     if (code === OPEN_OBJECT || code === OPEN_LIST) {
       const isObject = code === OPEN_OBJECT

@@ -65,7 +65,7 @@ export function createWebhookService(deps: {
     const eventText = admitted.find(({ proof }) => proof?.eventText !== undefined)?.proof?.eventText
     const validated = answerToPost(challengesOf(hook), request.query as SentQuery) // declared by the route
     if (validated !== undefined) return validated
-    const body = eventText === undefined ? await raw.parse({ dropsBlank: true }) : parseJsonBody(eventText)
+    const body = eventText === undefined ? await raw.parse({ dropsBlank: true }) : await parseJsonBody(eventText)
     if (typeof body !== 'object' || body === null) {
       throw bodyInvalid(`${represent(body)} is not of type 'object', 'array'`)
     }
