@@ -226,6 +226,7 @@ async function assemble(
     executions,
     templates,
     versionOf: (triggerId) => rules.versionOf(triggerId),
+    rulesOf: (triggerId, rights) => rules.refsOf(triggerId, rights),
     settings: common,
   })
   const settings = timersSettings(config, common)
@@ -235,6 +236,7 @@ async function assemble(
     log: log.of('timersengine'),
     triggers,
     isUsed: (triggerId) => !rules.areDisabled(triggerId),
+    rulesOf: (triggerId, rights) => rules.refsOf(triggerId, rights),
     settings,
   })
   const stream = createStream({ bus, executions })

@@ -33,6 +33,8 @@ export interface CliResource extends CliRecordKind {
   isSelective?: boolean
   /** Adds computed attributes; machine output of whole records omits them. */
   extend?: (record: Json) => Json
+  /** Adds the columns of a list that are computed: one record shows what they are made of. `-a` names them too. */
+  addColumns?: (record: Json) => Json
   /** Called with the body before it is sent, to mask its secrets in the output of `--debug`. */
   beforeSending?: (session: Session, body: Json) => Promise<void>
 }
@@ -98,8 +100,13 @@ function isWhole(session: Session, attributes: readonly string[] | undefined): b
   return session.form !== 'human' && (attributes === undefined || attributes.includes('all'))
 }
 
-function extend({ extend: withMore }: Pick<CliResource, 'extend'>, record: Json): Json {
-  return withMore === undefined ? record : withMore(record)
+function extend(
+  { extend: withMore, addColumns }: Pick<CliResource, 'extend' | 'addColumns'>,
+  record: Json,
+  hasColumns = true,
+): Json {
+  const more = withMore === undefined ? record : withMore(record)
+  return hasColumns && addColumns !== undefined ? addColumns(more) : more
 }
 
 /** A command about each of several records, without a description and an example. @param work resolves with the exit code */
@@ -215,12 +222,12 @@ export function createDeleteCommand(context: CommandContext, resource: CliResour
 /** Prints one record. @returns the exit code */
 export async function showRecord(
   session: Session,
-  resource: Pick<CliResource, 'order' | 'shown' | 'extend'>,
+  resource: Pick<CliResource, 'order' | 'shown' | 'extend' | 'addColumns'>,
   record: Json,
   { attr }: AttributeFlags,
 ): Promise<number> {
   const attributes = splitAttributes(attr) ?? (session.form === 'human' ? resource.shown : undefined)
-  const extended = isWhole(session, attributes) ? record : extend(resource, record)
+  const extended = isWhole(session, attributes) ? record : extend(resource, record, attributes !== undefined)
   await printRecord(session, extended, resource.order, attributes)
   return exitCodes.ok
 }

@@ -23,6 +23,7 @@ interface Timer {
   type: string
   description: string
   parameters: Record<string, unknown>
+  rules: string[]
   next_timestamp?: string
   fired_timestamp?: string
 }
@@ -321,6 +322,7 @@ describe('05.8 endpoints', () => {
       description: '',
       parameters: { unit: 'weeks', delta: 3 },
       next_timestamp: expect.stringMatching(/Z$/),
+      rules: [rules[0]?.ref],
     })
     expect((await get<Timer[]>('/timers?limit=1&offset=1')).body).toHaveLength(4)
   })
@@ -381,18 +383,23 @@ describe('05.8, 11.3 who sees which', () => {
         const trigger = { pack: 'mine', name, type: 'core.svc.IntervalTimer', parameters: { unit: 'weeks', delta } }
         expect((await secured.call('POST', '/v1/triggers', trigger, admin)).status).toBe(201)
       }
+      // The same schedule: the rule uses the trigger that exists.
+      const trigger = { type: 'core.svc.IntervalTimer', parameters: { unit: 'weeks', delta: 1 } }
+      const rule = { name: 'weekly', pack: 'mine', trigger, action: { ref: 'core.noop' } }
+      expect((await secured.call('POST', '/v1/rules', rule, admin)).status).toBe(201)
       const seenBy = async (user: string) => {
         const { body: key } = await secured.call<{ key: string }>('POST', '/v1/apikeys', { user }, admin)
         const headers = { 'Svc-Api-Key': key.key }
         const list = await secured.call<Timer[]>('GET', '/v1/timers', undefined, headers)
-        const names = list.status === 200 ? list.body.map(({ name }) => name) : list.status
+        const names = list.status === 200 ? list.body.map(({ name, rules }) => [name, ...rules].join()) : list.status
         const statuses = ['first', 'second'].map(
           async (name) => (await secured.call('GET', `/v1/timers/mine.${name}`, undefined, headers)).status,
         )
         return [names, list.headers.get('X-Total-Count'), ...(await Promise.all(statuses))]
       }
-      expect(await seenBy('admin')).toEqual([['first', 'second'], '2', 200, 200])
-      expect(await seenBy('watcher')).toEqual([['first', 'second'], '2', 200, 200])
+      expect(await seenBy('admin')).toEqual([['first,mine.weekly', 'second'], '2', 200, 200])
+      expect(await seenBy('watcher')).toEqual([['first,mine.weekly', 'second'], '2', 200, 200])
+      // May view the timer and not the rule.
       expect(await seenBy('one')).toEqual([['first'], '1', 200, 403])
       expect(await seenBy('lists')).toEqual([[], '0', 403, 403])
       expect(await seenBy('nobody')).toEqual([403, null, 403, 403])

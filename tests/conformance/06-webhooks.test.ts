@@ -22,6 +22,7 @@ interface Webhook {
 
 interface Rule {
   id: string
+  ref: string
   trigger: { ref: string }
 }
 
@@ -222,6 +223,7 @@ describe('06.2 list and get', () => {
       type: 'core.svc.webhook',
       description: expect.any(String) as string,
       parameters: { url: hook },
+      rules: [rule.ref],
     })
     expect((await server.call('GET', `/v1/webhooks/${hook}`)).body).toEqual(listed)
   })

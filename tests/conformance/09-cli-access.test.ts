@@ -662,11 +662,23 @@ describe('09.3 apikey', () => {
   })
 
   it('09.3 list: columns, details, a user, secrets', async () => {
-    const { id } = await createKey('-u', 'keyholder', '-m', '{"n": 1}')
+    const scopes = ['--scope', 'action_execute,action_view@action:core:local', '--scope', 'execution_list']
+    const { id } = await createKey('-u', 'keyholder', '-m', '{"n": 1}', '--expires', '2099-01-31T12:00:00Z', ...scopes)
     const list = await admin('apikey', 'list', '-u', 'keyholder')
     expect([list.code, list.stderr]).toEqual([0, ''])
-    expect(list.stdout).toMatch(/^\+-+\+-+\+-+\+\n\| id +\| user +\| metadata +\|\n/)
-    expect(list.stdout).toContain(`| ${id} | keyholder | {`)
+    expect(list.stdout).toMatch(
+      /^[+-]+\n\| id +\| user +\| enabled \| expires_at +\| last_used_at \| scope +\| metadata +\|\n/,
+    )
+    expect(list.stdout).toContain(
+      `| ${id} | keyholder | true    | Sat, 31 Jan 2099 12:00:00 UTC |              | action_ex`,
+    )
+    expect(list.stdout).toMatch(/\| action_execute,action_view@action:core:local \| \{ .*\n.*\| execution_list +\|/)
+    expect(await adminJson('apikey', 'list', '-u', 'keyholder', '-a', 'scope')).toEqual([
+      { scope: 'action_execute,action_view@action:core:local\nexecution_list' },
+    ])
+    const unlimited = await createKey('-u', 'keyholder')
+    expect(await adminJson('apikey', 'get', unlimited.id, '-a', 'scope')).toEqual({ scope: 'all' })
+    expect((await admin('apikey', 'delete', unlimited.id)).code).toBe(0)
     const detail = await admin('apikey', 'list', '-u', 'keyholder', '-d')
     for (const name of ['enabled', 'created_at', 'key_hash']) expect(detail.stdout).toMatch(cell(name))
     expect(detail.stdout).toContain('********')

@@ -504,12 +504,12 @@ describe('09.3 trigger-instance', () => {
 })
 
 describe('09.3 webhook', () => {
-  it('09.3 list and get: url, type, description', async () => {
+  it('09.3 list: url, rules, scheme, description; get: url, type, description', async () => {
     const parameters = { url: '/cli/inner/', signature: { scheme: 'github', secret: 'canary-of-webhook' } }
     await makeRule('hooked', { trigger: { type: 'core.svc.webhook', parameters } })
     const list = await svc('webhook', 'list')
-    expect([list.code, header(list.stdout)]).toEqual([0, ['url', 'type', 'description']])
-    expect(list.stdout).toMatch(/\| \/cli\/inner\/ +\| core\.svc\.webhook +\|/)
+    expect([list.code, header(list.stdout)]).toEqual([0, ['url', 'rule', 'scheme', 'description']])
+    expect(list.stdout).toMatch(/\| \/cli\/inner\/ +\| default\.hooked +\| github +\|/)
     const whole = await waitFor('the hook', async () =>
       (await json<{ parameters: { url: string } }[]>('webhook', 'list')).find(
         (each) => each.parameters.url === parameters.url,
@@ -527,6 +527,7 @@ describe('09.3 webhook', () => {
 
   it('09.2 -n holds for lists that have no pages', async () => {
     await makeRule('hooked_too', { trigger: { type: 'core.svc.webhook', parameters: { url: 'cli-more' } } })
+    expect((await svc('webhook', 'list')).stdout).toMatch(/\| cli-more +\| default\.hooked_too +\| none +\|/)
     const { stdout, stderr } = await svc('webhook', 'list', '-n', '1')
     expect(rows(stdout)).toHaveLength(1)
     expect(stderr).toContain('Note: Only one Webhook is displayed.')
@@ -537,9 +538,18 @@ describe('09.3 timer', () => {
   it('09.3 list by type, and get', async () => {
     const interval = { type: 'core.svc.IntervalTimer', parameters: { unit: 'days', delta: 3 } }
     const { trigger } = await makeRule('daily', { trigger: interval })
-    await makeRule('once', { trigger: { type: 'core.svc.DateTimer', parameters: { date: '2100-01-01 00:00:00' } } })
+    const date = { date: '2100-01-01 00:00:00', timezone: 'UTC' }
+    await makeRule('once', { trigger: { type: 'core.svc.DateTimer', parameters: date } })
+    await waitFor('the timers to know when they are due', async () =>
+      (await json<object[]>('timer', 'list')).every((timer) => 'next_timestamp' in timer),
+    )
     const list = await svc('timer', 'list')
-    expect([list.code, header(list.stdout)]).toEqual([0, ['id', 'uid', 'pack', 'name', 'type', 'parameters']])
+    expect([list.code, header(list.stdout)]).toEqual([0, ['id', 'type', 'parameters', 'next_timestamp', 'rule']])
+    expect(list.stdout).toMatch(/\| Fri, 01 Jan 2100 00:00:00 UTC \| default\.once +\|/)
+    // One trigger, several rules.
+    await makeRule('daily_too', { trigger: interval })
+    expect(await json('timer', 'get', trigger.ref)).toMatchObject({ rules: ['default.daily', 'default.daily_too'] })
+    expect(await json('timer', 'get', trigger.ref, '-a', 'rule')).toEqual({ rule: 'default.daily\ndefault.daily_too' })
     const types = async (...args: string[]): Promise<string[]> =>
       (await json<{ type: string }[]>('timer', 'list', ...args)).map(({ type }) => type)
     expect((await types()).toSorted()).toEqual(['core.svc.DateTimer', 'core.svc.IntervalTimer'])

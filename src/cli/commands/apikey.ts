@@ -1,7 +1,7 @@
 /** `svc apikey`: keys for programs (contract 01, 1.9; contract 09, 9.3). */
 import { CliCommand } from '../command.ts'
 import { isId } from '../../core/ids.ts'
-import { parseExpiry, parseMetadata, parseScope, type ApiKeyScopeInput } from '../input/api-key-options.ts'
+import { parseExpiry, parseMetadata, parseScope, scopeText, type ApiKeyScopeInput } from '../input/api-key-options.ts'
 import { recordIn, textOrEmpty, type ApiResponse } from '../connection/responses.ts'
 import { exitCodes } from '../exit-codes.ts'
 import { NotFound } from '../failures.ts'
@@ -16,7 +16,8 @@ const apiKey: CliResource = {
   name: 'API Key',
   pluralName: 'API Keys',
   path: '/apikeys',
-  columns: ['id', 'user', 'metadata'],
+  columns: ['id', 'user', 'enabled', 'expires_at', 'last_used_at', 'scope', 'metadata'],
+  addColumns: (record) => ({ ...record, scope: scopeText(record['scopes']) }),
   order: [
     'id',
     'user',

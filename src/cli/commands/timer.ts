@@ -1,14 +1,28 @@
 /** `svc timer`: the timers of rules (contract 09, 9.3; contract 05, 5.8). */
 import { CliCommand } from '../command.ts'
 import { createGetCommand, createListCommand, type ListFlags, type CliResource } from '../resources.ts'
+import { ruleColumn } from '../rule-column.ts'
 import type { CommandContext } from '../session.ts'
 
 const timer: CliResource = {
   name: 'Timer',
   pluralName: 'Timers',
   path: '/timers',
-  columns: ['id', 'uid', 'pack', 'name', 'type', 'parameters'],
-  order: ['id', 'uid', 'ref', 'pack', 'name', 'type', 'parameters', 'next_timestamp', 'fired_timestamp', 'description'],
+  columns: ['id', 'type', 'parameters', 'next_timestamp', 'rule'],
+  addColumns: ruleColumn,
+  order: [
+    'id',
+    'uid',
+    'ref',
+    'pack',
+    'name',
+    'type',
+    'parameters',
+    'next_timestamp',
+    'fired_timestamp',
+    'rules',
+    'description',
+  ],
 }
 
 interface TimerListFlags extends ListFlags {
@@ -22,7 +36,7 @@ export function createTimerCommand(context: CommandContext): CliCommand {
     .description('List the timers of rules.')
     .option('--timer-type <ref>', 'only timers of this type, such as core.svc.CronTimer')
     .completions({ '--timer-type': ['core.svc.IntervalTimer', 'core.svc.DateTimer', 'core.svc.CronTimer'] })
-    .examples('svc timer list -ty core.svc.IntervalTimer', 'svc timer list -a type parameters next_timestamp')
+    .examples('svc timer list -ty core.svc.IntervalTimer', 'svc timer list -a uid ref fired_timestamp')
 
   const get = createGetCommand(context, timer, '<ref...>', 'references or ids')
     .description('Show timers.')

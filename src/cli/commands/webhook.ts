@@ -2,18 +2,22 @@
 import { CliCommand } from '../command.ts'
 import { attributeOf } from '../output/print.ts'
 import { createGetCommand, createListCommand, type CliResource } from '../resources.ts'
+import { ruleColumn } from '../rule-column.ts'
 import type { CommandContext } from '../session.ts'
 import { createWebhookSendCommand } from './webhook-send.ts'
-
-const columns = ['url', 'type', 'description']
 
 const webhook: CliResource = {
   name: 'Webhook',
   pluralName: 'Webhooks',
   path: '/webhooks',
-  columns,
-  order: columns,
+  columns: ['url', 'rule', 'scheme', 'description'],
+  order: ['url', 'type', 'description', 'rules'],
   extend: (record) => ({ ...record, url: attributeOf(record, 'parameters.url') }),
+  addColumns: (record) => ({
+    ...ruleColumn(record),
+    // Without one, senders need a credential.
+    scheme: attributeOf(record, 'parameters.signature.scheme') ?? 'none',
+  }),
 }
 
 export function createWebhookCommand(context: CommandContext): CliCommand {

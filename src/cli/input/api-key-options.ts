@@ -29,6 +29,14 @@ export function parseScope(text: string, before: readonly ApiKeyScopeInput[] = [
   return [...before, { permission_types: names, resource_uid: uid }]
 }
 
+/** The scopes of a record as `--scope` takes them, one a line; without scopes: `all`. */
+export function scopeText(scopes: unknown): string {
+  if (!Array.isArray(scopes)) return 'all'
+  return (scopes as ApiKeyScopeInput[])
+    .map(({ permission_types: types, resource_uid: uid }) => `${types.join(',')}${uid === undefined ? '' : `@${uid}`}`)
+    .join('\n')
+}
+
 const secondsOf: Readonly<Record<string, number>> = { s: 1, m: 60, h: 3600, d: 86_400, w: 604_800 }
 
 /**

@@ -1,6 +1,6 @@
 /** Rules: which action svc runs for which event. */
 import type { Bus } from '../../bus/index.ts'
-import type { Scope } from '../../core/permissions.ts'
+import { ruleResource, type Scope } from '../../core/permissions.ts'
 import type { Database } from '../../db/index.ts'
 import type { Rights } from '../../http/index.ts'
 import type { Log } from '../../lib/log/index.ts'
@@ -37,6 +37,8 @@ export interface Rules extends Module {
   hasRules(triggerId: string): boolean
   /** Whether rules are bound to the trigger, and all of them are disabled. */
   areDisabled(triggerId: string): boolean
+  /** References of the rules of the trigger that the caller can view, enabled or not, sorted. */
+  refsOf(triggerId: string, rights: Rights): string[]
   /** A digest that differs after each change of the enabled rules of the trigger. */
   versionOf(triggerId: string): string
   /** Registers the rules of a pack. Ids stay; `enabled` is set from the file. */
@@ -119,6 +121,11 @@ export function createRules(deps: RulesDeps): Rules {
     retention: [createEnforcementRetention({ store: enforcements, database })],
     hasRules: (triggerId) => bindings.has(triggerId),
     areDisabled: (triggerId) => !bindings.has(triggerId) && store.count({ triggers: [triggerId] }) > 0,
+    refsOf: (triggerId, rights) =>
+      store
+        .namesOf(triggerId)
+        .filter((rule) => rights.may('rule_view', ruleResource(rule)))
+        .map(({ ref }) => ref),
     versionOf: (triggerId) => bindings.versionOf(triggerId),
     registerRules: createRegistration({ store, changes, triggers, log, systemUser }),
     start() {

@@ -35,6 +35,8 @@ export interface RuleStore {
   enabledText(id: string): string | undefined
   /** Like `enabledOf`, including disabled rules. */
   boundTo(triggerId: string): { id: string; record: string }[]
+  /** Reference and owner of each rule of a trigger, enabled or not, by reference. */
+  namesOf(triggerId: string): { ref: string; user: string }[]
   insert(rule: Rule): Step
   /** Fails with `Conflict` if the row has another revision. */
   update(rule: Rule, seenRevision: number): Step
@@ -116,6 +118,10 @@ export function createRuleStore(database: Database): RuleStore {
           .limit(limit),
       ),
     boundTo: (triggerId) => database.all(bound(triggerId)),
+    namesOf: (triggerId) =>
+      database.all(
+        build.selectFrom('rules').select(['ref', 'user']).where('trigger_id', '=', triggerId).orderBy('ref'),
+      ),
     enabledText: (id) =>
       database.first(build.selectFrom('rules').select('record').where('id', '=', id).where('enabled', '=', 1))?.record,
     insert: (rule) => ({ query: build.insertInto('rules').values(ruleRow(rule)) }),

@@ -1,6 +1,7 @@
 /** Timers: triggers that fire at intervals, at a date or by a cron schedule (contract 05, 5.8). */
 import type { Bus } from '../../bus/index.ts'
 import type { Database } from '../../db/index.ts'
+import type { Rights } from '../../http/index.ts'
 import type { Log } from '../../lib/log/index.ts'
 import type { Module } from '../../core/module.ts'
 import type { Clock } from '../../core/clock.ts'
@@ -17,17 +18,22 @@ export interface TimersDeps {
   triggers: Triggers
   /** False: rules use the trigger, and all of them are disabled. */
   readonly isUsed: (triggerId: string) => boolean
+  /** See `Rules.refsOf`. */
+  readonly rulesOf: (triggerId: string, rights: Rights) => string[]
   settings: TimersSettings
   clock: Clock
 }
 
-export function createTimers({ database, bus, log, triggers, isUsed, settings, clock }: TimersDeps): Module {
-  if (!settings.enabled) return { name: 'timers', isOff: true, routes: createTimerRoutes(triggers, undefined) }
+export function createTimers(deps: TimersDeps): Module {
+  const { database, bus, log, triggers, isUsed, rulesOf, settings, clock } = deps
+  if (!settings.enabled)
+    return { name: 'timers', isOff: true, routes: createTimerRoutes({ triggers, rulesOf, timers: undefined }) }
   const store = createTimerStore(database)
   const engine = createTimerEngine({ database, store, triggers, bus, log, clock, isUsed, settings })
-  const routes = createTimerRoutes(triggers, {
-    find: (id) => store.find(id),
-    nextOf: (trigger) => engine.nextOf(trigger),
+  const routes = createTimerRoutes({
+    triggers,
+    rulesOf,
+    timers: { find: (id) => store.find(id), nextOf: (trigger) => engine.nextOf(trigger) },
   })
   return { name: 'timers', routes, start: () => engine.start(), stop: () => engine.stop() }
 }

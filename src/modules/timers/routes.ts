@@ -1,6 +1,6 @@
 /** Endpoints of contract 05, 5.8. A timer is the record of its trigger with its firing times. */
 import { contentNotFound, timerTypeUnknown } from '../../core/errors.ts'
-import { listReply, pageHeaders, route, textFilter, type Route } from '../../http/index.ts'
+import { listReply, pageHeaders, route, textFilter, type Rights, type Route } from '../../http/index.ts'
 import { Type } from '../../lib/schema/index.ts'
 import { isTimerType, timerTypes, TimerRecord, type Triggers } from '../triggers/index.ts'
 import type { TriggerRecord } from '../triggers/types.ts'
@@ -8,25 +8,29 @@ import type { TimerEngine } from './engine.ts'
 import type { TimerStore } from './store.ts'
 import { timerResource } from '../../core/permissions.ts'
 
-/** @param timers undefined if they are off */
-export function createTimerRoutes(
-  triggers: Pick<Triggers, 'find' | 'ofType' | 'record'>,
-  timers: (Pick<TimerStore, 'find'> & Pick<TimerEngine, 'nextOf'>) | undefined,
-): Route[] {
+export function createTimerRoutes(deps: {
+  triggers: Pick<Triggers, 'find' | 'ofType' | 'record'>
+  /** See `Rules.refsOf`. */
+  readonly rulesOf: (triggerId: string, rights: Rights) => string[]
+  /** Undefined: timers are off. */
+  timers: (Pick<TimerStore, 'find'> & Pick<TimerEngine, 'nextOf'>) | undefined
+}): Route[] {
+  const { triggers, rulesOf, timers } = deps
+
   function getTimer(refOrId: string): TriggerRecord {
     const trigger = triggers.find(refOrId)
     if (trigger === undefined || !isTimerType(trigger.type)) throw contentNotFound(refOrId)
     return trigger
   }
 
-  function recordOf(timer: TriggerRecord): TimerRecord {
+  function recordOf(timer: TriggerRecord, rights: Rights): TimerRecord {
     const row = timers?.find(timer.id)
     const next = timers?.nextOf(timer)
     const times = {
       ...(next ? { next_timestamp: next } : {}),
       ...(row?.fired_timestamp ? { fired_timestamp: row.fired_timestamp } : {}),
     }
-    return { ...triggers.record(timer), ...times }
+    return { ...triggers.record(timer), ...times, rules: rulesOf(timer.id, rights) }
   }
 
   return [
@@ -46,7 +50,7 @@ export function createTimerRoutes(
           .flatMap((type) => triggers.ofType(type))
           .filter(({ uid }) => rights.may('timer_view', timerResource(uid)))
           .sort((a, b) => (a.id < b.id ? -1 : 1))
-        return listReply(recordsOf(timers), pageHeaders({ limit: undefined, offset: 0 }, timers.length))
+        return listReply(recordsOf(timers, rights), pageHeaders({ limit: undefined, offset: 0 }, timers.length))
       },
     }),
     route({
@@ -58,11 +62,11 @@ export function createTimerRoutes(
       resource: ({ params }) => timerResource(getTimer(params.ref_or_id).uid),
       failures: [404],
       response: TimerRecord,
-      handler: ({ params }) => recordOf(getTimer(params.ref_or_id)),
+      handler: ({ params, rights }) => recordOf(getTimer(params.ref_or_id), rights),
     }),
   ]
 
-  function* recordsOf(timers: readonly TriggerRecord[]): Generator<TimerRecord> {
-    for (const timer of timers) yield recordOf(timer)
+  function* recordsOf(timers: readonly TriggerRecord[], rights: Rights): Generator<TimerRecord> {
+    for (const timer of timers) yield recordOf(timer, rights)
   }
 }

@@ -169,6 +169,10 @@ export const TriggerUpdate = record(
 )
 export type TriggerUpdate = Static<typeof TriggerUpdate>
 
+const rulesOfTrigger = Type.Array(Type.String(), {
+  description: 'References of the rules that use it and that the caller can view, enabled or not.',
+})
+
 /** A timer: its trigger, and when it fires. */
 export const TimerRecord = record(
   'Timer',
@@ -184,6 +188,7 @@ export const TimerRecord = record(
     fired_timestamp: Type.Optional(
       Type.String({ description: 'Last time for which the timer fired; absent before the first.' }),
     ),
+    rules: rulesOfTrigger,
   }),
   {
     example: {
@@ -195,6 +200,7 @@ export const TimerRecord = record(
       description: '',
       parameters: { unit: 'minutes', delta: 5 },
       next_timestamp: '2030-01-31T12:05:00.000000Z',
+      rules: ['examples.every_five_minutes'],
     },
   },
 )
@@ -207,6 +213,7 @@ export const WebhookRecord = record(
     ...triggerProperties,
     type: Type.String({ description: '`core.svc.webhook`' }),
     parameters: Type.FreeForm({ description: '`url`, and how senders sign; secret values are masked.' }),
+    rules: rulesOfTrigger,
   }),
   {
     example: {
@@ -217,6 +224,7 @@ export const WebhookRecord = record(
       type: 'core.svc.webhook',
       description: '',
       parameters: { url: 'deployments' },
+      rules: ['examples.deploy'],
     },
   },
 )

@@ -1,6 +1,7 @@
 /** Webhooks: requests from other systems that svc stores as trigger instances (contract 06). */
 import type { Bus } from '../../bus/index.ts'
 import type { Database } from '../../db/index.ts'
+import type { Rights } from '../../http/index.ts'
 import type { Log } from '../../lib/log/index.ts'
 import type { Module } from '../../core/module.ts'
 import type { TemplateScope } from '../../lib/template/index.ts'
@@ -27,6 +28,8 @@ export interface WebhooksDeps {
   executions: Executions
   /** See `Rules.versionOf`. */
   readonly versionOf: (triggerId: string) => string
+  /** See `Rules.refsOf`. */
+  readonly rulesOf: (triggerId: string, rights: Rights) => string[]
   /** Scope of signature secrets that are templates. */
   readonly templates: (reader: TemplateReader) => TemplateScope
   settings: {
@@ -60,7 +63,14 @@ export function createWebhooks(deps: WebhooksDeps): Webhooks {
     versionOf: deps.versionOf,
     queueLimit: settings.queueLimit,
   })
-  const service = createWebhookService({ registry, admit: createDeliveryAdmission({ log }), dispatch, triggers, log })
+  const service = createWebhookService({
+    registry,
+    admit: createDeliveryAdmission({ log }),
+    dispatch,
+    triggers,
+    rulesOf: deps.rulesOf,
+    log,
+  })
   return {
     name: 'webhooks',
     routes: createWebhookRoutes(service),

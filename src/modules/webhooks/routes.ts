@@ -19,8 +19,8 @@ export function createWebhookRoutes(service: WebhookService): Route[] {
       summary: 'Lists the triggers of all webhooks.',
       response: Type.Array(WebhookRecord),
       handler({ rights }) {
-        const webhooks = service.list(rights)
-        return listReply(webhooks, pageHeaders({ limit: undefined, offset: 0 }, webhooks.length))
+        const { records, total } = service.list(rights)
+        return listReply(records, pageHeaders({ limit: undefined, offset: 0 }, total))
       },
     }),
     route({

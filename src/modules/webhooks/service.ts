@@ -9,7 +9,7 @@ import {
 import { jsonTypeOf, parseJsonBody, Reply, type ApiRequest, type RawRequest, type Rights } from '../../http/index.ts'
 import type { Log } from '../../lib/log/index.ts'
 import { isObject, represent } from '../../lib/schema/index.ts'
-import { genericHook, hookOf, webhookTypeRef, type Triggers } from '../triggers/index.ts'
+import { genericHook, hookOf, webhookTypeRef, type Triggers, type WebhookRecord } from '../triggers/index.ts'
 import type { TriggerRecord } from '../triggers/types.ts'
 import { answerToGet, answerToPost, type Challenge } from './challenges.ts'
 import { deliveryIdOf } from './deliveries.ts'
@@ -39,8 +39,9 @@ export interface WebhookService {
   view(
     hook: string,
     request: Pick<ApiRequest, 'headers' | 'rights' | 'principal'> & { query: SentQuery },
-  ): TriggerRecord | Reply
-  list(rights: Rights): TriggerRecord[]
+  ): WebhookRecord | Reply
+  /** Those that the caller can view, oldest first. */
+  list(rights: Rights): { records: Iterable<WebhookRecord>; total: number }
 }
 
 export function createWebhookService(deps: {
@@ -48,9 +49,19 @@ export function createWebhookService(deps: {
   admit: AdmitDelivery
   dispatch: DispatchRequest
   triggers: Triggers
+  /** See `Rules.refsOf`. */
+  readonly rulesOf: (triggerId: string, rights: Rights) => string[]
   log: Log
 }): WebhookService {
-  const { registry, admit, dispatch, triggers, log } = deps
+  const { registry, admit, dispatch, triggers, rulesOf, log } = deps
+
+  function recordOf(trigger: TriggerRecord, rights: Rights): WebhookRecord {
+    return { ...triggers.record(trigger), rules: rulesOf(trigger.id, rights) }
+  }
+
+  function* recordsOf(webhooks: readonly HookTrigger[], rights: Rights): Generator<WebhookRecord> {
+    for (const { record } of webhooks) yield recordOf(record, rights)
+  }
 
   function hookNamed(name: string): Hook {
     const hook = registry.find(name)
@@ -164,13 +175,12 @@ export function createWebhookService(deps: {
       rights.require('webhook_view', webhookResource(name))
       const [first] = hookNamed(name).triggers
       if (first === undefined) throw webhookNotRegistered(name)
-      return triggers.record(first.record)
+      return recordOf(first.record, rights)
     },
-    list: (rights) =>
-      registry
-        .triggers()
-        .filter(({ hook }) => rights.may('webhook_view', webhookResource(hook)))
-        .map(({ record }) => triggers.record(record)),
+    list(rights) {
+      const seen = registry.triggers().filter(({ hook }) => rights.may('webhook_view', webhookResource(hook)))
+      return { records: recordsOf(seen, rights), total: seen.length }
+    },
   }
 }
 
