@@ -6,7 +6,7 @@
  * they crash the process (docs/dependencies.md, section 1). Exit code 78 (EX_CONFIG) when no fitting Node can be started.
  */
 import type { spawn as Spawn } from 'node:child_process'
-import inspector from 'node:inspector'
+import type Inspector from 'node:inspector'
 import module from 'node:module'
 import { constants } from 'node:os'
 import { dirname, join } from 'node:path'
@@ -116,13 +116,17 @@ function endWithWrapper(): void {
 
 /** Node opens its debugger at SIGUSR1 unless somebody listens. `--disable-sigusr1` would keep the signal from listeners. */
 function closeDebugger(): void {
-  if (!process.execArgv.some((flag) => flag.startsWith('--inspect'))) inspector.close()
+  if (process.execArgv.some((flag) => flag.startsWith('--inspect'))) return
+  const inspector: typeof Inspector = module.createRequire(import.meta.url)('node:inspector')
+  inspector.close()
 }
 
 process.on('SIGUSR1', () => undefined)
-// A signal may have come before this line.
-closeDebugger()
-setImmediate(closeDebugger)
+// A signal may have come before this line. Nobody signals other commands.
+if (isServer()) {
+  closeDebugger()
+  setImmediate(closeDebugger)
+}
 if (reachesFloor(process.versions.node)) {
   // In place of this process, so that there is one to watch and to signal. Node has it since 22.15.
   if (flags() !== process.execArgv && typeof process.execve === 'function') {

@@ -125,7 +125,7 @@ beforeAll(async () => {
   define('configurer', [runs, reads, { types: ['pack_config'] }])
   define('author', [runs, reads, { types: ['rule_create'], on: 'pack:vault' }, ...hooks])
   define('svc', [reads])
-  define('observing', [runs])
+  define('observing', [runs, reads])
   writeFileSync(
     join(folder.path, 'rbac/assignments/observer.yaml'),
     'username: observer\nroles: [observer, observing]\n',

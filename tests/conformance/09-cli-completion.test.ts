@@ -145,6 +145,8 @@ describe('what the server has', () => {
       action: 'core.noop',
       delay: 3_600_000,
     })
+    const laterPath = `/v1/executions/${later.body.id}`
+    await waitFor('it waits', async () => (await server.call<Status>('GET', laterPath)).body.status === 'delayed')
     expect((await ask(['execution', 'cancel', ''])).words).toEqual([body.id, later.body.id])
     expect((await ask(['execution', 'pause', ''])).words).toEqual([body.id])
     expect((await ask(['execution', 'resume', ''])).words).toEqual([])

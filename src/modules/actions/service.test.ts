@@ -7,6 +7,7 @@ import type { Database } from '../../db/database.ts'
 import { openSqlite } from '../../db/sqlite/open.ts'
 import { allRights } from '../../http/authenticate.ts'
 import { readQuery } from '../../http/query.ts'
+import { JsonText } from '../../http/list.ts'
 import { Reply, type JsonRoute } from '../../http/route.ts'
 import type { RunnerTypeDefinition } from '../../runners/runner.ts'
 import { createLog } from '../../lib/log/log.ts'
@@ -254,6 +255,12 @@ interface Answer {
 
 const caller = { isAdmin: true }
 
+async function textOf(pieces: AsyncIterable<string>): Promise<string> {
+  const all: string[] = []
+  for await (const piece of pieces) all.push(piece)
+  return all.join('')
+}
+
 async function call(
   method: string,
   path: string,
@@ -274,8 +281,8 @@ async function call(
   })
   const reply = answer instanceof Reply ? answer : new Reply(answer)
   // A list is written already.
-  const isWritten = Buffer.isBuffer(reply.body)
-  const body: unknown = isWritten ? JSON.parse(String(reply.body)) : reply.body
+  const isWritten = reply.body instanceof JsonText
+  const body: unknown = reply.body instanceof JsonText ? JSON.parse(await textOf(reply.body)) : reply.body
   expect(compileSchema((route as JsonRoute).response)(body)).toBeUndefined()
   const { 'Content-Type': _json, ...headers } = reply.headers
   return { body, headers: isWritten ? headers : reply.headers }
