@@ -69,6 +69,7 @@ const EXTRA_LAYERS: Record<string, readonly Layer[]> = {
   'src/cli/operator-session.ts': ['config'],
   'src/cli/commands/doctor.ts': ['config', 'doctor'],
   'src/cli/commands/restore.ts': ['db'],
+  'src/cli/commands/compact.ts': ['db'],
   'src/cli/control/clean.ts': ['db'],
   // Exact numbers, the same on both sides.
   'web/src/json.ts': ['lib'],
@@ -107,7 +108,7 @@ const PACKAGES: Record<string, RegExp> = {
 const RULES = {
   layer: (layer: Layer) =>
     layer === 'cli'
-      ? 'The cli imports cli/*, core and lib only; commands/serve.ts also app.ts and config, operator-session.ts also config, commands/restore.ts and control/clean.ts also db, commands/doctor.ts also config and doctor.'
+      ? 'The cli imports cli/*, core and lib only; commands/serve.ts also app.ts and config, operator-session.ts also config, commands/restore.ts, commands/compact.ts and control/clean.ts also db, commands/doctor.ts also config and doctor.'
       : `The layer "${layer}" may import ${[layer, ...LAYERS[layer]].map((name) => `"${name}"`).join(', ')} only.`,
   unknownPlace: 'Every folder of src belongs to a layer: add it to the table first.',
   unknownModule: 'Every module has its row of edges: add it to the table first.',

@@ -59,6 +59,8 @@ export interface DatabaseStats {
   logBytes: number
   /** Bytes of the file that hold data. */
   usedBytes: number
+  /** Unused bytes that are still to be returned to the file system; 0 while none are being returned. */
+  reclaimingBytes: number
   /** Free bytes on its file system; undefined where it is not watched. */
   freeBytes: number | undefined
 }

@@ -119,6 +119,14 @@ export const commands: readonly CommandEntry[] = [
     load: async (context) => (await import('./restore.ts')).createRestoreCommand(context),
   },
   {
+    name: 'compact',
+    summary: 'Shrink the database file to the size of its content.',
+    example: 'svc compact',
+    group: 'Server:',
+    readsServerConfig: true,
+    load: async (context) => (await import('./compact.ts')).createCompactCommand(context),
+  },
+  {
     name: 'run',
     summary: 'Run an action and wait for its result.',
     example: 'svc run core.local date -R',

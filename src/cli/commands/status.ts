@@ -102,7 +102,8 @@ function figures(status: Json, gauge: ReadGauge): [string, string][] {
       'database',
       join(
         gauge('database.file_bytes'),
-        (bytes) => `${size(bytes)}, plus ${size(gauge('database.log_bytes') ?? 0)} of write-ahead log`,
+        (bytes) =>
+          `${size(bytes)}, plus ${size(gauge('database.log_bytes') ?? 0)} of write-ahead log${shrinking(gauge('database.reclaiming_bytes'))}`,
       ),
     ],
     [
@@ -136,4 +137,8 @@ function duration(seconds: number): string {
     .slice(first, first + 2)
     .map(([count, unit]) => `${count} ${unit}`)
     .join(' ')
+}
+
+function shrinking(bytes = 0): string {
+  return bytes === 0 ? '' : `; shrinking, ${size(bytes)} still to return`
 }

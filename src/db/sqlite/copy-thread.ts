@@ -16,6 +16,7 @@ const CHUNK_BYTES = 1_048_576
 export type CopyTask =
   | { kind: 'copy'; from: string; to: string }
   | { kind: 'unite'; path: string }
+  | { kind: 'compact'; from: string; to: string }
   | { kind: 'check'; path: string; thorough: boolean }
 
 /** What a full read of a file has found. */
@@ -32,6 +33,7 @@ if (!isMainThread) {
   answerQuestions(async (task: CopyTask): Promise<CopyOutcome> => {
     try {
       if (task.kind === 'check') return look(task.path, task.thorough)
+      if (task.kind === 'compact') return compact(task.from, task.to)
       if (task.kind === 'copy') await copy(task.from, task.to)
       const path = task.kind === 'copy' ? task.to : task.path
       return { ...unite(path), written: finish(path) }
@@ -52,6 +54,22 @@ async function copy(from: string, to: string): Promise<void> {
     source.exec('begin')
     appliedMigrations(source)
     await source.backup(to, { progress: () => PAGES_PER_STEP })
+  } finally {
+    source.close()
+  }
+}
+
+/** Other programs cannot change the database until the new file is complete. */
+function compact(from: string, to: string): CopyOutcome {
+  closeSync(openSync(to, 'wx', 0o600))
+  const source = new Sqlite(from, { fileMustExist: true })
+  try {
+    source.pragma('main.locking_mode = exclusive')
+    source.exec('begin exclusive; commit')
+    // Also for a file that another tool has made, so that the server can shrink it later.
+    source.pragma('auto_vacuum = incremental')
+    source.prepare('vacuum into ?').run(to)
+    return { ...unite(to), written: finish(to) }
   } finally {
     source.close()
   }

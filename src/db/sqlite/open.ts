@@ -16,6 +16,7 @@ import { DatabaseInUse, lockDatabase } from './lock.ts'
 import { changedAt, copyBeforeMigration, NotMigrated } from './before-migration.ts'
 import { createBackground } from './background.ts'
 import { createBallast } from './ballast.ts'
+import { removePartialCompaction } from './compact.ts'
 import { copyDatabase } from './copy.ts'
 import { isDamage } from './damage.ts'
 import { watchPlace } from './place.ts'
@@ -26,6 +27,8 @@ import { makeDatabaseFolder } from './make-folder.ts'
 import { watchRoom } from './room.ts'
 import { createWriter } from './writer.ts'
 
+/** Returning more than this takes a while, so its start and end are logged. */
+const LONG_RECLAIM_BYTES = 16 * 1024 * 1024
 /** A longer log is truncated once writing has stopped. */
 const MAX_IDLE_LOG_BYTES = 1024 * 1024
 
@@ -87,6 +90,7 @@ async function open(options: SqliteOptions): Promise<Database> {
   try {
     const lock = lockDatabase(path, '"svc stop" stops it; to have both, give each a system.base_path of its own.')
     undo.push(() => lock.release())
+    removePartialCompaction(path)
     const isNew = statSync(path).size === 0
     // SQLite would delete the log, which may be all that remains of the database.
     if (isNew && sizeOf(`${path}-wal`) > 0) {
@@ -282,6 +286,28 @@ function assemble(parts: Parts): Database {
     }
   }
 
+  async function reclaim(signal: AbortSignal): Promise<void> {
+    const before = space.fileBytes()
+    const unused = before - space.usedBytes()
+    if (unused < LONG_RECLAIM_BYTES) return space.reclaim(signal)
+    log?.info('database.shrinking', 'svc returns unused space of the database file to the file system', {
+      path,
+      file_bytes: before,
+      unused_bytes: unused,
+    })
+    const startedAt = performance.now()
+    try {
+      await space.reclaim(signal)
+    } finally {
+      log?.info('database.shrunk', 'svc has returned unused space of the database file', {
+        path,
+        file_bytes: space.fileBytes(),
+        returned_bytes: before - space.fileBytes(),
+        seconds: Number(((performance.now() - startedAt) / 1000).toFixed(1)),
+      })
+    }
+  }
+
   function tellRoom(isShort: boolean, freeBytes: number): void {
     const fields = { path, free_bytes: freeBytes, reserve_bytes: reserveBytes }
     if (isShort) {
@@ -313,12 +339,13 @@ function assemble(parts: Parts): Database {
       fileBytes: sizeOf(path),
       logBytes: sizeOf(`${path}-wal`),
       usedBytes: space.usedBytes(),
+      reclaimingBytes: space.reclaimingBytes,
       freeBytes: Number.isFinite(room.freeBytes) ? room.freeBytes : undefined,
     }),
     shortage,
     hasRoom: () => shortage() === undefined,
     write,
-    reclaim: (signal) => (closed === undefined ? space.reclaim(signal) : Promise.resolve()),
+    reclaim: (signal) => (closed === undefined ? reclaim(signal) : Promise.resolve()),
     backup: async (to, signal) => {
       if (place.problem !== undefined) throw databaseGone(place.problem)
       return copyDatabase({ from: path, to, keepFreeBytes: reserveBytes, signal, damaged: tellDamage })

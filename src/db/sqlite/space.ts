@@ -13,6 +13,8 @@ const SLACK_PAGES = 256
 export interface Space {
   /** Bytes of the file that hold data. */
   usedBytes(): number
+  /** Bytes of the file, also those that only the write-ahead log has. */
+  fileBytes(): number
   /** Bytes that `reclaim` still has to return; 0 while it does not run. */
   readonly reclaimingBytes: number
   reclaim(signal: AbortSignal): Promise<void>
@@ -52,6 +54,7 @@ export function createSpace(
 
   return {
     usedBytes: () => (number('page_count') - number('freelist_count')) * pageSize,
+    fileBytes: () => number('page_count') * pageSize,
     get reclaimingBytes() {
       return reclaimingBytes
     },

@@ -38,6 +38,11 @@ export function processGauges(deps: {
       read: () => database.stats().usedBytes,
     },
     {
+      key: 'database.reclaiming_bytes',
+      about: 'Unused bytes of the database file that svc is returning to the file system and has not returned yet.',
+      read: () => database.stats().reclaimingBytes,
+    },
+    {
       key: 'database.log_bytes',
       about: 'Size of the write-ahead log of the database.',
       read: () => database.stats().logBytes,

@@ -100,6 +100,25 @@ function backupScenarios(server: TestApp): Scenario[] {
     { ...restore(() => other()), about: 'no database' },
     { ...restore(() => '/nowhere/svc.db'), about: 'no file' },
     {
+      command: 'compact',
+      args: () => ['compact', '--config-file', other()],
+      unstable: stable,
+      notAtTerminal: 'it shows how far it is only where that takes a while',
+    },
+    {
+      command: 'compact',
+      about: 'no database',
+      args: () => ['compact', '--config-file', other()],
+      before: () => rmSync(join(server.basePath, 'restored'), { recursive: true, force: true }),
+      unstable: stable,
+    },
+    {
+      command: 'compact',
+      about: 'the server runs',
+      args: () => ['compact', '--config-file', server.configFile],
+      unstable: [[/\/\S+(?=\/svc\.db)/g, '/var/lib/svc']],
+    },
+    {
       command: 'restore',
       about: 'the server runs',
       args: () => ['restore', newest(), '--config-file', server.configFile],
