@@ -77,7 +77,7 @@ function missingFile(path: string, pid: number): string | undefined {
   }
   const folder = existsSync(dirname(path)) ? realpathSync(dirname(path)) : dirname(path)
   const real = existsSync(path) ? realpathSync(path) : join(folder, basename(path))
-  for (const suffix of ['', '-wal']) if (!open.has(`${real}${suffix}`)) return `${path}${suffix}`
+  for (const suffix of ['', '-wal', '-shm']) if (!open.has(`${real}${suffix}`)) return `${path}${suffix}`
   return undefined
 }
 

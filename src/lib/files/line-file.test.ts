@@ -176,6 +176,33 @@ describe('rotation', () => {
   })
 })
 
+describe('without being told', () => {
+  const cases: [string, () => void][] = [
+    ['moved', () => renameSync(path, join(folder.path, 'moved'))],
+    ['moved with its folder', () => renameSync(join(path, '..'), join(folder.path, 'old'))],
+    [
+      'replaced by another file',
+      () => {
+        renameSync(path, join(folder.path, 'moved'))
+        writeFileSync(path, 'other\n')
+      },
+    ],
+  ]
+  test.each(cases)('a file that was %s is made again or continued at its path', async (_, move) => {
+    const lines = open()
+    lines.append('before')
+    await waitFor('the first line', () => linesOf(path).length === 1)
+    move()
+    await waitFor('a line at the path', () => {
+      lines.append('again')
+      return existsSync(path) && linesOf(path).includes('again')
+    })
+    await lines.close()
+    expect(linesOf(path)).not.toContain('before')
+    expect(reports).toEqual([])
+  })
+})
+
 describe('a full disk', () => {
   test('is reported once; lines wait for room', async () => {
     mkdirSync(join(path, '..'))

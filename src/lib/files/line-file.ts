@@ -60,7 +60,7 @@ const maximumWaitingLength = 8 * 1024 * 1024
 /** Of one write. */
 const maximumBatchLength = 1024 * 1024
 const retryMs = 1000
-/** Interval of the check whether the file has been deleted. */
+/** Interval of the check whether the file has been deleted or moved. */
 const lookMs = 1000
 const closeMs = 2000
 const rotateAgainMs = 60_000
@@ -154,14 +154,24 @@ export function openLineFile(
     succeed('open')
   }
 
-  /** A deleted file still accepts lines, but nobody can read them. */
+  /** A deleted or moved file still accepts lines, but nobody looks for them there. */
   async function lookForFile(): Promise<void> {
     if (performance.now() - lookedAt < lookMs) return
     lookedAt = performance.now()
     const stats = await statFile(file)
     // Another process may have truncated it.
     size = stats.size
-    if (stats.nlink === 0) await openAgain()
+    if (stats.nlink === 0 || (await isElsewhere(stats))) await openAgain()
+  }
+
+  /** Whether the path leads to no file or to another one. A path that cannot be looked at proves nothing. */
+  async function isElsewhere({ dev, ino }: Stats): Promise<boolean> {
+    try {
+      const found = await statPath(path)
+      return found.dev !== dev || found.ino !== ino
+    } catch (error) {
+      return hasCode(error, 'ENOENT', 'ENOTDIR')
+    }
   }
 
   function isFull(): boolean {
