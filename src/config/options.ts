@@ -609,14 +609,15 @@ export const options = {
       values: ['wait', 'detach', 'kill'],
       default: 'wait',
       about:
-        'Processes that outlive the command of an action and hold its output. wait: the execution goes on while they write, up to its time limit; then svc leaves them running and discards their output. detach: svc leaves them running at once. kill: svc stops them. The parameter background_jobs of an action overrides it.',
+        'Processes that outlive the command of an action and hold its output. wait: the execution goes on while they write or are subshells of its command, up to its time limit; then svc leaves them running and discards their output. detach: svc leaves them running at once. kill: svc stops them. The parameter background_jobs of an action overrides it.',
     }),
     background_grace_seconds: decimal({
       default: 5,
       min: 0.1,
       max: 86_400,
       unit: 'seconds',
-      about: 'Time without output after which an execution no longer waits for such processes.',
+      about:
+        'Time without output after which an execution no longer waits for such processes. The parameter background_grace_seconds of an action overrides it.',
     }),
     decode_json_output: boolean({
       default: false,

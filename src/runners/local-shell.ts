@@ -10,7 +10,7 @@ import type { Launcher, SpawnError } from './process/launcher.ts'
 import { type BackgroundChoice, type Command, runCommand, programStartFailure } from './process/run-command.ts'
 import type { SudoAccess } from './process/sudo-kill.ts'
 import { isSudoPasswordless, type SystemUserDecision } from './process/system-user.ts'
-import { backgroundParameter, readRunParameters } from './run-parameters.ts'
+import { backgroundParameters, readRunParameters } from './run-parameters.ts'
 import type { RunContext, RunResult } from './runner.ts'
 
 export interface LocalShellDeps {
@@ -70,7 +70,7 @@ export const localShellParameters = {
     default: DEFAULT_TIMEOUT_SECONDS,
     description: 'Seconds the command may run. 0 disables the limit.',
   },
-  ...backgroundParameter,
+  ...backgroundParameters,
 } as const satisfies Record<string, ParameterSchema>
 
 export function createLocalShell(deps: LocalShellDeps): LocalShell {

@@ -22,7 +22,7 @@ import { signalText } from './process/signal-text.ts'
 import type { FindPython } from './python/find-python.ts'
 import type { Interpreters } from './python/interpreters.ts'
 import type { Virtualenvs } from './python/virtualenv.ts'
-import { backgroundParameter, readRunParameters, type RunParameters } from './run-parameters.ts'
+import { backgroundParameters, readRunParameters, type RunParameters } from './run-parameters.ts'
 import type { RunContext, Runner, RunResult, RunStatus } from './runner.ts'
 import { writeStartNote } from './start-note.ts'
 import { findScript } from './script-file.ts'
@@ -68,7 +68,7 @@ export function createPythonScript(deps: PythonScriptDeps): Runner {
       default: DEFAULT_TIMEOUT_SECONDS,
       description: 'Seconds the action may run. 0 disables the limit.',
     },
-    ...backgroundParameter,
+    ...backgroundParameters,
     log_level: {
       type: 'string',
       enum: LOG_LEVELS,

@@ -1,4 +1,4 @@
-/** The parameters `timeout`, `env` and `background_jobs` of all runners that start processes (contract 03, 3.6). */
+/** The parameters that all runners that start processes share (contract 03, 3.6). */
 import { nearestNumber } from '../lib/json/index.ts'
 import { isObject, type ParameterSchema } from '../lib/schema/index.ts'
 import { backgroundModes, type BackgroundChoice, type BackgroundMode } from './process/run-command.ts'
@@ -6,14 +6,24 @@ import { backgroundModes, type BackgroundChoice, type BackgroundMode } from './p
 /** Limit of parameter `env`. The system accepts a few megabytes, but refuses only after all preparation. */
 const MAX_VARIABLES = 10_000
 
+const MIN_GRACE_SECONDS = 0.1
+const MAX_GRACE_SECONDS = 86_400
+
 /** Its name is not `background`, which actions of existing packs have as a parameter of their own. */
-export const backgroundParameter: Record<'background_jobs', ParameterSchema> = {
+export const backgroundParameters: Record<'background_jobs' | 'background_grace_seconds', ParameterSchema> = {
   background_jobs: {
     type: 'string',
     enum: [...backgroundModes],
     description:
       'Processes that outlive the first one: wait (until they write nothing for a while), detach (leave them running) or ' +
       'kill. Default: actionrunner.background.',
+  },
+  background_grace_seconds: {
+    type: 'number',
+    minimum: MIN_GRACE_SECONDS,
+    maximum: MAX_GRACE_SECONDS,
+    description:
+      'For wait: seconds without output after which the execution ends. Default: actionrunner.background_grace_seconds.',
   },
 }
 
@@ -40,7 +50,12 @@ export function readRunParameters(
   }
   const mode = parameters['background_jobs'] ?? defaults.background.mode
   if (!isMode(mode)) return { problem: 'The parameter "background_jobs" must be wait, detach or kill.' }
-  return { timeoutSeconds, env, background: { ...defaults.background, mode } }
+  const graceSeconds = nearestNumber(parameters['background_grace_seconds']) ?? defaults.background.graceSeconds
+  if (typeof graceSeconds !== 'number' || !(graceSeconds >= MIN_GRACE_SECONDS && graceSeconds <= MAX_GRACE_SECONDS)) {
+    const range = `${MIN_GRACE_SECONDS} to ${MAX_GRACE_SECONDS}`
+    return { problem: `The parameter "background_grace_seconds" must be a number of seconds from ${range}.` }
+  }
+  return { timeoutSeconds, env, background: { mode, graceSeconds } }
 }
 
 function isMode(value: unknown): value is BackgroundMode {

@@ -163,7 +163,18 @@ describe('02.2 action endpoints', () => {
     const { body } = await get<{ parameters: Action['parameters'] }>('/actions/views/parameters/core.local')
     expect(Object.keys(body)).toEqual(['parameters'])
     expect(Object.keys(body.parameters).toSorted()).toEqual(
-      ['background_jobs', 'cmd', 'cwd', 'env', 'kwarg_op', 'stdin', 'sudo', 'sudo_password', 'timeout'].toSorted(),
+      [
+        'background_grace_seconds',
+        'background_jobs',
+        'cmd',
+        'cwd',
+        'env',
+        'kwarg_op',
+        'stdin',
+        'sudo',
+        'sudo_password',
+        'timeout',
+      ].toSorted(),
     )
     expect(body.parameters['cmd']).toMatchObject({ type: 'string', required: true })
     expect(body.parameters['sudo']).toMatchObject({ type: 'boolean', default: false, immutable: true })

@@ -50,7 +50,7 @@ function job(): { cmd: string; folder: string; go: string; done: string } {
   const folder = join(site.folder, newId())
   const [go, done] = [join(folder, 'go'), join(folder, 'done')]
   const text = `while [ ! -e ${go} ]; do sleep 0.05; done; yes | head -c 200000; echo late >&2; echo done > ${done}`
-  return { cmd: `mkdir ${folder}; (${text}) & echo started`, folder, go, done }
+  return { cmd: `mkdir ${folder}; sh -c '${text}' & echo started`, folder, go, done }
 }
 
 describe.concurrent('output of processes that outlive a command', () => {
@@ -61,6 +61,23 @@ describe.concurrent('output of processes that outlive a command', () => {
     expect([status, answer['background']]).toEqual(['succeeded', undefined])
     expect(String(answer['stdout']).split('\n').at(-1)).toBe('all+')
     expect(String(answer['stdout']).split('\n')).toHaveLength(301)
+  })
+
+  test('is waited for while the own program of the command pauses', async () => {
+    const cmd = `{ echo first; sleep 1.5; echo last; } 2>/dev/null | cat & (sleep 1.5; echo shell >&2) & echo main`
+    const { status, answer } = await runThere(subject, { hosts, cmd, background_grace_seconds: 0.1 })
+    expect([status, answer['background'], answer['stderr']]).toEqual(['succeeded', undefined, 'shell'])
+    expect(String(answer['stdout']).split('\n').sort()).toEqual(['first', 'last', 'main'])
+  })
+
+  test('is not waited for while a program pauses that has subshells of its own', async () => {
+    const cmd = `bash -c '(sleep 1000; :); :' & echo $!`
+    const parameters = { hosts, cmd, background_grace_seconds: 0.1, timeout: 0 }
+    const { context } = recordRun(parameters)
+    const { status, answer } = await runThere(subject, parameters, { ...context })
+    const pids = backgroundOf(answer)?.pids
+    expect([status, pids?.length, pids?.includes(Number(answer['stdout']))]).toEqual(['succeeded', 3, true])
+    endAll(context.executionId)
   })
 
   fullOnly(test)('is waited for up to the time limit, which is no time-out', async () => {

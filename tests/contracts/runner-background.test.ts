@@ -86,6 +86,35 @@ describe.each(kinds)('background processes on launcher %s', (kind) => {
     })
   })
 
+  test('the own program of the command is waited for, however long it pauses', async () => {
+    const pause = 'sleep 1.5'
+    const parts = [
+      `{ echo first; ${pause}; echo last; } | tee ${folder.path}/paused &`,
+      `exec 3> >(read -r line; ${pause}; echo "read $line"); echo it >&3;`,
+      `(${pause}; echo shell) &`,
+      `while read -r line; do ${pause}; echo $line; done <<< loop &`,
+    ]
+    const cmd = `bash -c '${parts.join(' ')} echo main'`
+    const { status, result } = await run({ cmd, background_grace_seconds: 0.1 })
+    const lines = ['first', 'last', 'loop', 'main', 'read it', 'shell']
+    expect([status, String(result['stdout']).split('\n').sort()]).toEqual(['succeeded', lines])
+    expect([contentOf('paused'), result['background']]).toEqual(['first\nlast\n', undefined])
+  })
+
+  test('a program with subshells of its own is no part of the command', async () => {
+    const ended = await run({ cmd: `bash -c '(sleep 1000; :); :' & echo $!`, timeout: 0 })
+    const pids = backgroundOf(ended)?.pids ?? []
+    expect([ended.status, pids.length, pids.includes(Number(ended.result['stdout']))]).toEqual(['succeeded', 3, true])
+    for (const pid of pids) process.kill(pid, 'SIGKILL')
+  })
+
+  test.each([0, 'soon', -1, 1e6])('a grace period of %j is refused', async (background_grace_seconds) => {
+    expect(await run({ cmd: 'true', background_grace_seconds })).toMatchObject({
+      status: 'failed',
+      result: { error: 'The parameter "background_grace_seconds" must be a number of seconds from 0.1 to 86400.' },
+    })
+  })
+
   test.each(
     variants<[string, string]>(
       [

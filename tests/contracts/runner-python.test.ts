@@ -1,6 +1,6 @@
 import { execFileSync } from 'node:child_process'
 import { once } from 'node:events'
-import { mkdirSync, readdirSync, readFileSync, realpathSync, utimesSync, writeFileSync } from 'node:fs'
+import { existsSync, mkdirSync, readdirSync, readFileSync, realpathSync, utimesSync, writeFileSync } from 'node:fs'
 import { type AddressInfo, createServer } from 'node:net'
 import { dirname, join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
@@ -19,6 +19,8 @@ import { describeProcessRunner } from './runner-suite.ts'
 /** `runner.test.ts` tries both each day. */
 const kinds: LauncherKind[] = tier === 'full' ? ['posix-spawn-thread', 'child-process'] : ['posix-spawn-thread']
 const MAX_RESULT_BYTES = 600_000
+
+const dedent = (text: string): string => text.replace(/^\n/, '').replace(/^ {8}/gm, '')
 
 describe.each(kinds)('python-script on launcher %s', (kind) => {
   let launcher: Launcher
@@ -119,6 +121,41 @@ describe.each(kinds)('python-script on launcher %s', (kind) => {
         /no\.py/,
       ],
     ],
+  })
+
+  describe('processes that outlive the action', () => {
+    const grace = { background_grace_seconds: 0.1 }
+
+    it('are waited for while they write, or run code of the action', async () => {
+      const body = `
+        subprocess.Popen(["sh", "-c", "for i in 1 2 3; do sleep 0.05; echo program; done"])
+        if os.fork() == 0:
+            time.sleep(1.5)
+            print("fork", flush=True)
+            os._exit(0)
+        return 7`
+      const { status, result } = await start(action(dedent(body), 'import subprocess'), {}, grace).ended
+      expect([status, result['result'], result['background']]).toEqual(['succeeded', 7, undefined])
+      expect(String(result['stdout']).split('\n').sort()).toEqual(['', 'fork', 'program', 'program', 'program'])
+    })
+
+    it('go on when they write nothing, and can write for ever', async () => {
+      const [go, done] = [join(folder.path, 'go'), join(folder.path, 'done')]
+      const silent = `until [ -e ${go} ]; do sleep 0.05; done; head -c 200000 /dev/zero; echo done > ${done}`
+      const body = `
+        job = subprocess.Popen(["sh", "-c", "${silent}"])
+        if os.fork() == 0:
+            os.setsid()
+            time.sleep(1000)
+        return job.pid`
+      const { status, result } = await start(action(dedent(body), 'import subprocess'), {}, grace).ended
+      const { pids, message } = result['background'] as { pids: number[]; message: string }
+      expect([status, pids.includes(Number(result['result']))]).toEqual(['succeeded', true])
+      expect(message).toBe(`still running in background: pid ${pids.join(', ')}`)
+      writeFileSync(go, '')
+      await waitFor('the process to reach its end', () => existsSync(done))
+      for (const pid of pids.filter(isRunning)) process.kill(pid, 'SIGKILL')
+    })
   })
 
   describe('what comes back', () => {

@@ -232,6 +232,7 @@ describe('the process table', () => {
       sid: identity.pid,
       startTime: Number(identity.startTime),
       alive: true,
+      isFork: false,
     })
     process.kill(identity.pid, 'SIGKILL')
     await child.exited

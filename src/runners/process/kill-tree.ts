@@ -41,6 +41,15 @@ export interface KillReport {
   survivors: number[]
 }
 
+export interface FoundProcess {
+  pid: number
+  /**
+   * It runs the program of the first process: a fork of it in its session, such as a subshell, that has started no other
+   * program.
+   */
+  continuesFirst: boolean
+}
+
 export interface ProcessTrees {
   /** Resolves when the tree is gone, except `survivors`. Concurrent calls share their passes over `/proc`. */
   kill(target: KillTarget): Promise<KillReport>
@@ -50,7 +59,7 @@ export interface ProcessTrees {
    */
   killOrphans(orphans: OrphanedRun[], options?: { graceMs?: number; sudo?: SudoAccess }): Promise<KillReport>
   /** The processes of a tree that are alive, least pid first; finds them as `kill` does, but asks no sudo. */
-  find(target: Pick<KillTarget, 'marker' | 'identity'>): Promise<number[]>
+  find(target: Pick<KillTarget, 'marker' | 'identity'>): Promise<FoundProcess[]>
   /** Stops the thread that reads processes; idempotent. Kills in progress continue without it. */
   stop(): Promise<void>
 }
@@ -156,7 +165,7 @@ class SharedKiller implements ProcessTrees {
     }
   }
 
-  async find({ marker, identity }: Pick<KillTarget, 'marker' | 'identity'>): Promise<number[]> {
+  async find({ marker, identity }: Pick<KillTarget, 'marker' | 'identity'>): Promise<FoundProcess[]> {
     const tree = treeOf({ marker, identity, graceMs: 0 }, true)
     const rows = new Map<number, ProcessRow>()
     for (const row of await this.#reader.rows(await listPids())) if (row?.alive === true) rows.set(row.pid, row)
@@ -170,7 +179,8 @@ class SharedKiller implements ProcessTrees {
     const carriers = pids.filter((_, i) => markers[i] === marker || (mark !== undefined && marks[i] === mark))
     const { children, sessions } = relationsOf(rows)
     findMembers(tree, rows, children, sessions, carriers)
-    return [...tree.members.keys()].sort((a, b) => a - b)
+    const found = [...tree.members.values()].map(({ row }) => row).sort((a, b) => a.pid - b.pid)
+    return found.map((row) => ({ pid: row.pid, continuesFirst: continues(row, identity.pid, tree.members) }))
   }
 
   stop(): Promise<void> {
@@ -491,6 +501,17 @@ function findMembers(
     if (known?.row.startTime === row.startTime) known.row = row
     else active.members.set(row.pid, { row, sent: undefined, killedAt: undefined, childCount: 0 })
   }
+}
+
+/** Whether the row and its parents in the tree are forks of the leader of the session. */
+function continues(row: ProcessRow, session: number, members: ReadonlyMap<number, Member>): boolean {
+  let one: ProcessRow | undefined = row
+  // Rows of different moments could name each other as parents.
+  for (let left = members.size; one !== undefined && left > 0; left--) {
+    if (one.pid !== session && (!one.isFork || one.sid !== session)) return false
+    one = members.get(one.ppid)?.row
+  }
+  return true
 }
 
 /** The server itself and pid 1 are never part of a tree. */

@@ -16,6 +16,8 @@ export interface ProcessRow {
   startTime: number
   /** False for a zombie, which no longer runs. */
   alive: boolean
+  /** It runs the program of its parent: forked, and has not called exec since. */
+  isFork: boolean
 }
 
 /** Environments beyond this size are searched only in part; the kernel limits a whole argument block to 6 MiB. */

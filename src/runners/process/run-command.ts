@@ -5,7 +5,13 @@ import type { BackgroundRuns } from './background-runs.ts'
 import type { RunContext, RunResult, RunStatus, StopReason } from '../runner.ts'
 import { ChildOutput } from './child-output.ts'
 import { DIRECTORY_LIMIT_MS, type DirectoryCheck } from './directory-check.ts'
-import { DEFAULT_GRACE_MS, SHUTDOWN_GRACE_MS, type KillReport, type ProcessTrees } from './kill-tree.ts'
+import {
+  DEFAULT_GRACE_MS,
+  SHUTDOWN_GRACE_MS,
+  type FoundProcess,
+  type KillReport,
+  type ProcessTrees,
+} from './kill-tree.ts'
 import { type Child, type Exit, type Launcher, SpawnError, type SpawnRequest } from './launcher.ts'
 import { onDeadline } from './deadline.ts'
 import { markOf } from './process-table.ts'
@@ -39,16 +45,17 @@ export interface Command {
 }
 
 /**
- * What happens to processes that outlive the first process of a run. `wait`: the run goes on while they write, until
- * they write nothing for the grace period, at most up to the time limit; then they are left alone. `detach`: they are
- * left alone at once. `kill`: they are stopped.
+ * What happens to processes that outlive the first process of a run and hold its output. `wait`: the run goes on while
+ * they write, or run its own program (a subshell, such as the left side of a pipeline), until the others write nothing
+ * for the grace period, at most up to the time limit; then they are left alone. `detach`: they are left alone at once.
+ * `kill`: they are stopped.
  */
 export const backgroundModes = ['wait', 'detach', 'kill'] as const
 export type BackgroundMode = (typeof backgroundModes)[number]
 
 export interface BackgroundChoice {
   mode: BackgroundMode
-  /** For `wait`: seconds without output after which the run ends. */
+  /** For `wait`: seconds without output after which the run no longer waits for other programs. */
   graceSeconds: number
 }
 
@@ -62,6 +69,8 @@ export type BackgroundReport =
 const MAX_REPORTED_PIDS = 100
 /** For `kill`: time to write the last output before the rest is stopped. */
 const LAST_OUTPUT_MS = 100
+/** Pause between two looks at processes that write nothing; a look reads the whole process table. */
+export const LEAST_LOOK_PAUSE_MS = 1000
 const BUSY_PAUSE_MS = 20
 const BUSY_LIMIT_MS = 1000
 
@@ -243,16 +252,21 @@ class ChildWatch {
     return (this.#stdout.isEnded && this.#stderr.isEnded) || this.#killing !== undefined
   }
 
-  /** Until the pipes end, their holders write nothing for the grace period, or the time limit. */
+  /** Until the pipes end, only other programs hold them and write nothing for the grace period, or the time limit. */
   async #waitForWriters(): Promise<void> {
     const exitedAt = performance.now()
     const graceMs = (this.#options.background?.graceSeconds ?? 0) * 1000
     const { signal } = this.#patience
+    let lookAt = 0
     while (!this.#isOver && !signal.aborted) {
       const silentSince = Math.max(exitedAt, this.#stdout.readAt, this.#stderr.readAt)
-      const leftMs = silentSince + graceMs - performance.now()
-      if (leftMs <= 0) return
-      await this.#endsWithin(leftMs)
+      const leftMs = Math.max(silentSince + graceMs, lookAt) - performance.now()
+      if (leftMs > 0) {
+        await this.#endsWithin(leftMs)
+        continue
+      }
+      if (!(await this.#others()).some(({ continuesFirst }) => continuesFirst)) return
+      lookAt = performance.now() + Math.max(graceMs, LEAST_LOOK_PAUSE_MS)
     }
   }
 
@@ -276,17 +290,8 @@ class ChildWatch {
 
   /** Ends the record of the run, while processes of it hold the pipes. */
   async #leaveAlone(): Promise<Pick<ChildEnd, 'background' | 'backgroundProblem'>> {
-    const { trees, background, warn } = this.#deps
-    const { executionId: marker } = this.#context
-    let pids: number[] = []
-    try {
-      pids = await trees.find({ marker, identity: this.#child.identity })
-    } catch (error) {
-      warn('Could not search the background processes of an execution.', {
-        execution_id: marker,
-        error: error instanceof Error ? error.message : String(error),
-      })
-    }
+    const { background } = this.#deps
+    const pids = (await this.#others()).map(({ pid }) => pid)
     if (this.#isOver) return {}
     if (!(await background.take(this.#child, { stdout: this.#stdout, stderr: this.#stderr }))) {
       const { killed } = await this.#killTree(DEFAULT_GRACE_MS)
@@ -297,6 +302,20 @@ class ChildWatch {
     }
     this.#isHandedOver = true
     return { background: runningReport(pids) }
+  }
+
+  /** The processes that outlived the child; without an answer, none. */
+  async #others(): Promise<FoundProcess[]> {
+    const { executionId: marker } = this.#context
+    try {
+      return await this.#deps.trees.find({ marker, identity: this.#child.identity })
+    } catch (error) {
+      this.#deps.warn('Could not search the background processes of an execution.', {
+        execution_id: marker,
+        error: error instanceof Error ? error.message : String(error),
+      })
+      return []
+    }
   }
 
   /** The exit of the child; a child that survives KILL counts as killed. */

@@ -8,6 +8,7 @@
  */
 import { randomUUID } from 'node:crypto'
 import { quote } from '../../lib/process/index.ts'
+import type { FoundProcess } from '../process/kill-tree.ts'
 
 export interface ReadyShell {
   /** A single line without `\`, `!` and inner quotes, so that every login shell takes it as it is: sh, csh, fish. */
@@ -158,12 +159,23 @@ export interface KillRequest {
   sudoPassword: string | undefined
 }
 
-/** Prints the pids of the processes that a kill would stop, without the relays of their output. */
+/**
+ * Prints the processes that a kill would stop, without the relays of their output: one word each, for
+ * `readFoundProcesses`.
+ */
 export function findProgram(
   { executionId, process }: Pick<KillRequest, 'executionId' | 'process'>,
   relays: readonly number[],
 ): string {
-  return `{\n${treeOf(executionId, process)}\nr='${relays.join(' ')}'; find_tree\n}\n`
+  return `{\n${treeOf(executionId, process)}\nr='${relays.join(' ')}'; f=1; find_tree\n}\n`
+}
+
+/** @param text what `findProgram` printed */
+export function readFoundProcesses(text: string): FoundProcess[] {
+  return text.split(/\s+/).flatMap((word) => {
+    const [, pid, fork] = /^(\d+)(f?)$/.exec(word) ?? []
+    return pid === undefined ? [] : [{ pid: Number(pid), continuesFirst: fork === 'f' }]
+  })
 }
 
 function treeOf(executionId: string, process: RemoteProcess | undefined): string {
@@ -186,7 +198,8 @@ export function killProgram({ executionId, process, graceSeconds, sudo, sudoPass
   return ['{', `sudo -n ${start} </dev/null && exit`, ...password, kill, '}', ''].join('\n')
 }
 
-const FIND_TREE = String.raw`m='@MARK@'; p='@PID@'; s='@START@'; r=
+/** With `f=1` the pids of forks of the first process that have started no other program end in `f`. */
+const FIND_TREE = String.raw`m='@MARK@'; p='@PID@'; s='@START@'; r=; f=
 if [ -n "$p" ] && [ "$s" != 0 ] && [ -r "/proc/$p/stat" ]; then
   l=; read -r l <"/proc/$p/stat"
   set -f; set -- \${l##*) }; set +f
@@ -196,6 +209,10 @@ fi
 find_tree() {
   {
     grep -ls -- "$m" /proc/[0-9]*/environ 2>/dev/null | sed 's|^/proc/\([0-9]*\)/.*|m \1|'
+    # Flag 64: forked, and has not called exec since. The name of a program may hold anything.
+    [ -z "$f" ] || grep -s '' /proc/[0-9]*/stat | awk '
+      { pid = $0; sub(/^\/proc\//, "", pid); sub(/\/.*/, "", pid); sub(/^.*\) /, "") }
+      int($7 / 64) % 2 { print "f", pid }'
     if [ -r /proc/self/status ]; then
       cat /proc/[0-9]*/status 2>/dev/null | awk '
         /^State:/ { state = $2 }
@@ -206,9 +223,14 @@ find_tree() {
     else
       ps -A -o pid= -o ppid= -o pgid= -o stat= | awk '{ print "t", $1, $2, $3, $3, $4 }'
     fi
-  } | awk -v root="$p" -v self="$$" -v relays="$r" '
+  } | awk -v root="$p" -v self="$$" -v relays="$r" -v mark="\${f:+f}" '
+    function continues(i) {
+      for (; (i in own) && i != root; i = parent[i]) if (!(i in forked) || session[i] != root) return 0
+      return 1
+    }
     BEGIN { for (i = split(relays, one); i > 0; i--) skipped[one[i]] = 1 }
     $1 == "m" { marked[$2] = 1; next }
+    $1 == "f" { forked[$2] = 1; next }
     { parent[$2] = $3; group[$2] = $4; session[$2] = $5; state[$2] = $6 }
     END {
       if (root != "") { own[root] = 1; groups[root] = 1; sessions[root] = 1 }
@@ -224,7 +246,7 @@ find_tree() {
       } while (more)
       for (i in own) {
         if (!(i in parent) || state[i] ~ /^[ZX]/) continue
-        if (!(i in skipped) && !(parent[i] in skipped)) print i
+        if (!(i in skipped) && !(parent[i] in skipped)) print i (continues(i) ? mark : "")
       }
     }'
 }`.replaceAll('\\${', '${')

@@ -4,7 +4,7 @@ import { setTimeout as delay } from 'node:timers/promises'
 import type { ClientChannel } from 'ssh2'
 import { ChildOutput } from '../process/child-output.ts'
 import { onDeadline } from '../process/deadline.ts'
-import { DEFAULT_GRACE_MS, SHUTDOWN_GRACE_MS } from '../process/kill-tree.ts'
+import { DEFAULT_GRACE_MS, SHUTDOWN_GRACE_MS, type FoundProcess } from '../process/kill-tree.ts'
 import { signalText } from '../process/signal-text.ts'
 import { PromptFilter } from '../process/prompt-filter.ts'
 import type { RunContext, StopReason } from '../runner.ts'
@@ -12,6 +12,7 @@ import { SshError, sshTextOf, type SshConnection, type SshTarget, type StartedPr
 import type { ConnectionPool, Lease } from './pool.ts'
 import {
   backgroundPart,
+  LEAST_LOOK_PAUSE_MS,
   runningReport,
   stoppedReport,
   truncatedFlags,
@@ -19,7 +20,15 @@ import {
   type BackgroundReport,
 } from '../process/run-command.ts'
 import { chain, MarkFilter } from './mark-filter.ts'
-import { findProgram, killProgram, readProcess, readRelays, readyShell, remoteProgram } from './remote-program.ts'
+import {
+  findProgram,
+  killProgram,
+  readFoundProcesses,
+  readProcess,
+  readRelays,
+  readyShell,
+  remoteProgram,
+} from './remote-program.ts'
 import type { ReadyShell, RemoteCommand, RemoteProcess, RemoteProgram } from './remote-program.ts'
 
 export interface HostRunDeps {
@@ -342,16 +351,16 @@ class HostRun {
     else await within(LINGER_MS, this.#closed.promise)
     if (this.#killing !== undefined) return
     if (mode === 'kill') {
-      const pids = await this.#findOthers()
-      if (pids.length > 0 && this.#killing === undefined) {
+      const others = await this.#findOthers()
+      if (others.length > 0 && this.#killing === undefined) {
         await this.#kill(DEFAULT_GRACE_MS)
-        this.#report = stoppedReport(pids.length)
+        this.#report = stoppedReport(others.length)
         return
       }
     } else if (!this.#isClosed) {
-      const pids = await this.#findOthers()
+      const others = await this.#findOthers()
       if (this.#killing !== undefined) return
-      this.#report = runningReport(pids)
+      this.#report = runningReport(others.map(({ pid }) => pid))
       if (this.#relays === undefined) {
         this.#report.message += '; their next output ends them, because the host has no mkfifo'
       }
@@ -361,26 +370,31 @@ class HostRun {
     else await this.#closeLate()
   }
 
-  /** Until the channel ends, nothing is written for the grace period, or the time limit. */
+  /** Until the channel ends, only other programs are left and write nothing for the grace period, or the time limit. */
   async #waitForWriters(graceMs: number): Promise<void> {
     const { signal } = this.#patience
     const isOver = new Promise<void>((resolve) => signal.addEventListener('abort', () => resolve(), { once: true }))
     this.#lastData = performance.now()
+    let lookAt = 0
     while (!this.#isClosed && !signal.aborted) {
       const isPaused = this.#channel.isPaused() || this.#channel.stderr.isPaused()
-      const left = isPaused ? graceMs : this.#lastData + graceMs - performance.now()
-      if (left <= 0) return
-      await within(left, this.#closed.promise, isOver)
+      const left = isPaused ? graceMs : Math.max(this.#lastData + graceMs, lookAt) - performance.now()
+      if (left > 0) {
+        await within(left, this.#closed.promise, isOver)
+        continue
+      }
+      if (!(await this.#findOthers()).some(({ continuesFirst }) => continuesFirst)) return
+      lookAt = performance.now() + Math.max(graceMs, LEAST_LOOK_PAUSE_MS)
     }
   }
 
   /** The processes of the run on the host; without an answer, none. */
-  async #findOthers(): Promise<number[]> {
+  async #findOthers(): Promise<FoundProcess[]> {
     const { executionId } = this.#context
     try {
       const program = findProgram({ executionId, process: this.#process }, this.#relays ?? [])
       const { text } = await runHelperSomehow(this.#deps, this.#host, program, FIND_LIMIT_MS)
-      return text.split(/\s+/).flatMap((pid) => (/^\d+$/.test(pid) ? [Number(pid)] : []))
+      return readFoundProcesses(text)
     } catch (error) {
       this.#deps.warn('Could not search the background processes of an execution on another host.', {
         execution_id: executionId,

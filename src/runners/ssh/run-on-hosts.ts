@@ -2,7 +2,7 @@
 import type { ParameterSchema } from '../../lib/schema/index.ts'
 import { environmentText } from '../environment.ts'
 import { programStartFailure, type BackgroundChoice } from '../process/run-command.ts'
-import { backgroundParameter, readRunParameters } from '../run-parameters.ts'
+import { backgroundParameters, readRunParameters } from '../run-parameters.ts'
 import type { RunContext, RunResult } from '../runner.ts'
 import { sshTextOf } from './connection.ts'
 import { parseHosts, type HostAddress } from './hosts.ts'
@@ -84,7 +84,7 @@ export function remoteParameters(remoteDir: string, mayNameKeyFile = false): Rec
       default: DEFAULT_TIMEOUT_SECONDS,
       description: 'Seconds the command may run on a host. 0 disables the limit.',
     },
-    ...backgroundParameter,
+    ...backgroundParameters,
   }
 }
 
