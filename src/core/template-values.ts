@@ -75,6 +75,14 @@ function namesOf(text: string): readonly string[] {
   }
 }
 
+/** For an error about text that may belong to another program. No period at the end. */
+export const KEEP_AS_TEXT = 'To keep such text as it is, write {% raw %} before it and {% endraw %} after it'
+
+/** Why a template fails; what to write if it was meant for another program. No period at the end. */
+export function reasonOfTemplate(error: TemplateError): string {
+  return error.isForeign ? `${error.message}. ${KEEP_AS_TEXT}` : error.message
+}
+
 export interface Renderer {
   /** Returns a copy of the value with every template rendered. @throws TEMPLATE_FAILED */
   render(parameter: string, value: unknown, variables: ReadonlyMap<string, unknown>): unknown
@@ -145,7 +153,7 @@ export function createRenderer(
     try {
       return walk(value)
     } catch (error) {
-      if (error instanceof TemplateError) throw fail(parameter, error.message)
+      if (error instanceof TemplateError) throw fail(parameter, reasonOfTemplate(error))
       throw error
     }
   }

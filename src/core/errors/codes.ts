@@ -75,7 +75,10 @@ export const errorCodes = {
   ACTION_UNKNOWN: { kind: 'invalid', action: 'Check the reference of the action; `svc action list` prints them.' },
   ENTRY_POINT_NOT_FOUND: { kind: 'not_found', action: 'Read an action that has a file of its own.' },
   ACTION_DISABLED: { kind: 'invalid', action: 'Enable the action, or run another one.' },
-  TEMPLATE_FAILED: { kind: 'invalid', action: 'Correct the template, or the datastore keys that it reads.' },
+  TEMPLATE_FAILED: {
+    kind: 'invalid',
+    action: 'Correct the template, or the datastore keys that it reads. `{% raw %}…{% endraw %}` keeps text as it is.',
+  },
   POLICY_TYPE_UNKNOWN: { kind: 'invalid', action: 'Check the type of the policy; `GET /v1/policytypes` lists them.' },
   // packs
   PACK_NOT_ON_DISK: { kind: 'invalid', action: 'Put the pack into one of the pack folders, then register it.' },

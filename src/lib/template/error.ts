@@ -12,17 +12,24 @@ export class TemplateError extends Error {
   readonly code: TemplateErrorCode
   /** Offset into the template text, in UTF-16 units, where it is known. */
   readonly position: number | undefined
+  /** The text may belong to another program: its syntax, a variable, a filter or a test is unknown here. */
+  readonly isForeign: boolean
 
-  constructor(code: TemplateErrorCode, message: string, position?: number) {
+  constructor(code: TemplateErrorCode, message: string, position?: number, isForeign = code === 'SYNTAX') {
     super(message)
     this.name = 'TemplateError'
     this.code = code
     this.position = position
+    this.isForeign = isForeign
   }
 }
 
 export const syntaxError = (message: string, position: number): TemplateError =>
   new TemplateError('SYNTAX', message, position)
+
+/** What a template names exists neither in Jinja2 nor in svc. */
+export const foreignError = (code: TemplateErrorCode, message: string, position?: number): TemplateError =>
+  new TemplateError(code, message, position, true)
 
 export const typeError = (message: string): TemplateError => new TemplateError('TYPE', message)
 
@@ -32,8 +39,7 @@ export const filterError = (message: string): TemplateError => new TemplateError
 
 export const undefinedError = (message: string): TemplateError => new TemplateError('UNDEFINED', message)
 
-export const unsupportedError = (message: string, position?: number): TemplateError =>
-  new TemplateError('UNSUPPORTED', message, position)
+export const unsupportedError = (message: string): TemplateError => new TemplateError('UNSUPPORTED', message)
 
 /** A name out of a template, shortened and without control characters, in quotes. */
 export const quoted = (name: string): string => `'${shown(name)}'`

@@ -13,7 +13,7 @@ import type {
 } from './ast.ts'
 import { getAttribute, getSubscript } from './attributes.ts'
 import { holds } from './compare.ts'
-import { filterError, limitError, quoted, TemplateError, typeError } from './error.ts'
+import { filterError, foreignError, limitError, quoted, TemplateError, typeError } from './error.ts'
 import type { Runtime } from './filters/filter.ts'
 import { filters } from './filters/index.ts'
 import { globals } from './globals.ts'
@@ -105,7 +105,7 @@ class Evaluation implements Runtime {
       return this.#callHost(own, `the filter ${quoted(name)}`, [value, ...call.positional], call.named)
     }
     const run = filters.get(name)
-    if (run === undefined) throw filterError(`there is no filter named ${quoted(name)}`)
+    if (run === undefined) throw foreignError('FILTER', `there is no filter named ${quoted(name)}`)
     return run(value, call, this)
   }
 
@@ -115,7 +115,7 @@ class Evaluation implements Runtime {
     if (name === 'test')
       return typeof value === 'string' && (tests.has(value) || value === 'filter' || value === 'test')
     const run = tests.get(name)
-    if (run === undefined) throw filterError(`there is no test named ${quoted(name)}`)
+    if (run === undefined) throw foreignError('FILTER', `there is no test named ${quoted(name)}`)
     return run(value, call, this)
   }
 
@@ -144,7 +144,7 @@ class Evaluation implements Runtime {
     if (run !== undefined) {
       return new Callable(name, (call) => this.#callHost(run, `${name}()`, call.positional, call.named))
     }
-    return new Undefined(`${quoted(name)} is undefined`)
+    return new Undefined(`${quoted(name)} is undefined`, false, true)
   }
 
   #variable(name: string): Value | undefined {

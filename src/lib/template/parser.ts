@@ -1,5 +1,5 @@
 import type { Expression, FilterStep, MacroStatement, Parameter, Statement, Target, Template } from './ast.ts'
-import { limitError, quoted, syntaxError, unsupportedError } from './error.ts'
+import { foreignError, limitError, quoted, syntaxError } from './error.ts'
 import { ExpressionParser } from './expression-parser.ts'
 import { tokenize } from './lexer.ts'
 import { MAX_SOURCE_LENGTH } from './limits.ts'
@@ -61,7 +61,7 @@ class Parser extends ExpressionParser {
         return this.#parseCallBlock()
       default:
         if (unsupported.includes(name))
-          throw unsupportedError(`the statement {% ${name} %} cannot be used here`, position)
+          throw foreignError('UNSUPPORTED', `the statement {% ${name} %} cannot be used here`, position)
         throw syntaxError(`unknown statement ${quoted(name)}`, position)
     }
   }

@@ -67,7 +67,7 @@ function parseCached(text: string): Template {
 /** Throws a cached error as a new one, with the stack of its caller. */
 function unwrap(result: Template | TemplateError): Template {
   if (!(result instanceof TemplateError)) return result
-  throw new TemplateError(result.code, result.message, result.position)
+  throw new TemplateError(result.code, result.message, result.position, result.isForeign)
 }
 
 /**

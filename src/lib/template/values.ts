@@ -1,5 +1,5 @@
 import { JsonNumber, toNumeric } from '../json/index.ts'
-import { limitError, typeError, undefinedError } from './error.ts'
+import { foreignError, limitError, typeError, undefinedError } from './error.ts'
 import type { Budget } from './limits.ts'
 
 /**
@@ -56,16 +56,19 @@ export class Undefined extends TemplateObject {
   readonly lenient: boolean
   /** lenient, but printing it is an error: `if` and `default` may deal with it, the result may not depend on it */
   readonly isRequired: boolean
+  /** a variable that nobody has set; else something inside of a value */
+  readonly isVariable: boolean
 
-  constructor(message: string, lenient: boolean | 'unless printed' = false) {
+  constructor(message: string, lenient: boolean | 'unless printed' = false, isVariable = false) {
     super()
     this.message = message
     this.lenient = lenient !== false
     this.isRequired = lenient === 'unless printed'
+    this.isVariable = isVariable
   }
 
   raise(): never {
-    throw undefinedError(this.message)
+    throw this.isVariable ? foreignError('UNDEFINED', this.message) : undefinedError(this.message)
   }
 }
 

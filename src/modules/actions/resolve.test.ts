@@ -195,6 +195,25 @@ describe('templates', () => {
     expect(failure?.message).toContain(message)
   })
 
+  test.each([
+    ['a variable of GitHub Actions', 'deploy ${{ secrets.KEY }}'],
+    ['a variable of Ansible', 'echo {{ inventory_hostname }}'],
+    ['a filter of Ansible', '{{ [1] | to_terraform }}'],
+    ['a statement of others', "{% include 'x' %}"],
+  ])('%s fails, and the message says how to keep it as text', (_, text) => {
+    const failure = failureOf(() => kept({ a: {} }, { a: text }))
+    expect(failure?.message).toMatch(
+      /\. To keep such text as it is, write \{% raw %\} before it and \{% endraw %\} after it$/,
+    )
+    expect(kept({ a: {} }, { a: `{% raw %}${text}{% endraw %}` })).toEqual({ a: text })
+  })
+
+  test('a template whose data is at fault gets no advice about text', () => {
+    for (const text of ['{{ action_context.nobody.name }}', "{{ 'a' * 'b' }}", "{{ 'x' | from_json_string }}"]) {
+      expect(failureOf(() => kept({ a: {} }, { a: text }))?.message).not.toContain('raw')
+    }
+  })
+
   test('the templates of one request share what they may spend', () => {
     const loop = '{% for i in range(1000) %}{% for j in range(1000) %}x{% endfor %}{% endfor %}'
     const failure = failureOf(() => kept({ a: {} }, { a: loop }))

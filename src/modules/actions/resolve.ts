@@ -8,7 +8,13 @@ import { compileParameters, fieldOf, represent, type ParameterSchema } from '../
 import { convertParameter, conversionProblemOf } from './conversion.ts'
 import type { ParameterSet } from './parameters.ts'
 import type { Namespace, TemplateScope } from '../../lib/template/index.ts'
-import { createRenderer, findTemplates, type Renderer, type Templates } from '../../core/template-values.ts'
+import {
+  createRenderer,
+  findTemplates,
+  KEEP_AS_TEXT,
+  type Renderer,
+  type Templates,
+} from '../../core/template-values.ts'
 
 export interface EffectiveParameters {
   /** Values of the runner's parameters, null where there is none. */
@@ -220,7 +226,7 @@ function resolveSources(
     for (const referred of source.templates.names) {
       if (sources.has(referred)) settle(referred)
       else if (!Object.hasOwn(scope.variables, referred)) {
-        throw templateFailed(name, `Dependency unsatisfied in variable "${referred}"`)
+        throw templateFailed(name, `Dependency unsatisfied in variable "${referred}". ${KEEP_AS_TEXT}`)
       }
     }
     path.pop()

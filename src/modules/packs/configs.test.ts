@@ -140,7 +140,7 @@ describe('resolving', () => {
 
   test.each([
     ['{{ svckv.system.forbidden }}', 'it may not be viewed'],
-    ['{{ unheard.of }}', 'undefined'],
+    ['{{ unheard.of }}', "'unheard' is undefined\\. To keep such text as it is, write {% raw %} before it"],
     ['{{ svckv.system.plain | decrypt_kv }}', 'it is not the value of any key'],
   ])('%s fails, and says where', async (template, why) => {
     await register('b: {type: object}\n', `b: {c: "${template}"}\n`)

@@ -250,7 +250,7 @@ describe('patterns', () => {
 
   it.for([
     ['{{ trigger.missing }}', /'missing'/],
-    ['{{ nothing }}', /'nothing' is undefined/],
+    ['{{ nothing }}', /'nothing' is undefined\. To keep such text as it is, write \{% raw %\} before it/],
     ['{{ trigger.a + 1 }}', /.+/],
     ['{{ trigger. }}', /.+/],
     ['{{', /.+/],

@@ -1,7 +1,7 @@
 /** One evaluation of compiled criteria. */
 import { isAppError } from '../../../core/errors.ts'
 import { isObject, MASK, represent } from '../../../lib/schema/index.ts'
-import { createRenderer, type Renderer } from '../../../core/template-values.ts'
+import { createRenderer, reasonOfTemplate, type Renderer } from '../../../core/template-values.ts'
 import {
   TemplateError,
   type TemplateScope,
@@ -285,7 +285,8 @@ export function describe(criterion: Criterion, rendered: Value | undefined, valu
 /** @param error a TemplateError or AppError */
 export function reasonOf({ key, type, written, pattern, operator }: Criterion, stage: Stage, error: unknown): string {
   const field = shown(key)
-  const why = error instanceof Error ? error.message : String(error)
+  const why =
+    error instanceof TemplateError ? reasonOfTemplate(error) : error instanceof Error ? error.message : String(error)
   if (stage === 'pattern') {
     const text = typeof written === 'string' ? shown(written) : represent(written)
     return `Failed to render pattern value "${text}" for key "${field}": ${why}`
