@@ -380,8 +380,8 @@ describe('10.3 log.audit_file', () => {
   it.each(
     variants([
       ['a folder', '/tmp', 'it is a directory'],
-      ['below a file', `${import.meta.filename}/x/y.log`, 'a part of the path is a file'],
-      ['without room to be made', '/proc/nothing/y.log', 'its directory cannot be created'],
+      ['below a file', `${import.meta.filename}/x/y.log`, `${import.meta.filename} is a file, not a directory`],
+      ['without room to be made', '/proc/nothing/y.log', 'the directory cannot be created'],
     ]),
   )('10.3 one that cannot be written stops the start: %s', async (_what, path, why) => {
     const started = startServer({ settings: { 'log.audit_file': path } })

@@ -140,7 +140,7 @@ describe('10 backup', () => {
       await waitFor('the second failure', () => told() > 1)
       const refused = await failing.call('POST', '/v1/backups')
       expect(refused).toMatchObject({ status: 503, body: { code: 'BACKUP_FAILED' } })
-      expect(refused.text).toContain('ENOTDIR')
+      expect(refused.text).toContain('a part of the path is a file')
       expect(refused.text).not.toContain(basePath)
     } finally {
       await failing.stop()

@@ -88,7 +88,7 @@ describe('a copy', () => {
     await expect(copying).rejects.toThrow('enough')
     await expect(database.backup(join(copies, 'copy.db'), never)).rejects.toMatchObject({
       code: 'BACKUP_FAILED',
-      message: expect.stringContaining('ENOENT'),
+      message: expect.stringContaining('it does not exist'),
     })
     writeFileSync(to, 'kept')
     await expect(database.backup(to, never)).rejects.toMatchObject({ code: 'BACKUP_FAILED' })
@@ -205,7 +205,7 @@ describe('before a migration', () => {
     writeFileSync(join(folder.path, 'file'), '')
     await expect(open(file, join(folder.path, 'file', 'backups'))).rejects.toThrow(
       new RegExp(
-        `\\(${last}\\), and the backup before it could not be made: EEXIST.* --backup-before-migration False\\.$`,
+        `\\(${last}\\), and the backup before it could not be made in [^ ]*/file/backups \\(backup\\.directory\\): [^ ]*/file is a file, not a directory.* --backup-before-migration False\\.$`,
       ),
     )
     expect((await checkDatabase(file)).migrations).toEqual(names.slice(0, -1))

@@ -1,6 +1,6 @@
 /** `svc key generate-crypto-key`, also called `svc-generate-symmetric-crypto-key` (contract 10, 10.10). Needs no server. */
 import { absolutePath, cliProcess } from '../cli-process.ts'
-import { createSecretFile, replaceSecretFile } from '../../lib/files/index.ts'
+import { createSecretFile, describeFileError, replaceSecretFile } from '../../lib/files/index.ts'
 import { CliCommand } from '../command.ts'
 import { exitCodes } from '../exit-codes.ts'
 import { CliFailure } from '../failures.ts'
@@ -45,6 +45,6 @@ async function writeKeys(path: string, force: boolean): Promise<boolean> {
     await replaceSecretFile(path, newKeyFile())
     return true
   } catch (error) {
-    throw new CliFailure(`Cannot write ${path}: ${error instanceof Error ? error.message : String(error)}`)
+    throw new CliFailure(`Cannot write ${path}: ${describeFileError(path, error)}`)
   }
 }

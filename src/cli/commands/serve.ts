@@ -13,7 +13,8 @@ import {
   readLogFiles,
   type LogFiles,
 } from '../../config/index.ts'
-import { isUtf8Locale, localeOf, quote, codeOf } from '../../lib/process/index.ts'
+import { isUtf8Locale, localeOf, quote } from '../../lib/process/index.ts'
+import { describeFileError } from '../../lib/files/index.ts'
 import { createLog, LogFileError, type RootLog } from '../../lib/log/index.ts'
 import { keepAddonsIn } from '../../core/native-addon.ts'
 import { findServiceManager, type TellManager } from '../serve/service-manager.ts'
@@ -129,20 +130,8 @@ function openLog(settings: Config['log'], { files, optionOf }: LogFiles): RootLo
   } catch (error) {
     if (!(error instanceof LogFileError)) throw error
     const { path, cause } = error
-    const why = reasons[codeOf(cause) ?? ''] ?? (cause instanceof Error ? cause.message : String(cause))
-    throw new ConfigProblems([`${optionOf.get(path)}: ${path} cannot be written: ${why}`])
+    throw new ConfigProblems([`${optionOf.get(path)}: ${path} cannot be written: ${describeFileError(path, cause)}`])
   }
-}
-
-const reasons: Readonly<Record<string, string>> = {
-  EACCES: 'permission denied',
-  EPERM: 'permission denied',
-  EISDIR: 'it is a directory',
-  ENOTDIR: 'a part of the path is a file',
-  EEXIST: 'a part of the path is a file',
-  ENXIO: 'it is neither a file nor a device',
-  ENOENT: 'its directory cannot be created',
-  EROFS: 'the file system is read-only',
 }
 
 /**

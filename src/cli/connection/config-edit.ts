@@ -3,7 +3,14 @@ import { chmod, readFile, realpath, stat } from 'node:fs/promises'
 import { dirname } from 'node:path'
 import { writeJson } from '../../lib/json/index.ts'
 import { parseIni, parseIniBytes, type IniFile } from '../../lib/text/index.ts'
-import { makeFolder, replaceFile, replaceSecretFile, linkTargetOf, type FileOwnership } from '../../lib/files/index.ts'
+import {
+  describeFileError,
+  makeFolder,
+  replaceFile,
+  replaceSecretFile,
+  linkTargetOf,
+  type FileOwnership,
+} from '../../lib/files/index.ts'
 import { hasCode } from '../../lib/process/index.ts'
 import { CliFailure } from '../failures.ts'
 import { findUnknown, type ConfigFile } from './settings.ts'
@@ -40,8 +47,7 @@ export async function changeConfigFile(
     else await replaceFile(target, Buffer.from(text), ownership, () => Promise.resolve(true))
   } catch (error) {
     if (error instanceof CliFailure) throw error
-    const why = hasCode(error, 'EACCES') ? 'permission denied' : error instanceof Error ? error.message : String(error)
-    throw new CliFailure(`Cannot write the configuration file ${path}: ${why}`)
+    throw new CliFailure(`Cannot write the configuration file ${path}: ${describeFileError(path, error)}`)
   }
 }
 

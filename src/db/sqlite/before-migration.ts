@@ -2,16 +2,17 @@
 import { readdirSync, statSync } from 'node:fs'
 import { join } from 'node:path'
 import { nameBackup, readBackupName } from '../../core/backup-name.ts'
+import { describeFileError } from '../../lib/files/index.ts'
 import type { DatabaseCopy } from '../database.ts'
 import { copyDatabase, removePartialBackups } from './copy.ts'
 import { makeDatabaseFolder } from './make-folder.ts'
 
 /** The database is unchanged. */
 export class NotMigrated extends Error {
-  constructor(missing: readonly string[], cause: unknown) {
-    const reason = cause instanceof Error ? cause.message : String(cause)
+  constructor(missing: readonly string[], directory: string, cause: unknown) {
+    const reason = describeFileError(directory, cause)
     super(
-      `This release has to change the structure of the database (${missing.join(', ')}), and the backup before it could not be made: ${reason.replace(/\.$/, '')}. ` +
+      `This release has to change the structure of the database (${missing.join(', ')}), and the backup before it could not be made in ${directory} (backup.directory): ${reason.replace(/\.$/, '')}. ` +
         'The database is as it was. Start again when that is mended; or, with a copy of your own, once with --backup-before-migration False.',
       { cause },
     )
@@ -49,7 +50,7 @@ export async function copyBeforeMigration(before: BeforeMigration): Promise<Data
       signal: undefined,
     })
   } catch (error) {
-    throw new NotMigrated(missing, error)
+    throw new NotMigrated(missing, directory, error)
   }
 }
 

@@ -3,6 +3,7 @@ import { lstat, open, readdir, rename, rm, stat, statfs } from 'node:fs/promises
 import { dirname, join } from 'node:path'
 import { isPartialBackup } from '../../core/backup-name.ts'
 import { backupFailed, backupHasNoRoom, isAppError } from '../../core/errors.ts'
+import { reasonOfFileError } from '../../lib/files/index.ts'
 import { codeOf, hasCode } from '../../lib/process/index.ts'
 import type { DatabaseCopy } from '../database.ts'
 import { readWhole } from './check.ts'
@@ -101,6 +102,8 @@ function translate(error: unknown): unknown {
   const code = codeOf(error)
   // Messages of the file system contain paths.
   const why =
-    code !== undefined && !code.startsWith('SQLITE_') ? `the backup directory cannot be used: ${code}.` : error
+    code !== undefined && !code.startsWith('SQLITE_')
+      ? `the backup directory cannot be used: ${reasonOfFileError(error)}.`
+      : error
   return backupFailed(why instanceof Error ? `${why.message}.` : String(why), error)
 }

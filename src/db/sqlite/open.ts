@@ -6,6 +6,8 @@ import { DummyDriver, Kysely, SqliteAdapter, SqliteIntrospector, SqliteQueryComp
 import { readBackupName } from '../../core/backup-name.ts'
 import type { Fact } from '../../bus/index.ts'
 import { databaseGone, isAppError, shuttingDown, storageFull, type AppError } from '../../core/errors.ts'
+import { describeFileError } from '../../lib/files/index.ts'
+import { hasCode } from '../../lib/process/index.ts'
 import type { Log } from '../../lib/log/index.ts'
 import type { Database, StepResult, Unit } from '../database.ts'
 import { appliedMigrations } from '../applied-migrations.ts'
@@ -52,7 +54,8 @@ export interface SqliteOptions {
 /** The file cannot be opened or created, or is not a database of svc. */
 export class DatabaseUnusable extends Error {
   constructor(path: string, cause: unknown) {
-    const reason = cause instanceof Error ? cause.message : String(cause)
+    // A missing file would have been created.
+    const reason = hasCode(cause, 'ENOENT') ? 'it cannot be created there' : describeFileError(path, cause)
     const advice = isDamage(cause)
       ? '. It is damaged; svc did not change it. Restore a backup with svc restore, see docs/backup.md.'
       : ''
@@ -84,6 +87,7 @@ async function open(options: SqliteOptions): Promise<Database> {
   if (!existsSync(options.path)) closeSync(openSync(options.path, 'a', 0o600))
   // One lock and one log per database, also when links lead to it.
   const path = realpathSync(options.path)
+  if (statSync(path).isDirectory()) throw new Error('it is a directory, not a file')
   // SQLite reports missing write permission less clearly.
   for (const place of [path, dirname(path)]) accessSync(place, constants.R_OK | constants.W_OK)
   const undo: (() => void)[] = []

@@ -5,6 +5,7 @@ export {
   readContainedFile,
   type ContainedProblem,
 } from './contained-file.ts'
+export { describeFileError, reasonOfFileError } from './file-error.ts'
 export { openFolder } from './folder-handle.ts'
 export { openLineFile, type LineFile, type Rotation } from './line-file.ts'
 export {

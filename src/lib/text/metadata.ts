@@ -2,7 +2,7 @@
 import { readdir } from 'node:fs/promises'
 import { resolve } from 'node:path'
 import { constructFromEvents, EVENT_ID, getScalarValue, parseEvents, YAMLException, type Event } from 'js-yaml'
-import { readContainedFile, type ContainedProblem } from '../files/index.ts'
+import { describeFileError, readContainedFile, type ContainedProblem } from '../files/index.ts'
 import { JsonNumber, readJson } from '../json/index.ts'
 import { hasCode } from '../process/index.ts'
 import { pythonYamlSchema } from './yaml.ts'
@@ -71,7 +71,10 @@ export async function listFiles(folder: string, name: string, problems: FileProb
       .sort()
   } catch (error) {
     if (hasCode(error, 'ENOENT')) return []
-    problems.push({ file: name, message: 'the folder cannot be read' })
+    problems.push({
+      file: name,
+      message: `the folder cannot be read: ${describeFileError(resolve(folder, name), error)}`,
+    })
     return undefined
   }
 }

@@ -9,7 +9,7 @@ import { backupFailed, backupUnderWay, isAppError, shuttingDown, type AppError }
 import { aboutCaller, type Caller } from '../../http/index.ts'
 import type { Log } from '../../lib/log/index.ts'
 import type { Gauge, Module } from '../../core/module.ts'
-import { codeOf } from '../../lib/process/index.ts'
+import { describeFileError, reasonOfFileError } from '../../lib/files/index.ts'
 import { now } from '../../core/time.ts'
 import { createBackupFolder } from './folder.ts'
 import { createBackupRoutes } from './routes.ts'
@@ -85,7 +85,9 @@ export function createBackups({ database, log, config, notIncluded }: BackupsDep
       const [newest] = await folder.list()
       if (newest !== undefined) lastMadeAt = Date.parse(newest.made_at)
     } catch (error) {
-      log.error('backup.failed', 'The backup directory cannot be read', { directory: config.directory, error })
+      const { directory } = config
+      const message = `backup.directory: ${directory} cannot be used: ${describeFileError(directory, error)}. Create the directory or change the option; until then no backups are made`
+      log.error('backup.failed', message, { directory })
     }
   }
 
@@ -155,7 +157,7 @@ export function createBackups({ database, log, config, notIncluded }: BackupsDep
 /** Errors of the file system become BACKUP_FAILED. */
 function translate(error: unknown): AppError {
   if (isAppError(error)) return error
-  return backupFailed(`the backup directory cannot be used: ${codeOf(error) ?? String(error)}.`, error)
+  return backupFailed(`the backup directory cannot be used: ${reasonOfFileError(error)}.`, error)
 }
 
 export { notIncluded } from './not-included.ts'

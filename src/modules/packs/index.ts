@@ -1,5 +1,7 @@
 /** Packs: folders of content in the layout of contract 02, 2.8, their configurations, and the `core` pack that comes with the program. */
+import { join } from 'node:path'
 import { locatePart, pathOnDisk } from '../../core/bundle.ts'
+import { defaultPack } from '../../core/pack-content.ts'
 import type { Database } from '../../db/index.ts'
 import type { Encryption } from '../../core/encryption.ts'
 import type { Log } from '../../lib/log/index.ts'
@@ -7,7 +9,7 @@ import { describeProblem } from '../../lib/text/index.ts'
 import type { Metrics } from '../../core/metrics.ts'
 import type { Module } from '../../core/module.ts'
 import type { PackManager, RunnerTypeDefinition } from '../../runners/index.ts'
-import { makeFolder } from '../../lib/files/index.ts'
+import { describeFileError, makeFolder } from '../../lib/files/index.ts'
 import type { TemplateScope } from '../../lib/template/index.ts'
 import { createKeyedLock } from '../../lib/concurrency/index.ts'
 import { version } from '../../core/version.ts'
@@ -19,6 +21,7 @@ import { createAliasRoutes } from './alias-routes.ts'
 import { createConfigRoutes } from './config-routes.ts'
 import { createConfigs } from './configs.ts'
 import { makeDefaultPack } from './default-pack.ts'
+import { createFolderProblems } from './folder-problems.ts'
 import { createInstaller, type VirtualenvBuilder } from './install.ts'
 import { createInstallRoutes, type StartExecution } from './install-routes.ts'
 import type { PackProblem } from './read.ts'
@@ -74,12 +77,14 @@ export function createPacks(deps: PacksDeps): Packs {
   const lock = createKeyedLock()
   const withLock = <T>(work: () => Promise<T>): Promise<T> => lock('packs', work)
   const configs = createConfigs({ database, store, encryption, templates, folder: settings.configsPath })
+  const folderProblems = createFolderProblems({ ...settings, log })
   const service = createPackService({
     owners: { database, store, configs, triggers, actions, rules, policies, metrics: deps.metrics },
     withLock,
     log,
     shipped: ['core', 'packs'].map((name) => shippedFolder(name, settings.cachePath)),
     basePaths: settings.basePaths,
+    folderProblems,
   })
   const { maxPageSize } = settings
   const [packsFolder = ''] = settings.basePaths
@@ -107,6 +112,15 @@ export function createPacks(deps: PacksDeps): Packs {
     packFolders: () => service.folders(),
     changed: (folders, packs) => reporting(() => service.registerSome(folders, packs)),
   })
+  async function preparePacksFolder(): Promise<void> {
+    await makeFolder(packsFolder)
+    await installer.recover()
+    await makeDefaultPack(packsFolder).catch((error: unknown) => {
+      const folder = join(packsFolder, defaultPack)
+      const message = `The pack "${defaultPack}" cannot be created in ${folder}: ${describeFileError(folder, error)}. Content created through the API needs it: permit the server's account to write there, then restart the server`
+      log.warning('packs.no_default', message, { folder })
+    })
+  }
   let beginning: NodeJS.Timeout | undefined
   let isStopped = false
 
@@ -144,15 +158,10 @@ export function createPacks(deps: PacksDeps): Packs {
     resolve: (pack, reader) => configs.resolve(pack, reader),
     async start() {
       await timed(deps.metrics, 'runners', actions.registerRunnerTypes(runnerTypes))
-      for (const path of [...settings.basePaths.slice(0, 1), settings.configsPath]) {
-        await makeFolder(path).catch((error: unknown) =>
-          log.warning('packs.unreadable', 'Could not create a folder for packs', { folder: path, error }),
-        )
-      }
-      await makeDefaultPack(packsFolder).catch((error: unknown) =>
-        log.warning('packs.no_default', 'Could not create the pack default', { error }),
+      await makeFolder(settings.configsPath).catch((error: unknown) =>
+        folderProblems.report(settings.configsPath, error),
       )
-      await installer.recover()
+      await preparePacksFolder().catch((error: unknown) => folderProblems.report(packsFolder, error))
       const [problem] = await service.registerChanged(true)
       if (problem !== undefined) throw new Error(`A pack of the program is damaged: ${describeProblem(problem)}`)
       if (!settings.watch) return

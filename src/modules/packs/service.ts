@@ -5,6 +5,7 @@ import { packNotOnDisk } from '../../core/errors.ts'
 import type { Log } from '../../lib/log/index.ts'
 import { describeProblem, shown } from '../../lib/text/index.ts'
 import { scanPack, type PackFiles } from './files.ts'
+import type { FolderProblems } from './folder-problems.ts'
 import { manifestFile, readPack, type PackProblem } from './read.ts'
 import {
   allKinds,
@@ -66,8 +67,9 @@ export function createPackService(deps: {
   shipped: readonly string[]
   /** Absolute; the first is where new packs are installed. */
   basePaths: readonly string[]
+  folderProblems: FolderProblems
 }): PackService {
-  const { owners, withLock, log, shipped, basePaths } = deps
+  const { owners, withLock, log, shipped, basePaths, folderProblems } = deps
   const { store } = owners
   /** Folder → the problems that were logged last. */
   const told = new Map<string, string>()
@@ -88,9 +90,10 @@ export function createPackService(deps: {
         .map((entry) => entry.name)
         .sort()
     } catch (error) {
-      log.warning('packs.unreadable', 'A folder of packs cannot be read', { folder: basePath, error })
+      folderProblems.report(basePath, error)
       return []
     }
+    folderProblems.clear(basePath)
     if (names.length > MAX_PACKS) {
       log.warning('packs.too_many', `A folder holds more than ${MAX_PACKS} packs; svc ignores the others`, {
         folder: basePath,

@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { Conflict, type Database } from '../../db/index.ts'
 import type { Log, LogFields } from '../../lib/log/index.ts'
 import { describeProblem, shown } from '../../lib/text/index.ts'
-import { createSecretFile, makeFolder } from '../../lib/files/index.ts'
+import { createSecretFile, describeFileError, makeFolder } from '../../lib/files/index.ts'
 import { hasCode } from '../../lib/process/index.ts'
 import { planApply, planSync, planSystemRoles } from './apply.ts'
 import { definitionFolders, readDefinitions } from './definitions.ts'
@@ -133,6 +133,19 @@ export function createRbacService(options: RbacServiceOptions): RbacService {
     )
   }
 
+  /** Only at the first start: later, those that are missing are empty. */
+  async function makeDefinitionFolders(): Promise<void> {
+    try {
+      const isMade = (await stat(folder).catch(unlessMissing))?.isDirectory()
+      if (isMade !== true) for (const name of definitionFolders) await makeFolder(join(folder, name))
+    } catch (error) {
+      throw new Error(
+        `rbac in system.base_path: ${folder} cannot be used: ${describeFileError(folder, error)}. Make it a directory for role definitions, or turn off rbac.enable.`,
+        { cause: error },
+      )
+    }
+  }
+
   async function makeSystemRoles(): Promise<void> {
     const steps = planSystemRoles(store)
     if (steps.length > 0) await database.write({ steps, facts: [] })
@@ -141,9 +154,7 @@ export function createRbacService(options: RbacServiceOptions): RbacService {
   return {
     async start() {
       isNew = store.countRoles(true) === 0
-      if (!(await exists(folder))) {
-        for (const name of definitionFolders) await makeFolder(join(folder, name))
-      }
+      await makeDefinitionFolders()
       const result = await withLock(() => applyNow({}))
       if ('problems' in result) {
         throw new Error([`The definition files in ${folder} cannot be used:`, ...result.problems].join('\n  '))
@@ -171,14 +182,8 @@ function describeCounts(applied: Applied): string {
   return `Role definitions applied: ${parts.join('; ')}.`
 }
 
-async function exists(path: string): Promise<boolean> {
-  try {
-    await stat(path)
-    return true
-  } catch (error) {
-    if (hasCode(error, 'ENOENT')) return false
-    throw error
-  }
+function unlessMissing(error: unknown): undefined {
+  if (!hasCode(error, 'ENOENT')) throw error
 }
 
 function describeFirstAssignment(user: string): string {
