@@ -912,7 +912,7 @@ export const options = {
       values: ['normal', 'full'],
       default: 'full',
       about:
-        'Durability of commits. full: the disk has every commit before the server answers, so that what it accepted survives a power failure. normal: faster on slow disks; survives a crash of the server, but a power failure can lose the last commits.',
+        'Durability of commits. full: the disk has every commit before the server answers, so that what it accepted survives a power failure; only output of executions that still run may lose its last moments. normal: faster on slow disks; survives a crash of the server, but a power failure can lose the last commits.',
     }),
     reserve_bytes: integer({
       default: 67_108_864,

@@ -26,6 +26,11 @@ export interface Unit {
   facts: Fact[]
   /** Cancels or ends something: stored also while the disk is full, from the space that is kept for that. */
   isVital?: true
+  /**
+   * Nobody outside has been told, and svc does right without it: its commit does not wait for the disk. A power cut may
+   * lose it, with all that was committed after it: a later commit that waits for the disk keeps all earlier ones.
+   */
+  isUnpromised?: true
 }
 
 export interface StepResult {
@@ -53,6 +58,8 @@ export interface DatabaseStats {
   waitingScans: number
   /** Since the start. */
   commits: number
+  /** Those that have waited for the disk. */
+  syncs: number
   units: number
   /** Bytes of the file and its write-ahead log; 0 where the file does not exist. */
   fileBytes: number
@@ -85,7 +92,7 @@ export interface Database {
    * thread; refuses with `QUEUE_FULL` when 32 wait.
    */
   scan<O>(query: Compilable<O>): Promise<O[]>
-  /** Resolves after the commit; rejects with `Conflict`. */
+  /** Resolves when the commit is durable, or made where `isUnpromised` says so; rejects with `Conflict`. */
   write(unit: Unit): Promise<StepResult[]>
   /**
    * Why the server may accept no new work; undefined: it may. STORAGE_FULL while the file system has less than
@@ -111,15 +118,19 @@ export interface Database {
   close(): Promise<void>
 }
 
+/** Nothing merged is unpromised too: it has nothing to lose. */
 export function merge(...units: (Unit | undefined)[]): Unit {
   const steps: Step[] = []
   const facts: Fact[] = []
-  let isVital = false
+  const merged: Unit = { steps, facts }
+  let isPromised = false
   for (const unit of units) {
     if (unit === undefined) continue
     steps.push(...unit.steps)
     facts.push(...unit.facts)
-    isVital ||= unit.isVital === true
+    if (unit.isVital === true) merged.isVital = true
+    if (unit.isUnpromised !== true) isPromised = true
   }
-  return isVital ? { steps, facts, isVital } : { steps, facts }
+  if (!isPromised) merged.isUnpromised = true
+  return merged
 }

@@ -1,7 +1,10 @@
 /**
  * The power fails at random moments under load, and the disk has lost what it was not told to keep: everything that was
- * answered with 201, 202 or 200 before is there. Every title shows the seed; `SVC_TEST_SEED=<seed>` makes the same choices.
+ * answered with 201, 202 or 200 before is there, and an end with all its output. Every title shows the seed;
+ * `SVC_TEST_SEED=<seed>` makes the same choices.
  */
+import { fork } from 'node:child_process'
+import { once } from 'node:events'
 import { mkdirSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
@@ -9,13 +12,15 @@ import { findDamage, withDatabase } from '../helpers/audit.ts'
 import { makeFolder, type TemporaryFolder } from '../helpers/folders.ts'
 import { createLosingDisk, type LosingDisk } from '../helpers/power.ts'
 import { createRandom, seedOfRun, type Random } from '../helpers/random.ts'
-import { startServer, type TestServer } from '../helpers/server.ts'
+import { startServer, waitForStatus, type TestServer } from '../helpers/server.ts'
 import { rounds } from '../helpers/tiers.ts'
 import { waitFor } from '../helpers/wait.ts'
 
 const CUTS = rounds({ daily: 2, full: 30 })
+const CHILD = join(import.meta.dirname, '../fixtures/database-child.ts')
 const CLIENTS = 6
 const MAX_PROMISES = 150
+const LINES = 4
 const seed = seedOfRun()
 
 let folder: TemporaryFolder
@@ -55,7 +60,17 @@ async function load(target: TestServer, promised: Promised, lane: number, most: 
   for (let n = 0; promised.size < most; n++) {
     const word = `${target.pid}-${lane}-${n}`
     try {
-      if (n % 3 === 0) {
+      if (n % 8 === 7) {
+        // Its lines come one by one, so that most of them are stored before its end.
+        const cmd = `for i in $(seq ${LINES}); do echo "$i"; sleep 0.02; done`
+        const request = { action: 'core.local', parameters: { cmd }, context: { word } }
+        const made = await target.call<{ id: string }>('POST', '/v1/executions', request)
+        if (made.status !== 201) continue
+        promised.add(`execution ${word}`)
+        const { id } = made.body
+        await waitForStatus(target, id, ['succeeded'])
+        promised.add(`end ${id}`)
+      } else if (n % 3 === 0) {
         const request = { action: 'core.noop', context: { word } }
         if ((await target.call('POST', '/v1/executions', request)).status === 201) promised.add(`execution ${word}`)
       } else if (n % 3 === 1) {
@@ -80,8 +95,23 @@ function stored(): Set<string> {
       ...wordsOf('execution', 'select context from executions'),
       ...wordsOf('delivery', 'select payload from trigger_instances'),
       ...texts('select name from key_value_pairs').map((name) => `key ${name}`),
+      ...texts(`select id from executions where status = 'succeeded'`).map((id) => `end ${id}`),
     ])
   })
+}
+
+/** Executions whose end is stored, and not all of their output. */
+function cutOff(): unknown[] {
+  return withDatabase(basePath, (database) =>
+    database
+      .prepare(
+        `select e.id, e.action_ref, group_concat(o.data, '') as output
+          from executions e left join output_records o on o.execution_id = e.id
+          where e.status = 'succeeded' and e.action_ref = 'core.local'
+          group by e.id having length(ifnull(output, '')) < ?`,
+      )
+      .all(2 * LINES),
+  )
 }
 
 /** @returns what is promised and not there */
@@ -99,6 +129,7 @@ async function lifeUntilCut(synchronous: string, promised: Promised): Promise<st
   await Promise.all(clients)
   disk.cutPower(random)
   const there = stored()
+  expect(cutOff()).toEqual([])
   return [...promised].filter((promise) => !there.has(promise))
 }
 
@@ -119,5 +150,22 @@ describe(`a power cut (seed ${seed})`, () => {
     const missing = await lifeUntilCut('normal', new Set())
     expect(missing.length).toBeGreaterThan(0)
     expect(findDamage(basePath)).toEqual([])
+  })
+
+  it.each([
+    ['loses what promises nothing', ['promised', 'unpromised'], ['promised']],
+    ['keeps what promises nothing and comes before a promise', ['unpromised', 'promised'], ['promised', 'unpromised']],
+  ])('%s', async (_, writes, kept) => {
+    disk.settle()
+    const path = join(basePath, 'svc.db')
+    const env = { ...process.env, ...disk.env }
+    const child = fork(CHILD, ['write-and-die', path, ...writes], { env })
+    expect(await once(child, 'exit')).toEqual([null, 'SIGKILL'])
+    // Nothing that was not synced.
+    disk.cutPower({ ...random, once: () => false })
+    const users = withDatabase(basePath, (database) =>
+      database.prepare('select name from users order by name').pluck().all(),
+    )
+    expect(users).toEqual(kept)
   })
 })

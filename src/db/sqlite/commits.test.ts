@@ -2,7 +2,7 @@ import { join } from 'node:path'
 import Sqlite from 'better-sqlite3'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import { makeFolder, type TemporaryFolder } from '../../../tests/helpers/folders.ts'
-import { createCommits, type Answer, type Commits, type PlainUnit } from './commits.ts'
+import { createCommits, type Answer, type Commits, type PlainStep, type PlainUnit } from './commits.ts'
 
 let folder: TemporaryFolder
 let connection: Sqlite.Database
@@ -25,7 +25,8 @@ afterEach(() => {
   folder.remove()
 })
 
-const add = (v: string): PlainUnit => [['insert into t (v) values (?)', [v]]]
+const addStep = (v: string): PlainStep => ['insert into t (v) values (?)', [v]]
+const add = (v: string): PlainUnit => ({ steps: [addStep(v)] })
 const stored = (): unknown[] => connection.prepare('select v from t order by id').pluck().all()
 
 function commitAll(): Answer[] {
@@ -56,10 +57,16 @@ describe('a commit', () => {
   })
 
   test('keeps what is not refused', () => {
-    commits.add([add('a'), [...add('b'), ...add('a')], [...add('c'), ['update t set v = v', [], 7]], add('d')])
+    commits.add([
+      add('a'),
+      { steps: [addStep('b'), addStep('a')] },
+      { steps: [addStep('c'), ['update t set v = v', [], 7]] },
+      add('d'),
+    ])
     expect(commitAll()).toEqual([
       {
         isCommitted: true,
+        isSynced: false,
         outcomes: [
           [1],
           expect.objectContaining({ code: 'SQLITE_CONSTRAINT_UNIQUE' }),
@@ -82,7 +89,57 @@ describe('a disk that takes nothing', () => {
     expect(stored()).toEqual([])
     connection.pragma('max_page_count = 1000')
     commits.add([add('b')])
-    expect(commitAll()).toEqual([{ isCommitted: true, outcomes: [[1]] }])
+    expect(commitAll()).toEqual([{ isCommitted: true, isSynced: false, outcomes: [[1]] }])
     expect(stored()).toEqual(['b'])
+  })
+})
+
+describe('the wait for the disk', () => {
+  const unpromised = (v: string): PlainUnit => ({ ...add(v), isUnpromised: true })
+  const synced = (): boolean[] => commitAll().map(({ isSynced }) => isSynced)
+
+  function begin(synchronous: 'normal' | 'full'): void {
+    connection.pragma('journal_mode = wal')
+    connection.pragma(`synchronous = ${synchronous}`)
+    commits = createCommits(connection, { monotonic: () => 0 })
+  }
+
+  test('is for commits with something promised in them', () => {
+    begin('full')
+    const levels = [[unpromised('a')], [add('b')], [unpromised('c'), add('d'), unpromised('e')], [unpromised('f')]].map(
+      (units) => {
+        commits.add(units)
+        return [synced(), connection.pragma('synchronous', { simple: true })]
+      },
+    )
+    // 2: full, 1: normal.
+    expect(levels).toEqual([
+      [[false], 1],
+      [[true], 2],
+      [[true], 2],
+      [[false], 1],
+    ])
+    expect(stored()).toEqual(['a', 'b', 'c', 'd', 'e', 'f'])
+  })
+
+  test('is back after an unpromised commit that failed', () => {
+    begin('full')
+    connection.pragma('max_page_count = 5')
+    commits.add([unpromised('x'.repeat(50_000))])
+    expect(commitAll()).toMatchObject([{ isCommitted: false }])
+    connection.pragma('max_page_count = 1000')
+    commits.add([add('a')])
+    expect(synced()).toEqual([true])
+    commits.beginUnpromised()
+    connection.exec('commit')
+    commits.add([add('b')])
+    expect(synced()).toEqual([true])
+  })
+
+  test('is for none where the configuration says so', () => {
+    begin('normal')
+    commits.add([add('a')])
+    expect(synced()).toEqual([false])
+    expect(connection.pragma('synchronous', { simple: true })).toBe(1)
   })
 })

@@ -8,10 +8,16 @@ import { createStatementCache } from './statements.ts'
 
 const MAX_UNITS_PER_COMMIT = 256
 const MAX_MS_PER_COMMIT = 8
+/** What SQLite calls `synchronous = full`. */
+const FULL = 2
 
 /** A compiled step; `expect` as in `Step`. */
 export type PlainStep = readonly [sql: string, parameters: readonly unknown[], expect?: number | undefined]
-export type PlainUnit = readonly PlainStep[]
+export interface PlainUnit {
+  steps: readonly PlainStep[]
+  /** As in `Unit`. */
+  isUnpromised?: true
+}
 
 type Row = Record<string, unknown>
 
@@ -31,6 +37,8 @@ export interface Answer {
   outcomes: (PlainResults | Refusal)[]
   /** False: nothing was written, and all outcomes are refusals. */
   isCommitted: boolean
+  /** The commit has waited for the disk. */
+  isSynced: boolean
 }
 
 export interface Commits {
@@ -38,8 +46,8 @@ export interface Commits {
   add(units: readonly PlainUnit[]): void
   /** Commits the next units. Undefined: none wait, or they failed together and each is tried alone next. */
   commitNext(): Answer | undefined
-  /** Ends a transaction that could not be ended before. @throws errors of the disk */
-  rollBack(): void
+  /** Begins a transaction whose commit does not wait for the disk. @throws errors of the disk */
+  beginUnpromised(): void
 }
 
 /** A step changed another number of rows than expected. */
@@ -56,6 +64,7 @@ class UndoFailed extends Error {}
 /** Failures of the disk and taken keys. Another failure may be the fault of one unit of a commit. */
 const NO_FAULT_OF_ONE = /^SQLITE_(CONSTRAINT_UNIQUE|CONSTRAINT_PRIMARYKEY|FULL|IOERR|BUSY|READONLY|CANTOPEN|NOMEM)/
 
+/** @param connection its `synchronous` says whether commits of promised units wait for the disk */
 export function createCommits(connection: Sqlite.Database, clock: Pick<Clock, 'monotonic'>): Commits {
   const statement = createStatementCache(connection)
   const begin = connection.prepare('begin immediate')
@@ -65,13 +74,23 @@ export function createCommits(connection: Sqlite.Database, clock: Pick<Clock, 'm
   const release = connection.prepare('release unit')
   const undo = connection.prepare('rollback to unit')
 
+  const maySync = connection.pragma('synchronous', { simple: true }) === FULL
+  let syncs = maySync
+
+  /** Outside a transaction only: SQLite refuses it inside. */
+  function setSync(wanted: boolean): void {
+    if (wanted === syncs) return
+    connection.pragma(wanted ? 'synchronous = full' : 'synchronous = normal')
+    syncs = wanted
+  }
+
   let queue: PlainUnit[] = []
   /** How many of the next units get separate commits. */
   let alone = 0
 
-  function applySteps(unit: PlainUnit): PlainResults {
+  function applySteps(steps: PlainUnit['steps']): PlainResults {
     const results: PlainResults = []
-    for (const [sql, parameters, expect] of unit) {
+    for (const [sql, parameters, expect] of steps) {
       const prepared = statement(sql)
       const result = prepared.reader ? prepared.all(...parameters) : prepared.run(...parameters).changes
       const changed = typeof result === 'number' ? result : result.length
@@ -81,12 +100,12 @@ export function createCommits(connection: Sqlite.Database, clock: Pick<Clock, 'm
     return results
   }
 
-  function applyUnit(unit: PlainUnit): PlainResults {
+  function applyUnit({ steps }: PlainUnit): PlainResults {
     // SQLite undoes a single failed statement.
-    if (unit.length === 1 && unit[0]?.[2] === undefined) return applySteps(unit)
+    if (steps.length === 1 && steps[0]?.[2] === undefined) return applySteps(steps)
     savepoint.run()
     try {
-      const results = applySteps(unit)
+      const results = applySteps(steps)
       release.run()
       return results
     } catch (error) {
@@ -109,10 +128,16 @@ export function createCommits(connection: Sqlite.Database, clock: Pick<Clock, 'm
     if (connection.inTransaction) rollback.run()
   }
 
+  function beginTransaction(isPromised: boolean): void {
+    // What could not be ended before.
+    rollBack()
+    setSync(maySync && isPromised)
+    begin.run()
+  }
+
   function applyAll(batch: readonly PlainUnit[]): Answer['outcomes'] {
     const outcomes: Answer['outcomes'] = []
-    rollBack()
-    begin.run()
+    beginTransaction(batch.some(({ isUnpromised }) => isUnpromised !== true))
     const deadline = clock.monotonic() + MAX_MS_PER_COMMIT
     for (const unit of batch) {
       if (outcomes.length > 0 && clock.monotonic() > deadline) break
@@ -142,7 +167,7 @@ export function createCommits(connection: Sqlite.Database, clock: Pick<Clock, 'm
       try {
         const outcomes = applyAll(batch)
         queue = queue.slice(outcomes.length)
-        return { outcomes, isCommitted: true }
+        return { outcomes, isCommitted: true, isSynced: syncs }
       } catch (error) {
         const failure = error instanceof UndoFailed ? error.cause : error
         try {
@@ -157,10 +182,10 @@ export function createCommits(connection: Sqlite.Database, clock: Pick<Clock, 'm
         }
         queue = queue.slice(batch.length)
         const refusal = refusalOf(failure)
-        return { outcomes: batch.map(() => refusal), isCommitted: false }
+        return { outcomes: batch.map(() => refusal), isCommitted: false, isSynced: false }
       }
     },
-    rollBack,
+    beginUnpromised: () => beginTransaction(false),
   }
 }
 

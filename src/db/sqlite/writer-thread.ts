@@ -63,9 +63,8 @@ if (!isMainThread) {
   }
 
   function vacuum(pages: number): number {
-    commits.rollBack()
+    commits.beginUnpromised()
     const started = machineClock.monotonic()
-    connection.exec('begin immediate')
     try {
       connection.pragma(`incremental_vacuum(${pages})`)
       const ms = machineClock.monotonic() - started

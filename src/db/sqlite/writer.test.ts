@@ -33,6 +33,6 @@ test('a thread that ends by itself refuses all units, and says so once', async (
   await writer.drain()
   await writer.close()
   expect(ended).toHaveLength(1)
-  expect([writer.stats(), announced]).toEqual([{ waitingUnits: 0, commits: 0, units: 0 }, []])
+  expect([writer.stats(), announced]).toEqual([{ waitingUnits: 0, commits: 0, syncs: 0, units: 0 }, []])
   folder.remove()
 })

@@ -31,7 +31,7 @@ interface Waiting {
 
 export interface Writer {
   write(unit: Unit): Promise<StepResult[]>
-  stats(): Pick<DatabaseStats, 'waitingUnits' | 'commits' | 'units'>
+  stats(): Pick<DatabaseStats, 'waitingUnits' | 'commits' | 'syncs' | 'units'>
   /** Makes a checkpoint between two commits. @throws errors of the disk */
   checkpoint(): Promise<void>
   /** Truncates the log, unless a reader uses it. @throws errors of the disk */
@@ -69,6 +69,7 @@ export function createWriter(data: WriterThreadData, hooks: WriterHooks): Writer
   const tasks: { resolve(answer: TaskAnswer): void; reject(error: unknown): void }[] = []
   let drained: (() => void)[] = []
   let commits = 0
+  let syncs = 0
   let units = 0
   let sending: NodeJS.Immediate | undefined
   let idle: NodeJS.Timeout | undefined
@@ -124,7 +125,7 @@ export function createWriter(data: WriterThreadData, hooks: WriterHooks): Writer
     try {
       post(
         worker,
-        batch.map(({ unit }) => unit ?? []),
+        batch.map(({ unit }) => unit ?? { steps: [] }),
       )
     } catch (error) {
       const [only] = batch
@@ -141,11 +142,12 @@ export function createWriter(data: WriterThreadData, hooks: WriterHooks): Writer
     return true
   }
 
-  function receive({ outcomes, isCommitted }: Answer): void {
+  function receive({ outcomes, isCommitted, isSynced }: Answer): void {
     const answered = sent.splice(0, outcomes.length)
     for (const { size } of answered) sentSize -= size
     if (isCommitted) {
       commits += 1
+      if (isSynced) syncs += 1
       units += outcomes.length
       restWhenIdle()
       hooks.committed()
@@ -211,18 +213,19 @@ export function createWriter(data: WriterThreadData, hooks: WriterHooks): Writer
   }
 
   return {
-    write({ steps, facts }) {
+    write({ steps, facts, isUnpromised }) {
       return new Promise((resolve, reject) => {
         if (death !== undefined) throw storageFailed(death)
-        const unit = steps.map(({ query, expect }): PlainStep => {
+        const plain = steps.map(({ query, expect }): PlainStep => {
           const { sql, parameters } = query.compile()
           return [sql, parameters.map(sendable), expect]
         })
+        const unit: PlainUnit = isUnpromised === true ? { steps: plain, isUnpromised } : { steps: plain }
         queue.push({ unit, size: sizeOf(unit), facts, resolve, reject })
         scheduleSend()
       })
     },
-    stats: () => ({ waitingUnits: sent.length + queue.length, commits, units }),
+    stats: () => ({ waitingUnits: sent.length + queue.length, commits, syncs, units }),
     async checkpoint() {
       await perform({ kind: 'checkpoint' })
     },
@@ -263,7 +266,7 @@ function sendable(value: unknown): unknown {
 
 function sizeOf(unit: PlainUnit): number {
   let size = 0
-  for (const [, parameters] of unit) {
+  for (const [, parameters] of unit.steps) {
     for (const value of parameters) {
       if (typeof value === 'string') size += value.length
       else if (value instanceof Uint8Array) size += value.byteLength

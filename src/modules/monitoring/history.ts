@@ -145,7 +145,7 @@ export function createHistory({ database, log, readings, loopDelay, now }: Histo
       if (rows.length === 0) return
       const steps = rows.map(([minute, sample]) => store.put({ minute, sample: writeJson(sample) }))
       try {
-        await database.write({ steps, facts: [] })
+        await database.write({ steps, facts: [], isUnpromised: true })
       } catch (error) {
         reportFailure(error)
         return
@@ -205,7 +205,7 @@ export function createHistory({ database, log, readings, loopDelay, now }: Histo
         async run() {
           const last = minuteNow()
           // Deletes samples from the future too: a wrong clock made them.
-          await database.write({ steps: [store.keep(last - KEPT_MINUTES, last)], facts: [] })
+          await database.write({ steps: [store.keep(last - KEPT_MINUTES, last)], facts: [], isUnpromised: true })
         },
       },
     ],

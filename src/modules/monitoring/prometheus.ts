@@ -99,6 +99,7 @@ function registerTotals({ database, log }: Pick<PrometheusDeps, 'database' | 'lo
     },
   })
   total('svc_database_commits_total', 'Commits.', () => database.stats().commits)
+  total('svc_database_syncs_total', 'Commits that have waited for the disk.', () => database.stats().syncs)
   total('svc_database_units_total', 'Changes in all commits.', () => database.stats().units)
   total('process_cpu_seconds_total', 'Processor time.', () => {
     const { user, system } = process.cpuUsage()

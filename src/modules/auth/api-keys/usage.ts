@@ -48,7 +48,8 @@ export function createApiKeyUsage({ database, store, log, now }: ApiKeyUsageOpti
     for (let start = 0; start < entries.length; start += MAX_STEPS) {
       const some = entries.slice(start, start + MAX_STEPS)
       try {
-        await database.write({ steps: some.map(([id, at]) => store.markUsed(id, formatMicros(at))), facts: [] })
+        const steps = some.map(([id, at]) => store.markUsed(id, formatMicros(at)))
+        await database.write({ steps, facts: [], isUnpromised: true })
       } catch (error) {
         log.warning('api_key.usage_not_written', 'Could not save the last use of API keys', { error })
         wait()

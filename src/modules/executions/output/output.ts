@@ -49,7 +49,7 @@ export interface ExecutionOutput {
   /** @param enabled `actionrunner.stream_output`: without it nothing is stored */
   open(execution: Execution, enabled: boolean): OutputIntake
   cursor(executionId: string): OutputCursor
-  /** Resolves when what was emitted before is durable. */
+  /** Resolves when what was emitted before is stored. */
   flush(): Promise<void>
 }
 
@@ -129,7 +129,8 @@ export function createOutput(deps: {
 
   /** @returns what could not be stored because the disk is full */
   async function writeAll(owed: Owed[]): Promise<Owed[]> {
-    const outcomes = await Promise.allSettled(owed.map(({ unit }) => database.write(unit)))
+    // The end of an execution is promised, and keeps all output before it.
+    const outcomes = await Promise.allSettled(owed.map(({ unit }) => database.write({ ...unit, isUnpromised: true })))
     const again: Owed[] = []
     let failure: unknown
     for (const [i, outcome] of outcomes.entries()) {

@@ -233,7 +233,12 @@ export function createDispatcher(deps: {
           }),
         containsSecret: (text) => secrets.values?.isIn(text) ?? false,
         processStarted: (identity) =>
-          record({ steps: [processes.insertProcess(execution.id, { ...identity, bootId: deps.bootId })], facts: [] }),
+          // No process survives a power cut.
+          record({
+            steps: [processes.insertProcess(execution.id, { ...identity, bootId: deps.bootId })],
+            facts: [],
+            isUnpromised: true,
+          }),
         ...(startNote === undefined ? {} : { startNote }),
         signal,
       })

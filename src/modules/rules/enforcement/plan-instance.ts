@@ -97,14 +97,12 @@ export function createInstancePlanner(deps: {
     status: 'processed' | 'processing_failed',
     planned: readonly PlannedEnforcement[],
   ): Unit {
-    return merge(...planned.map(({ unit }) => unit), triggers.planProcessed(id, status), {
-      steps: [],
-      facts: [
-        {
-          name: 'trigger_instance.processed',
-          payload: { id, execution_ids: planned.flatMap(({ executionId }) => executionId ?? []) },
-        },
-      ],
+    const execution_ids = planned.flatMap(({ executionId }) => executionId ?? [])
+    // That nothing came of it: processed again, it ends the same.
+    return merge(...planned.map(({ unit }) => unit), {
+      steps: triggers.planProcessed(id, status).steps,
+      facts: [{ name: 'trigger_instance.processed', payload: { id, execution_ids } }],
+      isUnpromised: true,
     })
   }
 
