@@ -12,6 +12,7 @@ import * as executionLists from './0006-execution-lists.ts'
 import * as statusHistory from './0007-status-history.ts'
 import * as repeatedDeliveries from './0008-repeated-deliveries.ts'
 import * as sealedHeaders from './0009-sealed-headers.ts'
+import * as instanceOwners from './0010-instance-owners.ts'
 
 export const migrations: Record<string, Migration> = {
   '0001-core': core,
@@ -23,4 +24,5 @@ export const migrations: Record<string, Migration> = {
   '0007-status-history': statusHistory,
   '0008-repeated-deliveries': repeatedDeliveries,
   '0009-sealed-headers': sealedHeaders,
+  '0010-instance-owners': instanceOwners,
 }

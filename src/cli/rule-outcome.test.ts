@@ -30,6 +30,16 @@ describe('verdicts in words', () => {
     expect(said).toMatch(/\n {2}value: x\n {2}reason: a text and a number\n$/)
   })
 
+  test('that the rule saw a part of the payload, once', () => {
+    const reduced = 'The payload is reduced to id: a permission is missing.'
+    expect(describeRuleOutcome({ rule, verdict: 'matched', reduced })).toContain(`\n  reduced: '${reduced}'\n`)
+    const criterion = { key: 'trigger.n', type: 'eq', pattern: 3, value: null }
+    const reason = `The rule cannot see the value. ${reduced}`
+    expect(describeRuleOutcome({ rule, verdict: 'not_matched', criterion, reason, reduced })).not.toContain(
+      '  reduced:',
+    )
+  })
+
   test('what a rule has started, or could not start', () => {
     const done = { id, status: 'succeeded', execution_id: '6000000000000000000000bb' }
     expect(describeRuleOutcome({ rule, verdict: 'matched', enforcement: done })).toBe(

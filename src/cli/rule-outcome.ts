@@ -26,7 +26,7 @@ export function describeRuleOutcome(verdict: Json): string {
   const word = Object.hasOwn(words, said) ? words[said] : printable(said)
   const { key, type, pattern, condition, value } = toObject(verdict['criterion'])
   const { id: enforcement, execution_id: execution, failure_reason: failureReason } = toObject(verdict['enforcement'])
-  const { reason } = verdict
+  const { reason, reduced } = verdict
   const details = {
     key,
     type,
@@ -34,6 +34,7 @@ export function describeRuleOutcome(verdict: Json): string {
     condition,
     value,
     reason,
+    ...(isSaid(reason, reduced) ? {} : { reduced }),
     enforcement,
     execution,
     failure_reason: failureReason,
@@ -47,3 +48,7 @@ export function describeDetails(details: Json): string {
   const text = clip(toYaml(details).trimEnd(), MAX_DETAILS_LENGTH)
   return `:\n${text.replaceAll(/^(?=.)/gm, '  ')}\n`
 }
+
+/** Whether one text is a part of another. */
+const isSaid = (within: unknown, text: unknown): boolean =>
+  typeof within === 'string' && typeof text === 'string' && within.includes(text)

@@ -3,7 +3,7 @@
  *
  * To add one: list its code in `errors/codes.ts`, write a factory in the file of its area, run `npm run generate`.
  */
-export { AppError, isAppError, within } from './errors/app-error.ts'
+export { AppError, isAppError, within, withSentence } from './errors/app-error.ts'
 export { errorCodes, httpStatusOf, type ErrorCode, type ErrorKind } from './errors/codes.ts'
 export * from './errors/authentication.ts'
 export * from './errors/content.ts'

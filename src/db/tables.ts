@@ -279,6 +279,8 @@ export interface TriggerInstanceTable {
   payload: string
   /** Credential headers: cipher text, or JSON while encryption is off; null: none. */
   sealed_headers: string | null
+  /** User of the execution that the payload tells about; null: it tells of none, or an older version stored it. */
+  owner: string | null
 }
 
 /** Owner: triggers. Counts instances by combination. */

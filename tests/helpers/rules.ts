@@ -70,6 +70,8 @@ export interface RulesOptions {
   /** Default true. */
   accessControl?: boolean
   isolation?: boolean
+  /** Authors of rules have the rights of `users`; default: all rights. */
+  limitsAuthors?: boolean
   /** What the runner does; default: ends at once. */
   run?: (context: RunContext) => Promise<void>
   /** Puts itself between the modules and the database. */
@@ -119,6 +121,20 @@ export async function startRules(options: RulesOptions = {}): Promise<RulesWorld
     ownKeyPath: join(folder.path, 'keys', 'secrets.json'),
   })
 
+  const grants = new Map(Object.entries(users).map(([name, user]) => [name, createGrantSet(user.grants ?? [])]))
+  const rightsOf = (user: string, scopes?: readonly Scope[]): Rights =>
+    createRights(
+      { user, isAdmin: false, method: 'token', ...(scopes === undefined ? {} : { scopes }) },
+      {
+        enabled: accessControl,
+        isolation: options.isolation ?? false,
+        ofUser: (name) => ({
+          isAdmin: users[name]?.role === 'admin',
+          isObserver: users[name]?.role === 'observer',
+          grants: grants.get(name) ?? createGrantSet([]),
+        }),
+      },
+    )
   const runs: RunContext[] = []
   const runner: Runner = {
     definition: {
@@ -203,7 +219,7 @@ export async function startRules(options: RulesOptions = {}): Promise<RulesWorld
       traces,
       templates,
       packConfigs,
-      rightsOf: () => allRights,
+      rightsOf: (user, scopes) => (options.limitsAuthors === true ? rightsOf(user, scopes) : allRights),
       settings: { systemUser: 'svc', maxPageSize: 100, maskSecrets: options.maskSecrets ?? true },
       ...options.rules,
       ...more,
@@ -231,20 +247,6 @@ export async function startRules(options: RulesOptions = {}): Promise<RulesWorld
   await executions.start?.()
   if (options.start !== false) await rules.start?.()
 
-  const grants = new Map(Object.entries(users).map(([name, user]) => [name, createGrantSet(user.grants ?? [])]))
-  const rightsOf = (user: string, scopes?: readonly Scope[]): Rights =>
-    createRights(
-      { user, isAdmin: false, method: 'token', ...(scopes === undefined ? {} : { scopes }) },
-      {
-        enabled: accessControl,
-        isolation: options.isolation ?? false,
-        ofUser: (name) => ({
-          isAdmin: users[name]?.role === 'admin',
-          isObserver: users[name]?.role === 'observer',
-          grants: grants.get(name) ?? createGrantSet([]),
-        }),
-      },
-    )
   const http = await startHttp([...(rules.routes ?? []), ...(triggers.routes ?? []), ...(executions.routes ?? [])], {
     maxBodyBytes: 4_000_000,
     logs: { auth: log, api: log, stream: log },

@@ -83,13 +83,14 @@ function oneOf(...options: readonly [name: string, value: string | undefined][])
 }
 
 function describe(answer: Json, matches: boolean): string {
-  const { parameters, problem } = answer
+  const { parameters, problem, payload_reduced: reduced } = answer
   const verdict = toObject(answer['verdict'])
   const isNews = typeof problem === 'string' && problem !== verdict['reason']
   const parts = [
     describeRuleOutcome(verdict),
     ...(parameters === undefined ? [] : [`Parameters of the action${describeDetails(toObject(parameters))}`]),
     ...(isNews ? [`${matches ? 'The rule would not start the action: ' : ''}${printable(problem)}\n`] : []),
+    ...(typeof reduced === 'string' ? [`${printable(reduced)}\n`] : []),
     matches ? '=== RULE MATCHES ===\n' : '=== RULE DOES NOT MATCH ===\n',
   ]
   return parts.join('\n')

@@ -113,6 +113,7 @@ function describeExplanation(answer: Json, timezone: string): string {
   return [
     `${id} (${trigger}, ${time}) is ${status}.\n`,
     `${printable(textOrEmpty(answer['message']))}\n`,
+    ...(typeof answer['payload_reduced'] === 'string' ? [`${printable(answer['payload_reduced'])}\n`] : []),
     ...toList(answer['rules']).map((verdict) => `\n${describeRuleOutcome(verdict)}`),
     ...(hidden > 0
       ? [`\nNot shown: ${hidden === 1 ? '1 rule' : `${hidden} rules`} that you have no permission to view.\n`]

@@ -37,6 +37,14 @@ export function within<T>(prefix: readonly string[], check: () => T): T {
   }
 }
 
+/** The same error with a sentence after its message. */
+export function withSentence({ code, message, details, cause }: AppError, sentence: string): AppError {
+  return new AppError(code, `${message}${/[.!?]$/.test(message) ? '' : '.'} ${sentence}`, {
+    ...(details === undefined ? {} : { details }),
+    cause,
+  })
+}
+
 export function isAppError(error: unknown): error is AppError {
   return error instanceof AppError
 }

@@ -39,6 +39,14 @@ export const ruleActionDenied = (user: string, ref: string): AppError =>
     { details: { permission: 'action_execute', action: shown(ref), path: ['action', 'ref'] } },
   )
 
+/** @param type an internal one: its payloads tell about records. @param uid to grant the permission on */
+export const ruleTriggerDenied = (user: string, type: string, uid: string): AppError =>
+  new AppError(
+    'PERMISSION_DENIED',
+    `User "${shown(user)}" doesn't have required permission (trigger_view) to use trigger ${type}: its payloads tell about records of all users. The permission is granted on resource "${uid}"`,
+    { details: { permission: 'trigger_view', resource: uid, path: ['trigger', 'type'] } },
+  )
+
 /** @param hook address of the webhook, without slashes around it */
 export const ruleWebhookDenied = (user: string, type: string, hook: string): AppError =>
   new AppError(

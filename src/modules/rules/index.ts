@@ -16,7 +16,7 @@ import { auditEnforcements } from './enforcement/audit.ts'
 import { createBindings } from './enforcement/bindings.ts'
 import { createEnforcer, createStrangerOf } from './enforcement/enforce.ts'
 import { createEngine } from './enforcement/engine.ts'
-import { createScopes, type EvaluationContext } from './enforcement/evaluate.ts'
+import { createViews } from './enforcement/evaluate.ts'
 import { createExplain } from './explain/explain.ts'
 import { createEnforcementRetention } from './enforcement/retention.ts'
 import { createEnforcementRoutes } from './enforcement/routes.ts'
@@ -74,7 +74,7 @@ export function createRules(deps: RulesDeps): Rules {
   const bindings = createBindings({ store, bus, triggers })
   const changes = createRuleChanges({ database, store, triggers })
   const service = createRuleService({ changes, store, actions, triggers, log, maskSecrets })
-  const scopesFor = (payload: unknown): EvaluationContext['scopeOf'] => createScopes(templates, systemUser, payload)
+  const viewsFor = createViews({ templates, rightsOf: deps.rightsOf, systemUser })
   const strangerOf = createStrangerOf(deps.rightsOf, systemUser)
   const enforcer = createEnforcer({
     store: enforcements,
@@ -85,7 +85,7 @@ export function createRules(deps: RulesDeps): Rules {
     strangerOf,
     systemUser,
   })
-  const engine = createEngine({ bindings, enforcer, triggers, executions, scopesFor, database, bus, log, metrics })
+  const engine = createEngine({ bindings, enforcer, triggers, executions, viewsFor, database, bus, log, metrics })
   const explain = createExplain({
     store,
     enforcements,
@@ -94,7 +94,7 @@ export function createRules(deps: RulesDeps): Rules {
     triggers,
     traces,
     templates,
-    scopesFor,
+    viewsFor,
     packConfigs,
     strangerOf,
     systemUser,

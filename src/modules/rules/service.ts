@@ -5,6 +5,7 @@ import {
   contentNotFound,
   permissionDenied,
   ruleActionDenied,
+  ruleTriggerDenied,
   ruleWebhookDenied,
   triggerTypeUnknown,
 } from '../../core/errors.ts'
@@ -14,14 +15,20 @@ import { type Log, createRedactor } from '../../lib/log/index.ts'
 import { defaultPack } from '../../core/pack-content.ts'
 import { isObject, MASK } from '../../lib/schema/index.ts'
 import type { Actions } from '../actions/index.ts'
-import { hookOf, webhookTypeRef, type Triggers } from '../triggers/index.ts'
+import { hookOf, subjectOf, webhookTypeRef, type Triggers } from '../triggers/index.ts'
 import { checkCriteria, compileCriteria } from './criteria/criteria.ts'
 import { fillRuleDefinition, type FilledRule } from './definition.ts'
 import { findRuleAction } from './enforcement/enforce.ts'
 import { keepSecrets } from './secrets.ts'
 import type { RuleStore } from './store.ts'
 import type { Rule, RuleContext, RuleDefinition, RuleEnforcement, RuleRecord } from './types.ts'
-import { actionResource, ruleResource, webhookResource, type Resource } from '../../core/permissions.ts'
+import {
+  actionResource,
+  ruleResource,
+  triggerResource,
+  webhookResource,
+  type Resource,
+} from '../../core/permissions.ts'
 import { isSame, logFieldsOf, toRule, type RuleChanges } from './changes.ts'
 
 /** The caller, its address and its permissions. */
@@ -100,7 +107,12 @@ export function createRuleService(deps: {
   /** @throws PERMISSION_DENIED */
   function authorize({ principal, rights }: RuleCaller, { action, trigger }: FilledRule): void {
     // The type can be given by id.
-    if (triggers.findType(trigger.type)?.ref === webhookTypeRef) {
+    const type = triggers.findType(trigger.type)?.ref ?? ''
+    if (subjectOf(type) !== undefined) {
+      const resource = triggerResource(type)
+      if (!rights.may('trigger_view', resource)) throw ruleTriggerDenied(principal.user, type, resource.uid)
+    }
+    if (type === webhookTypeRef) {
       const { url } = trigger.parameters
       const hook = typeof url === 'string' ? hookOf(url) : ''
       if (!rights.may('webhook_create', webhookResource(hook))) {

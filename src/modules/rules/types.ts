@@ -227,7 +227,9 @@ export type RuleEnforcement = Static<typeof RuleEnforcement>
 const enforcementViewProperties = {
   ...enforcementProperties,
   trigger_instance: Type.Optional(
-    Type.Unsafe<Pick<TriggerInstance, 'id' | 'trigger' | 'payload' | 'occurrence_time' | 'status'>>({
+    Type.Unsafe<
+      Pick<TriggerInstance, 'id' | 'trigger' | 'payload' | 'occurrence_time' | 'status'> & { payload_reduced?: string }
+    >({
       type: 'object',
       description: 'Only for callers who can view it.',
     }),
@@ -384,6 +386,11 @@ const verdictProperties = {
     description: 'The first criterion that did not hold, with its value. Long values are cut.',
   }),
   reason: Type.Optional(Type.String({ description: 'Cause of `failed`; a note on other verdicts.' })),
+  reduced: Type.Optional(
+    Type.String({
+      description: 'Why the rule sees only a part of the payload: the permission that its author does not have.',
+    }),
+  ),
 }
 
 const verdictExample = {
@@ -391,6 +398,12 @@ const verdictExample = {
   verdict: 'not_matched' as const,
   criterion: { key: 'trigger.branch', type: 'eq', pattern: 'main', value: 'feature' },
 }
+
+const payloadReduced = Type.Optional(
+  Type.String({
+    description: 'Why values of the payload are masked: the permission that the caller does not have.',
+  }),
+)
 
 /** Result of one rule for one trigger instance. */
 export const RuleVerdict = record('RuleVerdict', Type.Object(verdictProperties), { example: verdictExample })
@@ -432,6 +445,7 @@ export const Explanation = record(
         { description: 'Repetitions of the delivery that svc ignored.' },
       ),
     ),
+    payload_reduced: payloadReduced,
   }),
   {
     example: {
@@ -498,6 +512,7 @@ export const RuleTestResult = record(
     problem: Type.Optional(
       Type.String({ description: 'Error of the action, or why rule and trigger instance do not fit together.' }),
     ),
+    payload_reduced: payloadReduced,
   }),
   {
     example: {

@@ -102,7 +102,13 @@ function executionIn(payload: unknown): string | undefined {
 
 export { isTimerType, readTimer, timerTypes, type TimerSchedule, type TimerType } from './builtin/timer-parameters.ts'
 
-export { webhookTypeRef } from './builtin/types.ts'
+export { subjectOf, webhookTypeRef } from './builtin/types.ts'
+export {
+  visiblePayload,
+  type VisibilityRights,
+  type VisiblePayload,
+  type Withheld,
+} from './instances/visible-payload.ts'
 export type { SignatureParameters, SignatureScheme } from './types.ts'
 export { TimerRecord, WebhookRecord } from './types.ts'
 export {

@@ -2,7 +2,7 @@
 import type { Unit } from '../../db/index.ts'
 import type { Cause } from '../traces/types.ts'
 import type {
-  CredentialHeaders,
+  KeptWithPayload,
   OpenedInstance,
   TriggerTypeRecord,
   TriggerRecord,
@@ -47,22 +47,17 @@ export interface TriggerService {
    *
    * @param payload JSON data, valid
    * @param cause default: an external event with a new trace
-   * @param credentials headers that the payload has masks for
+   * @param kept beside the payload
    * @throws CRYPTO_KEY_MISSING, STORAGE_FAILED for credentials only
    */
   planDispatch(
     trigger: TriggerRecord,
     payload: unknown,
     cause?: Cause,
-    credentials?: CredentialHeaders,
+    kept?: KeptWithPayload,
   ): { instance: TriggerInstance; unit: Unit }
   /** Plans and commits, again after each conflict. */
-  dispatch(
-    trigger: TriggerRecord,
-    payload: unknown,
-    cause?: Cause,
-    credentials?: CredentialHeaders,
-  ): Promise<TriggerInstance>
+  dispatch(trigger: TriggerRecord, payload: unknown, cause?: Cause, kept?: KeptWithPayload): Promise<TriggerInstance>
   /** Dispatches a built-in trigger without parameters, such as `core.svc.generic.inquiry`. */
   planInternal(ref: string, payload: Record<string, unknown>, cause?: Cause): Unit
 

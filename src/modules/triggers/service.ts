@@ -23,7 +23,7 @@ import {
   problemOfPayload,
   replaceSecrets,
 } from './definitions/type-schemas.ts'
-import type { CredentialHeaders, TriggerAuthor, TriggerInstance, TriggerRecord, TriggerTypeRecord } from './types.ts'
+import type { KeptWithPayload, TriggerAuthor, TriggerInstance, TriggerRecord, TriggerTypeRecord } from './types.ts'
 import type { TriggerService } from './ports.ts'
 import { writeJson } from '../../lib/json/index.ts'
 
@@ -58,7 +58,7 @@ export interface TriggersService extends TriggerService {
   /** The row of the single trigger of a type without parameters. */
   shadowOf(type: TriggerTypeRecord, id?: string): StoredTrigger
   /** Like `planDispatch`, with the payload as JSON text. */
-  planStored(trigger: TriggerRecord, payloadText: string, cause?: Cause, credentials?: CredentialHeaders): StoredPlan
+  planStored(trigger: TriggerRecord, payloadText: string, cause?: Cause, kept?: KeptWithPayload): StoredPlan
 }
 
 export interface StoredPlan {
@@ -150,7 +150,7 @@ export function createTriggersService(deps: TriggersServiceDeps): TriggersServic
     trigger: TriggerRecord,
     payloadText: string,
     cause?: Cause,
-    credentials?: CredentialHeaders,
+    { credentials, owner }: KeptWithPayload = {},
   ): StoredPlan {
     const micros = nowMicros()
     const id = newId(micros)
@@ -168,6 +168,7 @@ export function createTriggersService(deps: TriggersServiceDeps): TriggersServic
       status: isAwaited ? 'pending' : 'processed',
       trace_id,
       ...(credentials === undefined ? {} : { sealed_headers: sealedHeaders.seal(id, credentials) }),
+      ...(owner === undefined ? {} : { owner }),
     } as const
     unit.steps.push(instances.insert({ ...instance, payloadText }))
     if (isAwaited) {
@@ -184,9 +185,9 @@ export function createTriggersService(deps: TriggersServiceDeps): TriggersServic
     trigger: TriggerRecord,
     payload: unknown,
     cause?: Cause,
-    credentials?: CredentialHeaders,
+    kept?: KeptWithPayload,
   ): { instance: TriggerInstance; unit: Unit } {
-    const { instance, unit } = planStored(trigger, writeJson(payload), cause, credentials)
+    const { instance, unit } = planStored(trigger, writeJson(payload), cause, kept)
     return { instance: { ...instance, payload }, unit }
   }
 
@@ -236,11 +237,11 @@ export function createTriggersService(deps: TriggersServiceDeps): TriggersServic
     },
     planStored,
     planDispatch,
-    dispatch(trigger, payload, cause, credentials) {
+    dispatch(trigger, payload, cause, kept) {
       const shortage = database.shortage()
       if (shortage !== undefined) return Promise.reject(shortage)
       const plan = (): { result: TriggerInstance; unit: Unit } => {
-        const { instance, unit } = planDispatch(trigger, payload, cause, credentials)
+        const { instance, unit } = planDispatch(trigger, payload, cause, kept)
         return { result: instance, unit }
       }
       return commitPlan(database, plan, 'The trace')

@@ -303,8 +303,11 @@ const instance = Type.Object({
 
 export const instanceAttributes = Object.keys(instance.properties)
 
-/** An instance inside the server. `sealed_headers`: see `SealedHeaders`; absent: the payload has no credential. */
-export type TriggerInstance = Static<typeof instance> & { trigger_id: string; sealed_headers?: string }
+/**
+ * An instance inside the server. `sealed_headers`: see `SealedHeaders`; absent: the payload has no credential. `owner`:
+ * user of the execution that the payload tells about.
+ */
+export type TriggerInstance = Static<typeof instance> & { trigger_id: string; sealed_headers?: string; owner?: string }
 
 /** An instance with the credential headers in its payload, which must not leave the server. */
 export type OpenedInstance = TriggerInstance & {
@@ -312,6 +315,14 @@ export type OpenedInstance = TriggerInstance & {
   secrets: readonly string[]
   /** To dispatch the payload again. */
   credentials: CredentialHeaders | undefined
+}
+
+/** What svc stores beside a payload. */
+export interface KeptWithPayload {
+  /** Headers that the payload has masks for. */
+  credentials?: CredentialHeaders | undefined
+  /** User of the execution that the payload tells about. */
+  owner?: string | undefined
 }
 
 /** The headers of a payload that contain credentials: `X-Api-Key`, and `x-api-key`. */
@@ -324,7 +335,12 @@ export interface CredentialHeaders {
 export type TriggerInstanceRecord = Omit<Static<typeof instance>, 'payload'> & {
   payload?: unknown
   payload_size?: number
+  payload_reduced?: string
 }
+
+const payloadReduced = Type.Optional(
+  Type.String({ description: 'Why the payload lacks keys: the permission that the caller does not have.' }),
+)
 
 const instanceExample = {
   id: '67a1f0c2e4b0a1d2c3e4f50a',
@@ -345,6 +361,7 @@ export const PartialTriggerInstance = record(
     payload_size: Type.Optional(
       Type.Integer({ description: 'Bytes of the payload; replaces a payload larger than `max_payload_size`.' }),
     ),
+    payload_reduced: payloadReduced,
   }),
   { example: instanceExample },
 )
@@ -352,7 +369,11 @@ export const PartialTriggerInstance = record(
 /** Answer to a POST that dispatches an instance again. */
 export const ReEmittedInstance = record(
   'ReEmittedTriggerInstance',
-  Type.Object({ message: Type.String(), payload: Type.Unknown({ description: 'Payload of the new instance.' }) }),
+  Type.Object({
+    message: Type.String(),
+    payload: Type.Unknown({ description: 'Payload of the new instance.' }),
+    payload_reduced: payloadReduced,
+  }),
   {
     example: {
       message: `Trigger instance ${instanceExample.id} successfully re-sent.`,

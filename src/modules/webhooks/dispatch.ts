@@ -141,7 +141,7 @@ export function createDispatch(deps: {
               ...(traceTag === undefined ? {} : { trace_tag: traceTag }),
             }
           : { kind: 'inherited', trace_id: traceId, caused_by: undefined },
-        credentials,
+        { credentials },
       )
       traceId ??= planned.instance.trace_id
       return planned

@@ -1,7 +1,8 @@
 /** Criteria of rules (contract 05, 5.6): checked and compiled once per rule, then evaluated for each payload. */
 import { criteriaInvalid } from '../../../core/errors.ts'
 import { Budget, adopt, isTrue } from '../../../lib/template/index.ts'
-import { compilePath } from './path.ts'
+import { compilePath, isKeptPath } from './path.ts'
+import type { Withheld } from '../../triggers/index.ts'
 import { compile, type Criterion } from './compile.ts'
 import {
   describe,
@@ -139,6 +140,9 @@ function problemsOf(
 export function readsDatastore(key: string): boolean {
   return compilePath(key).root === 'system'
 }
+
+/** Whether a criterion reads what a reduced payload has, for every spelling of its key. @param key that compiles */
+export const isKept = (key: string, withheld: Withheld): boolean => isKeptPath(compilePath(key), withheld)
 
 /** Why a key can never have a value; undefined: it can. @param key that compiles, not within `search` */
 export function problemOfKey(key: string): string | undefined {

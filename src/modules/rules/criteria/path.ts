@@ -16,6 +16,7 @@ import {
   type Value,
 } from '../../../lib/template/index.ts'
 import { isObject } from '../../../lib/schema/index.ts'
+import type { Withheld } from '../../triggers/index.ts'
 
 export interface CriterionPath {
   /** The first name; undefined if the path starts with something else, such as `*`. */
@@ -69,6 +70,11 @@ export function compilePath(key: string): CriterionPath {
       return value instanceof LazyNamespace ? itemOf(value) : value
     },
   }
+}
+
+/** Whether a path leads to a value that a reduced payload has. */
+export function isKeptPath({ root, names }: Pick<CriterionPath, 'root' | 'names'>, withheld: Withheld): boolean {
+  return root === 'trigger' && withheld.keeps(names.slice(1))
 }
 
 /** The name or index that a step selects; undefined: it selects several. */

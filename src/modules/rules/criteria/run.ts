@@ -18,13 +18,16 @@ import {
   type Value,
 } from '../../../lib/template/index.ts'
 import { searchConditions, type Operator, type OperatorTest } from './operators.ts'
-import type { Roots } from './path.ts'
+import { isKeptPath, type Roots } from './path.ts'
+import type { Withheld } from '../../triggers/index.ts'
 import { compile, type Compiled, type Criterion, type SearchOperator, type TestOperator } from './compile.ts'
 import { shown } from '../../../lib/text/index.ts'
 
 export interface CriteriaContext {
   /** Payload of the trigger instance: `trigger` in keys and patterns. Templates in it stay text. */
   payload: unknown
+  /** Set: the payload is reduced. No criterion on what it lacks holds: withheld is not absent. */
+  withheld?: Withheld
   /** Scope of patterns besides the payload. `svckv.system` is also available as `system`. */
   scope: TemplateScope
   /** Microseconds since the epoch. */
@@ -95,6 +98,10 @@ export class CriteriaRun {
     let value: Value = null
     let stage: Stage = 'value'
     let found: CriteriaMismatch | undefined
+    if (roots === this.#roots && this.#isWithheld(criterion)) {
+      const note = `The rule cannot see the value. ${this.#context.withheld?.reason ?? ''}`
+      return { matches: false, failed: describe(criterion, pattern, value), note }
+    }
     try {
       value = criterion.path.read(roots, this.#budget)
       stage = 'pattern'
@@ -130,6 +137,11 @@ export class CriteriaRun {
       ...(found?.reason === undefined ? {} : { reason: found.reason }),
       ...(found?.note === undefined ? {} : { note: found.note }),
     }
+  }
+
+  #isWithheld({ path }: Criterion): boolean {
+    const { withheld } = this.#context
+    return withheld !== undefined && path.root !== 'system' && !isKeptPath(path, withheld)
   }
 
   #patternOf(criterion: Criterion, roots: Roots): Value {

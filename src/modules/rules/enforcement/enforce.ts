@@ -1,6 +1,6 @@
 /** Plans the execution and the rule enforcement of one rule for one trigger instance (contract 05, 5.7). */
 import { merge, type Unit } from '../../../db/index.ts'
-import { isAppError, type AppError } from '../../../core/errors.ts'
+import { isAppError, withSentence, type AppError } from '../../../core/errors.ts'
 import { newId } from '../../../core/ids.ts'
 import { textLengthOf } from '../../../core/template-values.ts'
 import { CONFIG_SECRETS, parameterScope, type ReadSecrets } from '../../../core/parameter-scope.ts'
@@ -13,6 +13,7 @@ import type { Executions } from '../../executions/index.ts'
 import type { Traces } from '../../traces/index.ts'
 import type { OpenedInstance, TriggerInstance } from '../../triggers/types.ts'
 import type { CompiledRule } from './bindings.ts'
+import type { RuleView } from './evaluate.ts'
 import { renderRuleParameters } from './render.ts'
 import type { EnforcementStore } from './store.ts'
 import type { Rule, RuleEnforcement } from '../types.ts'
@@ -57,15 +58,10 @@ export interface Enforcer {
   /**
    * Plans the enforcement of a rule that matches.
    *
-   * @param scope for the templates of the rule
+   * @param view what the rule sees of the instance
    * @param budget of the trigger instance; reduced by the parameters
    */
-  plan(
-    compiled: CompiledRule,
-    instance: OpenedInstance,
-    scope: TemplateScope,
-    budget: ParameterBudget,
-  ): PlannedEnforcement
+  plan(compiled: CompiledRule, instance: OpenedInstance, view: RuleView, budget: ParameterBudget): PlannedEnforcement
   /** Plans the failed enforcement of a rule whose criteria could not be compared. @param reason why not */
   planFailure(rule: Rule, instance: TriggerInstance, reason: string): PlannedEnforcement
 }
@@ -125,12 +121,12 @@ export function createEnforcer(deps: {
 }): Enforcer {
   const { store, actions, executions, traces, packConfigs, strangerOf, systemUser } = deps
 
-  const plan: Enforcer['plan'] = (compiled, instance, scope, budget) => {
+  const plan: Enforcer['plan'] = (compiled, instance, view, budget) => {
     const { rule } = compiled
     const at = nowMicros()
     const member = { kind: 'rule', object_id: rule.id, ref: rule.ref } as const
     const trace = traces.plan(causedBy(instance, 'trigger_instance', instance.id), member, formatMicros(at))
-    const result = planExecution(compiled, instance, scope, budget)
+    const result = planExecution(compiled, instance, view, budget)
     const { enforcement, unit } = record(rule, instance, at, 'reason' in result ? result : { id: result.executionId })
     return {
       enforcement,
@@ -142,7 +138,7 @@ export function createEnforcer(deps: {
   function planExecution(
     compiled: CompiledRule,
     instance: OpenedInstance,
-    scope: TemplateScope,
+    { scope, withheld }: RuleView,
     budget: ParameterBudget,
   ): { executionId?: string; unit?: Unit; reason: string } | { executionId: string; unit: Unit } {
     const { rule, templates } = compiled
@@ -162,7 +158,8 @@ export function createEnforcer(deps: {
           scopeOfAction(scope, concerns, packConfigs, read, stranger),
         )
       } catch (error) {
-        failure = refusalIn(createSecretValues(instance.secrets)?.maskError(error) ?? error)
+        const refusal = refusalIn(createSecretValues(instance.secrets)?.maskError(error) ?? error)
+        failure = withheld === undefined ? refusal : withSentence(refusal, withheld.reason)
         if (!fitsUnrendered(action, parameters)) return { reason: failure.message }
       }
       const length = textLengthOf(parameters, budget.left)

@@ -15,7 +15,7 @@ import type { QueuedInstance } from '../../triggers/types.ts'
 import type { Bindings } from './bindings.ts'
 import type { Enforcer } from './enforce.ts'
 import { createInstancePlanner } from './plan-instance.ts'
-import { createPause, type EvaluationContext } from './evaluate.ts'
+import { createPause, type ViewsFor } from './evaluate.ts'
 
 /** Instances whose transactions are being written. */
 const MAX_COMMITTING = 64
@@ -36,7 +36,7 @@ export function createEngine(deps: {
   enforcer: Enforcer
   triggers: Triggers
   executions: Pick<Executions, 'hasRoom'>
-  readonly scopesFor: (payload: unknown) => EvaluationContext['scopeOf']
+  readonly viewsFor: ViewsFor
   database: Database
   bus: Bus
   log: Log

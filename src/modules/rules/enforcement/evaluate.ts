@@ -5,18 +5,30 @@ import type { CompiledRule } from './bindings.ts'
 import type { CriteriaResult } from '../criteria/run.ts'
 import type { Rule, RuleVerdict } from '../types.ts'
 import type { TemplateReader } from '../../../core/template-reader.ts'
+import type { Scope } from '../../../core/permissions.ts'
+import { visiblePayload, type VisiblePayload, type VisibilityRights } from '../../triggers/index.ts'
+import type { TriggerInstance } from '../../triggers/types.ts'
 
 export interface Evaluation {
   compiled: CompiledRule
   verdict: RuleVerdict
 }
 
+/** What a rule sees of a trigger instance. */
+export interface RuleView extends VisiblePayload {
+  /** Variables and filters for the templates of the rule, including the payload. */
+  scope: TemplateScope
+}
+
+export type ViewOf = (rule: Pick<Rule, 'context'>) => RuleView
+
+/** Returns what each rule sees of this instance. */
+export type ViewsFor = (instance: Pick<TriggerInstance, 'trigger_type' | 'payload' | 'owner'>) => ViewOf
+
 export interface EvaluationContext {
-  payload: unknown
   /** Microseconds since the epoch, for criteria about time. */
   now: number
-  /** Variables and filters for the templates of a rule, including the payload. */
-  readonly scopeOf: (rule: Rule) => TemplateScope
+  readonly viewOf: ViewOf
 }
 
 /**
@@ -63,14 +75,12 @@ export function createPause(): () => Promise<void> {
 
 function evaluateRule({ rule, criteria }: CompiledRule, context: EvaluationContext): RuleVerdict {
   if (!rule.enabled) return { ...aboutRule(rule), verdict: 'disabled' }
-  return verdictOf(
-    rule,
-    criteria.evaluate({ payload: context.payload, scope: context.scopeOf(rule), now: context.now }),
-  )
+  const view = context.viewOf(rule)
+  return verdictOf(rule, criteria.evaluate({ ...view, now: context.now }), view)
 }
 
-export function verdictOf(rule: Rule, result: CriteriaResult): RuleVerdict {
-  const about = aboutRule(rule)
+export function verdictOf(rule: Rule, result: CriteriaResult, { withheld }: VisiblePayload): RuleVerdict {
+  const about = { ...aboutRule(rule), ...(withheld === undefined ? {} : { reduced: withheld.reason }) }
   if (result.matches) return { ...about, verdict: 'matched' }
   const { failed: criterion, reason, note } = result
   if (reason !== undefined) return { ...about, verdict: 'failed', criterion, reason }
@@ -81,19 +91,31 @@ export function aboutRule({ id, ref, uid, type }: Rule): Pick<RuleVerdict, 'rule
   return { rule: { ...(id === '' ? {} : { id }), ref, uid, type: type.ref } }
 }
 
-/** Scopes for rule templates: the payload as `trigger`, and datastore items that both reader and author can view. */
-export function createScopes(
-  templates: (reader: TemplateReader) => TemplateScope,
-  systemUser: string,
-  payload: unknown,
-): EvaluationContext['scopeOf'] {
-  const byAuthor = new Map<string, TemplateScope>()
-  return ({ context: { user, scopes } }) => {
-    const known = scopes === undefined ? byAuthor.get(user) : undefined
-    if (known !== undefined) return known
-    const scope = joinScopes({ variables: { trigger: payload } }, templates(readerOf({ user, scopes }, systemUser)))
-    if (scopes === undefined) byAuthor.set(user, scope)
-    return scope
+/**
+ * Views of the rules: what the author of each may see of the payload, and datastore items that both the system user and
+ * the author can view. Rules of the system user, such as those of packs, see everything.
+ */
+export function createViews(deps: {
+  readonly templates: (reader: TemplateReader) => TemplateScope
+  readonly rightsOf: (user: string, scopes?: readonly Scope[]) => VisibilityRights
+  systemUser: string
+}): ViewsFor {
+  const { templates, rightsOf, systemUser } = deps
+  return (instance) => {
+    const byAuthor = new Map<string, RuleView>()
+    return ({ context: { user, scopes } }) => {
+      const known = scopes === undefined ? byAuthor.get(user) : undefined
+      if (known !== undefined) return known
+      const visible =
+        user === systemUser && scopes === undefined
+          ? { payload: instance.payload }
+          : visiblePayload(rightsOf(user, scopes), instance)
+      const reader = readerOf({ user, scopes }, systemUser)
+      const scope = joinScopes({ variables: { trigger: visible.payload } }, templates(reader))
+      const view = { ...visible, scope }
+      if (scopes === undefined) byAuthor.set(user, view)
+      return view
+    }
   }
 }
 

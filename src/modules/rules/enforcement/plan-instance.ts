@@ -7,9 +7,14 @@ import type { Metrics } from '../../../core/metrics.ts'
 import { nowMicros } from '../../../core/time.ts'
 import type { Triggers } from '../../triggers/index.ts'
 import type { QueuedInstance, TriggerInstance } from '../../triggers/types.ts'
+import { Lru } from '../../../lib/cache/index.ts'
+import type { Rule } from '../types.ts'
 import type { Bindings } from './bindings.ts'
 import { createParameterBudget, type Enforcer, type PlannedEnforcement } from './enforce.ts'
-import { evaluateRules, type EvaluationContext } from './evaluate.ts'
+import { evaluateRules, type ViewsFor } from './evaluate.ts'
+
+/** Rules whose warning svc remembers. */
+const MAX_WARNED = 1000
 
 export interface InstancePlanner {
   /**
@@ -32,11 +37,12 @@ export function createInstancePlanner(deps: {
   bindings: Bindings
   enforcer: Enforcer
   triggers: Triggers
-  readonly scopesFor: (payload: unknown) => EvaluationContext['scopeOf']
+  readonly viewsFor: ViewsFor
   log: Log
   metrics: Metrics
 }): InstancePlanner {
-  const { bindings, enforcer, triggers, scopesFor, log, metrics } = deps
+  const { bindings, enforcer, triggers, viewsFor, log, metrics } = deps
+  const warned = new Lru<string, true>(MAX_WARNED)
 
   async function plan(queued: QueuedInstance, run: PlanRun): Promise<Unit | undefined> {
     try {
@@ -63,14 +69,15 @@ export function createInstancePlanner(deps: {
       return planEnd(instance, 'processing_failed', [])
     }
     const begun = performance.now()
-    const scopeOf = scopesFor(instance.payload)
+    const viewOf = viewsFor(instance)
     const planned: PlannedEnforcement[] = []
     const budget = createParameterBudget()
-    const context = { payload: instance.payload, now: nowMicros(), scopeOf }
+    const context = { now: nowMicros(), viewOf }
     let lookedAt = begun
     for (const { compiled, verdict } of evaluateRules(bindings.of(triggerId), context)) {
+      if (verdict.reduced !== undefined) warnOfReduced(compiled.rule, verdict.reduced)
       if (verdict.verdict === 'matched') {
-        planned.push(enforcer.plan(compiled, instance, scopeOf(compiled.rule), budget))
+        planned.push(enforcer.plan(compiled, instance, viewOf(compiled.rule), budget))
       } else if (verdict.verdict === 'failed') {
         planned.push(
           enforcer.planFailure(
@@ -90,6 +97,16 @@ export function createInstancePlanner(deps: {
     const { trigger, trigger_type: type } = instance
     metrics.time('trigger.processed', { trigger, type }, performance.now() - begun)
     return planEnd(instance, 'processed', planned)
+  }
+
+  /** Once per version of a rule while the server runs: its author, or an administrator, has to act. */
+  function warnOfReduced({ id, revision, ref }: Rule, reason: string): void {
+    const key = `${id} ${revision}`
+    if (warned.get(key) === true) return
+    warned.set(key, true)
+    log.warning('rules.payload_reduced', `Rule "${ref}" sees only a part of its trigger instances. ${reason}`, {
+      rule: ref,
+    })
   }
 
   function planEnd(

@@ -14,7 +14,7 @@ import {
 import { isId } from '../../../core/ids.ts'
 import { isObject } from '../../../lib/schema/index.ts'
 import type { Executions } from '../../executions/index.ts'
-import type { Triggers } from '../../triggers/index.ts'
+import { visiblePayload, type Triggers } from '../../triggers/index.ts'
 import { enforcementFilters, enforcementSortNames, parseEnforcementQuery, type EnforcementSortName } from './list.ts'
 import { isIsolated } from '../service.ts'
 import type { RuleStore } from '../store.ts'
@@ -78,8 +78,16 @@ export function createEnforcementRoutes(deps: {
     const execution = executionId !== undefined && reads('execution') ? executions.find(executionId) : undefined
     const view: RuleEnforcementView = { ...enforcement }
     if (instance !== undefined && rights.may('trigger_view', triggerResource(instance.trigger_type))) {
-      const { id, trigger, payload, occurrence_time, status } = instance
-      view.trigger_instance = { id, trigger, payload, occurrence_time, status }
+      const { id, trigger, occurrence_time, status } = instance
+      const { payload, withheld } = visiblePayload(rights, instance)
+      view.trigger_instance = {
+        id,
+        trigger,
+        payload,
+        ...(withheld === undefined ? {} : { payload_reduced: withheld.reason }),
+        occurrence_time,
+        status,
+      }
     }
     if (execution !== undefined && rights.may('execution_view', executionResource(execution))) {
       const record = executions.record(execution)

@@ -6,10 +6,10 @@ import type { TemplateScope } from '../../../lib/template/index.ts'
 import { microsOf } from '../../../core/time.ts'
 import type { Actions } from '../../actions/index.ts'
 import type { Traces } from '../../traces/index.ts'
-import type { Triggers } from '../../triggers/index.ts'
+import { visiblePayload, type Triggers } from '../../triggers/index.ts'
 import type { TriggerInstance } from '../../triggers/types.ts'
 import { compileLater } from '../enforcement/bindings.ts'
-import { createPause, evaluateRules, type EvaluationContext } from '../enforcement/evaluate.ts'
+import { createPause, evaluateRules, type ViewsFor } from '../enforcement/evaluate.ts'
 import { isIsolated, resourceOf, type RuleCaller, type RuleService } from '../service.ts'
 import type { RuleStore } from '../store.ts'
 import type { Explanation, RuleEnforcement, RuleTestRequest, RuleTestResult } from '../types.ts'
@@ -39,12 +39,12 @@ export function createExplain(deps: {
   triggers: Triggers
   traces: Traces
   readonly templates: (reader: TemplateReader) => TemplateScope
-  readonly scopesFor: (payload: unknown) => EvaluationContext['scopeOf']
+  readonly viewsFor: ViewsFor
   packConfigs: PackConfigs
   readonly strangerOf: StrangerOf
   systemUser: string
 }): Explain {
-  const { store, enforcements, triggers, scopesFor } = deps
+  const { store, enforcements, triggers, viewsFor } = deps
 
   function instanceOf(id: string): TriggerInstance {
     const instance = isId(id) ? triggers.findInstance(id) : undefined
@@ -56,11 +56,12 @@ export function createExplain(deps: {
     const instance = triggers.openInstance(instanceOf(id))
     const hideCredentials = createSecretValues(instance.secrets)
     const rules = store.boundTo(instance.trigger_id).map(({ record }) => compileLater(record, triggers))
+    const viewOf = viewsFor(instance)
+    const own = visiblePayload(caller.rights, instance)
     const context = {
-      payload: instance.payload,
       // The engine's own evaluation time is not stored; the occurrence is the closest.
       now: microsOf(instance.occurrence_time),
-      scopeOf: scopesFor(instance.payload),
+      viewOf,
     }
     const left = new Map(enforcements.ofInstance(id).map((enforcement) => [enforcement.rule.id, enforcement]))
     const shown: Explanation['rules'] = []
@@ -72,7 +73,7 @@ export function createExplain(deps: {
       left.delete(rule.id)
       if (!caller.rights.may('rule_view', resourceOf(rule))) hidden += 1
       else {
-        const full = censored(caller, rule, withReason(verdict, instance.payload))
+        const full = censored(caller, rule, withReason(verdict, viewOf(rule).payload), own)
         const said = (hideCredentials?.maskValue(full) ?? full) as typeof full // a copy of it
         shown.push({ ...said, ...(enforcement && { enforcement: partOf(enforcement) }) })
       }
@@ -97,6 +98,7 @@ export function createExplain(deps: {
         ...(repetitions === undefined ? [] : [repetitionSentence(repetitions)]),
       ].join(' '),
       ...(repetitions === undefined ? {} : { repetitions }),
+      ...(own.withheld === undefined ? {} : { payload_reduced: own.withheld.reason }),
     }
   }
 

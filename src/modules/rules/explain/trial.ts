@@ -1,5 +1,5 @@
 /** Tests a rule against a trigger instance: runs nothing, stores nothing. */
-import { bodyInvalid, triggerTypeUnknown, within } from '../../../core/errors.ts'
+import { bodyInvalid, triggerTypeUnknown, within, withSentence } from '../../../core/errors.ts'
 import { MASK } from '../../../lib/schema/index.ts'
 import { findTemplates } from '../../../core/template-values.ts'
 import { CONFIG_SECRETS, type ReadSecrets } from '../../../core/parameter-scope.ts'
@@ -8,7 +8,7 @@ import { joinScopes, type TemplateScope } from '../../../lib/template/index.ts'
 import { microsOf, nowMicros } from '../../../core/time.ts'
 import type { Actions } from '../../actions/index.ts'
 import type { Traces } from '../../traces/index.ts'
-import type { Triggers } from '../../triggers/index.ts'
+import { visiblePayload, type Triggers } from '../../triggers/index.ts'
 import type { OpenedInstance, TriggerInstance } from '../../triggers/types.ts'
 import { compileRule, type CompiledRule } from '../enforcement/bindings.ts'
 import { findProblems } from '../criteria/criteria.ts'
@@ -20,14 +20,14 @@ import {
   scopeOfAction,
   type StrangerOf,
 } from '../enforcement/enforce.ts'
-import { aboutRule, verdictOf, type EvaluationContext } from '../enforcement/evaluate.ts'
+import { aboutRule, verdictOf, type RuleView, type ViewsFor } from '../enforcement/evaluate.ts'
 import { renderRuleParameters } from '../enforcement/render.ts'
 import { resourceOf, type RuleCaller, type RuleService } from '../service.ts'
 import type { Rule, RuleTestRequest, RuleTestResult } from '../types.ts'
 import type { TemplateReader } from '../../../core/template-reader.ts'
 import type { PackConfigs } from '../../executions/ports.ts'
 import { ruleResource, triggerResource } from '../../../core/permissions.ts'
-import { censored, censoredCriterion, withReason } from './censor.ts'
+import { censored, censoredCriterion, censoredReason, withReason, type CallerView } from './censor.ts'
 import { writeJson } from '../../../lib/json/index.ts'
 
 /** @throws BODY_INVALID, CONTENT_NOT_FOUND, RESOURCE_NOT_FOUND, PERMISSION_DENIED, TRIGGER_TYPE_UNKNOWN, CRITERIA_INVALID */
@@ -40,12 +40,12 @@ export function createTrial(deps: {
   traces: Traces
   readonly instanceOf: (id: string) => TriggerInstance
   readonly templates: (reader: TemplateReader) => TemplateScope
-  readonly scopesFor: (payload: unknown) => EvaluationContext['scopeOf']
+  readonly viewsFor: ViewsFor
   packConfigs: PackConfigs
   readonly strangerOf: StrangerOf
   systemUser: string
 }): TestRule {
-  const { service, actions, triggers, traces, instanceOf, templates, scopesFor, packConfigs, strangerOf, systemUser } =
+  const { service, actions, triggers, traces, instanceOf, templates, viewsFor, packConfigs, strangerOf, systemUser } =
     deps
 
   /** @throws PERMISSION_DENIED, CONTENT_NOT_FOUND, BODY_INVALID, TRIGGER_TYPE_UNKNOWN */
@@ -108,25 +108,30 @@ export function createTrial(deps: {
       return { matches: false, verdict, criteria: [], problem }
     }
     const compiled = compileRule({ ...rule, enabled: true }, triggers)
-    const scope = scopesFor(instance.payload)(rule)
+    const view = viewsFor(instance)(rule)
+    // Callers may see what they have sent.
+    const isOfCaller = request.trigger_instance_id === undefined
+    const visible = isOfCaller ? { payload: instance.payload } : visiblePayload(caller.rights, instance)
+    const own: CallerView = visible.withheld === undefined ? { payload: view.payload } : visible
     const { result, outcomes } = compiled.criteria.evaluateEach({
-      payload: instance.payload,
+      ...view,
       now: request.trigger_instance_id === undefined ? nowMicros() : microsOf(instance.occurrence_time),
-      scope,
     })
     const criteria = outcomes.map(({ seen, holds, reason }) => ({
-      ...censoredCriterion(caller, rule, seen),
+      ...censoredCriterion(caller, rule, seen, own),
       holds,
-      ...(reason === undefined ? {} : { reason }),
+      ...(reason === undefined ? {} : { reason: censoredReason(reason, own) }),
     }))
-    const verdict = verdictOf(rule, result)
+    const verdict = verdictOf(rule, result, view)
+    const reduced = own.withheld === undefined ? {} : { payload_reduced: own.withheld.reason }
     if (!result.matches) {
       // The caller also learns of a criterion that can never match.
       const problem = findProblems(rule.criteria).find((one) => verdict.reason?.includes(one) !== true)
       return {
         matches: false,
-        verdict: censored(caller, rule, withReason(verdict, instance.payload)),
+        verdict: censored(caller, rule, withReason(verdict, view.payload), own),
         criteria,
+        ...reduced,
         ...(problem === undefined ? {} : { problem }),
       }
     }
@@ -135,7 +140,8 @@ export function createTrial(deps: {
       matches: true,
       verdict: { ...verdict, ...(isDisabled ? { reason: 'The rule is disabled.' } : {}) },
       criteria,
-      ...tryParameters(caller, compiled, instance, scope),
+      ...reduced,
+      ...tryParameters(caller, compiled, instance, view, own),
     }
   }
 
@@ -143,7 +149,8 @@ export function createTrial(deps: {
     caller: RuleCaller,
     { rule, templates: found }: CompiledRule,
     instance: TriggerInstance,
-    scope: TemplateScope,
+    { scope, withheld }: RuleView,
+    shownTo: CallerView,
   ): Pick<RuleTestResult, 'parameters' | 'problem'> {
     const action = findRuleAction(actions, rule.action.ref)
     const runner = action === undefined ? undefined : actions.findRunnerType(action.runner_type)
@@ -153,19 +160,20 @@ export function createTrial(deps: {
     const within = (base: TemplateScope, stranger?: string): TemplateScope =>
       scopeOfAction(base, concerns, packConfigs, read, stranger)
     const ofCaller = caller.rights.may(CONFIG_SECRETS) ? undefined : caller.principal.user
-    let isMasked = false
+    let isMasked = shownTo.withheld !== undefined
     const markMasked = (): void => {
       isMasked = true
     }
     const problemOf = (error: unknown): string => {
-      const { message } = refusalIn(error)
+      const refusal = refusalIn(error)
+      const { message } = withheld === undefined ? refusal : withSentence(refusal, withheld.reason)
       return isMasked || read.length > 0 ? REASON_MASKED : message
     }
     try {
       const full = within(scope)
       const parameters = renderRuleParameters(rule.action.parameters, found, within(scope, strangerOf(rule)))
       const own = (base: TemplateScope): TemplateScope => within(base, ofCaller)
-      const visible = visibleParameters(caller, rule, instance, parameters, own, markMasked)
+      const visible = visibleParameters(caller, rule, shownTo, parameters, own, markMasked)
       const shown = (createSecretValues(read)?.maskValue(visible) ?? visible) as typeof visible // a copy of it
       if (action === undefined || runner === undefined) {
         const { ref } = rule.action
@@ -185,11 +193,11 @@ export function createTrial(deps: {
     }
   }
 
-  /** Masks decrypted values and datastore items that the caller cannot view. */
+  /** Masks decrypted values, and values of the datastore or the payload that the caller cannot view. */
   function visibleParameters(
     { principal }: RuleCaller,
     rule: Rule,
-    { payload }: TriggerInstance,
+    { payload }: CallerView,
     rendered: Record<string, unknown>,
     within: (base: TemplateScope) => TemplateScope,
     markMasked: () => void,

@@ -2,6 +2,7 @@
 import type { JsonSchema, SchemaProblem } from '../../../lib/schema/index.ts'
 import { problemOfTimer, timerParameters, timerPayloadSchema, type TimerType } from './timer-parameters.ts'
 import type { TriggerTypeDefinition } from '../types.ts'
+import * as subjects from './subjects.ts'
 import { problemOfWebhook, webhookParametersSchema } from './webhook-parameters.ts'
 
 export const corePack = 'core'
@@ -22,6 +23,8 @@ interface BuiltinType {
   readonly problemOf?: (parameters: Readonly<Record<string, unknown>>) => string | undefined
   /** svc always checks payloads, because they come from outside; the configuration does not matter. */
   isAlwaysChecked?: true
+  /** The record that payloads tell about; absent: they come from outside, or of a clock. */
+  subject?: subjects.PayloadSubject
 }
 
 const text = { type: 'string' }
@@ -63,6 +66,7 @@ const types: readonly BuiltinType[] = [
   {
     name: 'svc.generic.actiontrigger',
     description: 'Fires when an execution reaches a status in action_sensor.emit_when.',
+    subject: subjects.execution,
     payload: payload({
       execution_id: text,
       status: text,
@@ -77,6 +81,7 @@ const types: readonly BuiltinType[] = [
   {
     name: 'svc.generic.notifytrigger',
     description: 'Fires for each notification route of a finished execution.',
+    subject: subjects.notification,
     payload: payload({
       execution_id: text,
       status: text,
@@ -93,41 +98,49 @@ const types: readonly BuiltinType[] = [
   {
     name: 'svc.generic.inquiry',
     description: 'An inquiry waits for a response.',
+    subject: subjects.inquiry,
     payload: payload({ id: text, route: text }),
   },
   {
     name: 'svc.action.file_written',
     description: 'Fires when an action file is written through the API.',
+    subject: subjects.actionFile,
     payload: payload({ ref: text, file_path: text, host_info: object }),
   },
   {
     name: 'svc.sensor.process_spawn',
     description: 'Fires when a sensor process starts.',
+    subject: subjects.sensor,
     payload: payload({ id: text, timestamp: { type: 'number' }, pid: { type: 'integer' }, cmd: anything }),
   },
   {
     name: 'svc.sensor.process_exit',
     description: 'Fires when a sensor process exits.',
+    subject: subjects.sensor,
     payload: payload({ id: text, timestamp: { type: 'number' }, exit_code: { type: ['integer', 'null'] } }),
   },
   {
     name: 'svc.key_value_pair.create',
     description: 'Fires when a key-value pair is created.',
+    subject: subjects.item,
     payload: keyValuePair,
   },
   {
     name: 'svc.key_value_pair.update',
     description: 'Fires when a key-value pair is set.',
+    subject: subjects.item,
     payload: keyValuePair,
   },
   {
     name: 'svc.key_value_pair.value_change',
     description: 'Fires when the value of a key-value pair changes.',
+    subject: subjects.changedItem,
     payload: payload({ old_object: object, new_object: object }),
   },
   {
     name: 'svc.key_value_pair.delete',
     description: 'Fires when a key-value pair is deleted.',
+    subject: subjects.item,
     payload: keyValuePair,
   },
 ]
@@ -145,6 +158,11 @@ export const builtinTypes: readonly TriggerTypeDefinition[] = types.map((type) =
 
 export function isBuiltin(ref: string): boolean {
   return byRef.has(ref)
+}
+
+/** Internal types: who may see what of their payloads; undefined: the type is no internal one. */
+export function subjectOf(ref: string): subjects.PayloadSubject | undefined {
+  return byRef.get(ref)?.subject
 }
 
 /** Webhooks and timers: whether payloads of this type are always checked. */

@@ -10,11 +10,13 @@ import {
   type ApiRequest,
   type Projection,
   type QueryParameter,
+  type Rights,
   type Route,
 } from '../../../http/index.ts'
 import { isId } from '../../../core/ids.ts'
 import { mayViewType } from '../visible-types.ts'
 import type { InstanceStore } from './store.ts'
+import { visiblePayload } from './visible-payload.ts'
 import type { Log } from '../../../lib/log/index.ts'
 import { isObject } from '../../../lib/schema/index.ts'
 import type { Catalogue } from '../definitions/catalogue.ts'
@@ -61,18 +63,22 @@ export function createInstanceRoutes(deps: {
     return instance
   }
 
-  /** @param maxPayloadBytes the size replaces a larger payload */
+  /** @param maxPayloadBytes the size replaces a larger payload. @param rights decide what of a payload is shown */
   function* instanceRecords(
     ids: readonly string[],
     projection: Projection,
     maxPayloadBytes: number,
+    rights: Rights,
   ): Generator<Record<string, unknown>> {
     const withPayload = projection.needed === undefined || projection.needed.has('payload')
     for (const instance of store.instances(ids, withPayload ? maxPayloadBytes : 0)) {
-      const { payload, ...record } = instanceRecord(instance)
+      const { payload: _, ...record } = instanceRecord(instance)
       if (!withPayload) yield projection.apply(record)
-      else if (instance.payload_size <= maxPayloadBytes) yield projection.apply({ ...record, payload })
-      else yield { ...projection.apply(record), payload_size: instance.payload_size }
+      else if (instance.payload_size <= maxPayloadBytes) {
+        const { payload, withheld } = visiblePayload(rights, instance)
+        const shown = projection.apply({ ...record, payload })
+        yield withheld === undefined || !('payload' in shown) ? shown : { ...shown, payload_reduced: withheld.reason }
+      } else yield { ...projection.apply(record), payload_size: instance.payload_size }
     }
   }
 
@@ -102,7 +108,7 @@ export function createInstanceRoutes(deps: {
         ])
         // `payload_size` is no attribute that clients can name, so the projection is applied here.
         return {
-          records: instanceRecords(ids, projection, maxPayloadBytes),
+          records: instanceRecords(ids, projection, maxPayloadBytes, rights),
           total,
           isProjected: true,
         }
@@ -121,7 +127,8 @@ export function createInstanceRoutes(deps: {
       handler(request) {
         const projection = parseAttributes(request.query, attributes)
         const maxPayloadBytes = maxPayloadBytesOf(request.query)
-        const [record] = instanceRecords([instanceOf(request, false).id], projection, maxPayloadBytes)
+        const { id } = instanceOf(request, false)
+        const [record] = instanceRecords([id], projection, maxPayloadBytes, request.rights)
         return record
       },
     }),
@@ -141,8 +148,8 @@ export function createInstanceRoutes(deps: {
         if (trigger === undefined) throw triggerGone(ref)
         if (service.pendingCount() >= queueLimit) throw queueFull('trigger instances', queueLimit)
         const payload = isObject(original) ? { ...original, __context: { original_id: id } } : original
-        const { credentials } = service.openInstance(service.findInstance(id) ?? found)
-        const instance = await service.dispatch(trigger, payload, undefined, credentials)
+        const { credentials, owner } = service.openInstance(service.findInstance(id) ?? found)
+        const instance = await service.dispatch(trigger, payload, undefined, { credentials, owner })
         log.audit('trigger_instance.re_emitted', {
           ...aboutCaller(request),
           trigger: trigger.ref,
@@ -150,12 +157,17 @@ export function createInstanceRoutes(deps: {
           trigger_instance_id: instance.id,
         })
         return new Reply(
-          { message: `Trigger instance ${id} successfully re-sent.`, payload },
+          { message: `Trigger instance ${id} successfully re-sent.`, ...shownTo(request.rights, instance) },
           { headers: { 'Svc-Trigger-Instance-Id': instance.id, 'Svc-Trace-Id': instance.trace_id } },
         )
       },
     }),
   ]
+}
+
+function shownTo(rights: Rights, instance: TriggerInstance): Pick<ReEmittedInstance, 'payload' | 'payload_reduced'> {
+  const { payload, withheld } = visiblePayload(rights, instance)
+  return { payload, ...(withheld === undefined ? {} : { payload_reduced: withheld.reason }) }
 }
 
 /** @throws QUERY_INVALID */

@@ -106,8 +106,8 @@ export function createInstanceStore(database: Database): InstanceStore {
   }
 
   return {
-    insert: ({ payloadText: payload, sealed_headers = null, ...instance }) => ({
-      query: statements.insertInstance({ ...instance, payload, sealed_headers }),
+    insert: ({ payloadText: payload, sealed_headers = null, owner = null, ...instance }) => ({
+      query: statements.insertInstance({ ...instance, payload, sealed_headers, owner }),
     }),
     end: (id, status) => ({ query: statements.endInstance({ id, status }), expect: 1 }),
     find,
@@ -207,7 +207,16 @@ export function createInstanceStore(database: Database): InstanceStore {
             .all(
               found
                 .where('id', 'in', some)
-                .select(['id', 'trigger', 'trigger_id', 'trigger_type', 'occurrence_time', 'status', 'trace_id'])
+                .select([
+                  'id',
+                  'trigger',
+                  'trigger_id',
+                  'trigger_type',
+                  'occurrence_time',
+                  'status',
+                  'trace_id',
+                  'owner',
+                ])
                 // SQLite reads the size from the row header, without the payload.
                 .select(sql<number>`octet_length(payload)`.as('payload_size')),
             )
@@ -254,6 +263,7 @@ function prepareStatements({ build }: Database) {
     trace_id: '',
     payload: '',
     sealed_headers: null,
+    owner: null,
   }
   return {
     insertInstance: prepared(build.insertInto('trigger_instances').values(instance), columnsOf(instance)),
@@ -277,12 +287,13 @@ function prepareStatements({ build }: Database) {
   }
 }
 
-function toInstance({ payload, sealed_headers, ...row }: TriggerInstanceTable): TriggerInstance {
+function toInstance({ payload, sealed_headers, owner, ...row }: TriggerInstanceTable): TriggerInstance {
   return {
     ...row,
     status: row.status as TriggerInstanceStatus, // only this module sets it
     payload: readJson(payload),
     ...(sealed_headers === null ? {} : { sealed_headers }),
+    ...(owner === null ? {} : { owner }),
   }
 }
 

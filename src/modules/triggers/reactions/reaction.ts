@@ -33,7 +33,7 @@ export function createTriggerReaction(deps: {
       trace_id: execution.trace_id,
       caused_by: { type: 'action_execution', id: execution.id },
     }
-    return payloads.map((payload) => service.planStored(trigger, payload, cause).unit)
+    return payloads.map((payload) => service.planStored(trigger, payload, cause, { owner: execution.user }).unit)
   }
 
   return (execution, parameters) => {

@@ -29,10 +29,10 @@ export function VerdictBadge({ verdict }: { verdict: RuleVerdict['verdict'] }): 
 
 /** The criterion that did not hold, the value that it saw, and what else is known. */
 export function VerdictReason({ verdict }: { verdict: RuleVerdict }): JSX.Element | null {
-  const { criterion, reason } = verdict
+  const { criterion, reason, reduced } = verdict
   const explanation = explanations[verdict.verdict]
   const operators = useOperators().byName
-  if (criterion === undefined && reason === undefined && explanation === undefined) return null
+  if (criterion === undefined && reason === undefined && reduced === undefined && explanation === undefined) return null
   return (
     <div class="verdict-reason">
       {explanation !== undefined && <p>{explanation}</p>}
@@ -54,6 +54,11 @@ export function VerdictReason({ verdict }: { verdict: RuleVerdict }): JSX.Elemen
       {reason !== undefined && (
         <p class={verdict.verdict === 'failed' ? 'problem' : undefined}>
           <LongText text={reason} />
+        </p>
+      )}
+      {reduced !== undefined && reason?.includes(reduced) !== true && (
+        <p class="hint">
+          <LongText text={reduced} />
         </p>
       )}
     </div>

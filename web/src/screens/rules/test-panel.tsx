@@ -78,7 +78,8 @@ export function TestPanel({ recorded, ruleOf, subject, onRefusal, children }: Te
 }
 
 function Result({ result }: { result: RuleTestResult }): JSX.Element {
-  const { matches, verdict, criteria, parameters, problem } = result
+  const { matches, verdict, criteria, parameters, problem, payload_reduced: withheld } = result
+  const { reason, reduced } = verdict
   const isNews = problem !== undefined && problem !== verdict.reason
   return (
     <>
@@ -90,6 +91,10 @@ function Result({ result }: { result: RuleTestResult }): JSX.Element {
       {criteria.length > 0 &&
         verdict.reason !== undefined &&
         !criteria.some(({ reason }) => reason === verdict.reason) && <p>{verdict.reason}</p>}
+      {criteria.length > 0 && reduced !== undefined && reason?.includes(reduced) !== true && (
+        <p class="hint">{reduced}</p>
+      )}
+      {withheld !== undefined && <p class="hint">{withheld}</p>}
       {isNews && (
         <p class="problem">
           {matches && 'It would start no execution: '}

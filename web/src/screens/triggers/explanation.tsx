@@ -18,7 +18,7 @@ const noStates: ReadonlyMap<string, ExecutionState> = new Map()
 
 /** What the server says first, then each rule with its reason, and what it has started. */
 export function ExplanationView({ explanation }: { explanation: Explanation }): JSX.Element {
-  const { message, rules, hidden, trigger_instance: instance } = explanation
+  const { message, rules, hidden, trigger_instance: instance, payload_reduced: reduced } = explanation
   const [shown, setShown] = useState(RULES_AT_ONCE)
   const states = useStates(rules)
   return (
@@ -26,6 +26,7 @@ export function ExplanationView({ explanation }: { explanation: Explanation }): 
       <p class="why-message" role="status">
         {message}
       </p>
+      {reduced !== undefined && <p class="hint">{reduced}</p>}
       {rules.length > 0 && (
         <ul class="why-rules" aria-label="Rules of the trigger">
           {rules.slice(0, shown).map((rule) => (

@@ -83,7 +83,7 @@ export function InstancePage({ id }: { id: string }): JSX.Element {
         {why.data !== undefined && <ExplanationView explanation={why.data} />}
       </section>
       <section class="card" aria-label="Payload">
-        <Payload instance={data} path={path} onPayload={(payload) => instance.set({ ...data, payload })} />
+        <Payload instance={data} path={path} onPayload={(shown) => instance.set({ ...data, ...shown })} />
       </section>
     </div>
   )
@@ -153,13 +153,13 @@ function Facts({ instance }: { instance: TriggerInstanceRecord }): JSX.Element {
 }
 
 function Payload({
-  instance: { payload, payload_size: size },
+  instance: { payload, payload_size: size, payload_reduced: reduced },
   path,
   onPayload,
 }: {
   instance: TriggerInstanceRecord
   path: string
-  onPayload: (payload: unknown) => void
+  onPayload: (shown: Pick<TriggerInstanceRecord, 'payload' | 'payload_reduced'>) => void
 }): JSX.Element {
   const [isLoading, setIsLoading] = useState(false)
   const [error, setError] = useState<unknown>()
@@ -167,7 +167,8 @@ function Payload({
     setIsLoading(true)
     setError(undefined)
     try {
-      onPayload((await get<TriggerInstanceRecord>(path)).payload)
+      const { payload: whole, payload_reduced: why } = await get<TriggerInstanceRecord>(path)
+      onPayload({ payload: whole, ...(why === undefined ? {} : { payload_reduced: why }) })
     } catch (failure) {
       setError(failure)
     } finally {
@@ -181,6 +182,7 @@ function Payload({
         <span class="spacer" />
         {payload !== undefined && <CopyButton text={writeJson(payload, 2)} title="Copy as JSON" />}
       </div>
+      {reduced !== undefined && <p class="hint">{reduced}</p>}
       {payload !== undefined ? (
         <JsonTree value={payload} name="trigger" />
       ) : (
