@@ -164,6 +164,7 @@ export type {
   RunStatus,
   Runner,
   RunnerTypeDefinition,
+  StoppedBackground,
   StopReason,
 } from './runner.ts'
 export { runnersSettings } from './settings.ts'

@@ -1,7 +1,7 @@
 /** Runs a command line on other hosts (contract 03, 3.6 to 3.9). */
 import { programStartFailure } from './process/run-command.ts'
 import type { Runner } from './runner.ts'
-import { MAX_ARGUMENT_BYTES, remoteParameters, runOnHosts, type RemoteDeps } from './ssh/run-on-hosts.ts'
+import { MAX_ARGUMENT_BYTES, remoteParameters, runOnHosts, stopOnHosts, type RemoteDeps } from './ssh/run-on-hosts.ts'
 
 export function createRemoteShellCmd(deps: RemoteDeps): Runner {
   const { hosts, dir, ...others } = remoteParameters(deps.settings.remoteDir, true)
@@ -19,6 +19,7 @@ export function createRemoteShellCmd(deps: RemoteDeps): Runner {
         ...(dir === undefined ? {} : { dir: { ...dir, immutable: true } }),
       },
     },
+    stopBackground: (run) => stopOnHosts(deps, run, true),
     run: async (context) => {
       if (context.entryPoint !== '') {
         return programStartFailure(

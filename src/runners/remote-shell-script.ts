@@ -5,7 +5,7 @@ import { programStartFailure } from './process/run-command.ts'
 import type { Runner } from './runner.ts'
 import { HEAD_BYTES } from './script-file.ts'
 import { scriptArguments, secretArgumentsParameter } from './script-arguments.ts'
-import { remoteParameters, runOnHosts, type RemoteDeps } from './ssh/run-on-hosts.ts'
+import { remoteParameters, runOnHosts, stopOnHosts, type RemoteDeps } from './ssh/run-on-hosts.ts'
 import { copyFiles, removeFolder, type LocalFile } from './ssh/copy.ts'
 import { readScript } from './ssh/read-script.ts'
 
@@ -19,6 +19,7 @@ export function createRemoteShellScript(deps: RemoteDeps): Runner {
       runner_module: 'remote_script_runner',
       runner_parameters: { ...remoteParameters(deps.settings.remoteDir), ...secretArgumentsParameter },
     },
+    stopBackground: (run) => stopOnHosts(deps, run, false),
     run: async (context) => {
       if (context.entryPoint === '') {
         return programStartFailure('Missing entry_point action metadata attribute: there is no script to run.')

@@ -91,10 +91,28 @@ export interface RunResult {
   ttlSeconds?: number
 }
 
+/** A run whose record has ended. */
+export interface EndedRun {
+  executionId: string
+  /** As stored: secrets are masked. */
+  result: Readonly<Record<string, unknown>>
+  /** @throws Error whose message is a sentence: they cannot be had any more */
+  readonly runnerParameters: () => Record<string, unknown>
+}
+
+export interface StoppedBackground {
+  /** Processes that got a signal. */
+  stopped: number
+  /** A sentence for each machine whose processes may still run. */
+  problems: string[]
+}
+
 export interface Runner {
   definition: RunnerTypeDefinition
   /** Whether `run` writes `startNote` itself, after preparations that may be repeated; else it is written before `run`. */
   notesStart?: true
   /** Resolves when the run holds no resources. A throw is a bug: the execution fails with `{error, traceback}`. */
   run(context: RunContext): Promise<RunResult>
+  /** Stops the processes that outlived a run on other machines. Never rejects. */
+  stopBackground?: (run: EndedRun) => Promise<StoppedBackground>
 }

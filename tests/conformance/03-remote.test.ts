@@ -70,6 +70,43 @@ it('03.4 cancel: what runs on the other hosts is ended there', async () => {
   expect(markedProcesses(id)).toEqual([])
 })
 
+it('03.4 cancel of an ended run: what it has left on the other hosts is ended, with the login of the run', async () => {
+  const { text } = site.makeKey('id_ended', { passphrase: 'open sesame' })
+  const login = { private_key: text, passphrase: 'open sesame', background_grace_seconds: 0.1 }
+  const cmd = 'sleep 1000 & nohup setsid sleep 1000 & echo started'
+  const { id, status, result } = await runToEnd(server, { hosts: both, cmd, ...login }, remote)
+  const left = [0, 1].map((n) => ({
+    stdout: 'started',
+    background: { message: expect.stringContaining('still running') as unknown },
+    host: hosts[n]?.host,
+  }))
+  expect([status, result]).toMatchObject([
+    'succeeded',
+    Object.fromEntries(left.map(({ host, ...answer }) => [host, answer])),
+  ])
+  expect(markedProcesses(id)).toHaveLength(4)
+  const answers = await Promise.all([1, 2].map(() => server.call('DELETE', `/v1/executions/${id}`)))
+  expect(answers.map(({ body }) => body)).toMatchObject([{ status: 'succeeded' }, { status: 'succeeded' }])
+  expect(markedProcesses(id)).toEqual([])
+  expect((await server.call('DELETE', `/v1/executions/${id}`)).body).toMatchObject({
+    faultstring: 'Action cannot be canceled. State = succeeded.',
+  })
+})
+
+it('03.4 cancel of an ended run: says which host cannot be reached', async () => {
+  const gone = await site.start()
+  const cmd = 'sleep 1000 & echo started'
+  const parameters = { hosts: gone.address, cmd, background_grace_seconds: 0.1 }
+  const { id } = await runToEnd(server, parameters, remote)
+  await gone.stop()
+  const { status, body } = await server.call('DELETE', `/v1/executions/${id}`)
+  expect([status, body]).toMatchObject([
+    200,
+    { faultstring: expect.stringContaining('Could not stop all background processes. 127.0.0.1: ') as unknown },
+  ])
+  for (const pid of markedProcesses(id)) process.kill(pid, 'SIGKILL')
+})
+
 it('03.6 private_key and passphrase: used, and shown to nobody', async () => {
   const own = site.makeKey('id_locked', { passphrase: 'open sesame' })
   const parameters = { hosts: hosts[0].address, cmd: 'true', private_key: own.text, passphrase: 'open sesame' }

@@ -246,7 +246,7 @@ fullOnly(describe)('a server that cannot finish its start', () => {
       `insert into executions (${columns.join()}) values (${columns.map((name) => `@${name}`).join()})`,
     )
     for (let n = 1; n <= 60; n++) {
-      insert.run({ ...row, id: n.toString(16).padStart(24, '0'), liveaction_id: `${n}`, status: 'running' })
+      insert.run({ ...row, id: n.toString(16).padStart(24, '0'), liveaction_id: `${n}`, status: 'canceling' })
     }
     database.pragma('wal_checkpoint(truncate)')
     database.close()
@@ -268,7 +268,7 @@ fullOnly(describe)('a server that cannot finish its start', () => {
     expect(log).toContain('event=server.stopped_early')
 
     await start()
-    expect([...readRows(folder.path).values()].filter(({ status }) => status === 'running')).toEqual([])
+    expect([...readRows(folder.path).values()].filter(({ status }) => status === 'canceling')).toEqual([])
   })
 
   it('while it waits for a file system that does not answer, a signal ends it', async () => {

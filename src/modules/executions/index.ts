@@ -55,7 +55,7 @@ export function createExecutions(deps: ExecutionsDeps): Executions {
     traces: deps.traces,
     live,
     log,
-    killOrphans: deps.killOrphans,
+    stopBackground: runs.stopBackground,
     maskSecrets,
     parameters,
     results,

@@ -23,7 +23,7 @@ import type { ExecutionRequest, RerunRequest } from './request/schemas.ts'
 import type { TemplateSources } from './request/template-scope.ts'
 import { createReruns } from './rerun.ts'
 import { startFailure } from './run/dispatcher.ts'
-import type { KillOrphans } from './run/recovery.ts'
+import type { StopBackground } from './run/background.ts'
 import type { ParameterSecrets } from './secrets/parameters.ts'
 import type { ResultSecrets } from './secrets/results.ts'
 import type { ExecutionStore } from './store.ts'
@@ -101,7 +101,7 @@ export function createExecutionService(deps: {
   log: Log
   parameters: ParameterSecrets
   results: Pick<ResultSecrets, 'maskReport'>
-  killOrphans: KillOrphans
+  stopBackground: StopBackground
   /** `api.mask_secrets` and `log.mask_secrets` */
   maskSecrets: boolean
   /** `actionrunner.queue_limit` */
@@ -239,7 +239,7 @@ export function createExecutionService(deps: {
       change,
       stopRun: deps.stopRun,
       results: deps.results,
-      killOrphans: deps.killOrphans,
+      stopBackground: deps.stopBackground,
       log,
     }),
   }

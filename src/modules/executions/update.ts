@@ -5,7 +5,7 @@ import type { Log } from '../../lib/log/index.ts'
 import { inquirerName } from '../../runners/index.ts'
 import { aboutExecution, idsOf } from './audit.ts'
 import type { Change } from './change.ts'
-import type { KillOrphans } from './run/recovery.ts'
+import type { StopBackground } from './run/background.ts'
 import type { ExecutionCaller } from './request/draft.ts'
 import type { ResultSecrets } from './secrets/results.ts'
 import { isCancelable, isFinal, type FinalStatus } from './state.ts'
@@ -37,29 +37,17 @@ export interface Updates {
 }
 
 export function createUpdates(deps: {
-  store: Pick<ExecutionStore, 'find' | 'findWithResult' | 'madeBefore'>
+  store: Pick<ExecutionStore, 'find' | 'madeBefore'>
   /** @throws RESOURCE_NOT_FOUND */
   readonly get: (id: string) => Execution
   change: Pick<Change, 'try' | 'plan'>
   /** Ends the processes of a run; `user` is recorded when its end is. @returns false: it does not run here */
   readonly stopRun: (id: string, user: string) => boolean
   results: Pick<ResultSecrets, 'maskReport'>
-  killOrphans: KillOrphans
+  stopBackground: StopBackground
   log: Log
 }): Updates {
   const { store, get, change, stopRun, log } = deps
-
-  /** @returns how many processes it stopped that had outlived the run, also under an earlier server */
-  async function stopBackground(execution: Execution, caller: ExecutionCaller): Promise<number> {
-    if (!hasBackground(store.findWithResult(execution.id)?.result)) return 0
-    const killed = await deps.killOrphans([{ executionId: execution.id, process: undefined }])
-    if (killed > 0) {
-      const message = `Stopped background processes of an action execution. ${idsOf(execution)}`
-      const about = { ...aboutExecution(execution, aboutCaller(caller)), killed_processes: killed }
-      log.audit('execution.background_stopped', message, about)
-    }
-    return killed
-  }
 
   /**
    * Reads the execution again and retries when another request has changed it in between.
@@ -124,7 +112,18 @@ export function createUpdates(deps: {
   return {
     async cancel(caller, id) {
       const execution = get(id)
-      if (isFinal(execution.status) && (await stopBackground(execution, caller)) > 0) return execution
+      const { stopped, problems } = isFinal(execution.status)
+        ? await deps.stopBackground(execution)
+        : { stopped: 0, problems: [] }
+      if (stopped > 0) {
+        const message = `Stopped background processes of an action execution. ${idsOf(execution)}`
+        const about = { ...aboutExecution(execution, aboutCaller(caller)), killed_processes: stopped }
+        log.audit('execution.background_stopped', message, about)
+        if (problems.length === 0) return execution
+      }
+      if (problems.length > 0) {
+        throw transitionRefused(`Could not stop all background processes. ${problems.join(' ')}`)
+      }
       return cancelSeen(execution, caller, ({ status }) => {
         if (status === 'canceled') return true
         if (isCancelable(status)) return false
@@ -176,13 +175,6 @@ export function createUpdates(deps: {
       }
     },
   }
-}
-
-/** Whether processes outlived the run, as its runner saw on this machine. */
-function hasBackground(result: unknown): boolean {
-  if (typeof result !== 'object' || result === null) return false
-  const { background } = result as { background?: unknown }
-  return typeof background === 'object' && background !== null && 'pids' in background
 }
 
 /** @throws EXECUTION_UPDATE_REFUSED */

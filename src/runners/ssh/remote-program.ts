@@ -187,7 +187,8 @@ function treeOf(executionId: string, process: RemoteProcess | undefined): string
 /**
  * Stops a process tree: TERM, then KILL when the grace period is over, repeated until no process is left. The tree
  * consists of the started process, its group and session, and all their descendants. On Linux it also includes every
- * process with the execution's marker in its environment, whatever its session. Prints the pids of survivors.
+ * process with the execution's marker in its environment, whatever its session. Prints the pids of survivors; without any,
+ * what `readStopped` reads.
  */
 export function killProgram({ executionId, process, graceSeconds, sudo, sudoPassword }: KillRequest): string {
   const kill = `${treeOf(executionId, process)}\n${KILL_TREE.replace('@GRACE@', String(graceSeconds))}`
@@ -251,6 +252,12 @@ find_tree() {
     }'
 }`.replaceAll('\\${', '${')
 
+/** @returns how many processes the program of `killProgram` stopped; undefined when it did not finish */
+export function readStopped(text: string): number | undefined {
+  const count = /^stopped (\d+)$/m.exec(text)?.[1]
+  return count === undefined ? undefined : Number(count)
+}
+
 const KILL_TREE = String.raw`g=@GRACE@
 pause() { sleep 0.1 2>/dev/null || sleep 1; }
 end=$(( $(date +%s) + g ))
@@ -262,22 +269,24 @@ while l=$(find_tree); [ -n "$l" ]; do
     BEGIN { for (i = split(told, one); i > 0; i--) known[one[i]] = 1 }
     !($1 in known)')
   [ -z "$new" ] || kill -TERM $new 2>/dev/null
+  # The list is bounded; processes beyond it are signalled again until they exit.
+  [ "\${#told}" -gt 60000 ] || told="$told "$(echo $new)
   # While the root lives it may keep starting processes, and listing them all would use up the grace period.
   while [ -n "$p" ] && in_time && kill -0 "$p" 2>/dev/null; do pause; done
   in_time || break
-  # The list is bounded; processes beyond it are signalled again until they exit.
-  [ "\${#told}" -gt 60000 ] || told="$told "$(echo $new)
   pause
 done
 # First the root, which may start more: listing takes longer the more processes there are.
-case " "$(echo $l)" " in *" $p "*) kill -KILL "$p" "-$p" 2>/dev/null ;; esac
+[ -z "$p" ] || case " "$(echo $l)" " in *" $p "*) kill -KILL "$p" "-$p" 2>/dev/null ;; esac
 n=0
 while l=$(find_tree); [ -n "$l" ]; do
   kill -KILL $l 2>/dev/null
   n=$((n + 1))
   if [ "$n" -gt 50 ]; then echo $l; exit 1; fi
   pause
-done`.replaceAll('\\${', '${')
+done
+set -- $told
+echo "stopped $#"`.replaceAll('\\${', '${')
 
 /** Removes a folder that svc made, including files that the script created in it as root. */
 export function removeProgram(folder: string, sudo: boolean): string {

@@ -26,10 +26,11 @@ import {
   readFoundProcesses,
   readProcess,
   readRelays,
+  readStopped,
   readyShell,
   remoteProgram,
 } from './remote-program.ts'
-import type { ReadyShell, RemoteCommand, RemoteProcess, RemoteProgram } from './remote-program.ts'
+import type { KillRequest, ReadyShell, RemoteCommand, RemoteProcess, RemoteProgram } from './remote-program.ts'
 
 export interface HostRunDeps {
   pool: ConnectionPool
@@ -205,6 +206,24 @@ export async function runHelperSomehow(
     await delay(RECONNECT_PAUSE_MS)
   } while (performance.now() < deadline)
   throw failure
+}
+
+/**
+ * Stops the processes of an ended run that carry its marker: its first process is gone, and its pid may be another's.
+ *
+ * @returns how many got a signal
+ * @throws SshError
+ */
+export async function stopOnHost(
+  deps: Pick<HostRunDeps, 'pool' | 'startLimitMs'>,
+  host: ConnectedHost,
+  run: Pick<KillRequest, 'executionId' | 'sudo' | 'sudoPassword'>,
+): Promise<number> {
+  const program = killProgram({ ...run, process: undefined, graceSeconds: DEFAULT_GRACE_MS / 1000 })
+  const { code, text } = await runHelperSomehow(deps, host, program, DEFAULT_GRACE_MS + KILL_LIMIT_MS)
+  const stopped = readStopped(text)
+  if (stopped === undefined || code !== 0) throw new SshError(`Processes could not be stopped: ${text.slice(-200)}`)
+  return stopped
 }
 
 class HostRun {

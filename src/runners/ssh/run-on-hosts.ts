@@ -1,14 +1,15 @@
 /** Runs one program on several hosts, in sequence or in parallel, and combines the results (contract 03, 3.9). */
-import type { ParameterSchema } from '../../lib/schema/index.ts'
+import { isObject, type ParameterSchema } from '../../lib/schema/index.ts'
 import { environmentText } from '../environment.ts'
 import { programStartFailure, type BackgroundChoice } from '../process/run-command.ts'
 import { backgroundParameters, readRunParameters } from '../run-parameters.ts'
-import type { RunContext, RunResult } from '../runner.ts'
+import type { EndedRun, RunContext, RunResult, StoppedBackground } from '../runner.ts'
 import { sshTextOf } from './connection.ts'
 import { parseHosts, type HostAddress } from './hosts.ts'
 import type { PrivateKeys } from './private-key.ts'
 import type { RemoteCommand } from './remote-program.ts'
-import { connectionFailure, runOnHost, type ConnectedHost, type HostResult, type HostRunDeps } from './run-on-host.ts'
+import { connectionFailure, runOnHost, stopOnHost } from './run-on-host.ts'
+import type { ConnectedHost, HostResult, HostRunDeps } from './run-on-host.ts'
 import { createLocate, type SshLogin, type TargetSettings } from './targets.ts'
 import { nearestNumber, writeJson } from '../../lib/json/index.ts'
 
@@ -101,6 +102,49 @@ export interface RemoteWork {
   cleanUp?(host: ConnectedHost, sudo: boolean): Promise<void>
 }
 
+/** Stops what outlived a run on its hosts, with the login of the run. */
+export async function stopOnHosts(
+  deps: RemoteDeps,
+  { executionId, result, runnerParameters }: EndedRun,
+  mayNameKeyFile: boolean,
+): Promise<StoppedBackground> {
+  const labels = new Set(Object.keys(result).filter((label) => hasBackground(result[label])))
+  if (labels.size === 0) return { stopped: 0, problems: [] }
+  let stopped = 0
+  const problems: string[] = []
+  try {
+    const read = readLogin(runnerParameters())
+    if ('problem' in read) throw new Error(read.problem)
+    const { addresses, login, sudo, sudoPassword } = read
+    const locate = await createLocate(deps.settings, deps.keys, login, mayNameKeyFile)
+    const left = addresses.filter(({ label }) => labels.has(label))
+    await forEachAtOnce(left, deps.settings.maxParallel, async (address) => {
+      try {
+        const target = await locate(address)
+        const lease = await deps.pool.acquire(target, neverAborted)
+        const host: ConnectedHost = { label: address.label, target, lease }
+        try {
+          stopped += await stopOnHost(deps, host, { executionId, sudo, sudoPassword })
+        } finally {
+          host.lease.release()
+        }
+      } catch (error) {
+        problems.push(sentence(`${address.label}: ${sshTextOf(error)}`))
+      }
+    })
+  } catch (error) {
+    problems.push(sentence(error instanceof Error ? error.message : String(error)))
+  }
+  return { stopped, problems }
+}
+
+const neverAborted = new AbortController().signal
+const sentence = (text: string): string => (text.endsWith('.') ? text : `${text}.`)
+
+function hasBackground(hostResult: unknown): boolean {
+  return isObject(hostResult) && isObject(hostResult['background']) && 'pids' in hostResult['background']
+}
+
 export async function runOnHosts(deps: RemoteDeps, context: RunContext, work: RemoteWork): Promise<RunResult> {
   const parameters = readParameters(deps, context, work)
   if ('status' in parameters) return parameters
@@ -147,38 +191,32 @@ export async function runOnHosts(deps: RemoteDeps, context: RunContext, work: Re
 const order = (addresses: readonly HostAddress[], label: string): number =>
   addresses.findIndex((address) => address.label === label)
 
-interface Request {
+interface Login {
   addresses: HostAddress[]
+  login: SshLogin
+  sudo: boolean
+  sudoPassword: string | undefined
+}
+
+interface Request extends Pick<Login, 'addresses' | 'login'> {
   command: RemoteCommand
   timeoutSeconds: number
   background: BackgroundChoice
   atOnce: number
-  login: SshLogin
 }
 
 function readParameters(deps: RemoteDeps, context: RunContext, work: RemoteWork): Request | RunResult {
   const given = context.runnerParameters
-  const text = (name: string): string | undefined => {
-    const value = given[name]
-    return typeof value === 'string' && value !== '' ? value : undefined
-  }
-  const listed = parseHosts(text('hosts') ?? '')
-  if ('problem' in listed) return programStartFailure(listed.problem)
-  if (listed.hosts.length === 0) {
+  const whom = readLogin(given)
+  if ('problem' in whom) return programStartFailure(whom.problem)
+  const { addresses, login, sudo, sudoPassword } = whom
+  if (addresses.length === 0) {
     return programStartFailure(`No hosts specified to run action "${context.actionRef}" on; set "hosts".`)
   }
   const defaults = { timeoutSeconds: DEFAULT_TIMEOUT_SECONDS, background: deps.background }
   const common = readRunParameters(given, defaults)
   if ('problem' in common) return programStartFailure(common.problem)
   const { timeoutSeconds, background } = common
-  const port = nearestNumber(given['port']) ?? USUAL_PORT
-  if (typeof port !== 'number' || port < 1 || port > 65_535) {
-    return programStartFailure('The parameter "port" must be a number from 1 to 65535.')
-  }
-  const sudoPassword = text('sudo_password')
-  if (sudoPassword !== undefined && /[\r\n\0]/.test(sudoPassword)) {
-    return programStartFailure('The parameter "sudo_password" must be a single line of text.')
-  }
   const env: Record<string, string> = {}
   for (const [name, value] of Object.entries(common.env ?? {})) {
     if (!VARIABLE.test(name)) {
@@ -188,9 +226,8 @@ function readParameters(deps: RemoteDeps, context: RunContext, work: RemoteWork)
     env[name] = environmentText(value)
   }
   Object.assign(env, work.env, context.env)
-  const sudo = given['sudo'] === true
   const run = work.command(sudo)
-  const command: RemoteCommand = { run, cwd: text('cwd') ?? DEFAULT_CWD, env, sudo, sudoPassword }
+  const command: RemoteCommand = { run, cwd: textIn(given, 'cwd') ?? DEFAULT_CWD, env, sudo, sudoPassword }
   const words = 'argv' in run ? run.argv : []
   const parts = [...words, ...Object.values(env), command.cwd, ...('text' in run ? [run.text] : [])]
   if (parts.some((part) => part.includes('\0'))) {
@@ -203,13 +240,34 @@ function readParameters(deps: RemoteDeps, context: RunContext, work: RemoteWork)
       `The command, or a variable of "env", is too large: the limit is ${MAX_ARGUMENT_BYTES} bytes each.`,
     )
   }
-  const third = Math.ceil(listed.hosts.length / 3)
+  const third = Math.ceil(addresses.length / 3)
   return {
-    addresses: listed.hosts,
+    addresses,
     command,
     timeoutSeconds,
     background,
     atOnce: given['parallel'] === true ? Math.min(third, deps.settings.maxParallel) : 1,
+    login,
+  }
+}
+
+/** Where a run logs in, and as whom. `problem` is a sentence for its result. */
+function readLogin(given: Readonly<Record<string, unknown>>): Login | { problem: string } {
+  const text = (name: string): string | undefined => textIn(given, name)
+  const listed = parseHosts(text('hosts') ?? '')
+  if ('problem' in listed) return listed
+  const port = nearestNumber(given['port']) ?? USUAL_PORT
+  if (typeof port !== 'number' || port < 1 || port > 65_535) {
+    return { problem: 'The parameter "port" must be a number from 1 to 65535.' }
+  }
+  const sudoPassword = text('sudo_password')
+  if (sudoPassword !== undefined && /[\r\n\0]/.test(sudoPassword)) {
+    return { problem: 'The parameter "sudo_password" must be a single line of text.' }
+  }
+  return {
+    addresses: listed.hosts,
+    sudo: given['sudo'] === true,
+    sudoPassword,
     login: {
       username: text('username'),
       password: text('password'),
@@ -220,6 +278,11 @@ function readParameters(deps: RemoteDeps, context: RunContext, work: RemoteWork)
       bastionHost: text('bastion_host'),
     },
   }
+}
+
+function textIn(given: Readonly<Record<string, unknown>>, name: string): string | undefined {
+  const value = given[name]
+  return typeof value === 'string' && value !== '' ? value : undefined
 }
 
 /** @returns one sentence per failed host */

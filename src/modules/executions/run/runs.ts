@@ -7,6 +7,7 @@ import type { ResultSecrets } from '../secrets/results.ts'
 import type { ExecutionStore } from '../store.ts'
 import type { Execution } from '../types.ts'
 import { createSlotAdmission } from './admission.ts'
+import { createStopBackground, type StopBackground } from './background.ts'
 import { createDispatcher, type Dispatcher } from './dispatcher.ts'
 import { createPrepare } from './prepare.ts'
 import { recover } from './recovery.ts'
@@ -17,6 +18,7 @@ import { createProcessStore } from './store.ts'
 export interface Runs extends Pick<Dispatcher, 'stopRun'> {
   /** Free slots now. */
   freeSlots(): number
+  readonly stopBackground: StopBackground
   /** The policies of an action have changed. */
   policiesChanged(actionRef: string): void
   /** Recovers what an earlier server left, then starts what waits. */
@@ -41,13 +43,15 @@ export function createRuns(
   const processes = createProcessStore(database)
   const common = { store, change, bus, log, metrics, pollSeconds, write: database.write.bind(database) }
   const notes = createStartNotes(settings.basePath, deps.bootId, log)
+  const runners = new Map(deps.runners.map((runner) => [runner.definition.name, runner]))
+  const prepare = createPrepare({ actions: deps.actions, parameters, sources: deps, apiUrl: () => settings.apiUrl() })
   const dispatcher = createDispatcher({
     ...common,
     notes,
     processes,
     output,
-    runners: new Map(deps.runners.map((runner) => [runner.definition.name, runner])),
-    prepare: createPrepare({ actions: deps.actions, parameters, sources: deps, apiUrl: () => settings.apiUrl() }),
+    runners,
+    prepare,
     maskResult: (execution, result) => results.mask(execution, result),
     slots,
     serviceTokens,
@@ -72,6 +76,13 @@ export function createRuns(
   return {
     freeSlots: () => dispatcher.freeSlots,
     stopRun: (id, user) => dispatcher.stopRun(id, user),
+    stopBackground: createStopBackground({
+      runners,
+      prepare,
+      killOrphans: deps.killOrphans,
+      resultOf: (id) => store.findWithResult(id)?.result,
+      log,
+    }),
     policiesChanged: (actionRef) => admission.reload(actionRef),
     async start() {
       await recover({
