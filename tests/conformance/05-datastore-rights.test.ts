@@ -91,6 +91,8 @@ beforeAll(async () => {
     mayRun,
     { types: ['rule_create', 'rule_modify'], on: 'pack:web' },
     { types: ['key_value_pair_view'], on: 'key_value_pair:svckv.system:public' },
+    { types: ['key_value_pair_view'], on: 'key_value_pair:svckv.system:starter' },
+    { types: ['trigger_view'], on: 'trigger:core:svc.key_value_pair.create' },
   ])
   // Rules run as the system user, which therefore needs a role (rule 11).
   define('svc', [

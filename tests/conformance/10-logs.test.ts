@@ -105,7 +105,7 @@ describe('10.2 logging', () => {
     await expect(started).rejects.toThrow('(78)')
     writeFileSync(file, pythonLogging('/proc/nothing', 'a'))
     const unwritable = startServer({ settings: { 'api.logging': file } })
-    await expect(unwritable).rejects.toThrow('api.logging: /proc/nothing/a.log cannot be written: its directory cannot')
+    await expect(unwritable).rejects.toThrow('api.logging: /proc/nothing/a.log cannot be written: the directory cannot')
   })
 })
 

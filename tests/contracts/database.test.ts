@@ -754,14 +754,15 @@ describe('SQLite: migrations', () => {
     await (await openedSqlite()).close()
   })
 
-  test.each(['/proc/none', '/proc/none/deeper', '/dev/null/none'])(
-    'say where they cannot be made: %s',
-    async (place) => {
-      const unusable = openSqlite({ path: join(place, 'svc.db'), synchronous: 'normal', announce: () => undefined })
-      await expect(unusable).rejects.toThrow(`${place}/svc.db cannot be used: E`)
-      await expect(unusable).rejects.toThrow(/^database\.path .*system\.base_path/)
-    },
-  )
+  test.each([
+    ['/proc/none', 'it cannot be created there'],
+    ['/proc/none/deeper', 'it cannot be created there'],
+    ['/dev/null/none', '/dev/null is a file, not a directory'],
+  ])('say where they cannot be made: %s', async (place, why) => {
+    const unusable = openSqlite({ path: join(place, 'svc.db'), synchronous: 'normal', announce: () => undefined })
+    await expect(unusable).rejects.toThrow(`${place}/svc.db cannot be used: ${why}`)
+    await expect(unusable).rejects.toThrow(/^database\.path .*system\.base_path/)
+  })
 
   test('do not touch what is no database', async () => {
     const text = 'this is somebody’s letter, not a database '.repeat(100)
