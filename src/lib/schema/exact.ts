@@ -14,11 +14,18 @@ export function nearestCopy(value: unknown): unknown {
   if (value instanceof JsonNumber) return nearest(value)
   if (typeof value !== 'object' || value === null) return value
   if (Array.isArray(value)) {
-    const index = value.findIndex((item) => nearestCopy(item) !== item)
-    if (index === -1) return value
-    const copy = value.map((item, at) => (at < index ? (item as unknown) : nearestCopy(item)))
-    originals.set(copy, value)
-    return copy
+    let list: unknown[] | undefined
+    for (let index = 0; index < value.length; index++) {
+      const item: unknown = value[index]
+      // Once per item: a second look on each level doubles the time with the depth.
+      const replaced = nearestCopy(item)
+      if (replaced === item) continue
+      list ??= [...(value as unknown[])]
+      list[index] = replaced
+    }
+    if (list === undefined) return value
+    originals.set(list, value)
+    return list
   }
   let copy: Record<string, unknown> | undefined
   for (const name of Object.keys(value)) {

@@ -328,4 +328,22 @@ describe('numbers that JavaScript would change', () => {
     const found = compileParameters({ p: parameter })({ p: number(value) })
     expect(found ?? 'it fits').toContain(message ?? 'it fits')
   })
+
+  test.each<[type: string, wrap: (inner: unknown) => unknown]>([
+    ['array', (inner) => [1, inner]],
+    ['object', (inner) => ({ a: 1, b: inner })],
+  ])('a number deep in an %s is looked at once, not twice on each level', (type, wrap) => {
+    let looks = 0
+    const innermost = {
+      get n() {
+        looks += 1
+        return readJson('21.0')
+      },
+    }
+    let value: unknown = innermost
+    for (let depth = 0; depth < 12; depth++) value = wrap(value)
+    expect(compileParameters({ p: { type } as ParameterSchema })({ p: value })).toBeUndefined()
+    // Of the copy, too.
+    expect(looks).toBeLessThanOrEqual(2)
+  })
 })
