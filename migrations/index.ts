@@ -13,6 +13,7 @@ import * as statusHistory from './0007-status-history.ts'
 import * as repeatedDeliveries from './0008-repeated-deliveries.ts'
 import * as sealedHeaders from './0009-sealed-headers.ts'
 import * as instanceOwners from './0010-instance-owners.ts'
+import * as idempotentRequests from './0011-idempotent-requests.ts'
 
 export const migrations: Record<string, Migration> = {
   '0001-core': core,
@@ -25,4 +26,5 @@ export const migrations: Record<string, Migration> = {
   '0008-repeated-deliveries': repeatedDeliveries,
   '0009-sealed-headers': sealedHeaders,
   '0010-instance-owners': instanceOwners,
+  '0011-idempotent-requests': idempotentRequests,
 }

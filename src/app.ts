@@ -8,7 +8,7 @@ import { machineClock, type Clock } from './core/clock.ts'
 import { loadEncryption } from './core/encryption.ts'
 import { readinessOf, type Module } from './core/module.ts'
 import { now } from './core/time.ts'
-import { openSqlite } from './db/index.ts'
+import { createCompanions, merge, openSqlite } from './db/index.ts'
 import {
   admitOperators,
   createOriginPolicy,
@@ -27,6 +27,7 @@ import { authSettings, createAuth } from './modules/auth/index.ts'
 import { createBackups, notIncluded } from './modules/backups/index.ts'
 import { createDatastore } from './modules/datastore/index.ts'
 import { createExecutions, executionsSettings } from './modules/executions/index.ts'
+import { createIdempotency } from './modules/idempotency/index.ts'
 import { createInquiries, inquiriesSettings } from './modules/inquiries/index.ts'
 import { createMaintenance, maintenanceSettings } from './modules/maintenance/index.ts'
 import { createMonitoring } from './modules/monitoring/index.ts'
@@ -97,13 +98,15 @@ async function assemble(
   const apiUrl = (): string => config.auth.api_url || urls.api
 
   const bus = createMemoryBus((error, fact) => log.error('bus.listener_failed', 'A listener failed', { fact, error }))
-  const database = await openSqlite({
+  const opened = await openSqlite({
     ...databaseSettings(config),
     keepBallast: true,
     log,
     announce: (facts) => facts.forEach((fact) => bus.publish(fact)),
   })
-  undo.push(() => database.close())
+  undo.push(() => opened.close())
+  const companions = createCompanions(opened)
+  const { database } = companions
   refuseSharedFolder(basePath)
   const { enable_encryption: enabled, encryption_key_path: keyPath } = config.keyvalue
   const encryption = await loadEncryption({ enabled, keyPath, ownKeyPath: `${keysFolder(config)}/secrets.json` })
@@ -112,7 +115,9 @@ async function assemble(
   const ports: Ports = {
     runners: { packManager: { perform: (...request) => packs.manager.perform(...request) } },
     monitoring: { causeOf: (instanceId) => triggers.causeOf(instanceId) },
-    auth: { planUserDeleted: (user) => datastore.planUserDeleted(user) },
+    auth: {
+      planUserDeleted: (user) => merge(datastore.planUserDeleted(user), idempotency.planUserDeleted(user)),
+    },
     datastore: { planEvent: (ref, payload) => triggers.planInternal(ref, payload) },
     traces: { openTraces: () => [...executions.openTraces(), ...triggers.openTraces()] },
     triggers: { hasRules: (triggerId) => rules.hasRules(triggerId) },
@@ -147,6 +152,7 @@ async function assemble(
   const monitoring = createMonitoring({ database, bus, log, config: config.metrics, tracing, ...ports.monitoring })
   const { metrics } = monitoring
   const platform = { database, bus, log, metrics, encryption }
+  const idempotency = createIdempotency({ companions, encryption, log: log.of('api') })
   const rbac = createRbac({ ...platform, config: config.rbac, ...common })
   const rolesOf = rbac.enabled ? (user: string) => rbac.rolesOf(user) : undefined
   const peers = createPeers(config.auth.trusted_proxies, peersOptions(config))
@@ -240,7 +246,7 @@ async function assemble(
     settings,
   })
   const stream = createStream({ bus, executions })
-  const base: Module[] = [monitoring, rbac, auth, datastore, traces, triggers, actions, policies, packs]
+  const base: Module[] = [monitoring, idempotency, rbac, auth, datastore, traces, triggers, actions, policies, packs]
   const engine: Module[] = [executions, inquiries, rules, webhooks, timers, stream, createUi()]
   const maintenance = createMaintenance({
     ...platform,
@@ -258,7 +264,15 @@ async function assemble(
   const access = admitOperators(auth.access, systemUser)
   const { connections } = shares
   const own = { config, log, modules, urls, apiUrl, startedAt, undo, metrics, notReady }
-  const server = await startServer({ ...own, access, origins, peers, identities, connections })
+  const server = await startServer({
+    ...own,
+    access,
+    origins,
+    peers,
+    identities,
+    connections,
+    ledger: idempotency.ledger,
+  })
   let stopped: Promise<void> | undefined
   return {
     urls,

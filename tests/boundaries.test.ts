@@ -31,6 +31,7 @@ type Layer = keyof typeof LAYERS
 /** Module → the modules below it: those that it may import, and those that `app.ts` hands to it. */
 const MODULES: Record<string, readonly string[]> = {
   monitoring: [],
+  idempotency: [],
   rbac: [],
   auth: ['rbac'],
   datastore: ['rbac'],
@@ -54,7 +55,7 @@ const MODULES: Record<string, readonly string[]> = {
 const PORTS: Record<string, readonly string[]> = {
   runners: ['packs'],
   monitoring: ['triggers'],
-  auth: ['datastore'],
+  auth: ['datastore', 'idempotency'],
   datastore: ['triggers'],
   traces: ['executions', 'triggers'],
   triggers: ['rules'],

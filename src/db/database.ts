@@ -24,6 +24,8 @@ export interface Step {
 export interface Unit {
   steps: Step[]
   facts: Fact[]
+  /** Id of the record that it creates or changes for a request; see `companions.ts`. */
+  subject?: string
   /** Cancels or ends something: stored also while the disk is full, from the space that is kept for that. */
   isVital?: true
   /**
@@ -128,6 +130,7 @@ export function merge(...units: (Unit | undefined)[]): Unit {
     if (unit === undefined) continue
     steps.push(...unit.steps)
     facts.push(...unit.facts)
+    if (merged.subject === undefined && unit.subject !== undefined) merged.subject = unit.subject
     if (unit.isVital === true) merged.isVital = true
     if (unit.isUnpromised !== true) isPromised = true
   }

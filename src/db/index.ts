@@ -1,5 +1,6 @@
 export { isAmong } from './among.ts'
 export { commitPlan } from './commit.ts'
+export { createCompanions, type Companions } from './companions.ts'
 export { Conflict, merge, type Compilable, type Database, type Step, type Unit } from './database.ts'
 export { SchemaTooNew, missingMigrations } from './migrate.ts'
 export { columnsOf, prepared } from './prepared.ts'
@@ -13,6 +14,7 @@ export type {
   ExecutionResultTable,
   ExecutionTable,
   GroupMappingTable,
+  IdempotentRequestTable,
   KeyValuePairTable,
   OutputRecordTable,
   PolicyTable,

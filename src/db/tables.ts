@@ -348,6 +348,27 @@ export interface WebhookDeliveryTable {
   rules: string
 }
 
+/** Owner: idempotency. Requests with an Idempotency-Key of the last 24 hours, in the order in which they began. */
+export interface IdempotentRequestTable {
+  number: Generated<number>
+  /** SHA-256 in hex of the caller and the key. */
+  key_hash: string
+  user: string
+  /** Counts the requests of the user. */
+  ordinal: number
+  /** Digests of what identifies the request, separated by blanks. */
+  parts: string
+  /** Id of what the request created or changed; empty: unknown. */
+  subject: string
+  created_at: string
+  /** Of the answer. Null: the request has begun, and its answer is not stored. */
+  status: number | null
+  /** Headers and body, encrypted. Null: not kept. */
+  answer: string | null
+  /** Length of all answers up to this one, in the order in which they were stored. */
+  position: number | null
+}
+
 /** Owner: triggers. Repetitions of a delivery that had no effect, by the trigger instance of the first. */
 export interface TriggerInstanceRepetitionTable {
   trigger_instance_id: string
@@ -481,6 +502,7 @@ export interface Tables {
   rule_enforcements: RuleEnforcementTable
   rule_enforcement_counts: RuleEnforcementCountTable
   webhook_deliveries: WebhookDeliveryTable
+  idempotent_requests: IdempotentRequestTable
   trigger_instance_repetitions: TriggerInstanceRepetitionTable
   timers: TimerTable
   key_value_pairs: KeyValuePairTable

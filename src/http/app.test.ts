@@ -4,6 +4,7 @@ import { connect, createServer } from 'node:net'
 import { text } from 'node:stream/consumers'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { startHttp, type TestHttp } from '../../tests/helpers/http.ts'
+import { createMemoryLedger } from '../../tests/helpers/ledger.ts'
 import { waitFor } from '../../tests/helpers/wait.ts'
 import { createHttpApp } from './app.ts'
 import { nameTaken, permissionDenied, storageFailed } from '../core/errors.ts'
@@ -497,11 +498,9 @@ test('a request with an Idempotency-Key is carried out once, whoever lost its an
   const [first = 0] = await send('a', '{"n": 1}')
   const after = (n: number): number => Number(first) + n
   expect(await send('a', '{"n": 1}')).toEqual([first, 'true'])
-  // Another one, whatever it is called.
-  expect(await send('a', '{"n": 2}')).toEqual([after(1), undefined])
-  expect(await send('b', '{"n": 1}')).toEqual([after(2), undefined])
+  expect(await send('b', '{"n": 1}')).toEqual([after(1), undefined])
+  expect(await send('', '{"n": 1}')).toEqual([after(2), undefined])
   expect(await send('', '{"n": 1}')).toEqual([after(3), undefined])
-  expect(await send('', '{"n": 1}')).toEqual([after(4), undefined])
 })
 
 describe('requests sent ahead of the answers', () => {
@@ -685,6 +684,7 @@ describe('listeners', () => {
     events: { heartbeatSeconds: 60, maxQueuedBytes: 1000 },
     logs: { auth: log, api: log, stream: log },
     isStopping: () => false,
+    ledger: createMemoryLedger(),
   })
 
   test('say which address cannot be had, and why', async () => {

@@ -33,7 +33,7 @@ export function createHttpApp(options: HttpAppOptions): Express {
     room: createBodyRoom(options.maxBodyBytes),
     answers: createAnswerRoom(limits),
     idleMs: limits.idleMs,
-    repeats: createRepeats(),
+    repeats: createRepeats(options.ledger),
   }
   for (const surface of surfaces) {
     app.use(`/${surface}`, createRouter(options, surface, shared))

@@ -1,4 +1,5 @@
 /** Reads and parses request bodies (contract 00, 0.3). */
+import type { Hash } from 'node:crypto'
 import type { IncomingMessage } from 'node:http'
 import { promisify } from 'node:util'
 import { brotliDecompress, gunzip, inflate } from 'node:zlib'
@@ -34,10 +35,11 @@ export interface ParseOptions {
 export interface BodyReader {
   /**
    * @param share of the memory for bodies; the caller ends it
+   * @param digest receives the bytes as sent
    * @returns any JSON value, an object for a form, `{}` for an empty body
    * @throws BODY_MALFORMED, BODY_TOO_LARGE, CONTENT_TYPE_UNSUPPORTED, QUEUE_FULL when the share is used up
    */
-  read(request: IncomingMessage, share?: Share): Promise<unknown>
+  read(request: IncomingMessage, share?: Share, digest?: Hash): Promise<unknown>
   /**
    * @param share as above
    * @throws BODY_TOO_LARGE, BODY_MALFORMED for a truncated body, QUEUE_FULL when the share is used up
@@ -65,9 +67,9 @@ export function createBodyReader(maxBytes: number): BodyReader {
   }
 
   return {
-    async read(request, share) {
+    async read(request, share, digest) {
       const kind = kindOf(request)
-      return parse(await collect(request, maxBytes, share), kind, {})
+      return parse(await collect(request, maxBytes, share, digest), kind, {})
     },
     async readRaw(request, share) {
       const bytes = await collect(request, maxBytes, share)
@@ -96,7 +98,7 @@ function kindOf({ headers }: IncomingMessage): Kind {
   return { type, header, decompress: decompressorFor(headers['content-encoding']) }
 }
 
-function collect(request: IncomingMessage, maxBytes: number, share?: Share): Promise<Buffer> {
+function collect(request: IncomingMessage, maxBytes: number, share?: Share, digest?: Hash): Promise<Buffer> {
   if (Number(request.headers['content-length'] ?? 0) > maxBytes) throw bodyTooLarge(maxBytes)
   return new Promise((resolve, reject) => {
     const chunks: Buffer[] = []
@@ -111,6 +113,7 @@ function collect(request: IncomingMessage, maxBytes: number, share?: Share): Pro
       try {
         if (length > maxBytes) throw bodyTooLarge(maxBytes)
         share?.add(chunk.length)
+        digest?.update(chunk)
         chunks.push(chunk)
       } catch (error) {
         finish(error)

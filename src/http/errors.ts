@@ -76,14 +76,23 @@ export function createErrorResponder(tell: (request: Request) => { log: Log; abo
       response.destroy()
       return
     }
-    const body = Buffer.from(writeJson(errorBody(error)))
-    response.writeHead(httpStatusOf[error.kind], {
-      'Content-Type': 'application/json; charset=UTF-8',
-      'Content-Length': String(body.length),
-      ...retryAfter(error),
-    })
-    response.end(body)
+    const { status, headers, bytes } = errorAnswer(error)
+    response.writeHead(status, headers)
+    response.end(bytes)
     void next
+  }
+}
+
+export function errorAnswer(error: AppError): { status: number; headers: Record<string, string>; bytes: Buffer } {
+  const bytes = Buffer.from(writeJson(errorBody(error)))
+  return {
+    status: httpStatusOf[error.kind],
+    headers: {
+      'Content-Type': 'application/json; charset=UTF-8',
+      'Content-Length': String(bytes.length),
+      ...retryAfter(error),
+    },
+    bytes,
   }
 }
 
@@ -93,7 +102,8 @@ function isTemporary({ kind }: AppError): boolean {
 
 function retryAfter(error: AppError): Record<string, string> {
   if (isTemporary(error)) return { 'Retry-After': String(RETRY_AFTER_SECONDS) }
-  return error.kind === 'too_many' ? { 'Retry-After': String(error.details?.['retry_after']) } : {}
+  const seconds = error.details?.['retry_after']
+  return typeof seconds === 'number' ? { 'Retry-After': String(seconds) } : {}
 }
 
 /** The answer to bytes that are not a request. The connection cannot be used after it. */

@@ -37,6 +37,7 @@ export {
 export { MAX_SOURCE_BYTES } from './answers.ts'
 export { createOriginPolicy, originSettings, senderOf, type OriginPolicy } from './origin.ts'
 export { createPeers, peersOptions, type Peers } from './peers.ts'
+export type { KeyedRequest, ReadyAnswer, RequestLedger } from './repeats.ts'
 export {
   Reply,
   route,

@@ -2,7 +2,7 @@
 import { version } from '../core/version.ts'
 import { record, Type, type JsonSchema } from '../lib/schema/index.ts'
 import { healthPaths, healthSchema } from './health.ts'
-import { mayBeRepeated, repeatHeaders } from './repeats.ts'
+import { mayBeRepeated, repeatAnswerHeaders, repeatHeaders } from './repeats.ts'
 import type { QueryParameter, Route, Surface } from './route.ts'
 import { isPermission } from '../core/permissions.ts'
 import { writeJson } from '../lib/json/index.ts'
@@ -130,6 +130,7 @@ function operationOf(route: Route, components: Map<string, unknown>): Record<str
   if (route.permission === 'administrator' || isPermission(route.permission)) failures.add(403)
   if (route.body !== undefined || route.rawBody !== undefined) for (const status of [400, 413]) failures.add(status)
   if (route.query !== undefined) failures.add(400)
+  if (mayBeRepeated(route)) for (const status of [400, 409]) failures.add(status)
   if (route.method !== 'get' && failures.has(503)) failures.add(507)
   return {
     operationId: operationId(route),
@@ -212,7 +213,8 @@ function successOf(route: Route, components: Map<string, unknown>): Record<strin
   if (status === 204) return { '204': { description: 'Done.' } }
   const mediaType = route.mediaType?.split(';', 1)[0] ?? 'application/json'
   const answers = Object.entries({ ...route.otherResponses, [status]: route.response })
-  const headers = Object.entries(route.answerHeaders ?? {}).map(([name, description]) => [
+  const repeated = mayBeRepeated(route) ? repeatAnswerHeaders : {}
+  const headers = Object.entries({ ...repeated, ...route.answerHeaders }).map(([name, description]) => [
     name,
     { description, schema: { type: 'string' } },
   ])

@@ -1,93 +1,173 @@
 /**
- * Idempotency keys of the web client. A browser silently repeats an unanswered request, up to six times, when it used
- * an existing connection: one run would become six. The server carries out a request with an `Idempotency-Key` once and
- * answers every repetition.
+ * Requests with an `Idempotency-Key`: the server carries out a change once, and answers every repetition of the request
+ * as the first time, for 24 hours and across restarts. So a client can send a request again whose answer it has lost,
+ * and a browser, which silently repeats an unanswered request up to six times, causes nothing twice.
  *
- * Kept in memory only: browsers stop retrying before a restarted server is ready.
+ * A key belongs to a user. It names one request: method, path, query, the headers that handlers read, and the bytes of
+ * the body. The request is stored in the unit of the change itself. Its answer follows before it is sent. Requests that
+ * change nothing and fail are not stored, so that they can be sent again.
  */
-import { createHash } from 'node:crypto'
-import type { ApiRequest, JsonRoute, Route } from './route.ts'
+import { createHash, createHmac } from 'node:crypto'
+import type { IncomingHttpHeaders } from 'node:http'
+import {
+  headerInvalid,
+  httpStatusOf,
+  idempotencyAnswerLost,
+  idempotencyKeyInUse,
+  idempotencyKeyReused,
+  isAppError,
+} from '../core/errors.ts'
 import { writeJson } from '../lib/json/index.ts'
+import { errorAnswer } from './errors.ts'
+import type { ApiRequest, JsonRoute, Route } from './route.ts'
 
-/** A JSON answer that is ready to be sent. */
+/** An answer that is ready to be sent. */
 export interface ReadyAnswer {
   status: number
   headers: Record<string, string>
   bytes: Buffer | undefined
 }
 
+/** A request with a key. */
+export interface KeyedRequest {
+  user: string
+  /** Of caller and key. */
+  keyHash: string
+  /** Digests of the parts of the request, in the order of `partNames`. */
+  parts: readonly string[]
+}
+
+/** A stored request. */
+export interface StoredRequest {
+  parts: readonly string[]
+  /** Id of what it created or changed; undefined: unknown. */
+  subject: string | undefined
+  /** Status of the answer; undefined: the server stopped after the change and before the answer. */
+  status: number | undefined
+  /** Undefined: not kept. */
+  answer: ReadyAnswer | undefined
+}
+
+export interface BegunRequest {
+  result: Promise<ReadyAnswer>
+  /** Whether something was committed: the change, and with it the request. */
+  readonly hasCommitted: () => boolean
+}
+
+/** Port: stores requests. The module `idempotency` fills it. */
+export interface RequestLedger {
+  find(keyHash: string): StoredRequest | undefined
+  /** Starts the work in this turn; its first unit also stores the request. */
+  begin(request: KeyedRequest, work: () => Promise<ReadyAnswer>): BegunRequest
+  /** Stores the answer, and the request unless it `isStored`. Never rejects. */
+  finish(request: KeyedRequest, answer: ReadyAnswer, isStored: boolean): Promise<void>
+}
+
 export interface Repeats {
-  /** @param carryOut not called while it runs, or after it has succeeded, for the same key. Failures are not kept */
-  once(key: string, carryOut: () => Promise<ReadyAnswer>): Promise<ReadyAnswer>
+  /**
+   * @param carryOut called in this turn unless the request was carried out before
+   * @param again makes the answer of a request whose own is not stored; undefined: it cannot be made
+   * @throws IDEMPOTENCY_KEY_REUSED, IDEMPOTENCY_KEY_IN_USE, IDEMPOTENCY_ANSWER_LOST, and the errors of both
+   */
+  once(
+    request: KeyedRequest,
+    carryOut: () => Promise<ReadyAnswer>,
+    again?: (subject: string | undefined) => Promise<ReadyAnswer>,
+  ): Promise<ReadyAnswer>
 }
-
-export interface RepeatLimits {
-  answers: number
-  /** Of all kept answers together. */
-  bytes: number
-  keptMs: number
-}
-
-const defaults: RepeatLimits = { answers: 1000, bytes: 16 * 1024 * 1024, keptMs: 60_000 }
 
 /** For the OpenAPI document. */
 export const repeatHeaders = {
   'Idempotency-Key':
-    'The same request with the same key again, within a minute, changes nothing, and is answered as the first time.',
+    'Any text of up to 255 characters, new for each request. The same request with the same key within 24 hours changes nothing and gets the first answer; another request with it gets 409.',
 } as const
 
-/** Longer keys are ignored. */
+export const repeatAnswerHeaders = { 'Idempotent-Replayed': '`true` for a repeated request.' } as const
+
 const MAX_KEY_CHARS = 255
+/** A repetition waits so long for the first request. */
+const WAIT_MS = 10_000
+const RETRY_AFTER_SECONDS = 1
 
-/**
- * At the limits the oldest answers are dropped; an answer above the byte limit is not kept. @param now milliseconds of
- * a monotonic clock
- */
-export function createRepeats(limits = defaults, now = (): number => performance.now()): Repeats {
-  const underWay = new Map<string, Promise<ReadyAnswer>>()
-  /** The oldest first. */
-  const kept = new Map<string, { answer: ReadyAnswer; until: number }>()
-  let bytes = 0
+export function createRepeats(ledger: RequestLedger, waitMs = WAIT_MS): Repeats {
+  const underWay = new Map<string, { request: KeyedRequest; answer: Promise<ReadyAnswer> }>()
 
-  function forget(key: string): void {
-    const known = kept.get(key)
-    if (known === undefined) return
-    kept.delete(key)
-    bytes -= sizeOf(known.answer)
+  async function carryOutOnce(request: KeyedRequest, carryOut: () => Promise<ReadyAnswer>): Promise<ReadyAnswer> {
+    const { result, hasCommitted } = ledger.begin(request, carryOut)
+    let answer: ReadyAnswer
+    try {
+      answer = await result
+    } catch (error) {
+      if (hasCommitted() && isAppError(error) && httpStatusOf[error.kind] < 500) {
+        await ledger.finish(request, errorAnswer(error), true)
+      }
+      throw error
+    }
+    await ledger.finish(request, answer, hasCommitted())
+    return answer
   }
 
-  function keep(key: string, answer: ReadyAnswer): void {
-    // An expired entry would keep its old position, and its bytes would count twice.
-    forget(key)
-    if (sizeOf(answer) > limits.bytes) return
-    kept.set(key, { answer, until: now() + limits.keptMs })
-    bytes += sizeOf(answer)
-    for (const [oldest, { until }] of kept) {
-      if (until > now() && kept.size <= limits.answers && bytes <= limits.bytes) break
-      forget(oldest)
+  /** The answer to a request that was carried out, and whose answer is not stored. */
+  async function madeAgain(
+    request: KeyedRequest,
+    { subject, status }: StoredRequest,
+    again: (subject: string | undefined) => Promise<ReadyAnswer>,
+  ): Promise<ReadyAnswer> {
+    try {
+      const answer = await again(subject)
+      if (status === undefined) await ledger.finish(request, answer, true)
+      return answer
+    } catch (error) {
+      if (isAppError(error) && error.kind === 'not_found') throw idempotencyAnswerLost(subject)
+      throw error
     }
   }
 
   return {
-    async once(key, carryOut) {
-      const known = kept.get(key)
-      if (known !== undefined && known.until > now()) return replayed(known.answer)
-      const running = underWay.get(key)
-      if (running !== undefined) return replayed(await running)
-      const answer = carryOut()
-      underWay.set(key, answer)
-      try {
-        keep(key, await answer)
-      } finally {
-        underWay.delete(key)
+    async once(request, carryOut, again) {
+      const { keyHash } = request
+      const running = underWay.get(keyHash)
+      if (running !== undefined) {
+        refuseOther(request, running.request.parts, undefined)
+        return replayed(await within(waitMs, running.answer))
       }
-      return answer
+      const stored = ledger.find(keyHash)
+      if (stored !== undefined) {
+        refuseOther(request, stored.parts, stored.subject)
+        if (stored.answer !== undefined) return replayed(stored.answer)
+        if (again === undefined && stored.status !== undefined) throw idempotencyAnswerLost(stored.subject)
+      }
+      const answer =
+        stored === undefined || again === undefined
+          ? carryOutOnce(request, carryOut)
+          : madeAgain(request, stored, again).then(replayed)
+      underWay.set(keyHash, { request, answer })
+      try {
+        return await answer
+      } finally {
+        underWay.delete(keyHash)
+      }
     },
   }
 }
 
-function sizeOf({ bytes }: ReadyAnswer): number {
-  return bytes?.length ?? 0
+/** @throws IDEMPOTENCY_KEY_REUSED */
+function refuseOther({ parts }: KeyedRequest, stored: readonly string[], subject: string | undefined): void {
+  const other = partNames.filter((_, i) => parts[i] !== stored[i])
+  if (other.length > 0) throw idempotencyKeyReused(other.join(' and '), subject)
+}
+
+/** @throws IDEMPOTENCY_KEY_IN_USE */
+async function within<T>(ms: number, promise: Promise<T>): Promise<T> {
+  let timer: NodeJS.Timeout | undefined
+  const late = new Promise<never>((_, reject) => {
+    timer = setTimeout(() => reject(idempotencyKeyInUse(RETRY_AFTER_SECONDS)), ms)
+  })
+  try {
+    return await Promise.race([promise, late])
+  } finally {
+    clearTimeout(timer)
+  }
 }
 
 function replayed(answer: ReadyAnswer): ReadyAnswer {
@@ -98,11 +178,12 @@ function replayed(answer: ReadyAnswer): ReadyAnswer {
  * Whether the key is used: not for requests that change nothing or have no user, and not where the handler does it
  * itself.
  */
-export function mayBeRepeated(route: Route): boolean {
+export function mayBeRepeated(route: Route): route is JsonRoute {
   if (route.kind === 'stream') return false
-  const { method, permission, rawBody, mediaType } = route
+  const { method, permission, rawBody, mediaType, changesNothing } = route
   return (
     method !== 'get' &&
+    changesNothing !== true &&
     permission !== 'public' &&
     permission !== 'login' &&
     rawBody === undefined &&
@@ -110,16 +191,49 @@ export function mayBeRepeated(route: Route): boolean {
   )
 }
 
-/**
- * Identifies a request and its repetitions: the same key with any other content is another request.
- *
- * @returns undefined: the request has no key
- */
-export function repeatKeyOf(route: JsonRoute, request: ApiRequest): string | undefined {
-  const key = request.headers['idempotency-key']
-  if (typeof key !== 'string' || key === '' || key.length > MAX_KEY_CHARS) return undefined
-  const { principal, params, query, body } = request
-  const { user, tokenId, apiKeyId } = principal
-  const all = [key, route.method, route.path, params, query, user, tokenId, apiKeyId, body]
-  return createHash('sha256').update(writeJson(all)).digest('base64')
+export function hasRepeatKey(headers: IncomingHttpHeaders): boolean {
+  return keyIn(headers) !== ''
 }
+
+const keyIn = (headers: IncomingHttpHeaders): string => String(headers['idempotency-key'] ?? '').trim()
+
+/** Headers that change what a handler does. */
+const partHeaders = ['svc-context', 'if-match'] as const
+const partNames = ['method or path', 'query', 'Svc-Context or If-Match header', 'body'] as const
+
+/**
+ * @param bodyDigest of the bytes as sent
+ * @returns undefined: the request has no key
+ * @throws HEADER_INVALID
+ */
+export function keyedRequestOf(
+  { method, path }: JsonRoute,
+  { headers, principal, params, query }: ApiRequest,
+  bodyDigest: string,
+): KeyedRequest | undefined {
+  const key = keyIn(headers)
+  if (key === '') return undefined
+  if (key.length > MAX_KEY_CHARS) {
+    throw headerInvalid(`The header Idempotency-Key has more than ${MAX_KEY_CHARS} characters. Use a shorter key.`)
+  }
+  const { user, scopes } = principal
+  const used = Object.entries(query).filter(([, value]) => value !== undefined)
+  const parts = [
+    [method, path, params],
+    used.toSorted(([a], [b]) => (a < b ? -1 : 1)),
+    partHeaders.map((name) => headers[name] ?? null),
+    bodyDigest,
+  ]
+  return {
+    user,
+    // A key with fewer permissions does not get answers to requests with more.
+    keyHash: createHash('sha256')
+      .update(writeJson([user, scopes ?? null, key]))
+      .digest('hex'),
+    // The key itself is not stored, so nobody can try out which body fits a digest.
+    parts: parts.map((part) => createHmac('sha256', key).update(writeJson(part)).digest('hex').slice(0, PART_DIGITS)),
+  }
+}
+
+/** 128 bits. */
+const PART_DIGITS = 32

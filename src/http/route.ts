@@ -204,7 +204,17 @@ interface JsonAnswer<R extends AnyRequest> {
   isUrgent?: true
   /** Media type when the answer is a string or bytes instead of JSON. */
   mediaType?: string
+  /** The request only asks, so it ignores an `Idempotency-Key`. */
+  changesNothing?: true
   handler(request: R): unknown
+  /**
+   * Answers a repetition of a request whose change is stored and whose answer is not: the server stopped between the
+   * two, or the answer was too long. Without it such a request is carried out again, except one with status 204. So a
+   * route needs it whose second time would create something, or would be refused.
+   *
+   * @param subject `Unit.subject` of the change
+   */
+  answerAgain?(request: R, subject: string | undefined): unknown
 }
 
 interface StreamAnswer<R extends AnyRequest> {

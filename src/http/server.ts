@@ -12,7 +12,7 @@ import type { Surface } from './route.ts'
 
 export interface ServerOptions
   extends
-    Pick<HttpAppOptions, 'access' | 'origins' | 'peers' | 'metrics' | 'notReady'>,
+    Pick<HttpAppOptions, 'access' | 'origins' | 'peers' | 'metrics' | 'notReady' | 'ledger'>,
     Pick<EntrancesOptions, 'identities' | 'connections'> {
   config: Config
   log: RootLog

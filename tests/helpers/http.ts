@@ -10,6 +10,7 @@ import { createOriginPolicy } from '../../src/http/origin.ts'
 import { createPeers } from '../../src/http/peers.ts'
 import type { Route, Surface } from '../../src/http/route.ts'
 import { createLog } from '../../src/lib/log/log.ts'
+import { createMemoryLedger } from './ledger.ts'
 import { TextSink } from './text-sink.ts'
 
 export interface TestTls extends ListenerTls {
@@ -46,6 +47,7 @@ export async function startHttp(
     events: { heartbeatSeconds: 60, maxQueuedBytes: 100_000 },
     logs: { auth: log, api: log, stream: log },
     isStopping: () => false,
+    ledger: createMemoryLedger(),
     ...more,
   })
   const listeners: Listener[] = []

@@ -94,3 +94,10 @@ export const tooManyFailures = (waitSeconds: number): AppError =>
   new AppError('TOO_MANY_FAILURES', `Too many failed logins; try again in ${waitSeconds} s.`, {
     details: { retry_after: waitSeconds },
   })
+
+export const apiKeyValueLost = (id: string): AppError =>
+  new AppError(
+    'IDEMPOTENCY_ANSWER_LOST',
+    `The API key "${id}" was created, but its value is not stored; delete it, and create another one with a new Idempotency-Key.`,
+    { details: { 'conflict-id': id } },
+  )

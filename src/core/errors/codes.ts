@@ -39,6 +39,9 @@ export const errorCodes = {
   HEADER_INVALID: { kind: 'invalid', action: 'Change the header that the message names.' },
   LIMIT_ABOVE_MAXIMUM: { kind: 'forbidden', action: 'Ask for fewer records a page, or raise `api.max_page_size`.' },
   LIMIT_NEEDS_ADMIN: { kind: 'forbidden', action: 'Read page by page, or as an administrator.' },
+  IDEMPOTENCY_KEY_REUSED: { kind: 'conflict', action: 'Choose a new key for a new request.' },
+  IDEMPOTENCY_KEY_IN_USE: { kind: 'conflict', action: 'Send the request again after `Retry-After` seconds.' },
+  IDEMPOTENCY_ANSWER_LOST: { kind: 'conflict', action: 'Read the object that `conflict-id` names.' },
   RESOURCE_NOT_FOUND: { kind: 'not_found', action: 'Check the id; the object may have been deleted.' },
   CONTENT_NOT_FOUND: { kind: 'not_found', action: 'Check the reference (`pack.name`) or the id.' },
   NAMED_NOT_FOUND: { kind: 'not_found', action: 'Check the name or the id.' },
@@ -131,7 +134,6 @@ export const errorCodes = {
     action: 'Sign the very bytes of the body with the secret of the webhook.',
   },
   SIGNATURE_UNCHECKABLE: { kind: 'unavailable', action: 'Send again later; the operator reads the log of the server.' },
-  IDEMPOTENCY_KEY_REUSED: { kind: 'conflict', action: 'Choose a new key for a new request.' },
   // executions
   NO_EXECUTIONS: { kind: 'invalid', action: 'Run an action first.' },
   TRANSITION_REFUSED: { kind: 'conflict', action: 'Read the execution; its status does not permit this change.' },

@@ -92,11 +92,3 @@ export const signatureUncheckable = (cause: unknown): AppError =>
     'The server could not read the secret of this webhook; send again later. The log of the server says why.',
     { cause },
   )
-
-/** @param triggerInstanceId the first trigger instance of the first request */
-export const idempotencyKeyReused = (triggerInstanceId: string): AppError =>
-  new AppError(
-    'IDEMPOTENCY_KEY_REUSED',
-    'This Idempotency-Key was sent with another body within the last 24 hours; choose a new key for a new request.',
-    { details: { 'conflict-id': triggerInstanceId } },
-  )

@@ -79,6 +79,35 @@ export const queueFull = (what: string, limit: number): AppError =>
 
 export const internal = (cause: unknown): AppError => new AppError('INTERNAL', 'Internal Server Error', { cause })
 
+/**
+ * @param other what differs: `body`
+ * @param subject id of what the first request created or changed
+ */
+export const idempotencyKeyReused = (other: string, subject: string | undefined): AppError =>
+  new AppError(
+    'IDEMPOTENCY_KEY_REUSED',
+    `This Idempotency-Key was sent with another ${other} within the last 24 hours; choose a new key for a new request.`,
+    conflictWith(subject),
+  )
+
+export const idempotencyKeyInUse = (seconds: number): AppError =>
+  new AppError(
+    'IDEMPOTENCY_KEY_IN_USE',
+    'The first request with this Idempotency-Key has no answer yet; send the request again with the same key later.',
+    { details: { retry_after: seconds } },
+  )
+
+/** @param subject as above, or nothing any more */
+export const idempotencyAnswerLost = (subject: string | undefined): AppError =>
+  new AppError(
+    'IDEMPOTENCY_ANSWER_LOST',
+    'The request with this Idempotency-Key was carried out, but its answer is not stored; read what it changed.',
+    conflictWith(subject),
+  )
+
+const conflictWith = (id: string | undefined): { details?: Record<string, unknown> } =>
+  id === undefined ? {} : { details: { 'conflict-id': id } }
+
 // Browsers
 
 export const forwardedRefused = (client: string): AppError =>

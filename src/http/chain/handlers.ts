@@ -3,7 +3,7 @@ import type { NextFunction, Request, RequestHandler, Response } from 'express'
 import { MAX_SOURCE_BYTES, sendBytes, sendPieces, type Holding } from '../answers.ts'
 import type { AdmittedRequest, SurfaceTag } from '../admission.ts'
 import { JsonText } from '../list.ts'
-import { mayBeRepeated, repeatKeyOf, type ReadyAnswer } from '../repeats.ts'
+import { keyedRequestOf, mayBeRepeated, type KeyedRequest, type ReadyAnswer, type Repeats } from '../repeats.ts'
 import { Reply, type ApiRequest, type JsonRoute, type StreamRoute } from '../route.ts'
 import { respondWithEvents } from '../sse.ts'
 import { requireAtLast, requireForStream } from './permission.ts'
@@ -27,17 +27,14 @@ export function jsonHandler(
         checkAdmission(request, response, 'request', route.method === 'get' ? () => answers.check(key) : undefined)
       const prepared = await prepare(request, response)
       if (route.isUrgent !== true) leave = admit(request, 'request')
-      requireAtLast(route, prepared)
+      const state = states.get(request)
+      const keyed = isRepeatable ? keyedRequestOf(route, prepared, state?.bodyDigest ?? '') : undefined
+      requireAtLast(route, prepared, keyed === undefined ? undefined : state)
       // Many requests can wait for their credentials at the same time.
       if (route.method === 'get' && route.isUrgent !== true) answers.check(key)
       const write = { holding: answers.begin(key), idleMs }
-      const repeatKey = isRepeatable ? repeatKeyOf(route, prepared) : undefined
-      if (repeatKey !== undefined) {
-        await send(
-          response,
-          await repeats.once(repeatKey, async () => readyAnswer(route, await route.handler(prepared))),
-          write,
-        )
+      if (keyed !== undefined) {
+        await send(response, await answerOnce(repeats, route, prepared, keyed, state?.missing), write)
         return
       }
       const answer = await answerOf(route, prepared, write.holding, () => answers.check(key))
@@ -58,6 +55,24 @@ export function jsonHandler(
       afterAnswer(response, leave)
     }
   }
+}
+
+/** @param missing error: what the request names does not exist */
+function answerOnce(
+  repeats: Repeats,
+  route: JsonRoute,
+  prepared: ApiRequest,
+  keyed: KeyedRequest,
+  missing: unknown,
+): Promise<ReadyAnswer> {
+  const carryOut = async (): Promise<ReadyAnswer> => {
+    if (missing !== undefined) throw missing
+    return readyAnswer(route, await route.handler(prepared))
+  }
+  const again = async (subject: string | undefined): Promise<ReadyAnswer> =>
+    readyAnswer(route, await route.answerAgain?.(prepared, subject))
+  const hasAgain = route.answerAgain !== undefined || route.status === 204
+  return repeats.once(keyed, carryOut, hasAgain ? again : undefined)
 }
 
 /** An answer that is made while it is sent. */

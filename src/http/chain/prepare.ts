@@ -1,6 +1,7 @@
 /**
  * The middle of the chain: credentials → permission → body → both again → schema → permission on what the body names.
  */
+import { createHash } from 'node:crypto'
 import type { Request, Response } from 'express'
 import { bodyInvalid, routeUnknown } from '../../core/errors.ts'
 import { compileSchema, fieldOf, nearestDeclared, type Schema, type SchemaCheck } from '../../lib/schema/index.ts'
@@ -8,6 +9,7 @@ import { noRights, type AccessControl } from '../authenticate.ts'
 import { createBodyReader, type RawBody } from '../body.ts'
 import { jsonTypeOf } from '../json.ts'
 import { readQuery } from '../query.ts'
+import { hasRepeatKey, mayBeRepeated } from '../repeats.ts'
 import type { ApiRequest, Principal, RawRequest, Route } from '../route.ts'
 import type { BodyRoom } from './body-room.ts'
 import { requireGlobally, requireOn } from './permission.ts'
@@ -26,6 +28,7 @@ export function prepareFor(options: HttpAppOptions, route: Route, room: BodyRoom
   const reader = createBodyReader(maxBodyBytes)
   let check: SchemaCheck | undefined
   const declared = route.query ?? {}
+  const isRepeatable = mayBeRepeated(route)
   const readsBody = route.body !== undefined || route.rawBody !== undefined
   return async (request, response) => {
     const state = states.get(request)
@@ -53,14 +56,18 @@ export function prepareFor(options: HttpAppOptions, route: Route, room: BodyRoom
       remoteAddress: peers.addressOf(request),
       isSecure: peers.isSecure(request),
     }
+    const isKeyed = isRepeatable && hasRepeatKey(request.headers)
     const requireOnResource = (): void => {
-      if ('resource' in route && !provesItself) requireOn(route, prepared, () => route.resource(prepared))
+      if ('resource' in route && !provesItself)
+        requireOn(route, prepared, () => route.resource(prepared), isKeyed ? state : undefined)
     }
     if (readsBody) {
       requireOnResource()
       const share = (isStranger ? room.strange : room.known).begin(prepared.remoteAddress)
       response.once('close', () => share.end())
-      const body = route.body === undefined ? undefined : await reader.read(request, share)
+      const digest = isKeyed ? createHash('sha256') : undefined
+      const body = route.body === undefined ? undefined : await reader.read(request, share, digest)
+      if (digest !== undefined) state.bodyDigest = digest.digest('hex')
       const raw = route.rawBody === undefined ? undefined : await reader.readRaw(request, share)
       // A sender can hold back the body until the credential has been revoked.
       if (!access.isCurrent(prepared.principal)) Object.assign(prepared, await identify())
@@ -72,7 +79,8 @@ export function prepareFor(options: HttpAppOptions, route: Route, room: BodyRoom
         check ??= compileSchema(route.body)
         prepared.body = checkBody(body, check, route.body)
       }
-      if ('resourceOfBody' in route) requireOn(route, prepared, () => route.resourceOfBody(prepared.body, prepared))
+      if ('resourceOfBody' in route)
+        requireOn(route, prepared, () => route.resourceOfBody(prepared.body, prepared), isKeyed ? state : undefined)
     }
     return prepared
   }

@@ -7,7 +7,7 @@ import type { AccessControl } from '../authenticate.ts'
 import type { Observation } from '../observe.ts'
 import type { OriginPolicy } from '../origin.ts'
 import type { Peers } from '../peers.ts'
-import type { Repeats } from '../repeats.ts'
+import type { RequestLedger, Repeats } from '../repeats.ts'
 import type { Route, Surface } from '../route.ts'
 import type { SinkOptions } from '../sse.ts'
 import type { BodyRoom } from './body-room.ts'
@@ -19,6 +19,8 @@ export interface HttpAppOptions {
   peers: Peers
   maxBodyBytes: number
   events: Omit<SinkOptions, 'queue'>
+  /** Of requests with an `Idempotency-Key`. */
+  ledger: RequestLedger
   /** Of answers that clients have not read; default: `defaultAnswerLimits`. */
   answers?: AnswerLimits
   /** By the listener that received the request. */
@@ -42,6 +44,10 @@ export interface RequestState {
   observation: Observation
   /** Whether the path ended in a slash: its last segment is empty. */
   endsInSlash?: boolean
+  /** SHA-256 in hex of the body of a request with an `Idempotency-Key`. */
+  bodyDigest?: string
+  /** What the request names does not exist. A repetition is answered nevertheless. */
+  missing?: unknown
 }
 
 export const states = new WeakMap<Request, RequestState>()

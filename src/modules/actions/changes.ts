@@ -124,7 +124,7 @@ export function createActionChanges(deps: {
     const files = await writeFiles(record.pack, folder ?? '', dataFiles)
     const host_info = { hostname: hostname() }
     const events = files.written.map((file_path) => planEvent(writtenRef, { ref: record.ref, file_path, host_info }))
-    await commit(files, merge({ steps: [step], facts: [] }, ...events), `Action "${record.ref}"`)
+    await commit(files, merge({ steps: [step], facts: [], subject: record.id }, ...events), `Action "${record.ref}"`)
     return paths
   }
 

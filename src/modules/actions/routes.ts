@@ -129,6 +129,7 @@ function actionRoutes({ service, changes, store, maxPageSize }: ActionRoutesDeps
       response: ActionRecord,
       failures: [400, 403, 409, 500, 503],
       handler: (request) => changes.create(request, request.body),
+      answerAgain: (_, id = '') => get(service, id),
     }),
     route({
       surface: 'api',
@@ -141,6 +142,7 @@ function actionRoutes({ service, changes, store, maxPageSize }: ActionRoutesDeps
       response: ActionRecord,
       failures: [400, 403, 404, 409, 500, 503],
       handler: (request) => changes.update(request, request.params.ref_or_id, request.body),
+      answerAgain: ({ params }, id = params.ref_or_id) => get(service, id),
     }),
     route({
       surface: 'api',
@@ -276,6 +278,7 @@ function runnerTypeRoutes({ service, store, log, maxPageSize }: ActionRoutesDeps
         })
         return changed
       },
+      answerAgain: ({ params }) => getRunnerType(params.name_or_id),
     }),
   ]
 }

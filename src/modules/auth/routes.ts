@@ -45,6 +45,7 @@ export function createAuthRoutes({ service, apiUrl, cookie, rbac }: AuthRoutesOp
       body: TokenValidationRequest,
       response: TokenValidation,
       failures: [404],
+      changesNothing: true,
       handler: (request) => ({ valid: service().validate(request.body.token, request) }),
     }),
     route({

@@ -42,6 +42,7 @@ export function createUsersRoutes({ users, maxPageSize }: UsersRoutesOptions): R
       response: UserRecord,
       failures: [400, 403, 404, 409, 503],
       handler: (request) => users().create(request.body, request),
+      answerAgain: (request) => users().complete(request.body),
     }),
     route({
       surface: 'api',
@@ -63,6 +64,7 @@ export function createUsersRoutes({ users, maxPageSize }: UsersRoutesOptions): R
       response: UserRecord,
       failures: [400, 403, 404, 409, 429, 503],
       handler: (request) => users().update(request.params.name, request.body, request),
+      answerAgain: (request) => users().get(request.params.name, request),
     }),
     route({
       surface: 'api',

@@ -37,6 +37,8 @@ export interface Users {
   get(name: string, caller: Caller): Promise<UserRecord>
   /** @throws BODY_INVALID, NAME_TAKEN, PASSWORDS_KEPT_ELSEWHERE, PERMISSION_DENIED, CONFLICT */
   create(request: NewUserRequest, caller: Caller): Promise<UserRecord>
+  /** Sets the password of a new user if a stop of the server prevented that. @throws NAMED_NOT_FOUND, and as `create` */
+  complete(request: NewUserRequest): Promise<UserRecord>
   /**
    * A new password ends all tokens of the user but the one that the request came with.
    *
@@ -206,6 +208,15 @@ export function createUsers(options: UsersOptions): Users {
         is_service: isService,
         nicknames: Object.keys(nicknames),
       })
+      return find(name)
+    },
+
+    async complete({ name, password }) {
+      const setPassword = readPassword(password)
+      const change = begin(name)
+      const accountNames = await namesOfAccounts()
+      if (store.findUser(name) === undefined) throw namedNotFound(name)
+      if (!accountNames.has(name)) await setPassword?.(name, change)
       return find(name)
     },
 

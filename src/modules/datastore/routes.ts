@@ -158,6 +158,7 @@ export function createKeyRoutes(deps: {
         }
         return keyRecordOf(await service.put(key, put, request))
       },
+      answerAgain: (request) => keyRecordOf(service.get(keyPut(request, request.body))),
     }),
     route({
       surface: 'api',

@@ -76,6 +76,7 @@ function createRoute(service: ExecutionService, reader: RecordReader): Route {
       )
       return reader.created(execution, request)
     },
+    answerAgain: (request, id = '') => reader.created(service.get(id), request),
   })
 }
 
@@ -165,6 +166,7 @@ function changeRoutes(service: ExecutionService, reader: RecordReader): Route[] 
           throw error
         }
       },
+      answerAgain: (request) => reader.one(service.get(idOf(request)), request),
     }),
     route({
       surface: 'api',
@@ -182,6 +184,7 @@ function changeRoutes(service: ExecutionService, reader: RecordReader): Route[] 
         const { status, result } = request.body
         return reader.one(await service.update(request, idOf(request), status, result), request)
       },
+      answerAgain: (request) => reader.one(service.get(idOf(request)), request),
     }),
     route({
       surface: 'api',
@@ -205,6 +208,7 @@ function changeRoutes(service: ExecutionService, reader: RecordReader): Route[] 
         const merges = request.query.no_merge !== true
         return reader.created(await service.rerun(request, idOf(request), request.body, merges), request)
       },
+      answerAgain: (request, id = '') => reader.created(service.get(id), request),
     }),
   ]
 }

@@ -143,6 +143,7 @@ export function createExecutionService(deps: {
       {
         steps: store.insert(execution),
         facts: [{ name: 'execution.created', payload: { execution, ...(about === undefined ? {} : { about }) } }],
+        subject: execution.id,
       },
       deps.planReaction(execution),
       failure === undefined

@@ -50,6 +50,7 @@ export function createInquiryRoutes({
         await service.respond(request, id, response)
         return { id, response }
       },
+      answerAgain: ({ params: { id }, body: { response } }) => ({ id, response }),
     }),
   ]
 }

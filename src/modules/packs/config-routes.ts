@@ -91,6 +91,7 @@ export function createConfigRoutes(deps: {
         log.audit('pack.configured', `Configuration of pack "${pack}" changed.`, { pack, ...aboutCaller(request) })
         return configs.get(pack, isUnmasked(request))
       },
+      answerAgain: (request) => configs.get(request.params.pack, isUnmasked(request)),
     }),
     listEndpoint({
       path: '/config_schemas',

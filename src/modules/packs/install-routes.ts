@@ -20,6 +20,8 @@ export function createInstallRoutes(start: StartExecution): Route[] {
     return { execution_id: id }
   }
 
+  const answerAgain = (_: unknown, id = ''): Static<typeof PackExecution> => ({ execution_id: id })
+
   return [
     route({
       surface: 'api',
@@ -35,6 +37,7 @@ export function createInstallRoutes(start: StartExecution): Route[] {
         const { packs, force, skip_dependencies } = request.body
         return execute(request, 'packs.install', { packs, force, skip_dependencies })
       },
+      answerAgain,
     }),
     route({
       surface: 'api',
@@ -47,6 +50,7 @@ export function createInstallRoutes(start: StartExecution): Route[] {
       response: PackExecution,
       failures: [400, 503],
       handler: (request) => execute(request, 'packs.uninstall', { packs: request.body.packs }),
+      answerAgain,
     }),
   ]
 }

@@ -80,6 +80,7 @@ function policyRoutes({ service, store, maxPageSize }: PolicyRoutesDeps): Route[
       response: PolicyRecord,
       failures: [400, 403, 409, 503],
       handler: async (request) => service.record(await service.create(request, request.body)),
+      answerAgain: (_, id = '') => service.record(service.get(id)),
     }),
     route({
       surface: 'api',
@@ -103,6 +104,7 @@ function policyRoutes({ service, store, maxPageSize }: PolicyRoutesDeps): Route[
       response: PolicyRecord,
       failures: [400, 403, 404, 409, 503],
       handler: async (request) => service.record(await service.update(request, request.params.ref_or_id, request.body)),
+      answerAgain: ({ params }, id = params.ref_or_id) => service.record(service.get(id)),
     }),
     route({
       surface: 'api',

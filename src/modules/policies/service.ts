@@ -94,7 +94,10 @@ export function createPolicyService(deps: {
     const about = before === undefined ? [policy] : [before, policy]
     return {
       result: policy,
-      unit: merge({ steps: [step], facts: [] }, changed(policy, before === undefined ? 'created' : 'updated', about)),
+      unit: merge(
+        { steps: [step], facts: [], subject: policy.id },
+        changed(policy, before === undefined ? 'created' : 'updated', about),
+      ),
     }
   }
 

@@ -48,7 +48,11 @@ export function createRuleChanges(deps: { database: Database; store: RuleStore; 
       result: rule,
       unit: merge(
         moves ? use : undefined,
-        { steps: [before === undefined ? store.insert(rule) : store.update(rule, before.revision)], facts: [] },
+        {
+          steps: [before === undefined ? store.insert(rule) : store.update(rule, before.revision)],
+          facts: [],
+          subject: rule.id,
+        },
         before !== undefined && moves ? planRelease(before.trigger.id) : undefined,
         changed(rule, change, before === undefined || !moves ? [trigger.id] : [before.trigger.id, trigger.id]),
       ),

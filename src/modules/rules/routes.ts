@@ -157,6 +157,7 @@ export function createRuleRoutes(deps: {
       async handler(request) {
         return tagged(await service.create(request, request.body), request)
       },
+      answerAgain: (request, id = '') => tagged(service.get(id), request),
     }),
     route({
       surface: 'api',
@@ -188,6 +189,7 @@ export function createRuleRoutes(deps: {
         const { params, body, headers } = request
         return tagged(await service.update(request, params.ref_or_id, body, headers['if-match']), request)
       },
+      answerAgain: (request, id = request.params.ref_or_id) => tagged(service.get(id), request),
     }),
     route({
       surface: 'api',

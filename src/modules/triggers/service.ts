@@ -242,7 +242,7 @@ export function createTriggersService(deps: TriggersServiceDeps): TriggersServic
       if (shortage !== undefined) return Promise.reject(shortage)
       const plan = (): { result: TriggerInstance; unit: Unit } => {
         const { instance, unit } = planDispatch(trigger, payload, cause, kept)
-        return { result: instance, unit }
+        return { result: instance, unit: { ...unit, subject: instance.id } }
       }
       return commitPlan(database, plan, 'The trace')
     },

@@ -49,7 +49,7 @@ export function createDeliveries(store: DeliveryStore): Deliveries {
       const row = store.find({ hook, caller, key_hash: keyHash })
       if (row === undefined || row.created_at < since()) return undefined
       const instanceIds = readJson(row.trigger_instances) as string[] // written below
-      if (bodyHash !== undefined && row.body_hash !== bodyHash) throw idempotencyKeyReused(instanceIds[0] ?? '')
+      if (bodyHash !== undefined && row.body_hash !== bodyHash) throw idempotencyKeyReused('body', instanceIds[0])
       return { traceId: row.trace_id, instanceIds, rules: row.rules }
     },
     plan({ hook, caller, keyHash, bodyHash }, { traceId, instanceIds, rules }, replaced) {

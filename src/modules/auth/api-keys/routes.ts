@@ -8,6 +8,7 @@ import {
   type QueryParameter,
   type Route,
 } from '../../../http/index.ts'
+import { apiKeyValueLost } from '../../../core/errors.ts'
 import { MASK } from '../../../lib/schema/index.ts'
 import { ApiKeyRecord, ApiKeyRequest, NewApiKeyRecord, type ApiKeyScope } from '../types.ts'
 import type { ApiKeyService } from './service.ts'
@@ -102,6 +103,12 @@ export function createApiKeyRoutes(options: ApiKeyRoutesOptions): Route[] {
         const { row, key } = await service.create(request.body, request)
         return { ...describe(row, maskSecrets), key } satisfies NewApiKeyRecord
       },
+      answerAgain({ body }, id = '') {
+        const row = service.find(id)
+        // Only the client had the value.
+        if (body.key_hash === undefined) throw apiKeyValueLost(row.id)
+        return { ...describe(row, maskSecrets), key: null } satisfies NewApiKeyRecord
+      },
     }),
     route({
       surface: 'api',
@@ -128,6 +135,7 @@ export function createApiKeyRoutes(options: ApiKeyRoutesOptions): Route[] {
       async handler(request) {
         return toRecord(await service.update(request.params.id_or_key, request.body, request), maskSecrets)
       },
+      answerAgain: ({ params }) => toRecord(service.find(params.id_or_key), maskSecrets),
     }),
     route({
       surface: 'api',

@@ -128,6 +128,7 @@ export function createApiKeyService({ database, store, users, log, now }: ApiKey
         const results = await database.write({
           steps: [...stillThere(caller.principal), users.insertUser(owner, row.created_at), store.insert(row)],
           facts: [],
+          subject: row.id,
         })
         if (results.at(-2)?.changes === 1) reportNewUser(owner, caller)
       } catch (error) {

@@ -16,6 +16,7 @@ export function createExplainRoutes({ explain }: { explain: Explain }): Route[] 
       body: RuleTestRequest,
       response: RuleTestResult,
       failures: [400, 403, 404],
+      changesNothing: true,
       handler: (request) => explain.test(request, request.body),
     }),
     route({

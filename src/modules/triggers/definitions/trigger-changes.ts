@@ -73,7 +73,7 @@ export function createTriggerChanges(deps: {
     if (name == null && known !== undefined) return found(known)
     if (same !== undefined) throw sameParameters(same.record)
     const trigger = { ...made.record, parameters: resolved }
-    const unit: Unit = { steps: [store.insert(made, 0)], facts: [triggerFact('created', trigger)] }
+    const unit: Unit = { steps: [store.insert(made, 0)], facts: [triggerFact('created', trigger)], subject: trigger.id }
     return { result: { trigger, isNew: true }, unit }
   }
 

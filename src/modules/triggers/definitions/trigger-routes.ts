@@ -98,6 +98,7 @@ export function createTriggerRoutes(deps: {
         else auditTrigger('created', trigger, request)
         return service.record(trigger)
       },
+      answerAgain: (_, id = '') => service.record(changes.getTrigger(id)),
     }),
     route({
       surface: 'api',
@@ -114,6 +115,7 @@ export function createTriggerRoutes(deps: {
         auditTrigger('updated', trigger, request)
         return service.record(trigger)
       },
+      answerAgain: (request) => service.record(triggerOf(request)),
     }),
     route({
       surface: 'api',

@@ -47,7 +47,8 @@ export function createTypeChanges(deps: {
   }
 
   async function commitUpdate(before: TriggerTypeRecord, after: TriggerTypeRecord): Promise<void> {
-    await commit(plans.update(before, after), [after.ref, before.ref], () => conflict(`Trigger type "${before.ref}"`))
+    const unit = { ...plans.update(before, after), subject: after.id }
+    await commit(unit, [after.ref, before.ref], () => conflict(`Trigger type "${before.ref}"`))
   }
 
   async function commitDelete(type: TriggerTypeRecord): Promise<void> {
@@ -74,7 +75,7 @@ export function createTypeChanges(deps: {
       if (type.pack === corePack) throw triggerTypeFixed(type.ref)
       refuseTaken(catalogue, type.ref, 'Trigger type')
       if (takesNoParameters(type)) refuseTaken(catalogue, type.ref, 'Trigger')
-      await commit(plans.create(type), [type.ref], () => {
+      await commit({ ...plans.create(type), subject: type.id }, [type.ref], () => {
         const existing = store.findType(type.ref)
         const what = `Trigger type "${type.ref}"`
         return existing === undefined ? conflict(what) : nameTaken(what, existing.id)

@@ -95,6 +95,7 @@ export function createTypeRoutes(deps: {
         auditType('created', type, request)
         return type
       },
+      answerAgain: (_, id = '') => changes.getType(id),
     }),
     route({
       surface: 'api',
@@ -114,6 +115,7 @@ export function createTypeRoutes(deps: {
         auditType('updated', type, request)
         return type
       },
+      answerAgain: ({ params }, id = params.ref_or_id) => changes.getType(id),
     }),
     route({
       surface: 'api',

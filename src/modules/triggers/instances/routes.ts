@@ -156,18 +156,14 @@ export function createInstanceRoutes(deps: {
           original_id: id,
           trigger_instance_id: instance.id,
         })
-        return new Reply(
-          { message: `Trigger instance ${id} successfully re-sent.`, ...shownTo(request.rights, instance) },
-          { headers: { 'Svc-Trigger-Instance-Id': instance.id, 'Svc-Trace-Id': instance.trace_id } },
-        )
+        return reEmitted(id, instance, request.rights)
+      },
+      answerAgain({ params, rights }, id = '') {
+        const instance = instanceOf({ params: { id } }, true)
+        return reEmitted(params.id, instance, rights)
       },
     }),
   ]
-}
-
-function shownTo(rights: Rights, instance: TriggerInstance): Pick<ReEmittedInstance, 'payload' | 'payload_reduced'> {
-  const { payload, withheld } = visiblePayload(rights, instance)
-  return { payload, ...(withheld === undefined ? {} : { payload_reduced: withheld.reason }) }
 }
 
 /** @throws QUERY_INVALID */
@@ -180,4 +176,12 @@ function maxPayloadBytesOf({ max_payload_size: size = 0 }: { max_payload_size?: 
 function instanceRecord(instance: TriggerInstance): TriggerInstanceRecord {
   const { id, trigger, trigger_type, payload, occurrence_time, status, trace_id } = instance
   return { id, trigger, trigger_type, payload, occurrence_time, status, trace_id }
+}
+
+function reEmitted(originalId: string, instance: TriggerInstance, rights: Rights): Reply {
+  const { payload, withheld } = visiblePayload(rights, instance)
+  const message = `Trigger instance ${originalId} successfully re-sent.`
+  const body: ReEmittedInstance = { message, payload }
+  if (withheld !== undefined) body.payload_reduced = withheld.reason
+  return new Reply(body, { headers: { 'Svc-Trigger-Instance-Id': instance.id, 'Svc-Trace-Id': instance.trace_id } })
 }
