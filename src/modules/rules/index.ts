@@ -20,6 +20,7 @@ import { createViews } from './enforcement/evaluate.ts'
 import { createExplain } from './explain/explain.ts'
 import { createEnforcementRetention } from './enforcement/retention.ts'
 import { createEnforcementRoutes } from './enforcement/routes.ts'
+import { createReasonFor } from './enforcement/reason.ts'
 import { createEnforcementStore } from './enforcement/store.ts'
 import { createExplainRoutes } from './explain/routes.ts'
 import { createRuleChanges } from './changes.ts'
@@ -75,6 +76,7 @@ export function createRules(deps: RulesDeps): Rules {
   const changes = createRuleChanges({ database, store, triggers })
   const service = createRuleService({ changes, store, actions, triggers, log, maskSecrets })
   const viewsFor = createViews({ templates, rightsOf: deps.rightsOf, systemUser })
+  const reasonFor = createReasonFor(triggers)
   const strangerOf = createStrangerOf(deps.rightsOf, systemUser)
   const enforcer = createEnforcer({
     store: enforcements,
@@ -95,6 +97,7 @@ export function createRules(deps: RulesDeps): Rules {
     traces,
     templates,
     viewsFor,
+    reasonFor,
     packConfigs,
     strangerOf,
     systemUser,
@@ -113,9 +116,9 @@ export function createRules(deps: RulesDeps): Rules {
       },
     ],
     routes: [
-      ...createRuleRoutes({ service, store, enforcements, actions, executions, triggers, maxPageSize }),
+      ...createRuleRoutes({ service, store, enforcements, actions, executions, triggers, reasonFor, maxPageSize }),
       ...createExplainRoutes({ explain }),
-      ...createEnforcementRoutes({ store: enforcements, rules: store, executions, triggers, maxPageSize }),
+      ...createEnforcementRoutes({ store: enforcements, rules: store, executions, triggers, reasonFor, maxPageSize }),
       ...referenceRoutes,
     ],
     retention: [createEnforcementRetention({ store: enforcements, database })],

@@ -35,6 +35,7 @@ import {
   type RuleView,
 } from './types.ts'
 import { executionResource, ruleResource, type Resource } from '../../core/permissions.ts'
+import type { ReasonFor } from './enforcement/reason.ts'
 import type { EnforcementStore } from './enforcement/store.ts'
 import { inOrder } from './in-order.ts'
 
@@ -53,9 +54,10 @@ export function createRuleRoutes(deps: {
   actions: Actions
   executions: Pick<Executions, 'find' | 'statusOf'>
   triggers: Triggers
+  readonly reasonFor: ReasonFor
   maxPageSize: number
 }): Route[] {
-  const { service, store, enforcements, actions, executions, triggers, maxPageSize } = deps
+  const { service, store, enforcements, actions, executions, triggers, reasonFor, maxPageSize } = deps
 
   type Request = Omit<ApiRequest, 'body' | 'params' | 'query'> & { query: { show_secrets?: boolean } }
   interface Named {
@@ -82,7 +84,7 @@ export function createRuleRoutes(deps: {
   }
 
   function toLast(whole: RuleEnforcement, rights: Rights): LastEnforcement {
-    const { rule: _, ...enforcement } = whole
+    const { rule: _, ...enforcement } = reasonFor(whole, rights)
     const { execution_id: id } = enforcement
     if (id === undefined) return enforcement
     if (!rights.may('execution_view')) {

@@ -102,7 +102,7 @@ function executionIn(payload: unknown): string | undefined {
 
 export { isTimerType, readTimer, timerTypes, type TimerSchedule, type TimerType } from './builtin/timer-parameters.ts'
 
-export { subjectOf, webhookTypeRef } from './builtin/types.ts'
+export { internalTypes, subjectOf, webhookTypeRef } from './builtin/types.ts'
 export {
   visiblePayload,
   type VisibilityRights,

@@ -63,7 +63,9 @@ export interface TriggerService {
 
   /** Credential headers in the payload are masked. */
   findInstance(id: string): TriggerInstance | undefined
-  /** The same with the credential headers, to evaluate rules. */
+  /** The trigger type of an instance, without reading its payload. */
+  typeOfInstance(id: string): string | undefined
+  /** An instance with the credential headers, to evaluate rules. */
   openInstance(instance: TriggerInstance): OpenedInstance
   /** Pending instances, oldest first. */
   pending(afterId: string, limit: number): QueuedInstance[]

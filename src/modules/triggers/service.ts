@@ -253,6 +253,7 @@ export function createTriggersService(deps: TriggersServiceDeps): TriggersServic
     },
 
     findInstance: (id) => instances.find(id),
+    typeOfInstance: (id) => instances.typeOf(id),
     openInstance: (instance) => sealedHeaders.open(instance),
     pending: (afterId, limit) => instances.pending(afterId, limit),
     pendingCount: () => deps.pendingCount(),

@@ -378,4 +378,46 @@ describe('other answers with payloads', () => {
     const { body } = await world.callAs<{ trigger_instance: object }>('root', 'GET', path)
     expect(body.trigger_instance).toMatchObject({ payload })
   })
+
+  test('the reason of a failed enforcement, wherever it is shown', async () => {
+    const lists = { permission_types: ['trigger_list', 'rule_enforcement_list', 'rule_list'] }
+    await start({ users: { ...users, bob: { grants: [...author, onType, lists] } } })
+    const counting = { ref: 'test.do', parameters: { count: '{{ trigger.result.stderr }}' } }
+    await world.make('one', { ...on(), action: counting }, 'alice')
+    const ofEvent = { ref: 'test.do', parameters: { count: '{{ trigger.text }}' } }
+    await world.make('two', { action: ofEvent }, 'alice')
+    expect((await world.fire({ text: 'seen' })).map(({ failure_reason: reason }) => reason)).toEqual([
+      `count: invalid literal for int() with base 10: 'seen'`,
+    ])
+    const enforcements = await world.fire(payload, type)
+    expect(enforcements.map(({ failure_reason: reason }) => reason)).toEqual([
+      `count: invalid literal for int() with base 10: 'canary'`,
+    ])
+    const [instance, id] = [enforcements[0]?.trigger_instance_id ?? '', enforcements[0]?.id ?? '']
+    const paths = [
+      '/v1/ruleenforcements',
+      `/v1/ruleenforcements/${id}`,
+      '/v1/ruleenforcements/views',
+      `/v1/ruleenforcements/views/${id}`,
+      `/v1/triggerinstances/${instance}/explain`,
+      '/v1/rules/views?include_attributes=last_enforcement',
+    ]
+    for (const path of paths) {
+      const [ofBob, ofRoot] = [await world.callAs('bob', 'GET', path), await world.callAs('root', 'GET', path)]
+      expect([path, ofBob.status, ofRoot.text.includes('canary')]).toEqual([path, 200, true])
+      expect(ofBob.text).not.toContain('canary')
+      expect(ofBob.text).toContain(
+        'The cause is not shown, because it could contain a value. The payload is reduced to',
+      )
+    }
+    expect((await world.callAs('bob', 'GET', '/v1/ruleenforcements')).text).toContain(`base 10: 'seen'`)
+
+    await world.database.write({ steps: [{ query: world.database.build.deleteFrom('trigger_instances') }], facts: [] })
+    const left = await world.callAs('bob', 'GET', `/v1/ruleenforcements/${id}`)
+    expect(left.body).toMatchObject({
+      failure_reason:
+        'The cause is not shown, because it could contain a value. The trigger instance has been removed.',
+    })
+    expect((await world.call('GET', `/v1/ruleenforcements/${id}`)).text).toContain('canary')
+  })
 })

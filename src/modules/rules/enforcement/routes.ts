@@ -32,6 +32,7 @@ import {
   triggerResource,
   type Resource,
 } from '../../../core/permissions.ts'
+import type { ReasonFor } from './reason.ts'
 import type { EnforcementStore } from './store.ts'
 import { inOrder } from '../in-order.ts'
 
@@ -45,9 +46,10 @@ export function createEnforcementRoutes(deps: {
   rules: RuleStore
   executions: Pick<Executions, 'find' | 'record'>
   triggers: Triggers
+  readonly reasonFor: ReasonFor
   maxPageSize: number
 }): Route[] {
-  const { store, rules, executions, triggers, maxPageSize } = deps
+  const { store, rules, executions, triggers, reasonFor, maxPageSize } = deps
 
   /** @throws RESOURCE_NOT_FOUND; PERMISSION_DENIED under isolation unless the caller owns the rule */
   function getEnforcement({
@@ -59,7 +61,7 @@ export function createEnforcementRoutes(deps: {
     if (enforcement === undefined) throw resourceNotFound(id)
     const { rule } = enforcement
     if (isIsolated(rules, enforcement, rights)) throw isolationDenied(principal.user, rule.uid)
-    return enforcement
+    return reasonFor(enforcement, rights)
   }
 
   /**
@@ -119,7 +121,7 @@ export function createEnforcementRoutes(deps: {
         if (!rights.may('rule_enforcement_view', enforcementResource(enforcement))) continue
         // An earlier rule with the same name had another owner.
         if (isIsolated(rules, enforcement, rights)) continue
-        yield present(enforcement, request, projection.needed)
+        yield present(reasonFor(enforcement, rights), request, projection.needed)
       }
     }
     return { records: records(), total }

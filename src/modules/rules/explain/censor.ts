@@ -1,6 +1,7 @@
 /** Removes from verdicts and criteria what the caller must not see. */
 import { isObject, MASK, represent } from '../../../lib/schema/index.ts'
 import { isKept, problemOfKey, readsDatastore } from '../criteria/criteria.ts'
+import { censoredReason } from '../enforcement/reason.ts'
 import { hintOf } from './hint.ts'
 import type { RuleCaller } from '../service.ts'
 import type { VisiblePayload } from '../../triggers/index.ts'
@@ -46,10 +47,6 @@ export function censoredCriterion(
   }
   return { ...criterion, pattern: shorten(pattern), value: shorten(value) }
 }
-
-/** A reason can quote values. */
-export const censoredReason = (reason: string, { withheld }: CallerView): string =>
-  withheld === undefined ? reason : `The cause is not shown, because it could contain a value. ${withheld.reason}`
 
 /** Adds why a criterion saw no value, or none that could fit, unless the verdict has a reason. @param payload of the rule */
 export function withReason(verdict: RuleVerdict, payload: unknown): RuleVerdict {

@@ -10,6 +10,7 @@ import { visiblePayload, type Triggers } from '../../triggers/index.ts'
 import type { TriggerInstance } from '../../triggers/types.ts'
 import { compileLater } from '../enforcement/bindings.ts'
 import { createPause, evaluateRules, type ViewsFor } from '../enforcement/evaluate.ts'
+import type { ReasonFor } from '../enforcement/reason.ts'
 import { isIsolated, resourceOf, type RuleCaller, type RuleService } from '../service.ts'
 import type { RuleStore } from '../store.ts'
 import type { Explanation, RuleEnforcement, RuleTestRequest, RuleTestResult } from '../types.ts'
@@ -40,11 +41,12 @@ export function createExplain(deps: {
   traces: Traces
   readonly templates: (reader: TemplateReader) => TemplateScope
   readonly viewsFor: ViewsFor
+  readonly reasonFor: ReasonFor
   packConfigs: PackConfigs
   readonly strangerOf: StrangerOf
   systemUser: string
 }): Explain {
-  const { store, enforcements, triggers, viewsFor } = deps
+  const { store, enforcements, triggers, viewsFor, reasonFor } = deps
 
   function instanceOf(id: string): TriggerInstance {
     const instance = isId(id) ? triggers.findInstance(id) : undefined
@@ -75,7 +77,7 @@ export function createExplain(deps: {
       else {
         const full = censored(caller, rule, withReason(verdict, viewOf(rule).payload), own)
         const said = (hideCredentials?.maskValue(full) ?? full) as typeof full // a copy of it
-        shown.push({ ...said, ...(enforcement && { enforcement: partOf(enforcement) }) })
+        shown.push({ ...said, ...(enforcement && { enforcement: partOf(reasonFor(enforcement, caller.rights)) }) })
       }
       await pause()
     }

@@ -21,13 +21,14 @@ import {
   type StrangerOf,
 } from '../enforcement/enforce.ts'
 import { aboutRule, verdictOf, type RuleView, type ViewsFor } from '../enforcement/evaluate.ts'
+import { censoredReason } from '../enforcement/reason.ts'
 import { renderRuleParameters } from '../enforcement/render.ts'
 import { resourceOf, type RuleCaller, type RuleService } from '../service.ts'
 import type { Rule, RuleTestRequest, RuleTestResult } from '../types.ts'
 import type { TemplateReader } from '../../../core/template-reader.ts'
 import type { PackConfigs } from '../../executions/ports.ts'
 import { ruleResource, triggerResource } from '../../../core/permissions.ts'
-import { censored, censoredCriterion, censoredReason, withReason, type CallerView } from './censor.ts'
+import { censored, censoredCriterion, withReason, type CallerView } from './censor.ts'
 import { writeJson } from '../../../lib/json/index.ts'
 
 /** @throws BODY_INVALID, CONTENT_NOT_FOUND, RESOURCE_NOT_FOUND, PERMISSION_DENIED, TRIGGER_TYPE_UNKNOWN, CRITERIA_INVALID */

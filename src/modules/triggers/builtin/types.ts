@@ -160,6 +160,11 @@ export function isBuiltin(ref: string): boolean {
   return byRef.has(ref)
 }
 
+/** References of the types whose payloads tell about records. */
+export const internalTypes: readonly string[] = [...byRef].flatMap(([ref, { subject }]) =>
+  subject === undefined ? [] : [ref],
+)
+
 /** Internal types: who may see what of their payloads; undefined: the type is no internal one. */
 export function subjectOf(ref: string): subjects.PayloadSubject | undefined {
   return byRef.get(ref)?.subject

@@ -54,6 +54,7 @@ export interface InstanceStore {
   /** Fails with `Conflict` if the instance is not pending. */
   end(id: string, status: TriggerInstanceStatus): Step
   find(id: string): TriggerInstance | undefined
+  typeOf(id: string): string | undefined
   /** Pending instances without payloads, oldest first. */
   pending(afterId: string, limit: number): QueuedInstance[]
   pendingCount(): number
@@ -111,6 +112,8 @@ export function createInstanceStore(database: Database): InstanceStore {
     }),
     end: (id, status) => ({ query: statements.endInstance({ id, status }), expect: 1 }),
     find,
+    typeOf: (id) =>
+      database.first(build.selectFrom('trigger_instances').select('trigger_type').where('id', '=', id))?.trigger_type,
     pending: (afterId, limit) => database.all<QueuedInstance>(statements.pending({ afterId, limit })),
     pendingCount: () =>
       database.first(
