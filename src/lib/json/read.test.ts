@@ -67,6 +67,25 @@ test('a large text is read in turns', async () => {
   await expect(readLargeJson('[1,2,3]', { ...limits, maxValues: 2 }, rest)).rejects.toThrow('more than 2 items')
 })
 
+test('after the first 100 properties of an object, each counts as four', async () => {
+  const rest = (): Promise<void> => Promise.resolve()
+  const object = (names: number): string => `{${Array.from({ length: names }, (_, i) => `"k${i}":1`).join(',')}}`
+  const readers = [
+    (text: string, maxValues: number) => Promise.resolve().then(() => readJson(text, { maxDepth: 9, maxValues })),
+    (text: string, maxValues: number) => readLargeJson(text, { maxDepth: 9, maxValues }, rest),
+  ]
+  for (const read of readers) {
+    for (const end of ['1', '1.0']) {
+      // Objects within and after another one do not count as its continuation.
+      const cheap = `[${object(100)},${object(100)},{"a":${object(99)}},${end}]`
+      await expect(read(cheap, 320)).resolves.toBeDefined()
+      const costly = `[${object(300)},${end}]`
+      await expect(read(costly, 910)).resolves.toBeDefined()
+      await expect(read(costly, 890)).rejects.toThrow('each counts as 4')
+    }
+  }
+})
+
 test.each(['{"a":1,"b":{"c":2}}', '{"a":1.0,"b":{"c":2}}', '{"\\u0061":1,"b":{"c":2}}'])(
   'a caller may refuse a key: %s',
   (text) => {

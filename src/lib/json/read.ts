@@ -4,7 +4,7 @@ import { indexKey, rememberOrder, setOwn } from './order.ts'
 
 export interface JsonLimits {
   maxDepth: number
-  /** Items, properties, lists and objects. */
+  /** Items, properties, lists and objects. After the first `CHEAP_NAMES` properties of an object, each counts as four. */
   maxValues: number
   /** A name that no property may have. */
   refusedKey?: string
@@ -65,6 +65,10 @@ export async function readLargeJson(
   }
 }
 
+/** JavaScript keeps an object with more properties as a table, which costs several times as much to make and to walk. */
+const CHEAP_NAMES = 100
+const VALUES_PER_COSTLY_NAME = 4
+
 const MS_PER_TURN = 5
 /** Between two looks at the clock. */
 const VALUES_PER_STEP = 500
@@ -93,6 +97,9 @@ function isOrdinary(text: string, limits: JsonLimits): boolean {
   const { maxDepth, maxValues, refusedKey } = limits
   let depth = 0
   let values = 1
+  // Of the object that is read, and of those around it.
+  let names = 0
+  const outerNames: number[] = []
   let backslash = text.indexOf('\\')
   for (let at = 0; at < text.length; at++) {
     const code = text.charCodeAt(at)
@@ -107,6 +114,8 @@ function isOrdinary(text: string, limits: JsonLimits): boolean {
         if (isDigit(text.charCodeAt(start + 1)) && indexKey.test(text.slice(start + 1, at))) return false
         if (backslash !== -1 && backslash < start) backslash = text.indexOf('\\', start)
         if (backslash !== -1 && backslash < at) return false
+        names += 1
+        if (names > CHEAP_NAMES) values += VALUES_PER_COSTLY_NAME - 1
         at = next
       }
     } else if (code === MINUS || isDigit(code)) {
@@ -117,11 +126,14 @@ function isOrdinary(text: string, limits: JsonLimits): boolean {
       depth += 1
       values += 1
       if (depth > maxDepth) throw tooDeep(maxDepth)
+      outerNames.push(names)
+      names = 0
     } else if (code === COMMA) {
       values += 1
       if (values > maxValues) throw tooMany(maxValues)
     } else if (code === CLOSE_LIST || code === CLOSE_OBJECT) {
       depth -= 1
+      names = outerNames.pop() ?? 0
     }
   }
   if (values > maxValues) throw tooMany(maxValues)
@@ -133,7 +145,9 @@ function tooDeep(maxDepth: number): JsonLimitError {
 }
 
 function tooMany(maxValues: number): JsonLimitError {
-  return new JsonLimitError(`it holds more than ${maxValues} items, properties, lists and objects`)
+  return new JsonLimitError(
+    `it holds more than ${maxValues} items, properties, lists and objects (after the first ${CHEAP_NAMES} properties of an object, each counts as ${VALUES_PER_COSTLY_NAME})`,
+  )
 }
 
 function refusesKey(key: string): JsonLimitError {
@@ -198,6 +212,8 @@ interface Frame {
   container: Record<string, unknown> | unknown[]
   /** Of the value that is read next, in an object. */
   key: string
+  /** Properties so far, in an object. */
+  names: number
   /** All keys so far, if JavaScript may list them in another order. */
   keys: string[] | undefined
 }
@@ -216,6 +232,7 @@ function* parse(text: string, limits: JsonLimits): Generator<undefined, unknown>
   let frame: Frame | undefined
   let at = 0
   let values = 0
+  let endOfStep = VALUES_PER_STEP
   let backslash = text.indexOf('\\')
 
   const fail = (): never => {
@@ -244,6 +261,11 @@ function* parse(text: string, limits: JsonLimits): Generator<undefined, unknown>
     if (key === refusedKey) throw refusesKey(key)
     return key
   }
+  const readName = (object: Frame): void => {
+    object.key = readKey()
+    object.names += 1
+    if (object.names > CHEAP_NAMES) values += VALUES_PER_COSTLY_NAME - 1
+  }
   const readWord = <T>(word: string, value: T): T => {
     if (!text.startsWith(word, at)) fail()
     at += word.length
@@ -254,14 +276,17 @@ function* parse(text: string, limits: JsonLimits): Generator<undefined, unknown>
     if (outer.length > maxDepth) throw tooDeep(maxDepth)
     // Costs more than an item: it counts as two.
     values += 1
-    frame = { container, key: '', keys: undefined }
+    frame = { container, key: '', names: 0, keys: undefined }
   }
 
   for (;;) {
     let value: unknown
     values += 1
     if (values > maxValues) throw tooMany(maxValues)
-    if (values % VALUES_PER_STEP === 0) yield undefined
+    if (values >= endOfStep) {
+      endOfStep = values + VALUES_PER_STEP
+      yield undefined
+    }
     const code = nextCode()
     if (code === OPEN_OBJECT || code === OPEN_LIST) {
       const isObject = code === OPEN_OBJECT
@@ -269,7 +294,7 @@ function* parse(text: string, limits: JsonLimits): Generator<undefined, unknown>
       const isEmpty = nextCode() === (isObject ? CLOSE_OBJECT : CLOSE_LIST)
       open(isObject ? {} : [])
       if (!isEmpty) {
-        if (isObject) frame!.key = readKey()
+        if (isObject) readName(frame!)
         continue
       }
       at += 1
@@ -300,7 +325,7 @@ function* parse(text: string, limits: JsonLimits): Generator<undefined, unknown>
       at += 1
       const isList: boolean = Array.isArray(frame.container)
       if (after === COMMA) {
-        if (!isList) frame.key = readKey()
+        if (!isList) readName(frame)
         break
       }
       if (after !== (isList ? CLOSE_LIST : CLOSE_OBJECT)) fail()

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import type { ParameterSchema } from '../../lib/schema/index.ts'
-import { convertParameter } from './conversion.ts'
+import { convertParameter, createTextRoom } from './conversion.ts'
 import { JsonNumber } from '../../lib/json/index.ts'
 
 type Type = NonNullable<ParameterSchema['type']>
@@ -88,4 +88,31 @@ describe('conversion to the declared type', () => {
 // Work that grows with the square of the text does not end within a test.
 test('a long text that is no number is refused in linear time', () => {
   expect(() => convertParameter('p', `${'1'.repeat(150_000)}x`, { type: 'number' })).toThrow('could not convert')
+})
+
+describe('lists and objects written as text share a limit in one request', () => {
+  const many = (count: number): string => `[${'1,'.repeat(count - 1)}1]`
+
+  const convert = (texts: string[]): unknown[] => {
+    const room = createTextRoom()
+    return texts.map((text) => convertParameter('p', text, { type: 'array' }, room))
+  }
+
+  test.each<[string, string[]]>([
+    ['one text', [many(90_000)]],
+    ['several texts', [many(40_000), many(50_000)]],
+    ['a Python literal', [`[${'True,'.repeat(40_000)}]`]],
+  ])('%s', (_, texts) => {
+    expect(convert(texts)).toHaveLength(texts.length)
+  })
+
+  test.each<[string, string[], string]>([
+    ['too many items', [many(100_001)], 'it holds more than 100000 items'],
+    ['too many names', [`{${'"a":1,'.repeat(30_000)}"b":1}`], 'it holds more than 100000 items'],
+    ['a long Python literal', [`['${'x'.repeat(300_000)}', True]`], 'Python literals may have 262144 characters'],
+    ['too many items together', [many(60_000), many(60_000)], 'it holds more than 39998 items'],
+    ['too many with Python', [many(99_000), `[${'True,'.repeat(2000)}]`], 'it holds more than 998 items'],
+  ])('%s: refused', (_, texts, message) => {
+    expect(() => convert(texts)).toThrow(message)
+  })
 })

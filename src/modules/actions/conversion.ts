@@ -4,6 +4,7 @@ import { shown } from '../../lib/text/index.ts'
 import { isObject, MASK, represent, type ParameterSchema } from '../../lib/schema/index.ts'
 import { parsePythonLiteral } from './python-literal.ts'
 import {
+  JsonLimitError,
   JsonNumber,
   JsonNumberError,
   MAX_NUMBER_CHARS,
@@ -14,13 +15,31 @@ import {
 } from '../../lib/json/index.ts'
 const MAX_DEPTH = 100
 
+/** What lists and objects written as text may still cost in one request. They are read on the event loop at once. */
+export interface TextRoom {
+  /** Items, properties, lists and objects. */
+  values: number
+  /** Characters of Python literals. */
+  pythonLength: number
+}
+
+export function createTextRoom(): TextRoom {
+  return { values: 100_000, pythonLength: 256 * 1024 }
+}
+
 /**
  * The converted value. Null and parameters without a type are left alone; so is a value of another type where the
  * schema check has the better message.
  *
+ * @param room of all parameters of a request; reduced
  * @throws PARAMETERS_INVALID
  */
-export function convertParameter(name: string, value: unknown, schema: ParameterSchema): unknown {
+export function convertParameter(
+  name: string,
+  value: unknown,
+  schema: ParameterSchema,
+  room: TextRoom = createTextRoom(),
+): unknown {
   if (value === null || value === undefined) return value
   switch (schema.type) {
     case 'string':
@@ -39,7 +58,7 @@ export function convertParameter(name: string, value: unknown, schema: Parameter
       return toBoolean(name, value, schema)
     case 'array':
     case 'object':
-      return typeof value === 'string' ? parseContainer(name, value, schema) : value
+      return typeof value === 'string' ? parseContainer(name, value, schema, room) : value
     default:
       return value
   }
@@ -84,13 +103,17 @@ function toBoolean(name: string, value: unknown, schema: ParameterSchema): unkno
   throw refuse(name, schema, value, (_, quoted) => `${quoted} is neither "true" nor "false"`)
 }
 
-function parseContainer(name: string, text: string, schema: ParameterSchema): unknown {
+function parseContainer(name: string, text: string, schema: ParameterSchema, room: TextRoom): unknown {
   let parsed: { value: unknown } | undefined
   try {
-    parsed = parseJson(text) ?? parsePythonLiteral(text)
+    parsed = parseJson(text, room) ?? parsePython(text, room)
   } catch (error) {
     if (error instanceof JsonNumberError) throw parametersInvalid(`${name}: in the text, ${error.message}`)
-    throw error
+    if (!(error instanceof JsonLimitError)) throw error
+    throw parametersInvalid(
+      `${name}: the parameters that are lists and objects written as text are too large together: ${error.message}. Send lists and objects as JSON values instead of text.`,
+      { path: ['parameters', name] },
+    )
   }
   const kind = schema.type === 'array' ? 'a list' : 'an object'
   if (parsed === undefined) {
@@ -99,16 +122,33 @@ function parseContainer(name: string, text: string, schema: ParameterSchema): un
   const problem = conversionProblemOf(parsed.value)
   if (problem !== undefined)
     throw parametersInvalid(`${name}: the text holds ${problem}`, { path: ['parameters', name] })
+  room.values -= valuesIn(parsed.value)
   return parsed.value
 }
 
-function parseJson(text: string): { value: unknown } | undefined {
+/** @throws JsonNumberError, JsonLimitError */
+function parseJson(text: string, room: TextRoom): { value: unknown } | undefined {
   try {
-    return { value: readJson(text) }
+    return { value: readJson(text, { maxDepth: Infinity, maxValues: room.values }) }
   } catch (error) {
-    if (error instanceof JsonNumberError) throw error
+    if (error instanceof JsonNumberError || error instanceof JsonLimitError) throw error
     return undefined
   }
+}
+
+/** @throws JsonNumberError, JsonLimitError */
+function parsePython(text: string, room: TextRoom): { value: unknown } | undefined {
+  if (text.length > room.pythonLength) {
+    if (!/^\s{0,99}[[({]/.test(text)) return undefined
+    throw new JsonLimitError(`it is no JSON, and Python literals may have ${room.pythonLength} characters`)
+  }
+  room.pythonLength -= text.length
+  return parsePythonLiteral(text, room.values)
+}
+
+function valuesIn(value: unknown): number {
+  if (typeof value !== 'object' || value === null) return 1
+  return Object.values(value).reduce<number>((sum, inner) => sum + valuesIn(inner), 2)
 }
 
 /**

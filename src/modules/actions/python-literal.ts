@@ -2,13 +2,18 @@
  * Values written as Python literals: `{'a': [1, 2.5, None, True]}`. Clients of this field send lists and objects that
  * way where JSON is meant (contract 02, 2.4).
  */
-import { parseNumber } from '../../lib/json/index.ts'
+import { JsonLimitError, parseNumber } from '../../lib/json/index.ts'
 
 const MAX_DEPTH = 100
 
-/** Undefined when the text is not one literal. Tuples and sets become lists. @throws JsonNumberError */
-export function parsePythonLiteral(text: string): { value: unknown } | undefined {
-  const reader = new Reader(text)
+/**
+ * Undefined when the text is not one literal. Tuples and sets become lists.
+ *
+ * @param maxValues items, properties, lists and objects
+ * @throws JsonNumberError, JsonLimitError
+ */
+export function parsePythonLiteral(text: string, maxValues = Infinity): { value: unknown } | undefined {
+  const reader = new Reader(text, maxValues)
   try {
     const value = reader.value(0)
     reader.skipBlanks()
@@ -47,10 +52,13 @@ const shortEscapes: Readonly<Record<string, string>> = {
 
 class Reader {
   readonly #text: string
+  readonly #maxValues: number
   #at = 0
+  #values = 0
 
-  constructor(text: string) {
+  constructor(text: string, maxValues: number) {
     this.#text = text
+    this.#maxValues = maxValues
   }
 
   get isAtEnd(): boolean {
@@ -63,6 +71,9 @@ class Reader {
 
   value(depth: number): unknown {
     if (depth > MAX_DEPTH) throw new NotALiteral()
+    this.#values += 1
+    if (this.#values > this.#maxValues)
+      throw new JsonLimitError(`it holds more than ${this.#maxValues} items, properties, lists and objects`)
     this.skipBlanks()
     const first = this.#text.charAt(this.#at)
     switch (first) {

@@ -5,7 +5,7 @@
 import { parametersInvalid, permissionMissing, templateFailed } from '../../core/errors.ts'
 import { CONFIG_SECRETS, refusedValue } from '../../core/parameter-scope.ts'
 import { compileParameters, fieldOf, represent, type ParameterSchema } from '../../lib/schema/index.ts'
-import { convertParameter, conversionProblemOf } from './conversion.ts'
+import { convertParameter, conversionProblemOf, createTextRoom, type TextRoom } from './conversion.ts'
 import type { ParameterSet } from './parameters.ts'
 import type { Namespace, TemplateScope } from '../../lib/template/index.ts'
 import {
@@ -192,6 +192,7 @@ function resolveSources(
 ): ReadonlyMap<string, unknown> {
   const values = new Map<string, unknown>()
   const waiting: string[] = []
+  const textRoom = createTextRoom()
   let count = 0
   let isTooLong = false
   for (const [name, source] of sources) {
@@ -202,7 +203,7 @@ function resolveSources(
       continue
     }
     const isPlain = source.isDefault || source.isFinal === true
-    values.set(name, isPlain ? source.value : converted(set, name, source.value))
+    values.set(name, isPlain ? source.value : converted(set, name, source.value, textRoom))
   }
   if (waiting.length === 0) return values
 
@@ -244,7 +245,7 @@ function resolveSources(
     const given = isPrinted ? by.print(name, rendered) : rendered
     const problem = conversionProblemOf(given)
     if (problem !== undefined) throw templateFailed(name, `the value holds ${problem}`)
-    return converted(set, name, given)
+    return converted(set, name, given, textRoom)
   }
   for (const name of waiting) settle(name)
   return values
@@ -270,7 +271,7 @@ function resolveSources(
 const refusedParameter = (name: string, user: string): Namespace =>
   refusedValue(`${name} holds a secret. ${permissionMissing(user, CONFIG_SECRETS).message}`)
 
-function converted(set: ParameterSet, name: string, value: unknown): unknown {
+function converted(set: ParameterSet, name: string, value: unknown, textRoom: TextRoom): unknown {
   const schema = set.schemas.get(name)
-  return schema === undefined ? value : convertParameter(name, value, schema)
+  return schema === undefined ? value : convertParameter(name, value, schema, textRoom)
 }
