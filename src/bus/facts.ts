@@ -69,6 +69,11 @@ export interface FactPayloads {
   /** From rules. The rules of these triggers are compiled again. */
   'rule.changed': { id: string; ref: string; change: 'created' | 'updated' | 'deleted'; trigger_ids: readonly string[] }
   /**
+   * From actions and triggers, by request or with their pack. Stream: `svc.content__change`, which also tells of policies,
+   * rules and triggers.
+   */
+  'content.changed': { kind: 'action' | 'trigger_type' }
+  /**
    * From policies. The policies of these actions are read again, and executions delayed by them are scheduled again.
    */
   'policy.changed': {

@@ -96,8 +96,9 @@ describe('the list of webhooks', () => {
       .getByRole('link', { name: /^default\.rule/ })
       .waitFor()
     await row('list/0').getByText('No authentication').waitFor()
-    expect(asked.filter((path) => path.endsWith('/webhooks'))).toHaveLength(1)
-    expect(asked.filter((path) => path.endsWith('/rules')).length).toBeLessThan(4)
+    // Once more when the stream of changes is open: something may have changed in between.
+    expect(asked.filter((path) => path.endsWith('/webhooks')).length).toBeLessThan(3)
+    expect(asked.filter((path) => path.endsWith('/rules')).length).toBeLessThan(7)
     await page.getByRole('searchbox', { name: 'Find a webhook' }).fill('list ed')
     await row('list/signed').getByText('GitHub signature').waitFor()
     const shared = row('list/shared')

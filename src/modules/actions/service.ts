@@ -154,7 +154,7 @@ export function createActionService(deps: {
 
   async function apply(unit: Unit): Promise<void> {
     if (unit.steps.length === 0) return
-    await database.write(unit)
+    await database.write(merge(unit, { steps: [], facts: [{ name: 'content.changed', payload: { kind: 'action' } }] }))
     actionsByRef.clear()
     runnerTypesByName.clear()
   }

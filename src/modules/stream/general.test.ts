@@ -132,6 +132,30 @@ describe('announcements', () => {
   })
 })
 
+describe('changes of content', () => {
+  test('come once for a burst, and only to those who ask for them', async () => {
+    const asks = await follow('?events=svc.content__change')
+    const other = await follow('')
+    const ofAction = await follow('?events=svc.*&action_refs=core.local')
+    for (let n = 0; n < 300; n++) bus.publish({ name: 'content.changed', payload: { kind: 'trigger_type' } })
+    bus.publish({ name: 'content.changed', payload: { kind: 'action' } })
+    bus.publish({ name: 'trigger.created', payload: { id: 't1', type: 'mine.type' } })
+    bus.publish({ name: 'rule.changed', payload: { id: 'r', ref: 'mine.r', change: 'created', trigger_ids: [] } })
+    bus.publish({ name: 'policy.changed', payload: { id: 'p', ref: 'mine.p', change: 'created', action_refs: [] } })
+    await asks.frame(({ event }) => event === 'svc.content__change')
+    expect(asks.frames.map(({ event, data }) => [event, JSON.parse(data)])).toEqual([
+      ['svc.content__change', { kinds: ['action', 'policy', 'rule', 'trigger', 'trigger_type'] }],
+    ])
+    bus.publish({ name: 'rule.changed', payload: { id: 'r', ref: 'mine.r', change: 'deleted', trigger_ids: [] } })
+    await asks.frame(({ data }) => data === '{"kinds":["rule"]}')
+    for (const client of [other, ofAction]) {
+      updated(execution('mark'))
+      await client.frame(({ event }) => event === 'svc.execution__update')
+      expect(client.frames.filter(({ event }) => event === 'svc.content__change')).toEqual([])
+    }
+  })
+})
+
 describe('names', () => {
   test.each([
     ['svc.execution__create', 'svc.execution__create', true],

@@ -6,6 +6,7 @@ import { isFinal, type Executions } from '../executions/index.ts'
 import type { AnnouncementEvent, Execution, ExecutionRecord, ExecutionStatus } from '../executions/types.ts'
 import { outputEvent, outputFrame } from './frames.ts'
 import { executionResource, type Resource } from '../../core/permissions.ts'
+import type { ContentEvent, ContentKind } from './types.ts'
 import { writeJson } from '../../lib/json/index.ts'
 
 export const defaultEvents = [
@@ -17,6 +18,11 @@ export const defaultEvents = [
   'svc.liveaction__update',
   'svc.liveaction__delete',
 ]
+
+/** Ours, not part of the compatible stream: clients ask for it by name. */
+export const contentEvent = 'svc.content__change'
+/** Changes come in bursts: a pack has hundreds of actions. */
+const CONTENT_MS = 500
 
 export interface StreamFilter {
   /** Event names or shell globs. */
@@ -39,11 +45,12 @@ export interface ExecutionParts {
 /** One event before it is known whether anybody wants it. */
 interface StreamEvent {
   name: string
-  actionRef: string
+  /** Undefined: the event concerns no execution. */
+  actionRef: string | undefined
   /** Live-action events and announcements carry none. */
   executionId: string | undefined
-  /** The execution it is about. */
-  resource: Resource
+  /** The execution it is about; undefined: every follower of the stream may see it. */
+  resource: Resource | undefined
   /** The payload's own id and status; output has no status. */
   subject: { id: string; status: ExecutionStatus } | undefined
   /** @param parts of an execution; other events are delivered whole */
@@ -102,6 +109,35 @@ export function createGeneralStream(bus: Bus, records: Pick<Executions, 'record'
     })
   })
 
+  let changedKinds = new Set<ContentKind>()
+  let telling: NodeJS.Timeout | undefined
+  bus.subscribe('content.changed', ({ kind }) => noteContent(kind))
+  bus.subscribe('policy.changed', () => noteContent('policy'))
+  bus.subscribe('rule.changed', () => noteContent('rule'))
+  for (const fact of ['trigger.created', 'trigger.updated', 'trigger.deleted'] as const) {
+    bus.subscribe(fact, () => noteContent('trigger'))
+  }
+
+  function noteContent(kind: ContentKind): void {
+    if (clients.size === 0) return
+    changedKinds.add(kind)
+    telling ??= setTimeout(tellContent, CONTENT_MS).unref()
+  }
+
+  function tellContent(): void {
+    telling = undefined
+    const content: ContentEvent = { kinds: [...changedKinds].toSorted() }
+    changedKinds = new Set()
+    deliver({
+      resource: undefined,
+      name: contentEvent,
+      actionRef: undefined,
+      executionId: undefined,
+      subject: undefined,
+      frame: once(() => frame(contentEvent, writeJson(content))),
+    })
+  }
+
   function announceExecution(change: 'create' | 'update', execution: Execution): void {
     if (clients.size === 0) return
     const name = `svc.execution__${change}`
@@ -156,10 +192,10 @@ export function createGeneralStream(bus: Bus, records: Pick<Executions, 'record'
           sink,
           filter,
           end,
-          mayView: ({ resource }) => rights.may('execution_view', resource),
+          mayView: ({ resource }) => resource === undefined || rights.may('execution_view', resource),
           wants: ({ name, actionRef, executionId }) =>
             matchesName(name) &&
-            (filter.actionRefs === undefined || filter.actionRefs.has(actionRef)) &&
+            (filter.actionRefs === undefined || (actionRef !== undefined && filter.actionRefs.has(actionRef))) &&
             (filter.executionIds === undefined || (executionId !== undefined && filter.executionIds.has(executionId))),
         }
         clients.add(client)
@@ -171,6 +207,7 @@ export function createGeneralStream(bus: Bus, records: Pick<Executions, 'record'
     },
     stop() {
       isStopped = true
+      clearTimeout(telling)
       for (const client of clients) client.end()
     },
   }

@@ -13,8 +13,9 @@ import {
 import type { Execution } from '../executions/types.ts'
 import { followOutput, type Wakeups } from './execution-output.ts'
 import { outputEvent, parsePosition, type Position } from './frames.ts'
-import { defaultEvents, type ExecutionParts, type GeneralStream, type StreamFilter } from './general.ts'
+import { contentEvent, defaultEvents, type ExecutionParts, type GeneralStream, type StreamFilter } from './general.ts'
 import { executionResource } from '../../core/permissions.ts'
+import { ContentEvent } from './types.ts'
 import { writeJson } from '../../lib/json/index.ts'
 
 /** Writes one stream, until it ends. */
@@ -53,6 +54,7 @@ export function createStreamRoutes(deps: {
         'svc.liveaction__create': LiveactionEvent,
         'svc.liveaction__update': LiveactionEvent,
         [outputEvent]: OutputEvent,
+        [contentEvent]: ContentEvent,
       },
       handler(request) {
         const filter = filterOf(request)

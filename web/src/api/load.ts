@@ -1,6 +1,8 @@
 /** Records that a component shows: loaded when it is first drawn, and again on request. */
 import { useCallback, useEffect, useRef, useState } from 'preact/hooks'
 import { isAbort } from './client.ts'
+import { useContentChanges } from './execution-events.ts'
+import type { ContentKind } from './records.ts'
 
 export interface Loaded<T> {
   /** What was loaded last; undefined before that. It stays while something newer is under way. */
@@ -17,8 +19,13 @@ export interface Loaded<T> {
 /**
  * @param load is given a signal that aborts when its answer is not needed any more
  * @param keys it is loaded again, from nothing, when one of them changes
+ * @param of kinds of records in it: it is loaded again when some of these were created, changed or deleted. Default: none
  */
-export function useLoaded<T>(load: (signal: AbortSignal) => Promise<T>, keys: readonly unknown[]): Loaded<T> {
+export function useLoaded<T>(
+  load: (signal: AbortSignal) => Promise<T>,
+  keys: readonly unknown[],
+  of: readonly ContentKind[] = [],
+): Loaded<T> {
   const [shown, setShown] = useState<{ keys: readonly unknown[]; data?: T; error?: unknown; isLoading: boolean }>({
     keys,
     isLoading: true,
@@ -42,6 +49,7 @@ export function useLoaded<T>(load: (signal: AbortSignal) => Promise<T>, keys: re
     // The keys stand for what the function depends on.
   }, [...keys, round])
   const reload = useCallback(() => setRound((n) => n + 1), [])
+  useContentChanges(of, reload)
   const set = useCallback((data: T) => setShown((earlier) => ({ ...earlier, data, isLoading: false })), [])
   const isCurrent = isSame(shown.keys, keys)
   return {

@@ -25,6 +25,7 @@ export type {
   OutputRecord as StoredOutputRecord,
   OutputType,
 } from '../../../src/modules/executions/types.ts'
+export type { ContentKind } from '../../../src/modules/stream/types.ts'
 export type { InquiryRecord } from '../../../src/modules/inquiries/types.ts'
 export type { PolicyRecord } from '../../../src/modules/policies/types.ts'
 export type { StatusHistory, StatusRecord, StatusSample } from '../../../src/modules/monitoring/types.ts'

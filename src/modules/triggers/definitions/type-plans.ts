@@ -1,5 +1,6 @@
 /** Plans the creation, change and deletion of a trigger type together with its triggers. */
 import { merge, type Step, type Unit } from '../../../db/index.ts'
+import type { Fact } from '../../../bus/index.ts'
 import { triggerInUse } from '../../../core/errors.ts'
 import type { Catalogue } from './catalogue.ts'
 import { rulesIn, shadowTriggerOf } from './commit.ts'
@@ -9,6 +10,8 @@ import type { DefinitionStore } from './store.ts'
 import { hasSecrets, problemOfParameters } from './type-schemas.ts'
 import type { TriggerTypeRecord } from '../types.ts'
 import { writeJson } from '../../../lib/json/index.ts'
+
+const typeChanged: Fact = { name: 'content.changed', payload: { kind: 'trigger_type' } }
 
 export interface TypePlans {
   /** @throws TRIGGER_IN_USE if a rule uses a trigger of the type. @param what the consequence, for the message */
@@ -40,7 +43,7 @@ export function createTypePlans(deps: {
   }
 
   function planCreate(type: TriggerTypeRecord): Unit {
-    const unit: Unit = { steps: [store.insertType(type)], facts: [] }
+    const unit: Unit = { steps: [store.insertType(type)], facts: [typeChanged] }
     return merge(unit, takesNoParameters(type) ? planShadow(type) : undefined)
   }
 
@@ -64,7 +67,7 @@ export function createTypePlans(deps: {
    * @throws TRIGGER_IN_USE if rules would lose their trigger
    */
   function planUpdate(before: TriggerTypeRecord, after: TriggerTypeRecord): Unit {
-    const unit: Unit = { steps: [store.updateType(after)], facts: [] }
+    const unit: Unit = { steps: [store.updateType(after)], facts: [typeChanged] }
     const isRenamed = before.ref !== after.ref
     if (isRenamed) {
       refuseInUse(before, 'its name and its pack cannot be changed')
@@ -110,6 +113,6 @@ export function createTypePlans(deps: {
     refuseInUse,
     create: planCreate,
     update: planUpdate,
-    delete: (type) => merge(planDeleteTriggers(type), { steps: [store.deleteType(type)], facts: [] }),
+    delete: (type) => merge(planDeleteTriggers(type), { steps: [store.deleteType(type)], facts: [typeChanged] }),
   }
 }

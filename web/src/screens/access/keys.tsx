@@ -2,6 +2,7 @@
 import type { JSX } from 'preact'
 import { ApiError, list } from '../../api/client.ts'
 import { useLoaded } from '../../api/load.ts'
+import { usePoll } from '../../api/poll.ts'
 import type { ApiKeyRecord } from '../../api/records.ts'
 import type { SessionUser } from '../../api/session.ts'
 import { Failure } from '../../components/failure.tsx'
@@ -12,6 +13,8 @@ import { withEllipsis, keyNameOf, keyStateOf, summaryOf } from './key-form.ts'
 import { KeyActions } from './key-actions.tsx'
 
 const AT_ONCE = 50
+/** Others change keys, of which nobody tells; the last use changes with each request. */
+const POLL_MS = 10_000
 
 export function Keys({ user, query }: { user: SessionUser; query: URLSearchParams }): JSX.Element {
   const owner = query.get('user') ?? ''
@@ -20,6 +23,7 @@ export function Keys({ user, query }: { user: SessionUser; query: URLSearchParam
     (signal) => list<ApiKeyRecord>('apikeys', { limit: AT_ONCE, offset, user: owner }, signal),
     [owner, offset],
   )
+  usePoll(async () => reload(), POLL_MS)
   const isRefused = error instanceof ApiError && error.status === 403
   return (
     <>

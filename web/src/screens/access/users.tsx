@@ -3,6 +3,7 @@ import type { JSX } from 'preact'
 import { useId, useState } from 'preact/hooks'
 import { change, list, messageOf } from '../../api/client.ts'
 import { useLoaded } from '../../api/load.ts'
+import { usePoll } from '../../api/poll.ts'
 import type { NewUserRequest, UserRecord, UserRequest } from '../../api/records.ts'
 import { Confirm, Dialog } from '../../components/dialog.tsx'
 import { Failure } from '../../components/failure.tsx'
@@ -14,6 +15,8 @@ import { hrefOf } from '../../router.ts'
 import { PasswordForm } from './password-form.tsx'
 
 const AT_ONCE = 100
+/** Others change users, of which nobody tells. */
+const POLL_MS = 10_000
 
 type Asking = { what: 'password' | 'delete'; user: UserRecord } | { what: 'add' }
 
@@ -23,6 +26,7 @@ export function Users({ query, self }: { query: URLSearchParams; self: string })
     (signal) => list<UserRecord>('users', { limit: AT_ONCE, offset }, signal),
     [offset],
   )
+  usePoll(async () => reload(), POLL_MS)
   const [asking, setAsking] = useState<Asking>()
   const stopAsking = (): void => setAsking(undefined)
   // The server keeps the passwords of all of them, or of nobody.

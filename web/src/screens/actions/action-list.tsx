@@ -22,6 +22,7 @@ export function ActionList({ search, chosen, onSearch, onOpen }: ActionListProps
   const { data, error, reload } = useLoaded(
     (signal) => list<ActionListEntry>('actions', { include_attributes: ATTRIBUTES }, signal),
     [],
+    ['action'],
   )
   const searchId = useId()
   const frame = useRef<HTMLDivElement>(null)

@@ -40,6 +40,7 @@ export function ActionPage({ actionRef, query, takesFocus }: ActionPageProps): J
       return { whole, own: new Set(Object.keys(record.parameters)) }
     },
     [actionRef],
+    ['action'],
   )
   const [run, setRun] = useState<ExecutionRecord>()
 
@@ -190,6 +191,7 @@ function Source({ path }: { path: string }): JSX.Element {
       return response.text()
     },
     [path],
+    ['action'],
   )
   const [shown, setShown] = useState(SOURCE_AT_ONCE)
   if (error !== undefined && data === undefined) return <Failure error={error} onRetry={reload} />
@@ -211,6 +213,7 @@ function Policies({ actionRef }: { actionRef: string }): JSX.Element | null {
   const { data, error, reload } = useLoaded(
     (signal) => list<PolicyRecord>('policies', { resource_ref: actionRef }, signal),
     [actionRef],
+    ['policy'],
   )
   // Who may run an action need not be allowed to see these.
   if (error instanceof ApiError && error.status === 403) return null

@@ -21,6 +21,7 @@ export function RuleList({ query }: { query: URLSearchParams }): JSX.Element {
   const { data, error, reload, set } = useLoaded(
     async (signal) => (await list<ListedRule>('rules/views', { include_attributes: listedAttributes }, signal)).items,
     [],
+    ['rule', 'trigger'],
   )
   const filter: RuleFilter = {
     search: query.get('search') ?? '',

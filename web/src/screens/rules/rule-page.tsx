@@ -31,6 +31,7 @@ export function RulePage({ ruleRef, query }: { ruleRef: string; query: URLSearch
       return { rule, view }
     },
     [ruleRef],
+    ['rule', 'trigger', 'action'],
   )
   return (
     <div class="page rules">

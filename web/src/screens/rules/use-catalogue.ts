@@ -13,21 +13,26 @@ const MAX_TYPES = 2000
 
 /** Those that the caller may view. */
 export function useTriggerTypes(): Loaded<OfferedType[]> {
-  return useLoaded(async (signal) => {
-    const found: OfferedType[] = []
-    for (;;) {
-      const query = { include_attributes: 'ref,description', limit: PAGE, offset: found.length }
-      const { items, total } = await list<OfferedType>('triggertypes', query, signal)
-      found.push(...items)
-      if (items.length === 0 || found.length >= Math.min(total, MAX_TYPES)) return found
-    }
-  }, [])
+  return useLoaded(
+    async (signal) => {
+      const found: OfferedType[] = []
+      for (;;) {
+        const query = { include_attributes: 'ref,description', limit: PAGE, offset: found.length }
+        const { items, total } = await list<OfferedType>('triggertypes', query, signal)
+        found.push(...items)
+        if (items.length === 0 || found.length >= Math.min(total, MAX_TYPES)) return found
+      }
+    },
+    [],
+    ['trigger_type'],
+  )
 }
 
 export function useActions(): Loaded<OfferedAction[]> {
   return useLoaded(
     async (signal) => (await list<OfferedAction>('actions', { include_attributes: 'ref,description' }, signal)).items,
     [],
+    ['action'],
   )
 }
 
@@ -53,6 +58,7 @@ export function useTriggerType(ref: string): Loaded<KnownParameters | undefined>
       return { description, parameters: takesNone ? {} : parametersOfSchema(schema), payload }
     },
     [ref],
+    ['trigger_type'],
   )
 }
 
@@ -72,6 +78,7 @@ export function useAction(ref: string): Loaded<KnownParameters | undefined> {
       return { description, parameters, rare }
     },
     [ref],
+    ['action'],
   )
 }
 

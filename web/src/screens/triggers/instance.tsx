@@ -29,7 +29,7 @@ export function InstancePage({ id }: { id: string }): JSX.Element {
     get<TriggerInstanceRecord>(path, { max_payload_size: MAX_PAYLOAD_BYTES }, signal)
   const loadWhy = (signal?: AbortSignal): Promise<Explanation> => get<Explanation>(`${path}/explain`, undefined, signal)
   const instance = useLoaded(loadInstance, [id])
-  const why = useLoaded(loadWhy, [id])
+  const why = useLoaded(loadWhy, [id], ['rule'])
   const { data } = instance
 
   usePoll(async () => {

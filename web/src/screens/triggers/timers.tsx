@@ -18,7 +18,7 @@ const LOOK_AGAIN_MS = 10_000
 
 /** When what fires next, the soonest first. */
 export function Timers(): JSX.Element {
-  const { data, error, reload, set } = useLoaded(loadTimers, [])
+  const { data, error, reload, set } = useLoaded(loadTimers, [], ['trigger', 'rule'])
   const { data: catalogue } = useCatalogue()
   const [shown, setShown] = useState(SHOWN)
   usePoll(async () => set(await loadTimers()), LOOK_AGAIN_MS)

@@ -21,6 +21,7 @@ export function TypePage({ typeRef, catalogue }: { typeRef: string; catalogue: C
   const { data, error, reload } = useLoaded(
     (signal) => get<TriggerTypeRecord>(`triggertypes/${encodeURIComponent(typeRef)}`, undefined, signal),
     [typeRef],
+    ['trigger_type'],
   )
   if (error !== undefined && data === undefined) return <Failure error={error} onRetry={reload} />
   if (data === undefined) return <p class="loading">Loading…</p>

@@ -14,14 +14,18 @@ const MAX_TYPES = 5000
 
 /** What the caller may see of trigger types, triggers and the rules that use them. */
 export function useCatalogue(): Loaded<Catalogue> {
-  return useLoaded(async (signal) => {
-    const [types, triggers, rules] = await Promise.all([
-      loadTypes(signal),
-      list<CatalogueTrigger>('triggers', undefined, signal),
-      loadRules(signal),
-    ])
-    return catalogueOf(types, triggers.items, rules)
-  }, [])
+  return useLoaded(
+    async (signal) => {
+      const [types, triggers, rules] = await Promise.all([
+        loadTypes(signal),
+        list<CatalogueTrigger>('triggers', undefined, signal),
+        loadRules(signal),
+      ])
+      return catalogueOf(types, triggers.items, rules)
+    },
+    [],
+    ['trigger_type', 'trigger', 'rule'],
+  )
 }
 
 async function loadTypes(signal: AbortSignal): Promise<CatalogueType[]> {

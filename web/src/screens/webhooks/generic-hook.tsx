@@ -27,14 +27,18 @@ export function GenericHook(): JSX.Element {
   const { query } = useLocation()
   const chosen = query.get('trigger') ?? ''
   const id = useId()
-  const types = useLoaded(async (signal) => {
-    const attributes = ['payload_schema', 'parameters_schema']
-    const found = await list<Type>('triggertypes', { limit: MAX_TYPES, include_attributes: attributes }, signal)
-    // Those with parameters have many triggers; and those of the server happen by themselves.
-    return found.items.filter(
-      ({ ref, parameters_schema: parameters }) => Object.keys(parameters).length === 0 && !ref.startsWith('core.'),
-    )
-  }, [])
+  const types = useLoaded(
+    async (signal) => {
+      const attributes = ['payload_schema', 'parameters_schema']
+      const found = await list<Type>('triggertypes', { limit: MAX_TYPES, include_attributes: attributes }, signal)
+      // Those with parameters have many triggers; and those of the server happen by themselves.
+      return found.items.filter(
+        ({ ref, parameters_schema: parameters }) => Object.keys(parameters).length === 0 && !ref.startsWith('core.'),
+      )
+    },
+    [],
+    ['trigger_type'],
+  )
   const type = types.data?.find(({ ref }) => ref === chosen)
   const example = useMemo(
     () => ({

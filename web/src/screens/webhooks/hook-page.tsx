@@ -3,7 +3,6 @@ import type { JSX } from 'preact'
 import { useEffect, useMemo, useState } from 'preact/hooks'
 import { addressOf, ApiError, get, messageOf } from '../../api/client.ts'
 import { useLoaded } from '../../api/load.ts'
-import { usePoll } from '../../api/poll.ts'
 import { serverNow } from '../../api/server-clock.ts'
 import { session } from '../../api/session.ts'
 import { CopyButton } from '../../components/copy-button.tsx'
@@ -22,7 +21,6 @@ import { useRules, type HookRule } from './use-rules.ts'
 import { writeJson } from '../../json.ts'
 
 const MAX_RULES_SHOWN = 20
-const RULES_POLL_MS = 15_000
 
 export function HookPage({
   name,
@@ -42,6 +40,7 @@ export function HookPage({
   const single = useLoaded(
     async (signal) => (isListed ? undefined : groupHooks([await get<WebhookTrigger>(pathOfHook(name), {}, signal)])[0]),
     [name, isListed],
+    ['trigger', 'rule'],
   )
   const hook = listed ?? single.data
   const isNew = hook !== undefined && hooks !== undefined && !isListed
@@ -76,7 +75,6 @@ function Loaded({ hook, requestId }: { hook: Hook; requestId: string | null }): 
   const rules = useRules()
   const refs = triggers.map(({ ref }) => ref)
   useEffect(() => rules.need(refs), [hook])
-  usePoll(async () => rules.need(refs), RULES_POLL_MS)
   const listening = rulesOfHook(hook, rules)
   const address = addressOf(`api/v1/${pathOfHook(name)}`).href
   const [openedAt] = useState(() => new Date(serverNow()))

@@ -2,7 +2,6 @@
 import type { JSX } from 'preact'
 import { list } from '../../api/client.ts'
 import { useLoaded } from '../../api/load.ts'
-import { usePoll } from '../../api/poll.ts'
 import { Failure } from '../../components/failure.tsx'
 import type { ScreenProps } from '../../router.ts'
 import { GenericHook } from './generic-hook.tsx'
@@ -11,17 +10,12 @@ import { HookPage } from './hook-page.tsx'
 import { GENERIC_HOOK, groupHooks, type WebhookTrigger } from './hooks.ts'
 import './webhooks.css'
 
-/** Webhooks come and go with rules, of which nobody tells. */
-const POLL_MS = 15_000
-
 export default function Webhooks({ path, query }: ScreenProps): JSX.Element {
   const { data, error, reload } = useLoaded(
     async (signal) => groupHooks((await list<WebhookTrigger>('webhooks', {}, signal)).items),
     [],
+    ['trigger', 'rule'],
   )
-  usePoll(async () => {
-    if (path.length === 0) reload()
-  }, POLL_MS)
   // A name that somebody has typed into the address may have its slashes as they are.
   const name = path.join('/')
   if (name === GENERIC_HOOK) return <GenericHook />

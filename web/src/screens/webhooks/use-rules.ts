@@ -1,5 +1,6 @@
 import { useCallback, useEffect, useMemo, useRef, useState } from 'preact/hooks'
 import { isAbort, list } from '../../api/client.ts'
+import { useContentChanges } from '../../api/execution-events.ts'
 import type { RuleRecord } from '../../api/records.ts'
 
 export type HookRule = Pick<RuleRecord, 'id' | 'ref' | 'name' | 'pack' | 'enabled' | 'criteria' | 'action'> & {
@@ -9,7 +10,7 @@ export type HookRule = Pick<RuleRecord, 'id' | 'ref' | 'name' | 'pack' | 'enable
 export interface RulesByTrigger {
   /** Those that listen to a trigger, by its reference; undefined: it is not known yet. */
   readonly of: (triggerRef: string) => readonly HookRule[] | undefined
-  /** Asks for what is not known of these, or was asked for a while ago, few requests for all of them. */
+  /** Asks for what is not known of these, few requests for all of them. What is known is asked for again when rules change. */
   readonly need: (triggerRefs: readonly string[]) => void
   /** Of the last attempt. */
   error: unknown
@@ -18,8 +19,6 @@ export interface RulesByTrigger {
 const attributes = ['enabled', 'criteria', 'action', 'trigger.ref']
 /** Rows that are drawn together ask together. */
 const GATHER_MS = 30
-/** Rules are changed, of which nobody tells. */
-const FRESH_MS = 10_000
 const TRIGGERS_TOGETHER = 20
 const RULES_TOGETHER = 100
 /** Of so many triggers together no more rules are shown. */
@@ -30,8 +29,9 @@ export function useRules(): RulesByTrigger {
   const [error, setError] = useState<unknown>()
   const state = useRef({
     known: new Map<string, HookRule[]>(),
-    /** When, in milliseconds of `performance.now`; under way as well. */
+    /** In which round it was asked for last, also if that is under way: the answers to earlier rounds are out of date. */
     asked: new Map<string, number>(),
+    round: 0,
     wanted: new Set<string>(),
     timer: undefined as ReturnType<typeof setTimeout> | undefined,
     controller: new AbortController(),
@@ -48,19 +48,20 @@ export function useRules(): RulesByTrigger {
     const { known, asked, wanted, controller } = state.current
     const missing = [...wanted]
     wanted.clear()
-    const now = performance.now()
+    state.current.round += 1
+    const { round } = state.current
     for (let from = 0; from < missing.length; from += TRIGGERS_TOGETHER) {
       const some = missing.slice(from, from + TRIGGERS_TOGETHER)
-      for (const ref of some) asked.set(ref, now)
+      for (const ref of some) asked.set(ref, round)
       rulesOf(some, controller.signal).then(
         (rules) => {
           const found = Map.groupBy(rules, ({ trigger }) => trigger.ref)
-          for (const ref of some) known.set(ref, found.get(ref) ?? [])
+          for (const ref of some) if (asked.get(ref) === round) known.set(ref, found.get(ref) ?? [])
           setError(undefined)
           setVersion((version) => version + 1)
         },
         (failure: unknown) => {
-          for (const ref of some) asked.delete(ref)
+          for (const ref of some) if (asked.get(ref) === round) asked.delete(ref)
           if (!isAbort(failure)) setError(failure)
         },
       )
@@ -71,14 +72,18 @@ export function useRules(): RulesByTrigger {
       of: (ref: string) => state.current.known.get(ref),
       need(refs: readonly string[]) {
         const { asked, wanted } = state.current
-        const stale = performance.now() - FRESH_MS
-        for (const ref of refs) if ((asked.get(ref) ?? -Infinity) < stale) wanted.add(ref)
+        for (const ref of refs) if (!asked.has(ref)) wanted.add(ref)
         clearTimeout(state.current.timer)
         if (wanted.size > 0) state.current.timer = setTimeout(load, GATHER_MS)
       },
     }),
     [],
   )
+  useContentChanges(['rule'], () => {
+    const known = [...state.current.asked.keys()]
+    state.current.asked.clear()
+    methods.need(known)
+  })
   return { ...methods, error }
 }
 

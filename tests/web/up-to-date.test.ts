@@ -1,0 +1,107 @@
+/** What others change appears on open pages. */
+import type { Page } from 'playwright-core'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { createTestApp } from '../helpers/app.ts'
+import type { TestApp } from '../helpers/server.ts'
+import { variants } from '../helpers/tiers.ts'
+import { writePack } from './actions.ts'
+import { startBrowser, waitForText, type TestBrowser } from './browser.ts'
+
+let server: TestApp
+let browser: TestBrowser
+
+beforeAll(async () => {
+  ;[server, browser] = await Promise.all([createTestApp(), startBrowser()])
+})
+
+afterAll(async () => {
+  await browser.close()
+  await server.stop()
+})
+
+const open = (address: string) => browser.open(`${server.urls.api}/#${address}`)
+
+async function change(method: string, path: string, body?: Record<string, unknown>): Promise<void> {
+  const { status, text } = await server.call(method, path, body)
+  if (status >= 300) throw new Error(text)
+}
+
+const registerPack = async (pack: string, names: readonly string[]): Promise<void> => {
+  writePack(server.basePath, pack, Object.fromEntries(names.map((name) => [name, { runner_type: 'noop' }])))
+  await change('POST', '/v1/packs/register', { packs: [pack] })
+}
+
+/** Resolves once the page follows changes: loaded before that, it may only have been in time. */
+const followed = (page: Page) => page.locator('.live-mark[data-connection="open"]').waitFor()
+
+const hookRule = (name: string, url: string) => ({
+  name,
+  pack: 'fresh',
+  trigger: { type: 'core.svc.webhook', parameters: { url } },
+  action: { ref: 'core.noop' },
+})
+
+describe('a change that somebody else makes appears', () => {
+  it('in the list of actions and in the form of one, which keeps what was typed', async () => {
+    await registerPack('fresh', ['first'])
+    const { page, close } = await open('/actions/fresh.first')
+    await followed(page)
+    await page.getByText('Trace tag').first().click()
+    await page.getByLabel('Trace tag', { exact: true }).fill('kept')
+    await registerPack('fresh', ['first', 'second'])
+    await page.getByRole('link', { name: 'fresh.second' }).waitFor()
+    const parameters = { size: { type: 'integer' } }
+    await change('PUT', '/v1/actions/fresh.first', { name: 'first', pack: 'fresh', runner_type: 'noop', parameters })
+    await page.getByLabel('size', { exact: true }).waitFor()
+    expect(await page.getByLabel('Trace tag', { exact: true }).inputValue()).toBe('kept')
+    await close()
+  })
+
+  const lists: readonly (readonly [address: string, text: string, make: () => Promise<void>])[] = [
+    ['/rules', 'by_hook', () => change('POST', '/v1/rules', hookRule('by_hook', 'fresh/one'))],
+    ['/webhooks', 'fresh/two', () => change('POST', '/v1/rules', hookRule('hook_two', 'fresh/two'))],
+    [
+      '/triggers/types',
+      'fresh.push',
+      () => change('POST', '/v1/triggertypes', { name: 'push', pack: 'fresh', payload_schema: {} }),
+    ],
+    [
+      '/triggers/timers',
+      'fresh.hourly',
+      () =>
+        change('POST', '/v1/rules', {
+          name: 'hourly',
+          pack: 'fresh',
+          trigger: { type: 'core.svc.IntervalTimer', parameters: { unit: 'hours', delta: 7 } },
+          action: { ref: 'core.noop' },
+        }),
+    ],
+    [
+      '/access/keys',
+      'a key of another',
+      () => change('POST', '/v1/apikeys', { metadata: { used_by: 'a key of another' } }),
+    ],
+  ]
+  it.each(variants(lists))('on the page %s', async (address, text, make) => {
+    const { page, close } = await open(address)
+    if (address === '/access/keys') await waitForText(page, 'No API keys yet')
+    else await followed(page)
+    await make()
+    expect(await waitForText(page, text)).toBe(true)
+    await close()
+  })
+
+  it('among the rules of a webhook, and in a rule', async () => {
+    await change('POST', '/v1/rules', hookRule('third', 'fresh/three'))
+    const [hook, rule] = await Promise.all([open('/webhooks/fresh/three'), open('/rules/fresh.third')])
+    await Promise.all([followed(hook.page), followed(rule.page)])
+    await change('PUT', '/v1/rules/fresh.third', {
+      ...hookRule('third', 'fresh/three'),
+      enabled: false,
+      description: 'now off',
+    })
+    await hook.page.getByRole('main').getByText('disabled').waitFor()
+    expect(await waitForText(rule.page, 'now off')).toBe(true)
+    await Promise.all([hook.close(), rule.close()])
+  })
+})
