@@ -1,9 +1,9 @@
-/** What others change appears on open pages. */
+/** What others change appears on open pages, and pages recover by themselves when the server is back. */
 import type { Page } from 'playwright-core'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { createTestApp } from '../helpers/app.ts'
 import type { TestApp } from '../helpers/server.ts'
-import { variants } from '../helpers/tiers.ts'
+import { fullOnly, variants } from '../helpers/tiers.ts'
 import { writePack } from './actions.ts'
 import { startBrowser, waitForText, type TestBrowser } from './browser.ts'
 
@@ -103,5 +103,48 @@ describe('a change that somebody else makes appears', () => {
     await hook.page.getByRole('main').getByText('disabled').waitFor()
     expect(await waitForText(rule.page, 'now off')).toBe(true)
     await Promise.all([hook.close(), rule.close()])
+  })
+})
+
+/** Lets no request of the page through, or answers it as a proxy would without its server. @returns ends that */
+async function cutOff(page: Page, status?: number): Promise<() => Promise<void>> {
+  const requests = /\/(api|auth|stream)\/v1\//
+  await page.route(requests, (route) =>
+    status === undefined ? route.abort('connectionrefused') : route.fulfill({ status, body: 'no server' }),
+  )
+  return () => page.unroute(requests)
+}
+
+describe('when the server answers again', () => {
+  it('a page that could not be loaded is, without anybody doing something', async () => {
+    const { page, close } = await open('/access')
+    await page.getByRole('heading', { name: 'Access', level: 1 }).waitFor()
+    const reconnect = await cutOff(page)
+    await page.getByRole('link', { name: 'Actions', exact: true }).click()
+    const banner = page.locator('.failure').filter({ hasText: 'Could not reach the server' })
+    await banner.waitFor()
+    await reconnect()
+    await page.getByRole('link', { name: 'core.local', exact: false }).first().waitFor()
+    expect(await banner.count()).toBe(0)
+    await close()
+  })
+
+  fullOnly(
+    it.each([
+      ['/history', 502, 'No executions'],
+      ['/triggers/types', 503, 'core.svc.webhook'],
+      ['/webhooks', undefined, 'the generic webhook'],
+      ['/status', 504, 'Queues'],
+      ['/traces', 503, 'No traces'],
+    ] as const),
+  )('the page %s goes on, which was opened meanwhile (%s)', async (address, status, text) => {
+    const { page, close } = await browser.open('about:blank')
+    const reconnect = await cutOff(page, status)
+    await page.goto(`${server.urls.api}/#${address}`)
+    await page.locator('.failure').waitFor()
+    await reconnect()
+    await page.getByRole('main').getByText(text).first().waitFor()
+    expect(await page.locator('.failure').count()).toBe(0)
+    await close()
   })
 })

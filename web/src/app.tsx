@@ -1,7 +1,6 @@
 /** The frame around every screen: what there is to look at, who is signed in, whether what is shown is up to date. */
 import type { JSX } from 'preact'
 import { useEffect, useRef, useState } from 'preact/hooks'
-import { messageOf } from './api/client.ts'
 import { session } from './api/session.ts'
 import { Failure } from './components/failure.tsx'
 import { lazy, type LazyComponent } from './components/lazy.tsx'
@@ -45,10 +44,9 @@ screenOf(parseLocation(location.hash))?.component.preload()
 
 export function App(): JSX.Element {
   const { phase, user, isHidden, isRenewing } = useStore(session.state)
-  const [failure, setFailure] = useState<string>()
+  const [failure, setFailure] = useState<unknown>()
   const resume = (): void => {
-    setFailure(undefined)
-    session.resume().catch((error: unknown) => setFailure(messageOf(error)))
+    session.resume().then(() => setFailure(undefined), setFailure)
   }
   useEffect(resume, [])
   if (failure !== undefined) return <Failure error={failure} onRetry={resume} />

@@ -3,7 +3,16 @@ import { session } from './session.ts'
 import { ApiError, sendRequest, errorOf, isAbort, type QueryValues, type RequestOptions } from './transport.ts'
 import { readJson } from '../json.ts'
 
-export { addressOf, ApiError, errorOf, isAbort, messageOf, type QueryValues, type RequestOptions } from './transport.ts'
+export {
+  addressOf,
+  ApiError,
+  errorOf,
+  isAbort,
+  isUnavailable,
+  messageOf,
+  type QueryValues,
+  type RequestOptions,
+} from './transport.ts'
 
 /** One page of a list. */
 export interface ListPage<T> {

@@ -1,4 +1,5 @@
 /** One request to the server that the page came from, and what is wrong when it fails. Who is calling is `session.ts`. */
+import { createStore } from '../store.ts'
 import { setServerTime } from './server-clock.ts'
 import { writeJson } from '../json.ts'
 
@@ -16,6 +17,17 @@ export class ApiError extends Error {
     this.code = code
     this.details = details
   }
+}
+
+/** Whether the last request had an answer of the server: one that is starting or stopping, or a proxy without it, gives none. */
+export const isServerAnswering = createStore(true)
+
+/** Of a proxy that does not reach the server, or of the server while it cannot serve. */
+const unavailable: ReadonlySet<number> = new Set([502, 503, 504])
+
+/** Whether the same request may succeed without anybody doing something about it. */
+export function isUnavailable(error: unknown): boolean {
+  return error instanceof ApiError && (unavailable.has(error.status) || (error.status === 0 && error.code === ''))
 }
 
 export type QueryValues = Record<string, string | number | boolean | readonly string[] | undefined>
@@ -86,9 +98,11 @@ export async function sendRequest(
     })
   } catch (error) {
     if (isAbort(error)) throw error
+    isServerAnswering.set(false)
     throw new ApiError('Could not reach the server. Check the connection.', 0)
   }
   if (response.type !== 'opaqueredirect') {
+    isServerAnswering.set(!unavailable.has(response.status))
     setServerTime(response)
     return response
   }

@@ -1,7 +1,8 @@
 import type { JSX } from 'preact'
 import { messageOf } from '../api/client.ts'
+import { useRetry } from '../api/retry.ts'
 
-/** What could not be shown, and why. */
+/** What could not be shown, and why. It retries by itself when the server could not be reached. */
 export function Failure({
   error,
   onRetry,
@@ -11,6 +12,7 @@ export function Failure({
   onRetry?: () => void
   retryTitle?: string
 }): JSX.Element {
+  useRetry(error, onRetry)
   return (
     <div class="failure" role="alert">
       <p>{messageOf(error)}</p>

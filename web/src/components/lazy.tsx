@@ -1,7 +1,12 @@
 /** A component whose code is loaded when it is first shown. */
 import type { ComponentType, JSX } from 'preact'
 import { useEffect, useState } from 'preact/hooks'
+import { ApiError } from '../api/client.ts'
+import { useRetry } from '../api/retry.ts'
 import { Failure } from './failure.tsx'
+
+/** Nobody says why a module was not loaded. */
+const unreached = new ApiError('', 0)
 
 export type LazyComponent<Props> = ComponentType<Props> & {
   /** Loads the code before the component is shown. */
@@ -29,6 +34,7 @@ export function lazy<Props extends object>(
         () => setHasFailed(true),
       )
     }, [hasFailed])
+    useRetry(hasFailed ? unreached : undefined, () => setHasFailed(false))
     if (hasFailed) {
       // After an upgrade of the server the files of this page have other names.
       const error = 'Could not load this part of the page: the server is unreachable or was upgraded. Reload the page.'

@@ -17,6 +17,8 @@ export interface OutputState {
   phase: OutputPhase
   /** Why it is `lost` or `failed`. */
   reason: string | undefined
+  /** Of the last attempt to read the end; while it is `failed`. */
+  error?: unknown
   /** What was answered last about the whole; without its lines. */
   about: OutputLines | undefined
   /** Why visible lines could not be read; the request is repeated. */
@@ -101,7 +103,7 @@ export function createOutputModel(source: OutputSource, changed: () => void): Ou
       return answer
     } catch (error) {
       if (!stopped.signal.aborted) {
-        set({ phase: state.about === undefined ? 'failed' : 'lost', reason: source.messageOf(error) })
+        set({ phase: state.about === undefined ? 'failed' : 'lost', reason: source.messageOf(error), error })
       }
       return undefined
     }

@@ -45,7 +45,7 @@ function Output({ executionId, status, filter, query }: OutputProps): JSX.Elemen
   const showsTimes = query.get('times') !== undefined
   const [opened, setOpened] = useState<number>()
   const digits = `${Math.max(3, String(total).length)}ch`
-  if (state.phase === 'failed') return <Failure error={state.reason} onRetry={() => model.retry()} />
+  if (state.phase === 'failed') return <Failure error={state.error} onRetry={() => model.retry()} />
   if (!view.isReady) return <p class="loading">Loading output…</p>
   return (
     <section class="output" aria-label="Output" style={{ '--output-digits': digits }}>

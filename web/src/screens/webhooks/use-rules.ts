@@ -2,6 +2,7 @@ import { useCallback, useEffect, useMemo, useRef, useState } from 'preact/hooks'
 import { isAbort, list } from '../../api/client.ts'
 import { useContentChanges } from '../../api/execution-events.ts'
 import type { RuleRecord } from '../../api/records.ts'
+import { useRetry } from '../../api/retry.ts'
 
 export type HookRule = Pick<RuleRecord, 'id' | 'ref' | 'name' | 'pack' | 'enabled' | 'criteria' | 'action'> & {
   trigger: { ref: string }
@@ -61,8 +62,13 @@ export function useRules(): RulesByTrigger {
           setVersion((version) => version + 1)
         },
         (failure: unknown) => {
-          for (const ref of some) if (asked.get(ref) === round) asked.delete(ref)
-          if (!isAbort(failure)) setError(failure)
+          if (isAbort(failure)) return
+          for (const ref of some) {
+            if (asked.get(ref) !== round) continue
+            asked.delete(ref)
+            wanted.add(ref)
+          }
+          setError(failure)
         },
       )
     }
@@ -84,6 +90,7 @@ export function useRules(): RulesByTrigger {
     state.current.asked.clear()
     methods.need(known)
   })
+  useRetry(error, () => methods.need([]))
   return { ...methods, error }
 }
 
