@@ -351,7 +351,7 @@ export interface WebhookDeliveryTable {
 /** Owner: idempotency. Requests with an Idempotency-Key of the last 24 hours, in the order in which they began. */
 export interface IdempotentRequestTable {
   number: Generated<number>
-  /** SHA-256 in hex of the caller and the key. */
+  /** Digest of the caller and the key. */
   key_hash: string
   user: string
   /** Counts the requests of the user. */

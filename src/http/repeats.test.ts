@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import { createMemoryLedger, type MemoryLedger } from '../../tests/helpers/ledger.ts'
 import { bodyInvalid, resourceNotFound, storageFailed } from '../core/errors.ts'
-import { createRepeats, keyedRequestOf, type KeyedRequest, type ReadyAnswer, type Repeats } from './repeats.ts'
+import { createRepeats, type KeyedRequest, type ReadyAnswer, type Repeats } from './repeats.ts'
 import type { ApiRequest, JsonRoute } from './route.ts'
 
 const answer = (text: string): ReadyAnswer => ({ status: 201, headers: {}, bytes: Buffer.from(text) })
@@ -120,6 +120,7 @@ test('without a way to answer again, a begun request runs again and an answered 
 
 test('what identifies a request: method, path, query, headers that count, body; and the caller', () => {
   const route = { method: 'post', path: '/things/:id' } as JsonRoute
+  const { repeats } = make()
   const sent = {
     headers: { 'idempotency-key': ' key ' },
     principal: { user: 'u' },
@@ -127,7 +128,7 @@ test('what identifies a request: method, path, query, headers that count, body; 
     query: { b: 2, a: 1, c: undefined },
   } as unknown as ApiRequest
   const of = (more: object, body = 'digest', at = route): KeyedRequest | undefined =>
-    keyedRequestOf(at, { ...sent, ...more }, body)
+    repeats.keyedRequestOf(at, { ...sent, ...more }, body)
   const first = of({})
   expect(of({ query: { a: 1, b: 2 }, headers: { 'idempotency-key': 'key', 'user-agent': 'x' } })).toEqual(first)
   const differing = (other: KeyedRequest | undefined): number[] =>

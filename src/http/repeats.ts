@@ -7,7 +7,6 @@
  * the body. The request is stored in the unit of the change itself. Its answer follows before it is sent. Requests that
  * change nothing and fail are not stored, so that they can be sent again.
  */
-import { createHash, createHmac } from 'node:crypto'
 import type { IncomingHttpHeaders } from 'node:http'
 import {
   headerInvalid,
@@ -56,6 +55,8 @@ export interface BegunRequest {
 
 /** Port: stores requests. The module `idempotency` fills it. */
 export interface RequestLedger {
+  /** In hexadecimal digits; by a key of the server unless encryption is off. @throws CRYPTO_KEY_MISSING */
+  digest(text: string): string
   find(keyHash: string): StoredRequest | undefined
   /** Starts the work in this turn; its first unit also stores the request. */
   begin(request: KeyedRequest, work: () => Promise<ReadyAnswer>): BegunRequest
@@ -64,6 +65,12 @@ export interface RequestLedger {
 }
 
 export interface Repeats {
+  /**
+   * @param bodyDigest of the bytes as sent
+   * @returns undefined: the request has no key
+   * @throws HEADER_INVALID, CRYPTO_KEY_MISSING
+   */
+  keyedRequestOf(route: JsonRoute, request: ApiRequest, bodyDigest: string): KeyedRequest | undefined
   /**
    * @param carryOut called in this turn unless the request was carried out before
    * @param again makes the answer of a request whose own is not stored; undefined: it cannot be made
@@ -124,6 +131,26 @@ export function createRepeats(ledger: RequestLedger, waitMs = WAIT_MS): Repeats 
   }
 
   return {
+    keyedRequestOf({ method, path }, { headers, principal, params, query }, bodyDigest) {
+      const key = keyIn(headers)
+      if (key === '') return undefined
+      if (key.length > MAX_KEY_CHARS) {
+        throw headerInvalid(`The header Idempotency-Key has more than ${MAX_KEY_CHARS} characters. Use a shorter key.`)
+      }
+      const { user, scopes } = principal
+      const used = Object.entries(query).filter(([, value]) => value !== undefined)
+      const parts = [
+        [method, path, params],
+        used.toSorted(([a], [b]) => (a < b ? -1 : 1)),
+        partHeaders.map((name) => headers[name] ?? null),
+        bodyDigest,
+      ]
+      // A caller with fewer permissions does not get answers to requests with more.
+      const keyHash = ledger.digest(writeJson([user, scopes ?? null, key]))
+      // Bodies hold passwords. With both keys, of client and server, nobody finds one by trying.
+      return { user, keyHash, parts: parts.map((part) => ledger.digest(writeJson([key, part])).slice(0, PART_DIGITS)) }
+    },
+
     async once(request, carryOut, again) {
       const { keyHash } = request
       const running = underWay.get(keyHash)
@@ -200,40 +227,6 @@ const keyIn = (headers: IncomingHttpHeaders): string => String(headers['idempote
 /** Headers that change what a handler does. */
 const partHeaders = ['svc-context', 'if-match'] as const
 const partNames = ['method or path', 'query', 'Svc-Context or If-Match header', 'body'] as const
-
-/**
- * @param bodyDigest of the bytes as sent
- * @returns undefined: the request has no key
- * @throws HEADER_INVALID
- */
-export function keyedRequestOf(
-  { method, path }: JsonRoute,
-  { headers, principal, params, query }: ApiRequest,
-  bodyDigest: string,
-): KeyedRequest | undefined {
-  const key = keyIn(headers)
-  if (key === '') return undefined
-  if (key.length > MAX_KEY_CHARS) {
-    throw headerInvalid(`The header Idempotency-Key has more than ${MAX_KEY_CHARS} characters. Use a shorter key.`)
-  }
-  const { user, scopes } = principal
-  const used = Object.entries(query).filter(([, value]) => value !== undefined)
-  const parts = [
-    [method, path, params],
-    used.toSorted(([a], [b]) => (a < b ? -1 : 1)),
-    partHeaders.map((name) => headers[name] ?? null),
-    bodyDigest,
-  ]
-  return {
-    user,
-    // A key with fewer permissions does not get answers to requests with more.
-    keyHash: createHash('sha256')
-      .update(writeJson([user, scopes ?? null, key]))
-      .digest('hex'),
-    // The key itself is not stored, so nobody can try out which body fits a digest.
-    parts: parts.map((part) => createHmac('sha256', key).update(writeJson(part)).digest('hex').slice(0, PART_DIGITS)),
-  }
-}
 
 /** 128 bits. */
 const PART_DIGITS = 32

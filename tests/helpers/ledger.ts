@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto'
 import type { KeyedRequest, ReadyAnswer, RequestLedger, StoredRequest } from '../../src/http/repeats.ts'
 
 export interface MemoryLedger extends RequestLedger {
@@ -14,6 +15,7 @@ export function createMemoryLedger(): MemoryLedger {
   const ledger: MemoryLedger = {
     rows,
     commits: false,
+    digest: (text) => createHash('sha256').update(text).digest('hex'),
     find: (keyHash) => rows.get(keyHash),
     begin(request, work) {
       const { commits } = ledger

@@ -3,7 +3,7 @@ import type { NextFunction, Request, RequestHandler, Response } from 'express'
 import { MAX_SOURCE_BYTES, sendBytes, sendPieces, type Holding } from '../answers.ts'
 import type { AdmittedRequest, SurfaceTag } from '../admission.ts'
 import { JsonText } from '../list.ts'
-import { keyedRequestOf, mayBeRepeated, type KeyedRequest, type ReadyAnswer, type Repeats } from '../repeats.ts'
+import { mayBeRepeated, type KeyedRequest, type ReadyAnswer, type Repeats } from '../repeats.ts'
 import { Reply, type ApiRequest, type JsonRoute, type StreamRoute } from '../route.ts'
 import { respondWithEvents } from '../sse.ts'
 import { requireAtLast, requireForStream } from './permission.ts'
@@ -28,7 +28,7 @@ export function jsonHandler(
       const prepared = await prepare(request, response)
       if (route.isUrgent !== true) leave = admit(request, 'request')
       const state = states.get(request)
-      const keyed = isRepeatable ? keyedRequestOf(route, prepared, state?.bodyDigest ?? '') : undefined
+      const keyed = isRepeatable ? repeats.keyedRequestOf(route, prepared, state?.bodyDigest ?? '') : undefined
       requireAtLast(route, prepared, keyed === undefined ? undefined : state)
       // Many requests can wait for their credentials at the same time.
       if (route.method === 'get' && route.isUrgent !== true) answers.check(key)

@@ -1,3 +1,5 @@
+import { createHash, randomBytes } from 'node:crypto'
+import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterAll, beforeEach, expect, test } from 'vitest'
 import { openDatabase } from '../../../tests/helpers/database.ts'
@@ -78,6 +80,20 @@ test('an answer above 1 MiB is not kept, nor one that no key decrypts any more',
   encryption.encrypt('makes the file', '')
   expect(make().ledger.find('k')).toMatchObject({ status: 201, answer: undefined })
   expect(logged.text).toContain('idempotency.answer_unreadable')
+})
+
+test('what is stored of keys and bodies cannot be found by trying, and outlives a rotation', async () => {
+  const path = join(folder.path, 'rotated.json')
+  const digestBy = async (keyPath: string, enabled = true): Promise<string> => {
+    encryption = await loadEncryption({ enabled, keyPath: '', ownKeyPath: keyPath })
+    return make().ledger.digest('text')
+  }
+  const first = await digestBy(path)
+  const { keys: made, ...others } = JSON.parse(readFileSync(path, 'utf8')) as { keys: string[] }
+  writeFileSync(path, JSON.stringify({ ...others, keys: [...made, randomBytes(32).toString('base64url')] }))
+  expect(await digestBy(path)).toBe(first)
+  expect(await digestBy(join(folder.path, 'others.json'))).not.toBe(first)
+  expect(await digestBy(path, false)).toBe(createHash('sha256').update('text').digest('hex'))
 })
 
 test('while the disk is full, what still succeeds is not held up by its key', async () => {

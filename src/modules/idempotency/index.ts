@@ -1,5 +1,6 @@
 /** Stores requests that were sent with an Idempotency-Key, and their answers. What they mean: `src/http/repeats.ts`. */
 import { isUtf8 } from 'node:buffer'
+import { createHash } from 'node:crypto'
 import type { Companions, Unit } from '../../db/index.ts'
 import type { Encryption } from '../../core/encryption.ts'
 import type { Module } from '../../core/module.ts'
@@ -27,7 +28,7 @@ export function createIdempotency(
   deps: {
     /** Their database is the one that all other modules write to. */
     companions: Companions
-    encryption: Pick<Encryption, 'enabled' | 'encrypt' | 'decrypt'>
+    encryption: Pick<Encryption, 'enabled' | 'encrypt' | 'decrypt' | 'digest'>
     log: Log
   },
   limits = defaultLimits,
@@ -68,6 +69,10 @@ export function createIdempotency(
   }
 
   const ledger: RequestLedger = {
+    digest: (text) =>
+      encryption.enabled
+        ? encryption.digest(`idempotent request ${text}`, 'a request with an Idempotency-Key')
+        : createHash('sha256').update(text).digest('hex'),
     find(keyHash) {
       const row = store.find(keyHash)
       if (row === undefined || row.created_at < since()) return undefined
