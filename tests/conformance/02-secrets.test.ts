@@ -36,6 +36,8 @@ const secrets = {
   bashArgument: canary('bashargument'),
   python: canary('python'),
   split: canary('split'),
+  forms: canary('forms'),
+  pythonForms: canary('pythonforms'),
   error: canary('error'),
   directory: canary('directory'),
   notification: canary('notification'),
@@ -120,6 +122,27 @@ const packFiles: Record<string, string> = {
     "        return {token: [token, key], 'digest': hashlib.sha256((token + key).encode()).hexdigest()}",
     '',
   ].join('\n'),
+  'actions/returning.yaml': [
+    'name: returning',
+    'runner_type: python-script',
+    'entry_point: returning.py',
+    'parameters:',
+    '  token: {type: string, secret: true}',
+    '',
+  ].join('\n'),
+  'actions/returning.py': [
+    'import base64, html, json, urllib.parse',
+    'from svc.action import Action',
+    '',
+    'class Returning(Action):',
+    '    def run(self, token):',
+    "        basic = base64.b64encode(('joe:' + token).encode()).decode()",
+    '        nested = json.dumps(json.dumps(token))',
+    "        forms = [basic, token.encode().hex(), urllib.parse.quote(token, ''), html.escape(token), nested, repr(token)]",
+    "        self.logger.warning(' '.join(forms))",
+    "        return {'forms': forms, html.escape(token): 1, 'headers': {'Authorization': 'Basic ' + basic}}",
+    '',
+  ].join('\n'),
   'actions/arguments.yaml': [
     'name: arguments',
     'runner_type: local-shell-script',
@@ -129,6 +152,39 @@ const packFiles: Record<string, string> = {
     '',
   ].join('\n'),
   'actions/arguments.sh': '#!/bin/sh\necho "arg $1"; printf %s "$1" | sha256sum; sleep 0.2\n',
+  'actions/forms.yaml': [
+    'name: forms',
+    'runner_type: local-shell-script',
+    'entry_point: forms.sh',
+    'parameters:',
+    '  token: {type: string, secret: true}',
+    '',
+  ].join('\n'),
+  // As programs write what they pass on, in pieces.
+  'actions/forms.sh': String.raw`#!/usr/bin/env bash
+set -e
+export S=$SVC_ACTION_PARAM_token
+forms() {
+  printf 'quoted %q\n' "$S"
+  printf 'shell %s\n' "\${S@Q}"
+  for user in '' a ab joe:; do printf 'base64 %s\n' "$(printf %s "$user$S" | base64 -w0)"; done
+  printf 'wrapped '; printf %s "Words before it, so that the lines end in the secret: $S" | base64; echo
+  printf 'wrapped '; printf %s "Words before it, so that the lines end in the secret: $S" | base64 -w64; echo
+  printf 'hex %s\n' "$(printf %s "$S" | od -An -v -tx1 | tr -d ' \n')"
+  printf 'dump '; printf %s "$S" | od -An -v -tx1
+  python3 - <<'END'
+import html, json, os, shlex, urllib.parse, xml.sax.saxutils as x
+s = os.environ['S']
+forms = {'repr': repr(s), 'ascii': ascii(s), 'bytes': repr(s.encode()), 'shlex': shlex.quote(s), 'html': html.escape(s),
+  'attribute': x.quoteattr(s), 'entities': ''.join('&#%d;' % ord(c) for c in s), 'url': urllib.parse.quote(s, ''),
+  'query': urllib.parse.quote_plus(s), 'json': json.dumps(s), 'nested': json.dumps({'a': json.dumps({'b': s})})}
+print('\n'.join(f'{name} {form}' for name, form in forms.items()))
+END
+}
+forms | dd bs=7 status=none
+forms | dd bs=64k status=none >&2
+printf %s "$S" | sha256sum
+`.replaceAll('\\$', '$'),
   'actions/bash.yaml': [
     'name: bash',
     'runner_type: local-shell-script',
@@ -260,6 +316,8 @@ async function sendEverything(): Promise<void> {
     }),
     run('script', { action: 'vault.script', parameters: { token: secrets.argument } }),
     run('python', { action: 'vault.python', parameters: { token: secrets.python } }),
+    run('forms', { action: 'vault.forms', parameters: { token: secrets.forms } }),
+    run('pythonForms', { action: 'vault.returning', parameters: { token: secrets.pythonForms } }),
     run('arguments', { action: 'vault.arguments', parameters: { token: secrets.hiddenArgument } }),
     run('bash', { action: 'vault.bash', parameters: { token: secrets.bashArgument } }),
     run('split', {
@@ -397,10 +455,20 @@ async function readEverything(): Promise<void> {
 function writings(secret: string): string[] {
   const plain = secret.trim()
   const random = plain.match(/[0-9a-f]{16,}/g) ?? []
+  const base64 = [0, 1, 2].map((before) =>
+    Buffer.from('x'.repeat(before) + plain)
+      .toString('base64')
+      .slice(4, 24),
+  )
+  const json = JSON.stringify(plain).slice(1, -1)
   return [
     plain,
-    JSON.stringify(plain).slice(1, -1),
+    json,
+    JSON.stringify(json).slice(1, -1),
     encodeURIComponent(plain),
+    plain.replaceAll('"', '&quot;'),
+    ...base64,
+    Buffer.from(plain).toString('hex').slice(0, 24),
     ...random,
     ...random.map((text) => text.slice(0, 12)),
   ]
@@ -430,6 +498,7 @@ describe('what has run', () => {
     ['script', ['argument']],
     ['arguments', ['hiddenArgument']],
     ['bash', ['bashArgument']],
+    ['forms', ['forms']],
     ['vault.works', ['rule']],
     ['again', ['parameter']],
   ])('02.6 %s was given the secret itself', (name, names) => {
@@ -445,6 +514,35 @@ describe('what has run', () => {
       result: {
         result: { '********': ['********', '********'], digest: sha256(secrets.python + secrets.config) },
         stdout: expect.stringMatching(/^\*{8} \*{8}\n?$/) as string,
+      },
+    })
+  })
+
+  it('00.15 a secret that a program encodes, escapes or quotes is masked in output and result', () => {
+    const { stdout = '', stderr = '' } = (executions['forms']?.result ?? {}) as { stdout?: string; stderr?: string }
+    const lines = stdout.split('\n').slice(0, -1)
+    expect(stderr.split('\n')).toEqual(lines)
+    const labels = lines.map((line) => line.split(' ')[0])
+    expect(labels).toEqual(
+      expect.arrayContaining(['quoted', 'shell', 'base64', 'hex', 'dump', 'repr', 'html', 'nested']),
+    )
+    // Their lines are one form.
+    const wrapped = /^wrapped [\w\n+/]+\*{8}\n\n/gm
+    expect(stdout.match(wrapped)).toHaveLength(2)
+    for (const line of stdout.replaceAll(wrapped, '').trim().split('\n').slice(0, -1)) {
+      // A user name, the character that it shares with the secret, quotes and braces.
+      expect(line).toMatch(/^\w+ .{0,18}\*{8}[\\"'}]*$/)
+    }
+    expect(executions['pythonForms']).toMatchObject({
+      status: 'succeeded',
+      result: {
+        result: {
+          forms: [/^.{5,6}\*{8}$/, /^\*{8}$/, /^\*{8}$/, /^\*{8}$/, /^"\\"\*{8}\\""$/, /^'\*{8}'$/].map(
+            (shown) => expect.stringMatching(shown) as string,
+          ),
+          '********': 1,
+          headers: { Authorization: expect.stringMatching(/^Basic .{5,6}\*{8}$/) as string },
+        },
       },
     })
   })

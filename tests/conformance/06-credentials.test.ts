@@ -31,14 +31,18 @@ afterAll(async () => {
   folder.remove()
 })
 
-async function makeHook(criteria: Record<string, unknown>, env: Record<string, string>): Promise<string> {
+async function makeHook(
+  criteria: Record<string, unknown>,
+  env: Record<string, string>,
+  cmd = 'printf %s "$GIVEN" | tr a-z A-Z',
+): Promise<string> {
   const name = `hook${++made}`
   const { status, text } = await server.call('POST', '/v1/rules', {
     name,
     enabled: true,
     trigger: { type: 'core.svc.webhook', parameters: { url: name } },
     criteria,
-    action: { ref: 'core.local', parameters: { cmd: 'printf %s "$GIVEN" | tr a-z A-Z', env } },
+    action: { ref: 'core.local', parameters: { cmd, env } },
   })
   if (status !== 201) throw new Error(text)
   return name
@@ -96,6 +100,18 @@ describe('06.4 a credential header of an unsigned webhook', () => {
     const files = readdirSync(folder.path, { recursive: true, withFileTypes: true }).filter((file) => file.isFile())
     expect(files.map(({ name }) => name)).toContain('svc.db')
     expect(files.filter((file) => readFileSync(join(file.parentPath, file.name)).includes(value))).toEqual([])
+  })
+
+  it('is masked in the output of its action as programs encode it', async () => {
+    const secret = `${TOKEN} "äöü"/+`
+    const hook = await makeHook(
+      {},
+      { GIVEN: '{{ trigger.headers.Authorization }}' },
+      `python3 -c "import html, os, urllib.parse as p; s = os.environ['GIVEN']; print(p.quote(s), p.quote_plus(s), s.encode().hex())"`,
+    )
+    const basic = Buffer.from(`joe:${secret}`).toString('base64')
+    const { outcome } = await send(hook, { Authorization: `Basic ${basic}` })
+    expect(outcome.executions.map(({ result }) => result.stdout)).toEqual([`${MASK} ${MASK} ${MASK}`])
   })
 
   it('is masked in the reason of a rule that fails with it', async () => {

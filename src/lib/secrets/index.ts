@@ -1,2 +1,3 @@
-export { createSecretValues, type SecretFilter, type SecretValues } from './secret-values.ts'
+export type { SecretFilter } from './filter.ts'
+export { createSecretValues, type SecretValues } from './secret-values.ts'
 export { compileSecrets, keepMasked, maskSecrets, secretsIn, type Replace, type ReplaceSecrets } from './secrets.ts'
