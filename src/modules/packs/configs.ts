@@ -17,7 +17,7 @@ import {
 import { createRedactor } from '../../lib/log/index.ts'
 import { fieldOf, canonical, isObject, MASK } from '../../lib/schema/index.ts'
 import { compileSecrets, keepMasked, secretsIn, type ReplaceSecrets } from '../../lib/secrets/index.ts'
-import { createRenderer, findTemplates } from '../../core/template-values.ts'
+import { createRenderer, findTemplates, textLengthOf } from '../../core/template-values.ts'
 import type { HostFunction, TemplateScope } from '../../lib/template/index.ts'
 import { fillDefaults, isDynamic, mapLeaves, problemOfValues, problemsOfAttributes } from './config-values.ts'
 import { configSchemaFile, type PackContent } from './read.ts'
@@ -28,6 +28,9 @@ import type { TemplateReader } from '../../core/template-reader.ts'
 import { mapObject, readJson, writeJson } from '../../lib/json/index.ts'
 
 const MAX_FILE_BYTES = 1_048_576
+/** Of a configuration in a request; a file may have more. */
+const MAX_VALUES = 2_000
+const MAX_LENGTH = 256 * 1024
 
 export interface Configs {
   /** @returns the configuration in the reader's name; it is shared and must not be changed @throws TEMPLATE_FAILED */
@@ -282,6 +285,12 @@ export function createConfigs(deps: {
     },
 
     async put(pack, given) {
+      // Before any other look at it: writing and reading YAML takes 10 µs per value.
+      if (textLengthOf(given, MAX_LENGTH) > MAX_LENGTH || valuesIn(given, MAX_VALUES) > MAX_VALUES) {
+        throw configInvalid(
+          `The configuration of pack "${pack}" is too large: it may have ${MAX_VALUES} values and ${MAX_LENGTH} characters. Write a larger one to its file, then register the pack.`,
+        )
+      }
       const attributes = attributesOf(pack)
       const stored = store.findConfig(pack)
       // A value that cannot be decrypted matters only where the request keeps it.
@@ -319,6 +328,17 @@ export function createConfigs(deps: {
     }
     prepared.delete(pack)
   }
+}
+
+/** Lists, objects and what they hold. Stops counting beyond `max`. */
+function valuesIn(value: unknown, max: number): number {
+  if (typeof value !== 'object' || value === null) return 1
+  let count = 1
+  for (const inner of Object.values(value)) {
+    count += valuesIn(inner, max - count)
+    if (count > max) break
+  }
+  return count
 }
 
 /** Where a value is found first, at any depth. */
