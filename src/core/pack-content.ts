@@ -1,6 +1,7 @@
 /**
  * What the definitions of every content kind in packs share: common attributes, validation, and the records to delete.
  */
+import { createPause } from '../lib/concurrency/index.ts'
 import type { JsonSchema, SchemaProblem } from '../lib/schema/index.ts'
 
 /** The pack of content that is created through the API without a pack. */
@@ -55,21 +56,25 @@ interface Named {
   metadata_file?: string
 }
 
+type CheckedDefinition<D> = { definition: D } | { problems: SchemaProblem[] }
+
 /**
- * The valid definitions with their files; the first of equal names counts.
+ * The valid definitions with their files; the first of equal names counts. Others work between two definitions.
  *
  * @param kind for messages: `Action`
  * @param check validates a definition as its author wrote it
  */
-export function checkPackDefinitions<D extends Named>(
+export async function checkPackDefinitions<D extends Named>(
   { pack, definitions }: PackDefinitions,
   kind: string,
-  check: (given: unknown, metadataFile: string) => { definition: D } | { problems: SchemaProblem[] },
-): { definitions: D[]; problems: RegistrationProblem[] } {
+  check: (given: unknown, metadataFile: string) => CheckedDefinition<D> | Promise<CheckedDefinition<D>>,
+): Promise<{ definitions: D[]; problems: RegistrationProblem[] }> {
+  const pause = createPause()
   const good = new Map<string, D>()
   const problems: RegistrationProblem[] = []
   for (const { metadataFile, definition: given } of definitions) {
-    const checked = check(given, metadataFile)
+    await pause()
+    const checked = await check(given, metadataFile)
     if ('problems' in checked) {
       problems.push(...checked.problems.map((problem) => ({ ...problem, metadataFile })))
       continue

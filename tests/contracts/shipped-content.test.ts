@@ -42,7 +42,7 @@ it.each(['core', 'examples', 'packs'])('the actions of the pack %s are right', a
   const types = new Map(runners.list.map(({ definition }) => [definition.name, definition.runner_parameters]))
   for (const { path, document } of pack.actions.files) {
     const given = { pack: pack.ref, ...(document.value as object) } // a mapping, or it is refused
-    expect([path, checkActionDefinition(given, (name) => types.get(name))]).toEqual([
+    expect([path, await checkActionDefinition(given, (name) => types.get(name))]).toEqual([
       path,
       { definition: expect.anything() },
     ])

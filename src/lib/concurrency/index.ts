@@ -1,3 +1,4 @@
 export { createKeyedLock, type KeyedLock } from './keyed-lock.ts'
 export { coalesce } from './coalesce.ts'
+export { createPause } from './pause.ts'
 export { runAll } from './run-all.ts'

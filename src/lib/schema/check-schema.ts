@@ -3,17 +3,32 @@ import { shown } from '../text/index.ts'
 import { compileDraft4, compileParameters, compileSchema } from './compile.ts'
 import { draft4MetaSchema, parameterMetaSchema } from './draft4.ts'
 import { represent } from './messages.ts'
+import { MAX_PATTERN_INSTRUCTIONS, patternSize } from './pattern-size.ts'
 import { isObject, type SchemaProblem } from './types.ts'
 
 const MAX_SCHEMA_NODES = 2_000
 const MAX_SCHEMA_DEPTH = 30
 
+/** What the schemas that are compiled together may still have: compiling them takes some 50 ms. */
+export interface SchemaRoom {
+  /** Values, without descriptions, defaults, choices and other attributes that are not compiled. */
+  nodes: number
+  /** Steps of regular expressions. */
+  patterns: number
+}
+
+export function createSchemaRoom(): SchemaRoom {
+  return { nodes: MAX_SCHEMA_NODES, patterns: MAX_PATTERN_INSTRUCTIONS }
+}
+
 /**
  * The problem of one parameter's schema (contract 02, 2.4), or undefined. An unknown keyword such as `order` gives
  * `Additional properties are not allowed ('order' was unexpected)`.
+ *
+ * @param room of all parameters of an action; reduced
  */
-export function checkParameterSchema(schema: unknown): SchemaProblem | undefined {
-  const size = measure(schema)
+export function checkParameterSchema(schema: unknown, room = createSchemaRoom()): SchemaProblem | undefined {
+  const size = measure(schema) ?? takeRoom(schema, room)
   if (size !== undefined) return { path: [], message: size }
   const problem = compileSchema(parameterMetaSchema).find(schema)
   if (problem !== undefined) return problem
@@ -28,7 +43,7 @@ export function checkParameterSchema(schema: unknown): SchemaProblem | undefined
 
 /** The problem of a schema for `compileDraft4`, in one sentence; undefined: none. */
 export function checkDraft4(schema: unknown): string | undefined {
-  const size = measure(schema)
+  const size = measure(schema) ?? takeRoom(schema, createSchemaRoom())
   if (size !== undefined) return size
   if (!isObject(schema)) return `${represent(schema)} is not of type 'object'`
   const problem = compileSchema(draft4MetaSchema)(schema)
@@ -63,3 +78,30 @@ function measure(schema: unknown): string | undefined {
   walk(schema, 0)
   return problem
 }
+
+/** @param schema has been measured. Reduces the room; returns what does not fit into it */
+function takeRoom(schema: unknown, room: SchemaRoom): string | undefined {
+  const walk = (value: unknown): void => {
+    room.nodes -= 1
+    if (Array.isArray(value)) value.forEach(walk)
+    if (!isObject(value)) return
+    for (const [name, inner] of Object.entries(value)) {
+      if (uncompiled.has(name) && !isObject(inner)) continue
+      // Their items are not compiled one by one.
+      if (name === 'default' || (name === 'enum' && Array.isArray(inner))) continue
+      if (name === 'pattern' && typeof inner === 'string') room.patterns -= patternSize(inner)
+      if (name === 'patternProperties' && isObject(inner)) {
+        for (const pattern of Object.keys(inner)) room.patterns -= patternSize(pattern)
+      }
+      walk(inner)
+    }
+  }
+  walk(schema)
+  if (room.nodes < 0) return `the schemas have more than ${MAX_SCHEMA_NODES} values together`
+  if (room.patterns < 0)
+    return `the regular expressions of the schemas have more than ${MAX_PATTERN_INSTRUCTIONS} steps together`
+  return undefined
+}
+
+/** Attributes; a property of the same name is an object. */
+const uncompiled: ReadonlySet<string> = new Set(['title', 'description', 'immutable', 'secret', 'position', 'required'])

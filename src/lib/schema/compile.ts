@@ -2,7 +2,7 @@
 import { Ajv, type Options } from 'ajv'
 import draft4 from 'ajv-draft-04'
 import { Lru } from '../cache/index.ts'
-import { useFormats, useLinearUniqueItems, useSafeEnum } from './keywords.ts'
+import { useFormats, useLinearUniqueItems, useQuickLengths, useSafeEnum } from './keywords.ts'
 import { explain, type Root } from './messages.ts'
 import { toPlainDraft4 } from './draft4.ts'
 import { compilePattern } from './pattern.ts'
@@ -68,6 +68,7 @@ function compileOnce(key: string, schema: Schema, createAjv: () => Ajv): SchemaC
   useFormats(ajv)
   useLinearUniqueItems(ajv)
   useSafeEnum(ajv)
+  useQuickLengths(ajv)
   if (!ajv.getKeyword('secret')) ajv.addKeyword('secret')
   useExactNumbers(ajv)
   const validate = ajv.compile(schema)

@@ -70,7 +70,7 @@ function declaresNumber(schema: unknown): boolean {
   return isNamed || (Array.isArray(anyOf) && anyOf.some(declaresNumber))
 }
 
-type DataContext = Parameters<SchemaValidateFunction>[3]
+export type DataContext = Parameters<SchemaValidateFunction>[3]
 
 /** The original of a value that the library passes to a keyword. */
 export function exactOf(data: unknown, context: DataContext): unknown {

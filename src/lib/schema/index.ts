@@ -1,4 +1,4 @@
-export { checkDraft4, checkParameterSchema } from './check-schema.ts'
+export { checkDraft4, checkParameterSchema, createSchemaRoom } from './check-schema.ts'
 export { compileDraft4, compileParameters, compileSchema } from './compile.ts'
 export { nearestDeclared } from './exact.ts'
 export { canonical } from './keywords.ts'

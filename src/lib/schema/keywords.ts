@@ -3,7 +3,7 @@ import type { Ajv } from 'ajv'
 import addFormats from 'ajv-formats'
 import { isObject } from './types.ts'
 import { JsonNumber, toNumeric, writeJson } from '../json/index.ts'
-import { exactOf, isNumber } from './exact.ts'
+import { exactOf, isNumber, type DataContext } from './exact.ts'
 
 const MAX_FORMAT_CHARS = 2_048
 
@@ -56,15 +56,22 @@ export function useLinearUniqueItems(ajv: Ajv): void {
   })
 }
 
-/** The library's own keywords call `toString` of compared objects, which data can override. */
+/**
+ * The library's own keywords call `toString` of compared objects, which data can override, and compare with each choice.
+ */
 export function useSafeEnum(ajv: Ajv): void {
   ajv.removeKeyword('enum')
   ajv.addKeyword({
     keyword: 'enum',
     schemaType: 'array',
-    validate: (allowed: unknown[], data: unknown, _: unknown, context) => {
-      const value = exactOf(data, context)
-      return allowed.some((each) => isSame(each, value))
+    compile(allowed: unknown[]) {
+      const texts = new Set(allowed.filter((each) => typeof each === 'string'))
+      const others = allowed.filter((each) => typeof each !== 'string')
+      const canonicals = new Set(others.map(canonical))
+      return (data: unknown, context?: DataContext) => {
+        if (typeof data === 'string') return texts.has(data)
+        return others.length > 0 && canonicals.has(canonical(exactOf(data, context)))
+      }
     },
   })
   ajv.removeKeyword('const')
@@ -73,6 +80,36 @@ export function useSafeEnum(ajv: Ajv): void {
     validate: (only: unknown, data: unknown, _: unknown, context) => isSame(only, exactOf(data, context)),
   })
 }
+
+/** The library's own keywords count the characters of a text of any length. */
+export function useQuickLengths(ajv: Ajv): void {
+  for (const keyword of ['minLength', 'maxLength'] as const) {
+    ajv.removeKeyword(keyword)
+    ajv.addKeyword({
+      keyword,
+      type: 'string',
+      schemaType: 'number',
+      // The more telling message.
+      before: 'pattern',
+      // A character has one or two UTF-16 units.
+      compile: (limit: number) =>
+        keyword === 'maxLength'
+          ? (text: string) => text.length <= limit || (text.length <= 2 * limit && charactersIn(text) <= limit)
+          : (text: string) => text.length >= 2 * limit || (text.length >= limit && charactersIn(text) >= limit),
+    })
+  }
+}
+
+function charactersIn(text: string): number {
+  let count = text.length
+  for (let at = 1; at < text.length; at++) {
+    if (isLowSurrogate(text.charCodeAt(at)) && isHighSurrogate(text.charCodeAt(at - 1))) count -= 1
+  }
+  return count
+}
+
+const isHighSurrogate = (code: number): boolean => code >= 0xd800 && code < 0xdc00
+const isLowSurrogate = (code: number): boolean => code >= 0xdc00 && code < 0xe000
 
 function isSame(a: unknown, b: unknown): boolean {
   if (Array.isArray(a)) {
@@ -100,8 +137,14 @@ function areUnique(items: unknown[]): boolean {
 /** Text that is equal for equal data, regardless of the order of keys and of the form of numbers: 21.0 is 21. */
 export function canonical(value: unknown): string {
   if (Array.isArray(value)) return `[${value.map(canonical).join(',')}]`
-  if (value instanceof JsonNumber) return String(toNumeric(value))
+  if (isNumber(value)) return numberText(value)
   if (!isObject(value)) return writeJson(value) ?? 'undefined'
   const names = Object.keys(value).sort()
   return `{${names.map((name) => `${writeJson(name)}:${canonical(value[name])}`).join(',')}}`
+}
+
+function numberText(value: number | JsonNumber): string {
+  const number = toNumeric(value)
+  const isLarge = Number.isInteger(number) && !Number.isSafeInteger(number)
+  return String(isLarge ? BigInt(number) : number)
 }

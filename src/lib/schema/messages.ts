@@ -74,12 +74,12 @@ function sentenceOf(error: AjvError, value: string): string {
         : `${value} is greater than the maximum of ${String(schema)}`
     case 'minLength':
     case 'minItems':
-      return params['limit'] === 1
+      return schema === 1
         ? `${value} should be non-empty`
-        : `${value} is too short; at least ${String(params['limit'])} ${unitOf(keyword)} are needed`
+        : `${value} is too short; at least ${String(schema)} ${unitOf(keyword)} are needed`
     case 'maxLength':
     case 'maxItems':
-      return `${value} is too long; at most ${String(params['limit'])} ${unitOf(keyword)} are allowed`
+      return `${value} is too long; at most ${String(schema)} ${unitOf(keyword)} are allowed`
     case 'minProperties':
       return `${value} does not have enough properties; at least ${String(params['limit'])} are needed`
     case 'maxProperties':

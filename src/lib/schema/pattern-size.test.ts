@@ -13,7 +13,6 @@ test.each([
   '[a-z]{900}',
   '[]a{5}]{700}',
   '[^]\\]{5}]{700}',
-  '\\p{L}{800}',
   '\\x{41}{800}',
   '\\{{800}',
   '\\d{1,1000}',
@@ -38,3 +37,17 @@ test.each(['x{1000}'.repeat(500), `(${'x'.repeat(1500)}){900}`, '((a{1000}){1000
     expect(patternSize(pattern)).toBeGreaterThan(pattern.length / 2)
   },
 )
+
+test.each<[pattern: string, least: number, most: number]>([
+  ['\\p{L}{800}', 800, 900],
+  ['\\p{L}'.repeat(400), 20_000, 22_000],
+  [`(?i)[${'\\pL\\PN'.repeat(200)}]`, 20_000, 22_000],
+  ['(?i)[b-\\x{10ffff}]', 3000, 3300],
+  ['[^\\x{20}-\\x{10ffff}]'.repeat(2), 6000, 6600],
+  ['[а-яА-ЯёЁ]{1,100}', 100, 120],
+  ['[一-龥]', 60, 130],
+  ['[a-z-]', 1, 2],
+])('a class costs what reading it costs: %.30s', (pattern, least, most) => {
+  expect(patternSize(pattern)).toBeGreaterThanOrEqual(least)
+  expect(patternSize(pattern)).toBeLessThanOrEqual(most)
+})

@@ -19,6 +19,7 @@ export function patternSize(written: string): number {
   )
   let total = 0
   let last = 0
+  let classes = 0
   const groups: number[] = []
   for (let at = 0; at < pattern.length; at += 1) {
     switch (pattern[at]) {
@@ -49,12 +50,34 @@ export function patternSize(written: string): number {
         const atom = pattern[at] === '\\' ? escaped : pattern[at] === '[' ? inBrackets : undefined
         if (atom !== undefined) {
           atom.lastIndex = at
-          at += (atom.exec(pattern)?.[0].length ?? 1) - 1
+          const text = atom.exec(pattern)?.[0] ?? ''
+          classes += classSize(text)
+          at += Math.max(0, text.length - 1)
         }
         last = 1
         total += 1
       }
     }
   }
-  return groups.reduce((sum, size) => sum + size, total)
+  return groups.reduce((sum, size) => sum + size, total) + classes
 }
+
+const unicodeClass = /\\[pP]/g
+const range = /(?:\\x\{([0-9a-fA-F]{1,6})\}|\\x[0-9a-fA-F]{2}|\\.|[^\\])-(?:\\x\{([0-9a-fA-F]{1,6})\}|\\.|([^\\\]]))/gu
+
+/**
+ * What reading a class costs, however often it is repeated: Unicode classes are lists of hundreds of ranges, and without
+ * case each character of a range is looked up.
+ */
+function classSize(text: string): number {
+  if (text.length < 2) return 0
+  let size = (text.match(unicodeClass)?.length ?? 0) * SIZE_OF_UNICODE_CLASS
+  for (const [, from = '0', to, end] of text.matchAll(range)) {
+    const last = to === undefined ? (end?.codePointAt(0) ?? 0) : Number.parseInt(to, 16)
+    size += Math.max(0, Math.floor((last - Number.parseInt(from, 16)) / CHARACTERS_PER_INSTRUCTION))
+  }
+  return size
+}
+
+const SIZE_OF_UNICODE_CLASS = 50
+const CHARACTERS_PER_INSTRUCTION = 350

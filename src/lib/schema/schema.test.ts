@@ -2,6 +2,7 @@ import { describe, expect, test } from 'vitest'
 import {
   checkDraft4,
   checkParameterSchema,
+  createSchemaRoom,
   compileParameters,
   compilePattern,
   compileSchema,
@@ -346,4 +347,63 @@ describe('numbers that JavaScript would change', () => {
     // Of the copy, too.
     expect(looks).toBeLessThanOrEqual(2)
   })
+})
+
+describe('schemas that are compiled together share a limit', () => {
+  const many = (count: number, make: (index: number) => unknown): ParameterSchema[] =>
+    Array.from({ length: count }, (_, index) => make(index) as ParameterSchema)
+  const find = (schemas: ParameterSchema[]): string | undefined => {
+    const room = createSchemaRoom()
+    return schemas.map((schema) => checkParameterSchema(schema, room)?.message).find((message) => message !== undefined)
+  }
+  const described = {
+    title: 't',
+    description: 'd',
+    default: ['a', 'b', 'c'],
+    position: 1,
+    required: true,
+    secret: true,
+  }
+
+  test.each<[string, ParameterSchema[], string | undefined]>([
+    ['480 described parameters', many(480, () => ({ type: 'array', ...described })), undefined],
+    ['200 parameters with choices', many(200, () => ({ type: 'integer', enum: [1, 2, 3, 4, 5, 6, 7, 8] })), undefined],
+    ['300 parameters of 8 values', many(300, () => ({ anyOf: [{}, {}, {}, {}, {}, {}] })), 'more than 2000 values'],
+    ['50 patterns', many(50, () => ({ type: 'string', pattern: '^[a-z]{1,63}$' })), undefined],
+    ['50 large patterns', many(50, () => ({ pattern: '^[a-z]{1,900}$' })), 'more than 20000 steps together'],
+    [
+      'names of properties',
+      many(1, () => ({
+        patternProperties: Object.fromEntries(Array.from({ length: 50 }, (_, i) => [`^[a-z]{1,900}${i}$`, {}])),
+      })),
+      'more than 20000 steps together',
+    ],
+  ])('%s', (_, schemas, message) => {
+    const found = find(schemas)
+    expect(found ?? 'none').toContain(message ?? 'none')
+  })
+})
+
+test.each<[schema: ParameterSchema, good: unknown[], bad: unknown[]]>([
+  [{ minLength: 2 }, ['ab', '😀😀', '😀b', 'abc'], ['a', '😀', '']],
+  [{ maxLength: 2 }, ['ab', '😀😀', 'a😀', ''], ['abc', '😀😀😀', '😀bc']],
+  [{ maxLength: 3, minLength: 3 }, ['\ud83dab', 'a\ude00b', '😀😀😀'], ['\ud83d\ude00ab!']],
+  [{ enum: ['1', 1, [1, { a: 'x', b: null }]] }, ['1', 1, [1, { b: null, a: 'x' }]], [true, [1, { a: 'x' }], [], 'x']],
+  [
+    { enum: [1e21, 0.5] },
+    [1e21, readJson('1000000000000000000000'), readJson('0.50'), readJson('1e21')],
+    [1e20, '1e21'],
+  ],
+])('%j', (schema, good, bad) => {
+  const check = compileParameters({ p: schema })
+  expect(good.map((p) => check({ p }))).toEqual(good.map(() => undefined))
+  for (const p of bad) expect(check({ p })).toMatch(/^p: /)
+})
+
+test('a list is compared with many choices in one step per item', () => {
+  const choices = Array.from({ length: 1900 }, (_, i) => `v${i}`)
+  const check = compileParameters({ p: { type: 'array', items: { enum: choices } } })
+  const items = Array.from({ length: 300_000 }, () => 'v1899')
+  expect(check({ p: items })).toBeUndefined()
+  expect(check({ p: [...items, 'other'] })).toMatch(/^p\[300000\]: 'other' is not one of/)
 })

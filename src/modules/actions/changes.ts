@@ -57,9 +57,15 @@ export function createActionChanges(deps: {
   }
 
   /** @throws PACK_PROTECTED, BODY_INVALID */
-  function check({ data_files: _f, id: _i, uid: _u, ref: _r, ...given }: ActionRequest): ActionDefinition {
+  async function check({
+    data_files: _f,
+    id: _i,
+    uid: _u,
+    ref: _r,
+    ...given
+  }: ActionRequest): Promise<ActionDefinition> {
     if ((given.pack ?? defaultPack) === protectedPack) throw packProtected()
-    const checked = checkActionDefinition(given, (name) => service.findRunnerType(name)?.runner_parameters)
+    const checked = await checkActionDefinition(given, (name) => service.findRunnerType(name)?.runner_parameters)
     if ('definition' in checked) return checked.definition
     const [problem] = checked.problems
     throw bodyInvalid(problem?.message ?? 'The action is invalid.', {
@@ -130,7 +136,7 @@ export function createActionChanges(deps: {
 
   return {
     async create(caller, given) {
-      const definition = check(given)
+      const definition = await check(given)
       return withLock(definition.pack, async () => {
         const record = actionRecordOf(withMetadataFile(definition, undefined), newId())
         const same = store.findByRef(record.ref)
@@ -144,7 +150,7 @@ export function createActionChanges(deps: {
     async update(caller, refOrId, given) {
       const seen = get(refOrId)
       if (seen.pack === protectedPack) throw packProtected()
-      const definition = check({ ...given, pack: given.pack ?? seen.pack })
+      const definition = await check({ ...given, pack: given.pack ?? seen.pack })
       return withLock(definition.pack, async () => {
         const before = get(seen.id)
         caller.rights.require('action_modify', actionResource(before.ref))

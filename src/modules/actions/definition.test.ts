@@ -14,14 +14,14 @@ function check(given: unknown) {
   return checkActionDefinition(given, (name) => runners.get(name))
 }
 
-function problemsOf(parameters: unknown): unknown {
-  const result = check({ name: 'run', pack: 'mine', runner_type: 'local-shell-cmd', parameters })
+async function problemsOf(parameters: unknown): Promise<unknown> {
+  const result = await check({ name: 'run', pack: 'mine', runner_type: 'local-shell-cmd', parameters })
   return 'problems' in result ? result.problems.map(({ path, message }) => [path.join('.'), message]) : []
 }
 
 describe('definitions of actions', () => {
-  test('what is left out is filled in', () => {
-    expect(check({ name: 'run', runner_type: 'local-shell-cmd', description: null })).toEqual({
+  test('what is left out is filled in', async () => {
+    expect(await check({ name: 'run', runner_type: 'local-shell-cmd', description: null })).toEqual({
       definition: {
         name: 'run',
         pack: 'default',
@@ -37,8 +37,11 @@ describe('definitions of actions', () => {
     })
   })
 
-  test('older names of runners are known', () => {
-    expect(check({ name: 'run', runner_type: 'run-local' })).toHaveProperty('definition.runner_type', 'local-shell-cmd')
+  test('older names of runners are known', async () => {
+    expect(await check({ name: 'run', runner_type: 'run-local' })).toHaveProperty(
+      'definition.runner_type',
+      'local-shell-cmd',
+    )
   })
 
   test.each([
@@ -79,8 +82,8 @@ describe('definitions of actions', () => {
       'entry_point: use a path below the actions folder',
     ],
     ['text', '', `'text' is not of type 'object'`],
-  ])('%j is refused', (given, path, message) => {
-    const result = check(given)
+  ])('%j is refused', async (given, path, message) => {
+    const result = await check(given)
     expect(result).toEqual({ problems: [expect.anything()] })
     if (!('problems' in result)) return
     expect(result.problems[0]?.path.join('.')).toBe(path)
@@ -139,8 +142,8 @@ describe('parameters of actions', () => {
       ],
     ],
     [{ a: 'string' }, [['parameters.a', `parameters.a: 'string' is not of type 'object'`]]],
-  ])('%j', (parameters, problems) => {
-    expect(problemsOf(JSON.parse(JSON.stringify(parameters)))).toEqual(problems)
+  ])('%j', async (parameters, problems) => {
+    expect(await problemsOf(JSON.parse(JSON.stringify(parameters)))).toEqual(problems)
   })
 })
 
@@ -169,18 +172,18 @@ describe('a value that no run could use is refused with its fix', () => {
       { type: 'object', properties: { a: { type: 'string' } }, default: { a: 5 } },
       `v.default: a: 5 is not of type 'string', 'null'`,
     ],
-  ])('%j', (schema, message) => {
-    expect(problemsOf({ v: schema })).toEqual([['parameters.v.default', `parameters.${message}`]])
+  ])('%j', async (schema, message) => {
+    expect(await problemsOf({ v: schema })).toEqual([['parameters.v.default', `parameters.${message}`]])
   })
 
-  test('also a choice, and a default for a parameter of the runner', () => {
-    expect(problemsOf({ v: { type: 'string', enum: ['on', true] } })).toEqual([
+  test('also a choice, and a default for a parameter of the runner', async () => {
+    expect(await problemsOf({ v: { type: 'string', enum: ['on', true] } })).toEqual([
       [
         'parameters.v.enum.1',
         expect.stringContaining(`parameters.v.enum.1: True is not of type 'string'; put it in quotes`),
       ],
     ])
-    expect(problemsOf({ sudo: { default: 'yes' } })).toEqual([
+    expect(await problemsOf({ sudo: { default: 'yes' } })).toEqual([
       [
         'parameters.sudo.default',
         `parameters.sudo.default: 'yes' is not of type 'boolean'; remove its quotes, or change the type`,
@@ -196,7 +199,7 @@ describe('a value that no run could use is refused with its fix', () => {
     { type: 'integer', enum: [1, 2, null], default: 2 },
     { default: 5 },
     { type: 'object', default: {} },
-  ])('but not %j', (schema) => {
-    expect(problemsOf({ v: schema })).toEqual([])
+  ])('but not %j', async (schema) => {
+    expect(await problemsOf({ v: schema })).toEqual([])
   })
 })

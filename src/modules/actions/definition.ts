@@ -1,7 +1,9 @@
 /** Checks action definitions (contract 02, 2.1–2.4). Pure functions. */
 import { defaultPack } from '../../core/pack-content.ts'
+import { createPause } from '../../lib/concurrency/index.ts'
 import {
   checkParameterSchema,
+  createSchemaRoom,
   compileParameters,
   compileSchema,
   isObject,
@@ -28,14 +30,15 @@ const olderRunnerNames: Readonly<Record<string, string>> = {
 export type CheckedDefinition = { definition: ActionDefinition } | { problems: DefinitionProblem[] }
 
 /**
- * Checks a definition as its author wrote it and fills in what was left out.
+ * Checks a definition as its author wrote it and fills in what was left out. Compiling a schema takes up to a
+ * millisecond, so others work in between.
  *
  * @param runnerOf finds the parameters of a runner type
  */
-export function checkActionDefinition(
+export async function checkActionDefinition(
   given: unknown,
   runnerOf: (name: string) => ParameterSchemas | undefined,
-): CheckedDefinition {
+): Promise<CheckedDefinition> {
   const problem = compileSchema(actionDefinitionSchema).find(given)
   if (problem !== undefined) return { problems: [problem] }
   const definition = fillActionDefinition(given as Partial<ActionDefinition>) // has passed its schema
@@ -44,7 +47,8 @@ export function checkActionDefinition(
   const entryPointProblem = checkEntryPoint(definition.entry_point)
   if (entryPointProblem !== undefined) problems.push({ path: ['entry_point'], message: entryPointProblem })
 
-  const parameterProblems = checkParameterSchemas(definition.parameters)
+  const pause = createPause()
+  const parameterProblems = await checkParameterSchemas(definition.parameters, pause)
   problems.push(...parameterProblems)
   const runnerParameters = runnerOf(definition.runner_type)
   if (runnerParameters === undefined) {
@@ -53,7 +57,7 @@ export function checkActionDefinition(
     problems.push(
       ...checkOverrides(definition, runnerParameters),
       ...checkPositions(definition.parameters),
-      ...checkValues(definition.parameters, runnerParameters),
+      ...(await checkValues(definition.parameters, runnerParameters, pause)),
     )
   }
   return problems.length === 0 ? { definition } : { problems }
@@ -98,15 +102,20 @@ function checkEntryPoint(path: string): string | undefined {
 }
 
 /** Their names and schemas. */
-function checkParameterSchemas(parameters: Readonly<Record<string, unknown>>): DefinitionProblem[] {
+async function checkParameterSchemas(
+  parameters: Readonly<Record<string, unknown>>,
+  pause: () => Promise<void>,
+): Promise<DefinitionProblem[]> {
   const problems: DefinitionProblem[] = []
+  const room = createSchemaRoom()
   for (const [name, schema] of Object.entries(parameters)) {
+    await pause()
     const path = ['parameters', name]
     if (!/^\w+$/.test(name) || name === '__proto__') {
       problems.push({ path, message: `parameters: the name "${name}" may hold letters, digits and "_" only` })
       continue
     }
-    const problem = checkParameterSchema(schema)
+    const problem = checkParameterSchema(schema, room)
     if (problem !== undefined) {
       problems.push({ path: [...path, ...problem.path], message: `parameters.${name}: ${problem.message}` })
     }
@@ -147,10 +156,15 @@ function checkOverrides(definition: ActionDefinition, runner: ParameterSchemas):
  * Defaults that a run could never use, and choices that no value could be: both would show only when the action is run.
  * What a template gives is not known before.
  */
-function checkValues(parameters: ParameterSchemas, runner: ParameterSchemas): DefinitionProblem[] {
+async function checkValues(
+  parameters: ParameterSchemas,
+  runner: ParameterSchemas,
+  pause: () => Promise<void>,
+): Promise<DefinitionProblem[]> {
   const problems: DefinitionProblem[] = []
   const merged = mergeParameters(runner, parameters)
   for (const name of Object.keys(parameters)) {
+    await pause()
     const { default: value, ...schema } = merged[name] ?? {}
     const tell = (attribute: string, wrong: unknown, among: ParameterSchema): void => {
       const message = problemOfValue(wrong, among)

@@ -170,7 +170,7 @@ export function createActionService(deps: {
           unchangedRunners.has(action.runner_type) &&
           isStored(definition, action),
       )
-    const checked = checkPackActions(content, runnerOf, isKnown)
+    const checked = await checkPackActions(content, runnerOf, isKnown)
 
     const steps: (Step | undefined)[] = []
     for (const definition of checked.definitions) {
@@ -270,7 +270,7 @@ function checkPackActions(
   content: PackDefinitions,
   runnerOf: (name: string) => ParameterSchemas | undefined,
   isKnown: (metadataFile: string, definition: unknown) => boolean,
-): { definitions: ActionDefinition[]; problems: RegistrationProblem[] } {
+): Promise<{ definitions: ActionDefinition[]; problems: RegistrationProblem[] }> {
   return checkPackDefinitions(content, 'Action', (given, metadataFile) => {
     const named = isObject(given) ? { ...given, pack: given['pack'] ?? content.pack } : given
     return isKnown(metadataFile, named)

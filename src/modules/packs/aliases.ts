@@ -137,7 +137,7 @@ export async function registerAliases(
   { database, store }: { database: Pick<Database, 'write'>; store: PackStore },
   content: PackDefinitions,
 ): Promise<Registration> {
-  const { definitions, problems } = checkPackDefinitions(content, 'Alias', (given) =>
+  const { definitions, problems } = await checkPackDefinitions(content, 'Alias', (given) =>
     checkAlias(withPack(given, content.pack)),
   )
   const existing = new Map(store.aliasesOfPack(content.pack).map((alias) => [alias.name, alias]))

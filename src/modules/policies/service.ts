@@ -152,7 +152,7 @@ export function createPolicyService(deps: {
 
     async register(content) {
       const existing = new Map(store.ofPack(content.pack).map((policy) => [policy.name, policy]))
-      const { definitions, problems } = checkPackDefinitions(content, 'Policy', (given) => {
+      const { definitions, problems } = await checkPackDefinitions(content, 'Policy', (given) => {
         const problem = compileSchema(policyDefinitionSchema).find(given)
         if (problem !== undefined) return { problems: [problem] }
         const definition: FilledPolicy = fillPolicyDefinition(given as PolicyDefinition, content.pack) // has passed its schema

@@ -42,7 +42,7 @@ export function createRegistration(deps: {
 
   return async (content) => {
     const existing = new Map(store.ofPack(content.pack).map((rule) => [rule.name, rule]))
-    const { definitions, problems } = checkPackDefinitions(content, 'Rule', (given) => {
+    const { definitions, problems } = await checkPackDefinitions(content, 'Rule', (given) => {
       // Compiled for the first rule, to save time at start.
       const problem = compileSchema(RuleDefinition).find(given)
       if (problem !== undefined) return { problems: [problem] }

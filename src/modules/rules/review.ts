@@ -2,7 +2,7 @@
 import { isAppError } from '../../core/errors.ts'
 import type { Log } from '../../lib/log/index.ts'
 import { checkCriteria } from './criteria/criteria.ts'
-import { createPause } from './enforcement/evaluate.ts'
+import { createPause } from '../../lib/concurrency/index.ts'
 import { readRule, type RuleStore } from './store.ts'
 
 /** Rules read together. */

@@ -106,12 +106,16 @@ export function findProblems(criteria: Readonly<Record<string, unknown>>): strin
   return problemsOf(criteria, requireCondition)
 }
 
+/** Of all patterns of a rule: some 30,000 steps of regular expressions, which take as many microseconds to compile. */
+const MAX_CHECK_WORK = 4 * 1024 * 1024
+
 /** @param checkSearch throws TemplateError for a condition of `search` */
 function problemsOf(
   criteria: Readonly<Record<string, unknown>>,
   checkSearch: (criterion: Criterion) => unknown,
 ): string[] {
   const problems: string[] = []
+  const budget = new Budget({ ...limits, maxWork: MAX_CHECK_WORK }, SUBJECT)
   const look = (criterion: Criterion, depth: number): void => {
     const { key, type, pattern, operator } = criterion
     const wrongKey = depth === 0 ? problemOfKey(key) : undefined
@@ -122,7 +126,7 @@ function problemsOf(
       stage = 'comparison'
       if (operator.kind === 'search') checkSearch(criterion)
       else if (pattern.kind === 'fixed' && pattern.value !== null) {
-        operator.operator.prepare(pattern.value, new Budget(limits, SUBJECT))
+        operator.operator.prepare(pattern.value, budget)
         if (pattern.value === '' && operator.operator.isOfParts === true) {
           problems.push(`key "${shown(key)}", operator ${type}: the pattern is empty, and every text contains it`)
         }

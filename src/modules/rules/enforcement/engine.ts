@@ -15,7 +15,8 @@ import type { QueuedInstance } from '../../triggers/types.ts'
 import type { Bindings } from './bindings.ts'
 import type { Enforcer } from './enforce.ts'
 import { createInstancePlanner } from './plan-instance.ts'
-import { createPause, type ViewsFor } from './evaluate.ts'
+import { createPause } from '../../../lib/concurrency/index.ts'
+import type { ViewsFor } from './evaluate.ts'
 
 /** Instances whose transactions are being written. */
 const MAX_COMMITTING = 64

@@ -1,5 +1,4 @@
 /** Evaluates rules for one payload (contract 05, 5.7): standard rules first, then backstop rules if none matched. */
-import { setImmediate } from 'node:timers/promises'
 import { joinScopes, type TemplateScope } from '../../../lib/template/index.ts'
 import type { CompiledRule } from './bindings.ts'
 import type { CriteriaResult } from '../criteria/run.ts'
@@ -57,19 +56,6 @@ export function* evaluateRules(
       ? evaluateRule(compiled, context)
       : { ...aboutRule(compiled.rule), verdict: 'not_needed' as const }
     yield { compiled, verdict }
-  }
-}
-
-/** Milliseconds of evaluation before the pause yields to the event loop. */
-const SLICE_MS = 5
-
-/** Returns a function to await after each rule. It resolves at once until `SLICE_MS` are over. */
-export function createPause(): () => Promise<void> {
-  let since = performance.now()
-  return async () => {
-    if (performance.now() - since < SLICE_MS) return
-    await setImmediate()
-    since = performance.now()
   }
 }
 

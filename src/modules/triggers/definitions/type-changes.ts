@@ -104,7 +104,7 @@ export function createTypeChanges(deps: {
     },
 
     async registerTypes(content) {
-      const { definitions, problems } = checkPackDefinitions(content, 'Trigger type', (given) => {
+      const { definitions, problems } = await checkPackDefinitions(content, 'Trigger type', (given) => {
         const checked = checkTypeDefinition(isObject(given) ? { ...given, pack: given['pack'] ?? content.pack } : given)
         if ('problems' in checked || !isBuiltin(refOf(checked.definition))) return checked
         return { problems: [{ path: ['name'], message: triggerTypeFixed(refOf(checked.definition)).message }] }
