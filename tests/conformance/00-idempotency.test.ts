@@ -270,11 +270,53 @@ describe('a lost answer', () => {
     'result_size',
     'children',
   ]
+  const create = async (path: string, body: unknown): Promise<string> => {
+    const answer = await server.call<Body>('POST', path, body, admin)
+    if (answer.status !== 201) throw new Error(answer.text)
+    return answer.body.id
+  }
+  const actionOf = (name: string): object => ({
+    name,
+    pack: 'default',
+    runner_type: 'noop',
+    enabled: true,
+    entry_point: '',
+  })
+  const policyOf = (name: string): object => ({
+    name,
+    pack: 'default',
+    resource_ref: 'core.noop',
+    policy_type: 'action.concurrency',
+    parameters: { threshold: 1000, action: 'delay' },
+  })
+  const typeOf = (name: string): object => ({ name, pack: 'default', payload_schema: {}, parameters_schema: {} })
+  const triggerOf = (name: string): object => ({
+    name,
+    pack: 'default',
+    type: 'core.svc.webhook',
+    parameters: { url: name },
+  })
+  const later = { ...noop, delay: 3_600_000 }
+  /** A `PUT` of what was created just before. */
+  const changeOf = (
+    what: string,
+    path: string,
+    of: (name: string) => object,
+    body: (name: string) => unknown,
+    table: string,
+  ): Case => ({
+    name: `change of ${what}`,
+    method: 'PUT',
+    prepare: () => create(path, of(fresh())),
+    path: (id) => `${path}/${id}`,
+    body,
+    count: table,
+  })
   const cases: Case[] = [
     { name: 'execution', path: () => '/v1/executions', body: () => noop, count: 'executions', except: changing },
     {
       name: 're-run',
-      prepare: async () => (await server.call<Body>('POST', '/v1/executions', noop, admin)).body.id,
+      prepare: () => create('/v1/executions', noop),
       path: (id) => `/v1/executions/${id}/re_run`,
       body: () => ({}),
       count: 'executions',
@@ -311,31 +353,25 @@ describe('a lost answer', () => {
     {
       name: 'action',
       path: () => '/v1/actions',
-      body: (name) => ({ name, pack: 'default', runner_type: 'noop', enabled: true, entry_point: '' }),
+      body: actionOf,
       count: 'actions',
     },
     {
       name: 'policy',
       path: () => '/v1/policies',
-      body: (name) => ({
-        name,
-        pack: 'default',
-        resource_ref: 'core.noop',
-        policy_type: 'action.concurrency',
-        parameters: { threshold: 1000, action: 'delay' },
-      }),
+      body: policyOf,
       count: 'policies',
     },
     {
       name: 'trigger type',
       path: () => '/v1/triggertypes',
-      body: (name) => ({ name, pack: 'default', payload_schema: {}, parameters_schema: {} }),
+      body: typeOf,
       count: 'trigger_types',
     },
     {
       name: 'trigger',
       path: () => '/v1/triggers',
-      body: (name) => ({ name, pack: 'default', type: 'core.svc.webhook', parameters: { url: name } }),
+      body: triggerOf,
       count: 'triggers',
     },
     {
@@ -371,9 +407,43 @@ describe('a lost answer', () => {
     {
       name: 'cancelation',
       method: 'DELETE',
-      prepare: async () =>
-        (await server.call<Body>('POST', '/v1/executions', { ...noop, delay: 3_600_000 }, admin)).body.id,
+      prepare: () => create('/v1/executions', later),
       path: (id) => `/v1/executions/${id}`,
+    },
+    changeOf(
+      'an execution',
+      '/v1/executions',
+      () => later,
+      () => ({ status: 'canceled' }),
+      'executions',
+    ),
+    changeOf('an action', '/v1/actions', actionOf, actionOf, 'actions'),
+    changeOf('a policy', '/v1/policies', policyOf, policyOf, 'policies'),
+    changeOf('a trigger type', '/v1/triggertypes', typeOf, typeOf, 'trigger_types'),
+    changeOf('a trigger', '/v1/triggers', triggerOf, triggerOf, 'triggers'),
+    changeOf(
+      'an API key',
+      '/v1/apikeys',
+      () => ({}),
+      () => ({ enabled: false }),
+      'api_keys',
+    ),
+    {
+      name: 'change of a user',
+      method: 'PUT',
+      async prepare() {
+        const name = fresh()
+        await create('/v1/users', { name })
+        return name
+      },
+      path: (name) => `/v1/users/${name}`,
+      body: () => ({ nicknames: { chat: 'nick' }, password: 'a long password' }),
+    },
+    {
+      name: 'change of a runner type',
+      method: 'PUT',
+      path: () => '/v1/runnertypes/noop',
+      body: () => ({ enabled: true }),
     },
     {
       name: 'response to an inquiry',
@@ -412,6 +482,31 @@ describe('a lost answer', () => {
     expect((await keyed(key, method, path(prepared), sent)).text).toBe(again.text)
     expect((await keyed(key, 'POST', '/v1/executions', { ...noop, context: { other: true } })).status).toBe(409)
     expect(number()).toBe(before)
+  })
+
+  test('there is a case for each change that must not run twice', async () => {
+    const { body } = await server.call<Record<'paths', Record<string, object>>>('GET', '/v1/openapi.json')
+    const others = Object.entries(body.paths).flatMap(([path, methods]) => {
+      const pattern = new RegExp(`^${path.replaceAll(/\{\w+\}/g, '[^/]+')}$`)
+      return Object.entries(methods).flatMap(([method, operation]) => {
+        const text = JSON.stringify(operation)
+        // A deletion has one answer, whatever it deletes.
+        if (!text.includes('"Idempotency-Key"') || text.includes('"204"')) return []
+        const isCase = cases.some(
+          (each) => (each.method ?? 'POST').toLowerCase() === method && pattern.test(each.path('x')),
+        )
+        return isCase ? [] : [`${method} ${path}`]
+      })
+    })
+    expect(others.toSorted()).toEqual([
+      'delete /auth/v1/tokens',
+      'post /v1/backups',
+      'post /v1/packs/register',
+      'post /v1/purge/{kind}',
+      'post /v1/rbac/definitions/apply',
+      // Has a store of its own.
+      'post /v1/webhooks/{hook}',
+    ])
   })
 
   test('a new API key is named, because its value is gone', async () => {
