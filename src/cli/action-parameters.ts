@@ -1,4 +1,5 @@
 /** Parameters of an action, as those who run it see them. */
+import { nearestNumber } from '../lib/json/index.ts'
 import { toObject } from './connection/responses.ts'
 
 export interface ActionParameter {
@@ -32,5 +33,6 @@ function compare(a: ActionParameter, b: ActionParameter): number {
 }
 
 function positionOf({ schema }: ActionParameter): number {
-  return typeof schema['position'] === 'number' ? schema['position'] : Number.POSITIVE_INFINITY
+  const position = nearestNumber(schema['position'])
+  return typeof position === 'number' ? position : Number.POSITIVE_INFINITY
 }

@@ -49,7 +49,8 @@ export function scriptArguments({
     const isHidden = isSecret && !hasSecretArguments
     const { position } = schema
     // A removed argument leaves an empty place, so that later ones keep their position.
-    if (position !== undefined) positional.push({ position, text: isHidden ? '' : positionalText(value) })
+    if (position !== undefined)
+      positional.push({ position: Number(position), text: isHidden ? '' : positionalText(value) })
     else if (!isHidden && !isAbsent && value !== false && value !== '') {
       named.push(value === true ? `${operator}${name}` : `${operator}${name}=${text(value)}`)
     }

@@ -13,7 +13,7 @@ export interface ParameterSchema {
   enum?: unknown[]
   immutable?: boolean
   secret?: boolean
-  position?: number
+  position?: number | JsonNumber
   items?: ParameterSchema
   properties?: Record<string, ParameterSchema>
   patternProperties?: Record<string, ParameterSchema>

@@ -116,6 +116,29 @@ describe('YAML of metadata files', () => {
   })
 })
 
+describe('keys in YAML', () => {
+  test.each([
+    ['{z: 1, "10": 2, "2": {b: 3, "1": 4}}', '{"z":1,"10":2,"2":{"b":3,"1":4}}'],
+    ['{9007199254740993: big, 21.0: float, 7: small}', '{"9007199254740993":"big","21.0":"float","7":"small"}'],
+    ['{b: &b {x: 1, "3": 2}, "1": {<<: *b, "0": 5}}', '{"b":{"x":1,"3":2},"1":{"x":1,"3":2,"0":5}}'],
+    ['{constructor: 1, toString: 2}', '{"constructor":1,"toString":2}'],
+  ])('%s is %s in JSON', (yaml, json) => {
+    expect(writeJson(read(yaml).value)).toBe(json)
+  })
+
+  test.each([
+    ['a: 1\na: 2\n', 'duplicated mapping key'],
+    ['9007199254740993: 1\n9007199254740993: 2\n', 'duplicated mapping key'],
+    ['? [a]\n: 1\n', 'a key is text, not a list or a mapping'],
+    ['__proto__: 1\n', 'the key "__proto__" is not allowed'],
+    ['&a {b: *a}\n', ''],
+  ])('%j is refused', (yaml, message) => {
+    expect(readYamlDocument(yaml)).toMatchObject({
+      problem: { message: expect.stringContaining(message) as unknown },
+    })
+  })
+})
+
 describe('JSON of metadata files', () => {
   test('is read', () => {
     expect(readJsonDocument('{"a": [1]}')).toMatchObject({ value: { a: [1] } })

@@ -1,6 +1,7 @@
 /** YAML 1.1 as Python's readers parse it, except that the single letters `y` and `n` are text. Numbers are exact. */
 import {
   boolYaml11Tag,
+  defineMappingTag,
   defineScalarTag,
   DUMP_SCHEMA,
   floatYaml11Tag,
@@ -9,7 +10,7 @@ import {
   YAML11_SCHEMA,
   type ScalarTagDefinition,
 } from 'js-yaml'
-import { JsonNumber, parseNumber, wholeNumber } from '../json/index.ts'
+import { JsonNumber, keysOf, parseNumber, rememberOrder, setOwn, wholeNumber } from '../json/index.ts'
 
 const boolTag = defineScalarTag('tag:yaml.org,2002:bool', {
   implicit: true,
@@ -57,7 +58,34 @@ function exactInteger(source: string): number | JsonNumber | undefined {
   return wholeNumber(isNegative ? -value : value)
 }
 
-export const pythonYamlSchema = YAML11_SCHEMA.withTags(boolTag, intTag, floatTag)
+interface Mapping {
+  object: Record<string, unknown>
+  keys: string[]
+}
+
+/** Keys in the order of the text; exact numbers among them become text, as the others do. */
+const mapTag = defineMappingTag<Mapping, Record<string, unknown>>('tag:yaml.org,2002:map', {
+  create: () => ({ object: {}, keys: [] }),
+  addPair({ object, keys }, key, value) {
+    if (isCollection(key)) return 'a key must be text'
+    const name = String(key)
+    if (!Object.hasOwn(object, name)) keys.push(name)
+    setOwn(object, name, value)
+    return ''
+  },
+  has: ({ object }, key) => !isCollection(key) && Object.hasOwn(object, String(key)),
+  keys: (object) => keysOf(object),
+  get: (object, key) => (Object.hasOwn(object, String(key)) ? object[String(key)] : null),
+  finalize({ object, keys }) {
+    rememberOrder(object, keys)
+    return object
+  },
+  identify: () => false,
+})
+
+const isCollection = (key: unknown): boolean => typeof key === 'object' && key !== null && !(key instanceof JsonNumber)
+
+export const pythonYamlSchema = YAML11_SCHEMA.withTags(boolTag, intTag, floatTag, mapTag)
 
 /** YAML 1.1 knows a float by its point and wants a sign in the exponent: `1.e+3`. */
 function yamlFloat(json: string): string {

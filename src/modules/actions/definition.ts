@@ -2,6 +2,7 @@
 import { defaultPack } from '../../core/pack-content.ts'
 import { createPause } from '../../lib/concurrency/index.ts'
 import {
+  canonical,
   checkParameterSchema,
   createSchemaRoom,
   compileParameters,
@@ -13,7 +14,7 @@ import {
 import { findTemplates } from '../../core/template-values.ts'
 import { mergeParameters, overridableAttributes, type ParameterSchemas } from './parameters.ts'
 import { actionDefinitionSchema, type ActionDefinition, type ActionRecord } from './types.ts'
-import { writeJson } from '../../lib/json/index.ts'
+import { nearestNumber, writeJson } from '../../lib/json/index.ts'
 
 /** One reason why a definition is refused; `path` leads through the definition: `['parameters', 'cmd']`. */
 export type DefinitionProblem = SchemaProblem
@@ -131,7 +132,7 @@ function checkOverrides(definition: ActionDefinition, runner: ParameterSchemas):
     const inherited = Object.hasOwn(runner, name) ? runner[name] : undefined
     if (inherited !== undefined) {
       for (const attribute of Object.keys(schema)) {
-        if (isOverridable(attribute) || isSame(schema[attribute], inherited[attribute])) continue
+        if (isOverridable(attribute) || canonical(schema[attribute]) === canonical(inherited[attribute])) continue
         problems.push({
           path: [...path, attribute],
           message: `The attribute "${attribute}" for the runner parameter "${name}" in action "${ref}" cannot be overridden.`,
@@ -198,21 +199,11 @@ function isOverridable(attribute: string): boolean {
   return overridableAttributes.some((name) => name === attribute)
 }
 
-function isSame(a: unknown, b: unknown): boolean {
-  if (Array.isArray(a) || Array.isArray(b)) {
-    return Array.isArray(a) && Array.isArray(b) && a.length === b.length && a.every((item, i) => isSame(item, b[i]))
-  }
-  if (!isObject(a) || !isObject(b)) return a === b
-  const names = Object.keys(a)
-  return (
-    names.length === Object.keys(b).length && names.every((name) => Object.hasOwn(b, name) && isSame(a[name], b[name]))
-  )
-}
-
 function checkPositions(parameters: Readonly<Record<string, ParameterSchema>>): DefinitionProblem[] {
   const byPosition = new Map<number, string>()
-  for (const [name, { position }] of Object.entries(parameters)) {
-    if (position === undefined) continue
+  for (const [name, schema] of Object.entries(parameters)) {
+    const position = nearestNumber(schema.position)
+    if (typeof position !== 'number') continue
     const other = byPosition.get(position)
     if (other !== undefined) {
       return [

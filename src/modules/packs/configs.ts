@@ -222,7 +222,7 @@ export function createConfigs(deps: {
         }
         if (problems.length > 0) return { registered: 0, removed: 0, problems }
         attributes = given as ConfigAttributes // has been checked
-        if (before === undefined || canonical(before.attributes) !== canonical(attributes)) {
+        if (before === undefined || writeJson(before.attributes) !== writeJson(attributes)) {
           const record = { id: before?.id ?? newId(), pack: ref, attributes }
           await database.write({ steps: [store.putConfigSchema(record)], facts: [] })
         }
@@ -319,8 +319,9 @@ export function createConfigs(deps: {
 
   async function save(pack: string, attributes: ConfigAttributes, values: Record<string, unknown>): Promise<void> {
     const before = store.findConfig(pack)
+    // As stored: `21` is not `21.0`, and clients see the order of keys.
     const isSame =
-      before !== undefined && canUse(() => canonical(openValues(pack, before.values)) === canonical(values))
+      before !== undefined && canUse(() => writeJson(openValues(pack, before.values)) === writeJson(values))
     const wasSealed = before !== undefined && !before.values.startsWith('{')
     const text = toStored(pack, attributes, values)
     if (!(isSame && wasSealed === !text.startsWith('{'))) {
