@@ -6,11 +6,12 @@ import { createMemoryBus } from './bus/index.ts'
 import { commonSettings, databaseSettings, keysFolder, refuseSharedFolder, type Config } from './config/index.ts'
 import { machineClock, type Clock } from './core/clock.ts'
 import { loadEncryption } from './core/encryption.ts'
-import { readinessOf, type Module } from './core/module.ts'
+import { readinessOf, type Module, type NotReady } from './core/module.ts'
 import { now } from './core/time.ts'
 import { createCompanions, merge, openSqlite } from './db/index.ts'
 import {
   admitOperators,
+  createBasePath,
   createOriginPolicy,
   createPeers,
   originSettings,
@@ -246,7 +247,9 @@ async function assemble(
     settings,
   })
   const stream = createStream({ bus, executions })
-  const base: Module[] = [monitoring, idempotency, rbac, auth, datastore, traces, triggers, actions, policies, packs]
+  const baseFolder = createBasePath({ path: basePath, log })
+  const data: Module[] = [monitoring, idempotency, rbac, auth, datastore]
+  const base: Module[] = [baseFolder, ...data, traces, triggers, actions, policies, packs]
   const engine: Module[] = [executions, inquiries, rules, webhooks, timers, stream, createUi()]
   const maintenance = createMaintenance({
     ...platform,
@@ -259,13 +262,14 @@ async function assemble(
   const backups = createBackups({ database, log, config: config.backup, notIncluded: notIncluded(config, configFiles) })
 
   const modules: Module[] = [...base, ...engine, maintenance, backups]
-  const notReady = (): string[] => readinessOf(modules, database)
+  const notReady = (): NotReady[] => readinessOf(modules, database)
   monitoring.observe(modules, { startedAt, basePath, urls: () => urls, notReady })
   const access = admitOperators(auth.access, systemUser)
   const { connections } = shares
   const own = { config, log, modules, urls, apiUrl, startedAt, undo, metrics, notReady }
   const server = await startServer({
     ...own,
+    basePath: baseFolder,
     access,
     origins,
     peers,

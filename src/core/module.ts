@@ -1,4 +1,5 @@
 /** The interface of every module to the composition root. */
+import type { AppError } from './errors.ts'
 import type { Route } from '../http/route.ts'
 import type { Retention } from './retention.ts'
 
@@ -19,6 +20,14 @@ export interface Gauge {
   read(): number
 }
 
+/** Why the server cannot work now. */
+export interface NotReady {
+  /** A word for `/readyz`, which anybody may read: `storage_full`. */
+  reason: string
+  /** A sentence for operators: what is wrong, where, and what to do. */
+  problem: string
+}
+
 export interface Module {
   name: string
   /** Disabled in the configuration: the module exists and does no work. */
@@ -28,8 +37,8 @@ export interface Module {
   /** Its records that are deleted by age. */
   retention?: readonly Retention[]
   gauges?: readonly Gauge[]
-  /** Why the module cannot work now, as a word such as `storage_full`; undefined: it can. Cheap; never throws. */
-  readiness?(): string | undefined
+  /** Undefined: the module can work. Cheap; never throws. */
+  readiness?(): NotReady | undefined
   /** Called after migrations, in the order of `app.ts`; idempotent. */
   start?(): Promise<void>
   /**
@@ -41,14 +50,16 @@ export interface Module {
   stop?(): Promise<void>
 }
 
-/** Why the server cannot work now, a word for each reason; empty: it can. */
-export function readinessOf(
-  modules: readonly Module[],
-  storage: { shortage(): { code: string } | undefined },
-): string[] {
+/** Empty: the server can work. */
+export function readinessOf(modules: readonly Module[], storage: { shortage(): AppError | undefined }): NotReady[] {
   const shortage = storage.shortage()
   return [
-    ...(shortage === undefined ? [] : [shortage.code.toLowerCase()]),
+    ...(shortage === undefined ? [] : [{ reason: shortage.code.toLowerCase(), problem: problemOf(shortage) }]),
     ...modules.flatMap((module) => module.readiness?.() ?? []),
   ]
+}
+
+/** Errors for clients name no paths; the cause may. */
+function problemOf({ message, cause }: AppError): string {
+  return typeof cause === 'string' ? cause : message
 }

@@ -2,6 +2,7 @@
 import type { ExecFileOptions } from 'node:child_process'
 import type { Account } from '../lib/process/index.ts'
 import type { LoadedConfig } from '../config/index.ts'
+import type { NotReady } from '../core/module.ts'
 import type { RunFile } from '../core/run-file.ts'
 
 export type State = 'ok' | 'warning' | 'problem' | 'skipped'
@@ -29,6 +30,8 @@ export interface CheckContext {
   account: Account | undefined
   /** Runs `core.local` on the running server. @returns the duration, or why it failed */
   readonly probe: () => Promise<{ milliseconds: number } | { failure: string }>
+  /** Why the running server is not ready; undefined when it does not answer. */
+  readonly notReady: () => Promise<NotReady[] | undefined>
   readonly now: () => Date
 }
 

@@ -1,11 +1,37 @@
-/** The running server: its version, and whether it runs actions. */
+/** The running server: its version, whether it is ready, and whether it runs actions. */
 import { version } from '../core/version.ts'
+import { isObject } from '../lib/schema/index.ts'
+import { readJson } from '../lib/json/index.ts'
 import { ok, failedCheck, skipped, warning, type HealthCheck } from './check.ts'
+
+const ANSWER_MS = 5000
+const MAX_ANSWER_CHARACTERS = 10_000
 
 export const server: HealthCheck = {
   name: 'server',
-  run({ loaded: { config }, running }) {
-    if (running === undefined) return [skipped(`No server runs with the base path ${config.system.base_path}.`)]
+  async run({ loaded: { config }, running, notReady }) {
+    const { base_path: basePath } = config.system
+    if (running === undefined) {
+      const { host, port, use_ssl: isTls } = config.api
+      const url = `${isTls ? 'https' : 'http'}://${host.includes(':') ? `[${host}]` : host}:${port}`
+      const reasons = port === 0 ? [] : await readReasons(url)
+      if (!reasons.includes('base_path_gone')) return [skipped(`No server runs with the base path ${basePath}.`)]
+      return [
+        failedCheck(
+          `A server runs at ${url}, and its base path was deleted, moved or is not accessible. It reports: ${reasons.join(', ')}.`,
+          `Put ${basePath} back with its permissions; the server then continues by itself. Or stop its process, which the check "listeners" names.`,
+        ),
+      ]
+    }
+    const problems = await notReady()
+    if (problems !== undefined && problems.length > 0) {
+      return problems.map(({ reason, problem }) =>
+        failedCheck(
+          `Process ${running.pid} is not ready (${reason}): ${problem}`,
+          'Do what the finding says. The server then continues by itself; "svc status" shows when.',
+        ),
+      )
+    }
     if (running.version === version) return [ok(`Version ${version} runs as process ${running.pid}.`)]
     return [
       warning(
@@ -14,6 +40,30 @@ export const server: HealthCheck = {
       ),
     ]
   },
+}
+
+/** The reasons in `/readyz`; none when no server of svc answers. */
+async function readReasons(url: string): Promise<string[]> {
+  const { get } = process.getBuiltinModule(url.startsWith('https:') ? 'node:https' : 'node:http')
+  const text = await new Promise<string>((resolve) => {
+    // The certificate may be for other names; the request contains no secret.
+    const asked = get(`${url}/readyz`, { rejectUnauthorized: false, timeout: ANSWER_MS }, (response) => {
+      let received = ''
+      response
+        .setEncoding('utf8')
+        .on('data', (part: string) => (received = (received + part).slice(0, MAX_ANSWER_CHARACTERS)))
+      response.once('close', () => resolve(received))
+    })
+    asked.once('timeout', () => asked.destroy())
+    asked.once('error', () => resolve(''))
+  })
+  try {
+    const answer = readJson(text)
+    const reasons: unknown = isObject(answer) ? answer['reasons'] : undefined
+    return Array.isArray(reasons) ? reasons.map(String) : []
+  } catch {
+    return []
+  }
 }
 
 /** Contract 03, 3.11. */

@@ -14,6 +14,8 @@ import { createHandshakeReport, type TlsIdentity } from './tls.ts'
 export interface Entrances {
   /** By surface: reloads the certificate of its listener. */
   readonly reloads: readonly (readonly [name: Surface, reload: () => Promise<void>])[]
+  /** Replaces the control socket, whose file is missing. @throws errors of the file system */
+  renewControlSocket(): Promise<void>
   /**
    * Stops accepting; cuts connections that are still open after `graceMs`. @throws AggregateError with every failure
    */
@@ -31,6 +33,9 @@ export interface EntrancesOptions {
   urls: Record<Surface, string>
 }
 
+/** Time for requests over a control socket that is replaced. */
+const LAST_ANSWERS_MS = 2000
+
 /** Browsers apply the header to all ports of a host for a year, so a single plain listener would become unreachable. */
 const strictTransport = { 'Strict-Transport-Security': 'max-age=31536000' }
 
@@ -39,10 +44,12 @@ export async function openEntrances(app: Express, options: EntrancesOptions): Pr
   const { config, log, identities, connections, urls } = options
   const listeners: Listener[] = []
   const opened: { close(graceMs: number): Promise<void> }[] = []
+  let control: ControlSocket[] = []
   const close = (graceMs: number): Promise<void> =>
     // In parallel: each waits for its own connections.
-    Promise.all(opened.map((entrance) => entrance.close(graceMs))).then(() => undefined)
+    Promise.all([...opened, ...control].map((entrance) => entrance.close(graceMs))).then(() => undefined)
   const admission = createRequestAdmission({ connections, requests: config.system.max_requests })
+  const socketPath = join(config.system.base_path, controlSocketName)
   const headers = identities.size === surfaces.length ? strictTransport : {}
   try {
     for (const surface of surfaces) {
@@ -54,20 +61,26 @@ export async function openEntrances(app: Express, options: EntrancesOptions): Pr
       opened.push(listener)
       urls[surface] = listener.url
     }
-    opened.push(...(await openControlSocket(app, config.system.base_path, log)))
+    control = await openControlSocket(app, socketPath, log)
   } catch (error) {
     await close(0).catch(() => undefined)
     throw error
   }
   return {
     reloads: listeners.map((listener) => [listener.surface, () => renewIdentity(listener, config, log)]),
+    async renewControlSocket() {
+      const before = control
+      control = []
+      // It first, because closing it deletes the file of the path.
+      for (const socket of before) await socket.close(LAST_ANSWERS_MS)
+      control = [await listenOnControlSocket(app, socketPath)]
+    },
     close,
   }
 }
 
 /** One, or none: without it the server still serves its listeners. */
-async function openControlSocket(app: Express, basePath: string, log: Log): Promise<ControlSocket[]> {
-  const path = join(basePath, controlSocketName)
+async function openControlSocket(app: Express, path: string, log: Log): Promise<ControlSocket[]> {
   try {
     return [await listenOnControlSocket(app, path)]
   } catch (error) {

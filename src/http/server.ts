@@ -1,11 +1,12 @@
 /** The life cycle of the server as clients see it: starting, ready, stopping. */
 import type { Config } from '../config/index.ts'
 import type { Module } from '../core/module.ts'
-import { removeRunFile, writeRunFile } from '../core/run-file.ts'
+import { controlSocketName, removeRunFile, runFileName, writeRunFile } from '../core/run-file.ts'
 import { version } from '../core/version.ts'
 import { coalesce } from '../lib/concurrency/index.ts'
 import type { RootLog } from '../lib/log/index.ts'
 import { createAboutRoutes } from './about.ts'
+import type { BasePath } from './base-path.ts'
 import { createHttpApp, type HttpAppOptions } from './app.ts'
 import { openEntrances, type EntrancesOptions } from './entrances.ts'
 import type { Surface } from './route.ts'
@@ -16,6 +17,7 @@ export interface ServerOptions
     Pick<EntrancesOptions, 'identities' | 'connections'> {
   config: Config
   log: RootLog
+  basePath: Pick<BasePath, 'keep'>
   /** In start order; they stop in reverse order. */
   modules: readonly Module[]
   /** Receives the address of each listener, with its actual port, as soon as it listens. */
@@ -70,10 +72,13 @@ export async function startServer(options: ServerOptions): Promise<Server> {
     await module.start?.()
   }
   isStarting = false
-  await writeRunFile(basePath, { started_at: options.startedAt, version, urls }).catch((error: unknown) =>
+  const writeRun = (): Promise<void> => writeRunFile(basePath, { started_at: options.startedAt, version, urls })
+  await writeRun().catch((error: unknown) =>
     log.warning('run_file.failed', 'Could not write the run file: tools cannot find this process', { error }),
   )
   undo.push(() => removeRunFile(basePath))
+  options.basePath.keep(runFileName, writeRun)
+  options.basePath.keep(controlSocketName, () => entrances.renewControlSocket())
 
   return {
     reload: coalesce(async () => {

@@ -1,6 +1,7 @@
 /** Copies a script to other hosts and runs it there (contract 03, 3.6 to 3.9). */
 import { basename, join } from 'node:path'
 import { passArgumentsByEnvironment } from './arguments-by-environment.ts'
+import { findPackFolderProblem } from './pack-folder.ts'
 import { programStartFailure } from './process/run-command.ts'
 import type { Runner } from './runner.ts'
 import { HEAD_BYTES } from './script-file.ts'
@@ -33,9 +34,8 @@ export function createRemoteShellScript(deps: RemoteDeps): Runner {
       try {
         files = await readScript(context.entryPoint, context.packFolder)
       } catch (error) {
-        return programStartFailure(
-          `Failed copying content to remote boxes. ${error instanceof Error ? error.message : ''}`,
-        )
+        const why = (await findPackFolderProblem(context)) ?? (error instanceof Error ? error.message : '')
+        return programStartFailure(`Failed copying content to remote boxes. ${why}`)
       }
       const folder = join(dir, context.liveactionId)
       const { arguments: words, environment, isSecret } = scriptArguments(context)

@@ -3,6 +3,7 @@ import { constants } from 'node:fs'
 import { open, realpath } from 'node:fs/promises'
 import { dirname, relative, sep } from 'node:path'
 import { codeOf } from '../lib/process/index.ts'
+import { findPackFolderProblem } from './pack-folder.ts'
 import { DIRECTORY_LIMIT_MS, type DirectoryCheck } from './process/directory-check.ts'
 import type { RunContext } from './runner.ts'
 
@@ -55,6 +56,8 @@ export async function findScript(
       await file.close()
     }
   } catch (error) {
+    const problem = await findPackFolderProblem({ pack, packFolder })
+    if (problem !== undefined) return { problem }
     return cannot(reasons[codeOf(error) ?? ''] ?? 'the system refused to read it')
   }
 }

@@ -248,6 +248,7 @@ describe('svc doctor', () => {
         env: {},
         account: undefined,
         probe: () => Promise.resolve({ failure: '' }),
+        notReady: () => Promise.resolve(undefined),
         now: () => new Date(now),
       })
     expect(await at('1970-01-02T00:00:00Z')).toMatchObject([{ state: 'problem' }])

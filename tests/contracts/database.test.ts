@@ -640,7 +640,7 @@ describe('SQLite: a damaged file', () => {
 
 describe('SQLite: files that are not in their place any more', () => {
   const elsewhere = (): string => join(folder.path, 'elsewhere.db')
-  const shortageOf = (database: Database): string | undefined => database.shortage()?.message
+  const shortageOf = (database: Database): string | undefined => String(database.shortage()?.cause)
 
   test('a moved database refuses new work in words, lets what ends be stored, and goes on when it is back', async () => {
     const database = await openedSqlite()

@@ -7,7 +7,7 @@ import { accountOf, otherAccountOf } from '../../lib/process/index.ts'
 import type { Finding, CheckContext } from '../../doctor/index.ts'
 import type { RunFile } from '../../core/run-file.ts'
 import { CliCommand } from '../command.ts'
-import { recordIn, textOrEmpty, toObject } from '../connection/responses.ts'
+import { recordIn, textOrEmpty, toList, toObject } from '../connection/responses.ts'
 import {
   FIRST_POLL_MS,
   getExecution,
@@ -87,8 +87,12 @@ async function find(context: CommandContext, names: readonly string[], flags: Do
   const running = findServer(basePath)
   const { runChecks } = await import('../../doctor/index.ts')
   const probe = (): ReturnType<CheckContext['probe']> => runProbe(context, flags, basePath)
+  const notReady = (): ReturnType<CheckContext['notReady']> => readNotReady(context, flags, basePath)
   const account = accountOfServer(running, basePath)
-  return runChecks({ loaded, running, env: environmentOf(running), account, probe, now: () => new Date() }, names)
+  return runChecks(
+    { loaded, running, env: environmentOf(running), account, probe, notReady, now: () => new Date() },
+    names,
+  )
 }
 
 function accountOfServer(running: RunFile | undefined, basePath: string): CheckContext['account'] {
@@ -140,6 +144,28 @@ async function runProbe(
     return { failure: error instanceof Error ? error.message : String(error) }
   }
   return found
+}
+
+async function readNotReady(
+  context: CommandContext,
+  { configFile: _file, ...flags }: DoctorFlags,
+  basePath: string,
+): ReturnType<CheckContext['notReady']> {
+  let problems: Awaited<ReturnType<CheckContext['notReady']>>
+  try {
+    await withSocketSession(context, flags, basePath, async (session) => {
+      const status = recordIn(await session.client.call('GET', '/status'))
+      problems = toList(status['not_ready']).map(({ reason, problem }) => ({
+        reason: textOrEmpty(reason),
+        problem: textOrEmpty(problem),
+      }))
+      return exitCodes.ok
+    })
+  } catch {
+    // Another check covers whether it answers.
+    return undefined
+  }
+  return problems
 }
 
 function describe(findings: readonly Finding[], count: number): string {

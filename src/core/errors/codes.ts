@@ -61,7 +61,8 @@ export const errorCodes = {
   STORAGE_FAILED: { kind: 'unavailable', action: 'Try again; if it fails again, read the log of the server.' },
   DATABASE_GONE: {
     kind: 'unavailable',
-    action: 'Do what the message says about the file: it was deleted, moved or replaced while the server runs.',
+    action:
+      'Run `svc doctor` on the server, or read its log: a file was deleted, moved or replaced, or lost its permissions.',
   },
   STORAGE_FULL: {
     kind: 'storage_full',
@@ -103,6 +104,10 @@ export const errorCodes = {
     action: 'Correct the source: an address of a repository or archive, a folder, or a name from an index.',
   },
   PACK_TOO_LARGE: { kind: 'invalid', action: 'Remove files from the pack.' },
+  PACKS_FOLDER_UNUSABLE: {
+    kind: 'unavailable',
+    action: "Put the directory back, or permit the server's account to write there.",
+  },
   PACK_RESERVED: { kind: 'invalid', action: 'Choose another pack.' },
   PACK_NOT_INSTALLED: { kind: 'invalid', action: 'Check the reference of the pack; `svc pack list` prints them.' },
   PACK_REFUSED: { kind: 'invalid', action: 'Remove the reason that the message names.' },

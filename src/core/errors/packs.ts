@@ -97,6 +97,14 @@ export const packTooLarge = (maxFiles: number, maxBytes: number): AppError =>
     `The pack is too large: at most ${maxFiles} files, ${maxBytes} bytes and 40 nested folders are allowed.`,
   )
 
+/** @param why the end of a sentence */
+export const packsFolderUnusable = (why: string, cause: unknown): AppError =>
+  new AppError(
+    'PACKS_FOLDER_UNUSABLE',
+    `Nothing was changed: the directory of packs (content.system_packs_base_path) cannot be used: ${why}.`,
+    { cause },
+  )
+
 export const packReserved = (ref: string): AppError =>
   new AppError('PACK_RESERVED', `The pack "${shown(ref)}" is part of svc; it cannot be installed or removed.`)
 

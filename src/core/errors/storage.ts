@@ -27,9 +27,13 @@ export const storageFailed = (cause: unknown): AppError =>
     cause,
   })
 
-/** @param problem a sentence that names the file, and what to do */
+/** @param problem a sentence for operators that names the file, and what to do; the cause of the error */
 export const databaseGone = (problem: string): AppError =>
-  new AppError('DATABASE_GONE', `Nothing was stored, because a file of the database is not in its place: ${problem}`)
+  new AppError(
+    'DATABASE_GONE',
+    'Nothing was stored, because a file of the database is not in its place or not accessible; "svc doctor" names it.',
+    { cause: problem },
+  )
 
 /** The disk is full, or has less than `database.reserve_bytes` free before a write. */
 export const storageFull = (cause?: unknown): AppError =>

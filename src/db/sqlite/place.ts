@@ -1,10 +1,11 @@
 /**
- * Notices when the files of an open database are not where they were. The connections keep the files that they have opened:
+ * Notices when the files of an open database are not where they were, or may not be opened again. The connections keep the files that they have opened:
  * what is written to a deleted file is lost with the server, and a new connection would open other files than the old ones.
  */
-import { statSync, type Stats } from 'node:fs'
-import { stat } from 'node:fs/promises'
-import { codeOf } from '../../lib/process/index.ts'
+import { constants, statSync, type Stats } from 'node:fs'
+import { access, stat } from 'node:fs/promises'
+import { dirname } from 'node:path'
+import { codeOf, hasCode } from '../../lib/process/index.ts'
 
 const LOOK_EVERY_MS = 1000
 
@@ -60,11 +61,27 @@ async function findProblem(watched: { file: string; suffix: string; opened: Stat
       : 'Restart the server; the database itself has everything that was stored.'
   try {
     const { dev, ino } = await stat(file)
-    if (dev === opened.dev && ino === opened.ino) return undefined
+    if (dev === opened.dev && ino === opened.ino) return await findLostPermission(file)
     return `${file} was replaced by another file while the server runs. ${remedy}`
   } catch (error) {
     const code = codeOf(error)
     if (code === 'ENOENT' || code === 'ENOTDIR') return `${file} was deleted or moved while the server runs. ${remedy}`
     return `${file} cannot be reached (${code ?? String(error)}) while the server runs. Make it accessible again.`
   }
+}
+
+/** The connections still work, but no other one could be opened: not the next start's, nor that of a backup. */
+async function findLostPermission(file: string): Promise<string | undefined> {
+  for (const [path, mode] of [
+    [file, constants.R_OK | constants.W_OK],
+    [dirname(file), constants.R_OK | constants.W_OK | constants.X_OK],
+  ] as const) {
+    try {
+      await access(path, mode)
+    } catch (error) {
+      if (!hasCode(error, 'EACCES', 'EPERM')) continue
+      return `the account of the server has lost the permission to read or write ${path}. Permit it again; svc then continues by itself.`
+    }
+  }
+  return undefined
 }

@@ -66,7 +66,7 @@ export function identify(options: HttpAppOptions): RequestHandler {
 
 function reasonsNotReady(options: HttpAppOptions): readonly string[] {
   if (options.isStopping()) return ['stopping']
-  return options.isStarting?.() === true ? ['starting'] : (options.notReady?.() ?? [])
+  return options.isStarting?.() === true ? ['starting'] : (options.notReady?.() ?? []).map(({ reason }) => reason)
 }
 
 /**

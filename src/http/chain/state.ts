@@ -2,6 +2,7 @@
 import type { Request } from 'express'
 import type { Log } from '../../lib/log/index.ts'
 import type { Metrics } from '../../core/metrics.ts'
+import type { NotReady } from '../../core/module.ts'
 import type { AnswerLimits, AnswerRoom } from '../answers.ts'
 import type { AccessControl } from '../authenticate.ts'
 import type { Observation } from '../observe.ts'
@@ -31,8 +32,8 @@ export interface HttpAppOptions {
   authNeedsTls?: boolean
   /** True until the server can answer; default always false. */
   isStarting?(): boolean
-  /** Reasons why `/readyz` answers 503 apart from starting and stopping, a word for each; default none. */
-  notReady?(): readonly string[]
+  /** Why `/readyz` answers 503 apart from starting and stopping; default none. */
+  notReady?(): readonly NotReady[]
   /** True once the server has begun to stop. */
   isStopping(): boolean
 }

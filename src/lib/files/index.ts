@@ -6,6 +6,7 @@ export {
   type ContainedProblem,
 } from './contained-file.ts'
 export { describeFileError, reasonOfFileError } from './file-error.ts'
+export { watchFolders, type FolderWatch } from './folder-watch.ts'
 export { openFolder } from './folder-handle.ts'
 export { openLineFile, type LineFile, type Rotation } from './line-file.ts'
 export {

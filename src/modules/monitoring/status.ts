@@ -52,8 +52,9 @@ async function readStatus(source: StatusSource, server: ServerFacts): Promise<St
   const errors = problems.filter(
     ({ level, timestamp }) => level !== 'WARNING' && Date.now() - Date.parse(timestamp) < RECENT_PROBLEM_MS,
   )
+  const notReady = server.notReady()
   const attention = [
-    ...server.notReady().map((reason) => `The server is not ready: ${reason}.`),
+    ...notReady.map(({ reason, problem }) => `Not ready (${reason}): ${problem}`),
     ...queues
       .filter(({ length, limit }) => length >= limit)
       .map(
@@ -65,6 +66,7 @@ async function readStatus(source: StatusSource, server: ServerFacts): Promise<St
   ]
   return {
     status: attention.length === 0 ? 'ok' : 'attention',
+    not_ready: [...notReady],
     attention,
     version,
     pid: process.pid,

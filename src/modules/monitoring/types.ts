@@ -1,4 +1,5 @@
 /** The state of the server: gauges, status and its history. */
+import type { NotReady } from '../../core/module.ts'
 import { logLevels, type LogMessage } from '../../lib/log/index.ts'
 import { record, Type, type Static } from '../../lib/schema/index.ts'
 
@@ -34,8 +35,8 @@ export interface ServerFacts {
   startedAt: string
   readonly urls: () => Readonly<Record<'auth' | 'api' | 'stream', string>>
   basePath: string
-  /** The reasons in `/readyz`. */
-  readonly notReady: () => readonly string[]
+  /** The reasons in `/readyz`, with sentences. */
+  readonly notReady: () => readonly NotReady[]
 }
 
 /** A log message as `GET /status` returns it. */
@@ -88,11 +89,21 @@ const DiskStatus = Type.Object(diskProperties, {
 })
 export type DiskStatus = Static<typeof DiskStatus>
 
+const NotReadyRecord = record(
+  'NotReady',
+  Type.Object({
+    reason: Type.String({ description: 'The word in `/readyz`.' }),
+    problem: Type.String({ description: 'What is wrong, where, and what to do.' }),
+  }),
+  { example: { reason: 'packs_gone', problem: '/var/lib/svc/packs was deleted or moved while the server runs.' } },
+)
+
 /** `GET /status` */
 export const StatusRecord = record(
   'Status',
   Type.Object({
     status: Type.Enum(['ok', 'attention']),
+    not_ready: Type.Array(NotReadyRecord, { description: 'The reasons in `/readyz`; empty: the server is ready.' }),
     attention: Type.Array(Type.String(), { description: 'Conditions that need attention, a sentence each.' }),
     version: Type.String(),
     pid: Type.Integer(),
@@ -114,6 +125,7 @@ export const StatusRecord = record(
   {
     example: {
       status: 'ok',
+      not_ready: [],
       attention: [],
       version: '1.0.0',
       pid: 4711,

@@ -7,6 +7,8 @@ export interface FolderProblems {
   report(folder: string, error: unknown): void
   /** It can be used: its next problem is logged. */
   clear(folder: string): void
+  /** A sentence about a directory that could be used before. @param why `was deleted or moved` */
+  describeLoss(folder: string, why: string): string
 }
 
 export function createFolderProblems(settings: {
@@ -17,15 +19,19 @@ export function createFolderProblems(settings: {
   const { log, basePaths, configsPath } = settings
   const reported = new Set<string>()
 
+  function optionOf(folder: string): string {
+    if (folder === configsPath) return 'configs in system.base_path'
+    return folder === basePaths[0]
+      ? 'content.system_packs_base_path (packs in system.base_path unless given)'
+      : 'content.packs_base_paths'
+  }
+
   function describe(folder: string, why: string): string {
-    if (folder === configsPath) {
-      return `configs in system.base_path: ${folder} cannot be used: ${why}. Packs have no configurations until you make it a directory and run svc pack register`
-    }
-    const option =
-      folder === basePaths[0]
-        ? 'content.system_packs_base_path (packs in system.base_path unless given)'
-        : 'content.packs_base_paths'
-    return `${option}: ${folder} cannot be used: ${why}. Create the directory or change the option, then run svc pack register`
+    const remedy =
+      folder === configsPath
+        ? 'Packs have no configurations until you make it a directory and run svc pack register'
+        : 'Create the directory or change the option, then run svc pack register'
+    return `${optionOf(folder)}: ${folder} cannot be used: ${why}. ${remedy}`
   }
 
   return {
@@ -33,6 +39,10 @@ export function createFolderProblems(settings: {
       if (reported.has(folder)) return
       reported.add(folder)
       log.warning('packs.unreadable', describe(folder, describeFileError(folder, error)), { folder })
+    },
+    describeLoss(folder, why) {
+      const effect = folder === configsPath ? 'packs have no configurations' : 'actions of its packs fail'
+      return `${optionOf(folder)}: ${folder} ${why} while the server runs: ${effect}. Put it back with its permissions; svc then continues by itself`
     },
     clear: (folder) => void reported.delete(folder),
   }

@@ -9,7 +9,7 @@ import { describeProblem } from '../../lib/text/index.ts'
 import type { Metrics } from '../../core/metrics.ts'
 import type { Module } from '../../core/module.ts'
 import type { PackManager, RunnerTypeDefinition } from '../../runners/index.ts'
-import { describeFileError, makeFolder } from '../../lib/files/index.ts'
+import { describeFileError, makeFolder, watchFolders, type FolderWatch } from '../../lib/files/index.ts'
 import type { TemplateScope } from '../../lib/template/index.ts'
 import { createKeyedLock } from '../../lib/concurrency/index.ts'
 import { version } from '../../core/version.ts'
@@ -31,7 +31,7 @@ import type { PacksSettings } from './settings.ts'
 import { createPackRoutes } from './routes.ts'
 import { createPackService } from './service.ts'
 import { createPackStore } from './store.ts'
-import { createWatcher } from './watcher.ts'
+import { createWatcher, type Watcher } from './watcher.ts'
 import type { PackRecord } from './types.ts'
 import type { TemplateReader } from '../../core/template-reader.ts'
 import type { PackConfigs } from '../executions/ports.ts'
@@ -105,13 +105,17 @@ export function createPacks(deps: PacksDeps): Packs {
       log.error('packs.failed', 'Could not register changed packs', { error })
     }
   }
-  const watcher = createWatcher({
-    log,
-    basePaths: settings.basePaths,
-    configsPath: settings.configsPath,
-    packFolders: () => service.folders(),
-    changed: (folders, packs) => reporting(() => service.registerSome(folders, packs)),
-  })
+  const makeWatcher = (): Watcher =>
+    createWatcher({
+      log,
+      basePaths: settings.basePaths,
+      configsPath: settings.configsPath,
+      packFolders: () => service.folders(),
+      changed: (folders, packs) => reporting(() => service.registerSome(folders, packs)),
+    })
+  let watcher = makeWatcher()
+  /** Of the directories; of what is in them: `watcher`. */
+  let places: FolderWatch | undefined
   async function preparePacksFolder(): Promise<void> {
     await makeFolder(packsFolder)
     await installer.recover()
@@ -124,12 +128,37 @@ export function createPacks(deps: PacksDeps): Packs {
   let beginning: NodeJS.Timeout | undefined
   let isStopped = false
 
-  /** Registers changes since the start once more, after the watcher runs. */
-  const beginWatching = (): Promise<void> =>
-    reporting(async () => {
-      await watcher.start()
-      if (!isStopped) await service.registerChanged()
+  let watching: Promise<void> = Promise.resolve()
+
+  /** Registers what has changed before the watcher noticed anything. */
+  function beginWatching(): void {
+    watching = watching.then(() =>
+      reporting(async () => {
+        if (isStopped) return
+        await watcher.start()
+        if (!isStopped) await service.registerChanged()
+      }),
+    )
+  }
+
+  /** The watch so far was of a directory that is gone. */
+  function watchAgain(): void {
+    const before = watcher
+    watcher = makeWatcher()
+    watching = Promise.all([watching, before.stop()]).then(() => undefined)
+    beginWatching()
+  }
+
+  function watchPlaces(): Promise<FolderWatch> {
+    return watchFolders({
+      paths: [...settings.basePaths, settings.configsPath],
+      lost: (folder, why) => log.error('packs.gone', folderProblems.describeLoss(folder, why), { folder }),
+      back(folder) {
+        log.warning('packs.back', 'A directory of packs or of their configurations can be used again', { folder })
+        if (settings.watch) watchAgain()
+      },
     })
+  }
 
   return {
     name: 'packs',
@@ -156,6 +185,12 @@ export function createPacks(deps: PacksDeps): Packs {
     unregister: (ref) => service.unregister(ref),
     find: (ref) => store.findPackByRef(ref),
     resolve: (pack, reader) => configs.resolve(pack, reader),
+    readiness() {
+      const [first] = places?.lost ?? []
+      return first === undefined
+        ? undefined
+        : { reason: 'packs_gone', problem: `${folderProblems.describeLoss(...first)}.` }
+    },
     async start() {
       await timed(deps.metrics, 'runners', actions.registerRunnerTypes(runnerTypes))
       await makeFolder(settings.configsPath).catch((error: unknown) =>
@@ -164,9 +199,10 @@ export function createPacks(deps: PacksDeps): Packs {
       await preparePacksFolder().catch((error: unknown) => folderProblems.report(packsFolder, error))
       const [problem] = await service.registerChanged(true)
       if (problem !== undefined) throw new Error(`A pack of the program is damaged: ${describeProblem(problem)}`)
+      places ??= await watchPlaces()
       if (!settings.watch) return
       clearTimeout(beginning)
-      beginning = setTimeout(() => void beginWatching(), WATCH_AFTER_MS)
+      beginning = setTimeout(beginWatching, WATCH_AFTER_MS)
     },
     async reload() {
       await service.registerChanged()
@@ -174,7 +210,9 @@ export function createPacks(deps: PacksDeps): Packs {
     async stop() {
       clearTimeout(beginning)
       isStopped = true
+      places?.stop()
       await watcher.stop()
+      await watching
       // Waits for the registration under way.
       await withLock(() => Promise.resolve())
     },

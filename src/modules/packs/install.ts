@@ -10,9 +10,12 @@ import {
   packNotInstalled,
   packRefused,
   packReserved,
+  packsFolderUnusable,
   packSourceUnusable,
   parametersInvalid,
 } from '../../core/errors.ts'
+import { reasonOfFileError } from '../../lib/files/index.ts'
+import { hasCode } from '../../lib/process/index.ts'
 import type { Log } from '../../lib/log/index.ts'
 import { describeProblem, readMetadataFile, type FileProblem, shown } from '../../lib/text/index.ts'
 import type { PackManager, PackOutcome, PackWork } from '../../runners/index.ts'
@@ -87,7 +90,8 @@ export function createInstaller(deps: InstallerDeps): Installer {
       sources.push(await parseSource(text, deps.shipped))
     }
     const job = join(staging, `job-${work.executionId}`)
-    await mkdir(job, { recursive: true, mode: 0o700 })
+    await makeStaging()
+    await mkdir(job, { mode: 0o700 })
     const results: Record<string, unknown> = {}
     try {
       const candidates: Candidate[] = []
@@ -103,6 +107,16 @@ export function createInstaller(deps: InstallerDeps): Installer {
       return { succeeded: true, result: { packs: results } }
     } finally {
       await clear(job)
+    }
+  }
+
+  /** Not the directory of packs, which has disappeared if it is missing. @throws PACKS_FOLDER_UNUSABLE */
+  async function makeStaging(): Promise<void> {
+    try {
+      await mkdir(staging, { mode: 0o700 })
+    } catch (error) {
+      if (!hasCode(error, 'EEXIST'))
+        throw packsFolderUnusable(hasCode(error, 'ENOENT') ? 'it does not exist' : reasonOfFileError(error), error)
     }
   }
 
@@ -239,7 +253,7 @@ export function createInstaller(deps: InstallerDeps): Installer {
     for (const ref of refs) {
       await locks.hold(ref, work.signal, async () => {
         const gone = join(staging, `gone-${ref}`)
-        await mkdir(staging, { recursive: true, mode: 0o700 })
+        await makeStaging()
         await clear(gone)
         await moved(join(packsFolder, ref), gone)
         for (const problem of await deps.service.unregister(ref)) await work.warn(`${ref}: ${describeProblem(problem)}`)

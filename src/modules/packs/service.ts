@@ -177,7 +177,10 @@ export function createPackService(deps: {
     return done
   }
 
-  function tellGone(ref: string, folder: string): void {
+  async function tellGone(ref: string, folder: string): Promise<void> {
+    const place = dirname(folder)
+    // Another message is about the whole directory.
+    if (basePaths.includes(place) && !(await isThere(place))) return
     const message = `Pack "${ref}" has no folder any more; its content stays registered until you uninstall the pack`
     log.warning('pack.gone', message, { pack: ref, folder })
   }
@@ -258,7 +261,7 @@ export function createPackService(deps: {
         for (const { ref, folder } of store.knownPacks()) owners.actions.usePackFolder(ref, folder)
         const done = await registerAll(await changedOf(await folders(), atOnce), allKinds)
         for (const { ref, folder } of store.knownPacks()) {
-          if (!(await isThere(join(folder, manifestFile)))) tellGone(ref, folder)
+          if (!(await isThere(join(folder, manifestFile)))) await tellGone(ref, folder)
         }
         return done.flatMap(({ folder, registration }) => (ours.has(folder) ? registration.problems : []))
       }),
@@ -275,7 +278,7 @@ export function createPackService(deps: {
         for (const folder of concerned) {
           if (await isThere(join(folder, manifestFile))) chosen.push(folder)
           // Without a manifest it is no pack, or not yet.
-          else for (const { ref } of known.filter((one) => one.folder === folder)) tellGone(ref, folder)
+          else for (const { ref } of known.filter((one) => one.folder === folder)) await tellGone(ref, folder)
         }
         const done = await registerAll(await changedOf(chosen), allKinds)
         for (const { registration } of done) {

@@ -45,6 +45,8 @@ export function createWatcher({
 }: WatcherDeps): Watcher {
   let watcher: FSWatcher | undefined
   let isStopped = false
+  /** Of a start that waits: a directory that disappears then never becomes ready. */
+  let endStart: () => void = () => undefined
   /** Real folder → the link that leads to it. */
   const links = new Map<string, string>()
   let folders = new Set<string>()
@@ -142,6 +144,7 @@ export function createWatcher({
       })
       watcher = made
       await new Promise<void>((resolve) => {
+        endStart = resolve
         made.on('all', (_, path) => note(path))
         made.on('error', (error) => {
           if (watcher === made) void giveUp(error)
@@ -152,6 +155,7 @@ export function createWatcher({
     },
     async stop() {
       isStopped = true
+      endStart()
       clearTimeout(timer)
       timer = undefined
       const given = watcher
