@@ -1,5 +1,5 @@
 /** Who one is, API keys, and users. */
-import type { CDPSession, Page } from 'playwright-core'
+import type { CDPSession, Locator, Page } from 'playwright-core'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { makeFolder } from '../helpers/folders.ts'
 import { signIn } from '../helpers/logins.ts'
@@ -24,6 +24,8 @@ interface Key {
 
 const keysOf = async ({ server, operator }: GuardedServer, user: string): Promise<Key[]> =>
   (await server.call<Key[]>('GET', `/v1/apikeys?limit=100&user=${user}`, undefined, operator)).body
+
+const allPermissions = (page: Page): Locator => page.getByRole('radio', { name: /^everything its owner may do/ })
 
 /** Whoever waits sees the dialog gone. */
 async function makeKey(page: Page, usedBy: string): Promise<string> {
@@ -63,17 +65,27 @@ describe('without access control', () => {
     page.on('request', (request) => asked.push(request.url(), request.postData() ?? ''))
     await page.getByLabel('Used by').fill('the deploy job')
     await page.getByRole('textbox', { name: 'Owner' }).fill('alice')
-    await page.getByLabel('Expires', { exact: true }).selectOption('30')
-    await page.getByRole('radio', { name: /^only the following/ }).check()
-    await page.getByRole('button', { name: 'Run one action' }).click()
+    // Nobody gets a key that may do everything for ever without choosing that.
+    const expires = page.getByLabel('Expires', { exact: true })
+    expect(await expires.inputValue()).toBe('90')
+    await expires.selectOption('30')
+    expect(await allPermissions(page).isChecked()).toBe(false)
+    const create = page.getByRole('button', { name: 'Create key' })
+    await create.click()
     const first = page.getByRole('group', { name: 'Grant 1' })
-    await first.getByRole('textbox', { name: 'Resource', exact: true }).fill('action:core:noop')
+    await first.getByText('Choose at least one permission type.').waitFor()
+    await page.getByRole('button', { name: 'Run one action' }).click()
+    await create.click()
+    await first.getByText('Replace <pack>.').waitFor()
+    const resource = first.getByRole('textbox', { name: 'Resource', exact: true })
+    await waitFor('its field to have the focus', () => resource.evaluate((it) => it === document.activeElement))
+    await resource.fill('action:core:noop')
     await page.getByRole('button', { name: 'Add resource' }).click()
     const second = page.getByRole('group', { name: 'Grant 2' })
     await second.getByLabel('Permission types').selectOption('execution_list')
     await second.getByLabel('Permission types').selectOption('execution_view')
     await second.getByRole('button', { name: 'Remove execution_view' }).click()
-    await page.getByRole('button', { name: 'Create key' }).click()
+    await create.click()
 
     const dialog = page.getByRole('dialog', { name: 'The key “the deploy job”' })
     const key = (await dialog.getByLabel('API key').textContent()) ?? ''
@@ -175,6 +187,7 @@ describe('without access control', () => {
 
   fullOnly(it)('whatever is written into a key, it is text', async () => {
     const { page, close } = await stage.open('/access/keys/new')
+    await allPermissions(page).check()
     await makeKey(page, hostile)
     await page.getByRole('button', { name: /^Delete "><img/ }).waitFor()
     expect(await page.locator('main img').count()).toBe(0)
@@ -294,7 +307,6 @@ describe('with access control', () => {
     expect(await page.getByLabel('Owner').count()).toBe(0)
     await page.getByRole('link', { name: 'Create API key' }).click()
     expect(await page.getByRole('textbox', { name: 'Owner' }).count()).toBe(0)
-    await page.getByRole('radio', { name: /^only the following/ }).check()
     const types = page.getByLabel('Permission types')
     await types.fill('execution_view, nonsense_view')
     await page.keyboard.press('Enter')
@@ -312,7 +324,6 @@ describe('with access control', () => {
   fullOnly(it)('what is still being typed counts, and nothing moves away from under the pointer', async () => {
     const { page, close } = await stage.open('/access/keys/new', 'alice')
     await page.getByLabel('Used by').fill('typed')
-    await page.getByRole('radio', { name: /^only the following/ }).check()
     await page.getByLabel('Permission types').click()
     await page.keyboard.type('execution_list, execution_view')
     const make = page.getByRole('button', { name: 'Create key' })
@@ -335,6 +346,7 @@ describe('with access control', () => {
     await page.getByText('"api_key_list"').waitFor()
     await page.getByRole('link', { name: 'Create API key' }).click()
     await page.getByLabel('Used by').fill('in vain')
+    await allPermissions(page).check()
     await page.getByRole('button', { name: 'Create key' }).click()
     await page.getByText('"api_key_create"').waitFor()
     expect(await page.getByLabel('Used by').inputValue()).toBe('in vain')
@@ -355,6 +367,7 @@ fullOnly(it)('while authentication is off keys can be prepared, and the page say
     await page.getByRole('link', { name: 'API keys' }).click()
     await page.getByText('svc ignores API keys').waitFor()
     await page.getByRole('link', { name: 'Create API key' }).click()
+    await allPermissions(page).check()
     const key = await makeKey(page, 'for later')
     await page.getByRole('rowheader', { name: 'for later' }).waitFor()
     await close()

@@ -127,6 +127,7 @@ describe('a refused form shows a banner, and moves the focus', () => {
   it('to a field of an API key', async () => {
     const { page, close } = await open('/access/keys/new')
     await page.getByLabel('Owner', { exact: true }).fill('a'.repeat(300))
+    await page.getByRole('button', { name: 'View executions' }).click()
     await page.getByRole('button', { name: 'Create key' }).click()
     await page.locator('.failure[role="alert"]').waitFor()
     await expect.poll(() => focusedId(page)).toBe(await page.getByLabel('Owner', { exact: true }).getAttribute('id'))

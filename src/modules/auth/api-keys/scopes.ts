@@ -14,13 +14,17 @@ import { readJson } from '../../../lib/json/index.ts'
  */
 export function readScopes(given: readonly ApiKeyScope[]): Scope[] {
   return given.map(({ permission_types: types, resource_uid: uid }, index) => {
-    const problem = (why: string) => bodyInvalid(`scopes[${index}]: ${why}.`, { path: ['scopes', String(index)] })
+    const problem = (why: string, part: keyof ApiKeyScope) =>
+      bodyInvalid(`scopes[${index}]: ${why}.`, { path: ['scopes', String(index), part] })
     const permissions = types.map((type): Permission => {
       if (!isPermission(type)) {
-        throw problem(`Invalid permission type "${shown(type)}"; GET /v1/rbac/permission_types lists those there are`)
+        throw problem(
+          `Invalid permission type "${shown(type)}"; GET /v1/rbac/permission_types lists those there are`,
+          'permission_types',
+        )
       }
       const why = uid === undefined ? undefined : problemOfGrant(type, uid)
-      if (why !== undefined) throw problem(why)
+      if (why !== undefined) throw problem(why, 'resource_uid')
       return type
     })
     return { permission_types: permissions, ...(uid === undefined ? {} : { resource_uid: uid }) }

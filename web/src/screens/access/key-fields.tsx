@@ -156,14 +156,14 @@ function Scopes({
     <fieldset class="scopes">
       <legend>Permissions</legend>
       <label class="choice-line">
+        <input type="radio" name={name} checked={form.isLimited} onChange={() => set({ isLimited: true })} />
+        <span>only the following, within the permissions of its owner</span>
+      </label>
+      <label class="choice-line">
         <input type="radio" name={name} checked={!form.isLimited} onChange={() => set({ isLimited: false })} />
         <span>
           everything its owner may do, including creating keys and changing users <em>(not recommended)</em>
         </span>
-      </label>
-      <label class="choice-line">
-        <input type="radio" name={name} checked={form.isLimited} onChange={() => set({ isLimited: true })} />
-        <span>only the following, within the permissions of its owner</span>
       </label>
       {form.isLimited && (
         <>
@@ -190,6 +190,7 @@ function Scopes({
               scope={scope}
               types={types ?? {}}
               problem={problems.scope?.[i]}
+              resourceProblem={problems.resource?.[i]}
               onScope={(changed) => setScope(i, changed)}
               onRemove={
                 form.scopes.length > 1 ? () => set({ scopes: form.scopes.filter((_, at) => at !== i) }) : undefined
@@ -215,6 +216,7 @@ function Scope({
   scope,
   types,
   problem,
+  resourceProblem,
   onScope,
   onRemove,
 }: {
@@ -222,6 +224,7 @@ function Scope({
   scope: ScopeForm
   types: PermissionTypes
   problem: string | undefined
+  resourceProblem: string | undefined
   onScope: (scope: ScopeForm) => void
   onRemove: (() => void) | undefined
 }): JSX.Element {
@@ -303,11 +306,12 @@ function Scope({
           spellcheck={false}
           autocapitalize="none"
           maxLength={1024}
-          aria-describedby={`${id}-uid-help ${id}-problem`}
+          aria-invalid={resourceProblem !== undefined}
+          aria-describedby={`${id}-uid-help`}
           onInput={(event) => onScope({ ...scope, resourceUid: event.currentTarget.value })}
         />
-        <p class="hint" id={`${id}-uid-help`}>
-          {resourceHintFor(permissionTypes)}
+        <p class={resourceProblem === undefined ? 'hint' : 'problem'} id={`${id}-uid-help`}>
+          {resourceProblem ?? resourceHintFor(permissionTypes)}
         </p>
       </div>
       <p class="problem" id={`${id}-problem`}>

@@ -3,6 +3,8 @@ import type { ApiKeyRecord } from '../../api/records.ts'
 import {
   curlLine,
   emptyForm,
+  emptyScope,
+  presets,
   keyFormOf,
   keyProblemsAfter,
   keyProblemsIn,
@@ -25,11 +27,17 @@ const record: ApiKeyRecord = {
   expires_at: '2031-01-01T00:00:00.000000Z',
   scopes: [{ permission_types: ['action_execute'], resource_uid: 'action:core:local' }],
 }
-const filled = (changes: Partial<KeyForm>): KeyForm => ({ ...emptyForm, ...changes })
+/** Of a key without limits. */
+const filled = (changes: Partial<KeyForm>): KeyForm => ({
+  ...emptyForm,
+  expiry: 'never',
+  isLimited: false,
+  ...changes,
+})
 
 describe('a new key', () => {
   test('is asked for by nothing but what was filled in', () => {
-    expect(readKeyForm(emptyForm, undefined, now)).toEqual({ request: {} })
+    expect(readKeyForm(filled({}), undefined, now)).toEqual({ request: {} })
     expect(readKeyForm(filled({ usedBy: '  the shop ', owner: ' bob ' }), undefined, now)).toEqual({
       request: { metadata: { used_by: 'the shop' }, user: 'bob' },
     })
@@ -54,6 +62,24 @@ describe('a new key', () => {
     ['no scope', { isLimited: true, scopes: [] }, { scopes: 'Add at least one grant.' }],
   ])('%s is refused at its field', (_name, changes, problem) => {
     expect(readKeyForm(filled(changes), undefined, now)).toEqual({ problems: problem })
+  })
+
+  test('ends and is limited unless somebody says otherwise', () => {
+    expect(readKeyForm(emptyForm, undefined, now)).toEqual({
+      problems: { scope: { 0: 'Choose at least one permission type.' } },
+    })
+    const scopes = [{ permissionTypes: ['execution_view'], typed: '', resourceUid: '' }]
+    expect(readKeyForm({ ...emptyForm, scopes }, undefined, now)).toEqual({
+      request: { expires_at: '2030-04-01T00:00:00.000Z', scopes: [{ permission_types: ['execution_view'] }] },
+    })
+  })
+
+  test.each([
+    [0, 'Replace <pack>.'],
+    [1, 'Replace <name>.'],
+  ])('of preset %i needs the name of its resource', (preset, problem) => {
+    const scopes = [presets[preset]?.scope ?? emptyScope]
+    expect(readKeyForm({ ...emptyForm, scopes }, undefined, now)).toEqual({ problems: { resource: { 0: problem } } })
   })
 
   test('has further metadata, and the field for what it is for goes first', () => {
@@ -116,14 +142,15 @@ describe('a key that is changed', () => {
 })
 
 test('what is wrong with a field is forgotten when that is edited, and no other', () => {
-  const problems = { more: 'a', owner: 'b', at: 'c', scopes: 'd', scope: { 0: 'e' } }
+  const problems = { more: 'a', owner: 'b', at: 'c', scopes: 'd', scope: { 0: 'e' }, resource: { 0: 'f' } }
   expect(keyProblemsAfter(problems, { usedBy: 'x' })).toEqual(problems)
-  expect(keyProblemsAfter(problems, { more: '{}' })).toEqual({ owner: 'b', at: 'c', scopes: 'd', scope: { 0: 'e' } })
+  expect(keyProblemsAfter(problems, { more: '{}' })).toEqual({ ...problems, more: undefined })
   expect(keyProblemsAfter(problems, { owner: 'x', at: 'y', scopes: [] })).toEqual({ more: 'a' })
 })
 
 test.each([
-  [['scopes', '2', 'resource_uid'], { scope: { 2: 'It is wrong.' } }],
+  [['scopes', '2', 'resource_uid'], { resource: { 2: 'It is wrong.' } }],
+  [['scopes', '2', 'permission_types', '0'], { scope: { 2: 'It is wrong.' } }],
   [['scopes'], { scopes: 'It is wrong.' }],
   [['expires_at'], { at: 'It is wrong.' }],
   [['user'], { owner: 'It is wrong.' }],

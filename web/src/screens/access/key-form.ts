@@ -36,31 +36,37 @@ export interface KeyProblems {
   owner?: string
   at?: string
   scopes?: string
-  /** Of each scope. */
+  /** Of the permission types of each scope. */
   scope?: Readonly<Record<number, string>>
+  /** Of the resource of each scope. */
+  resource?: Readonly<Record<number, string>>
 }
 
 export const emptyScope: ScopeForm = { permissionTypes: [], typed: '', resourceUid: '' }
 
+/** A new key ends, and has no permission that nobody chose. */
 export const emptyForm: KeyForm = {
   usedBy: '',
   more: '',
   owner: '',
-  expiry: 'never',
+  expiry: '90',
   at: '',
-  isLimited: false,
+  isLimited: true,
   scopes: [emptyScope],
 }
 
-/** What keys are often for. */
+/** Of a preset; a key with it is refused. */
+const toReplace = /<[^<>]+>/
+
+/** What keys are often for. Parts in angle brackets are to be replaced. */
 export const presets: readonly { title: string; scope: ScopeForm }[] = [
   {
     title: 'Run one action',
-    scope: { ...emptyScope, permissionTypes: ['action_execute'], resourceUid: 'action:core:local' },
+    scope: { ...emptyScope, permissionTypes: ['action_execute'], resourceUid: 'action:<pack>:<name>' },
   },
   {
     title: 'Send to one webhook',
-    scope: { ...emptyScope, permissionTypes: ['webhook_send'], resourceUid: 'webhook:deploy' },
+    scope: { ...emptyScope, permissionTypes: ['webhook_send'], resourceUid: 'webhook:<name>' },
   },
   {
     title: 'View executions',
@@ -134,6 +140,7 @@ export function keyProblemsAfter({ ...problems }: KeyProblems, edited: Partial<K
   if ('scopes' in edited || 'isLimited' in edited) {
     delete problems.scopes
     delete problems.scope
+    delete problems.resource
   }
   return problems
 }
@@ -143,10 +150,11 @@ export function keyProblemsAfter({ ...problems }: KeyProblems, edited: Partial<K
  *
  * @param path of the field in the body @returns undefined when it is about none
  */
-export function keyProblemsIn(message: string, [attribute, index]: readonly string[]): KeyProblems | undefined {
+export function keyProblemsIn(message: string, [attribute, index, part]: readonly string[]): KeyProblems | undefined {
   switch (attribute) {
     case 'scopes':
-      return index === undefined ? { scopes: message } : { scope: { [Number(index)]: message } }
+      if (index === undefined) return { scopes: message }
+      return { [part === 'resource_uid' ? 'resource' : 'scope']: { [Number(index)]: message } }
     case 'expires_at':
       return { at: message }
     case 'user':
@@ -190,6 +198,9 @@ function readScopes(scopes: readonly ScopeForm[], problems: KeyProblems): ApiKey
   if (scopes.length === 0) problems.scopes = 'Add at least one grant.'
   const empty = scopes.findIndex((scope) => typesOf(scope).length === 0)
   if (empty !== -1) problems.scope = { [empty]: 'Choose at least one permission type.' }
+  const unnamed = scopes.findIndex(({ resourceUid }) => toReplace.test(resourceUid))
+  const [part] = toReplace.exec(scopes[unnamed]?.resourceUid ?? '') ?? []
+  if (part !== undefined) problems.resource = { [unnamed]: `Replace ${part}.` }
   return scopes.map((scope) => ({
     permission_types: typesOf(scope),
     ...(scope.resourceUid.trim() === '' ? {} : { resource_uid: scope.resourceUid.trim() }),
