@@ -11,6 +11,9 @@ if (word === '__licenses') {
   void readPart(new URL('sea:/THIRD-PARTY-LICENSES.txt')).then((texts) => process.stdout.write(texts))
 } else if (helper === undefined) void runThisProcess()
 else {
+  // Unless somebody listens, the signal opens a debugger, through which passwords could be read.
+  process.on('SIGUSR1', () => undefined)
+  process.getBuiltinModule('node:inspector').close()
   // A helper finds its arguments where it would find them as a program of its own.
   process.argv.splice(2, 1)
   const { compileFunction } = process.getBuiltinModule('node:vm')

@@ -63,10 +63,20 @@ export function startWorker(code: URL, options: WorkerOptions): Worker {
   return new Worker(readText(nameOf(code)), { ...options, eval: true })
 }
 
-/** The command that runs a helper program: its file, and the argument before all others. */
-export function commandOf(code: URL): [file: string, argument: string] {
-  if (code.protocol !== INSIDE) return [process.execPath, fileURLToPath(code)]
-  return [process.execPath, HELPER_PREFIX + nameOf(code).replace(/\.js$/, '')]
+export interface HelperCommand {
+  file: string
+  /** Arguments of Node, none in the single executable. SIGUSR1 opens no debugger, through which passwords could be read. */
+  flags: readonly string[]
+  /** The argument before all others. */
+  program: string
+}
+
+/** The command that runs a helper program. */
+export function commandOf(code: URL): HelperCommand {
+  if (code.protocol !== INSIDE) {
+    return { file: process.execPath, flags: ['--disable-sigusr1'], program: fileURLToPath(code) }
+  }
+  return { file: process.execPath, flags: [], program: HELPER_PREFIX + nameOf(code).replace(/\.js$/, '') }
 }
 
 /** The source of the helper program that an argument of the single executable names. */

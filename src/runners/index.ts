@@ -148,8 +148,12 @@ export async function createRunners(settings: RunnerSettings): Promise<Runners> 
 }
 
 /** How scripts shipped with svc start the programs that they need. */
-const [SVC_ACTION_NODE, SVC_ACTION_SEND_MAIL] = commandOf(locateCode('./send-mail', import.meta.url))
-const programs = { SVC_ACTION_NODE, SVC_ACTION_SEND_MAIL }
+const sendMail = commandOf(locateCode('./send-mail', import.meta.url))
+const programs = {
+  SVC_ACTION_NODE: sendMail.file,
+  SVC_ACTION_NODE_FLAG: sendMail.flags[0] ?? '',
+  SVC_ACTION_SEND_MAIL: sendMail.program,
+}
 
 export { inquirerName } from './inquirer.ts'
 export type { PackManager, PackOutcome, PackWork, ProgramEnd } from './pack-manager.ts'

@@ -127,9 +127,16 @@ describe('02.10 the core pack', () => {
 
   it('02.10 core.sendmail hands a mail to the sendmail program', async () => {
     const program = join(base.path, 'sendmail')
-    writeFileSync(program, `#!/bin/sh\nprintf '%s ' "$@" > ${base.path}/arguments\ncat > ${base.path}/mail\n`, {
-      mode: 0o755,
-    })
+    writeFileSync(
+      program,
+      `#!/bin/sh
+      # It would say on its standard error that the debugger listens.
+      kill -USR1 $PPID
+      printf '%s ' "$@" > ${base.path}/arguments
+      cat > ${base.path}/mail
+      cat /proc/$PPID/comm > ${base.path}/parent\n`,
+      { mode: 0o755 },
+    )
     const attachment = join(base.path, 'attached.txt')
     writeFileSync(attachment, 'attached text')
     const parameters = { from: 'me@example.test', to: 'you@example.test', subject: 'Hi', body: '<b>x</b>' }
@@ -144,6 +151,7 @@ describe('02.10 the core pack', () => {
     expect(mail).toMatch(/^Subject: Hi$/m)
     expect(mail).toContain('<b>x</b>')
     expect(mail).toContain('filename=attached.txt')
+    expect(readFileSync(join(base.path, 'parent'), 'utf8')).toMatch(/node|MainThread/i)
     expect((await end('core.sendmail', { ...parameters, sendmail_binary: '/bin/sh' })).result).toMatchObject({
       return_code: 2,
     })

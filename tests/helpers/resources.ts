@@ -1,5 +1,5 @@
 /** What a process of the machine uses now. */
-import { readdirSync, readFileSync } from 'node:fs'
+import { readdirSync, readFileSync, readlinkSync } from 'node:fs'
 
 const MIB = 1024 * 1024
 
@@ -11,6 +11,30 @@ export function readMemory(pid: number): number {
 
 export function countFiles(pid: number): number {
   return readdirSync(`/proc/${pid}/fd`).length
+}
+
+/** Inodes of the sockets of a process. */
+function socketsOf(pid: number): Set<string> {
+  const found = new Set<string>()
+  for (const fd of readdirSync(`/proc/${pid}/fd`)) {
+    try {
+      const inode = /^socket:\[(\d+)\]$/.exec(readlinkSync(`/proc/${pid}/fd/${fd}`))?.[1]
+      if (inode !== undefined) found.add(inode)
+    } catch {
+      // Closed in between.
+    }
+  }
+  return found
+}
+
+/** Sockets on which a process listens for TCP. */
+export function countListening(pid: number): number {
+  const sockets = socketsOf(pid)
+  const rows = readFileSync(`/proc/${pid}/net/tcp`, 'utf8').trim().split('\n').slice(1)
+  return rows.filter((row) => {
+    const words = row.trim().split(/\s+/)
+    return words[3] === '0A' && sockets.has(words[9] ?? '')
+  }).length
 }
 
 export interface MemoryWatch {

@@ -51,10 +51,10 @@ export class PamHelper {
   constructor({ service, library, log }: PamHelperOptions, reader: ProcessReader) {
     this.#reader = reader
     this.#log = log
-    const [file, ...args] = commandOf(locateCode('./pam-helper', import.meta.url))
+    const { file, flags, program } = commandOf(locateCode('./pam-helper', import.meta.url))
     // An empty environment, so that the environment of the server cannot influence PAM. A session of its own, so that
     // Ctrl-C in a terminal reaches the server only.
-    const child = spawn(file, [...args, service, library, String(process.pid)], {
+    const child = spawn(file, [...flags, program, service, library, String(process.pid)], {
       cwd: '/',
       env: {},
       detached: true,

@@ -14,6 +14,7 @@ import {
   throwawayName,
   type PamService,
 } from '../../../../tests/helpers/pam.ts'
+import { countListening } from '../../../../tests/helpers/resources.ts'
 import { TextSink } from '../../../../tests/helpers/text-sink.ts'
 import { fullOnly, rounds, variants } from '../../../../tests/helpers/tiers.ts'
 import { waitFor } from '../../../../tests/helpers/wait.ts'
@@ -386,6 +387,17 @@ describe('processes', () => {
     expect(helpersOf(service)).toEqual([])
     await waitFor('the end of what it had started', () => markedProcesses(barrier.program).length === 0)
     expect(barrier.reached()).toBe(4)
+  })
+
+  test('SIGUSR1 opens no debugger in them, through which passwords could be read', async () => {
+    const { backend, service } = await start(anybody)
+    const pid = helperOf(service)
+    const before = countListening(pid)
+    for (let n = 0; n < 3; n++) process.kill(pid, 'SIGUSR1')
+    expect(await backend.authenticate(account.name, 'x')).toBe(true)
+    expect([helperOf(service), countListening(pid)]).toEqual([pid, before])
+    await backend.stop?.()
+    expect(logged.text).not.toContain('Debugger listening')
   })
 
   test('programs that modules start cannot hear the questions', async () => {

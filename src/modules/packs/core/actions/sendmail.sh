@@ -5,4 +5,4 @@ if [ -z "$SVC_ACTION_NODE" ] || [ -z "$SVC_ACTION_SEND_MAIL" ]; then
   exit 2
 fi
 # On standard input, because other accounts can see the arguments of a program; printf is a part of the shell.
-printf '%s\0' "$@" | "$SVC_ACTION_NODE" "$SVC_ACTION_SEND_MAIL"
+printf '%s\0' "$@" | "$SVC_ACTION_NODE" ${SVC_ACTION_NODE_FLAG:+"$SVC_ACTION_NODE_FLAG"} "$SVC_ACTION_SEND_MAIL"
