@@ -27,7 +27,11 @@ const suffixed = /^[\w!#$&^.+-]+\/[\w!#$&^.+-]+\+json$/
 export async function parseJsonBody(text: string): Promise<unknown> {
   try {
     // As an ordinary property, `__proto__` would become a prototype in a copy of the object.
-    return text.length <= MAX_AT_ONCE ? readJson(text, limits) : await readLargeJson(text, limits, nextTurn)
+    if (text.length <= MAX_AT_ONCE) return readJson(text, limits)
+    const value = await readLargeJson(text, limits, nextTurn)
+    // Whoever checks and stores it looks at everything at once.
+    await nextTurn()
+    return value
   } catch (error) {
     throw bodyMalformed(error instanceof Error ? error.message.slice(0, 200) : 'not JSON')
   }

@@ -9,7 +9,8 @@ import { respondWithEvents } from '../sse.ts'
 import { requireAtLast, requireForStream } from './permission.ts'
 import { prepareFor } from './prepare.ts'
 import { hasBody, states, type HttpAppOptions, type Shared } from './state.ts'
-import { writeJson } from '../../lib/json/index.ts'
+import { createPause } from '../../lib/concurrency/index.ts'
+import { isLong, writeJson, writeJsonInPieces } from '../../lib/json/index.ts'
 
 export function jsonHandler(
   options: HttpAppOptions,
@@ -112,11 +113,10 @@ function partsOf(
   return { body, status: status ?? route.status ?? 200, headers }
 }
 
-function readyAnswer(route: JsonRoute, answer: unknown): ReadyAnswer {
+async function readyAnswer(route: JsonRoute, answer: unknown): Promise<ReadyAnswer> {
   const { body, status, headers } = partsOf(route, answer)
   const isText = typeof body === 'string' && route.mediaType !== undefined
-  const bytes =
-    body === undefined ? undefined : Buffer.isBuffer(body) ? body : Buffer.from(isText ? body : writeJson(body))
+  const bytes = body === undefined || Buffer.isBuffer(body) ? body : isText ? Buffer.from(body) : await jsonBytes(body)
   const contentType = isText || Buffer.isBuffer(body) ? (route.mediaType ?? octets) : json
   return {
     status,
@@ -128,6 +128,24 @@ function readyAnswer(route: JsonRoute, answer: unknown): ReadyAnswer {
     bytes,
   }
 }
+
+/** A long text is made in turns of the event loop. */
+async function jsonBytes(body: unknown): Promise<Buffer> {
+  if (!isLong(body)) return Buffer.from(writeJson(body))
+  const pause = createPause()
+  const parts: Buffer[] = []
+  let waiting = ''
+  for (const piece of writeJsonInPieces(body)) {
+    waiting += piece
+    if (waiting.length < PART_LENGTH) continue
+    parts.push(Buffer.from(waiting))
+    waiting = ''
+    await pause()
+  }
+  return Buffer.concat([...parts, Buffer.from(waiting)])
+}
+
+const PART_LENGTH = 64 * 1024
 
 async function send(
   response: Response,

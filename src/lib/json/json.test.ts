@@ -12,6 +12,7 @@ import {
   wholeNumber,
   writeFiniteJson,
   writeJson,
+  writeJsonInPieces,
   writeReplacedJson,
 } from './index.ts'
 
@@ -206,4 +207,25 @@ test(`random documents come back as they were (SVC_TEST_SEED=${seed})`, () => {
     const indented = writeJson(readJson(json), 2)
     expect(writeJson(readJson(indented))).toBe(json)
   }
+})
+
+test('a long value is written in pieces as it is written at once', () => {
+  const long = `${'a'.repeat(65_535)}😀"\n\ud83d${'é\u0001'.repeat(40_000)}`
+  const values: unknown[] = [
+    long,
+    [long, 1, null, undefined, [], {}, readJson('21.0'), new Date(0)],
+    { a: long, b: undefined, c: { d: [long, long] }, '"': readJson('{"2":1,"1":2}'), '2': 3 },
+    readJson(`{"9":"${'x'.repeat(70_000)}","1":[1e2,12345678901234567890]}`),
+    Array.from({ length: 30_000 }, (_, i) => ({ [`k${i}`]: i })),
+    'short',
+    12,
+    null,
+    { a: 1 },
+  ]
+  for (const value of values) {
+    const pieces = [...writeJsonInPieces(value)]
+    expect(pieces.join('')).toBe(writeJson(value))
+    expect(Math.max(...pieces.map(({ length }) => length))).toBeLessThan(6 * 65_536 + 100)
+  }
+  expect([...writeJsonInPieces(long)].length).toBeGreaterThan(2)
 })

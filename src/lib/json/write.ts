@@ -60,3 +60,74 @@ function enclose(open: string, parts: string[], close: string, indent: number, l
   if (indent === 0 || parts.length === 0) return open + parts.join(',') + close
   return open + inner + parts.join(`,${inner}`) + line + close
 }
+
+/** In UTF-16 units: a piece takes far less than a millisecond. */
+const MAX_PIECE_LENGTH = 64 * 1024
+
+/** As `writeJson`, in pieces: long texts, lists and objects are written part by part, the rest as a whole. */
+export function* writeJsonInPieces(value: unknown): Generator<string> {
+  if (typeof value === 'string') {
+    yield* textPieces(value)
+    return
+  }
+  if (!isLong(value)) {
+    yield writeJson(value) ?? 'null'
+    return
+  }
+  let separator = ''
+  if (Array.isArray(value)) {
+    yield '['
+    for (const item of value) {
+      if (separator !== '') yield separator
+      separator = ','
+      yield* writeJsonInPieces(item)
+    }
+    yield ']'
+    return
+  }
+  yield '{'
+  for (const key of keysOf(value)) {
+    const inner = (value as Record<string, unknown>)[key]
+    if (inner === undefined) continue
+    yield `${separator}${JSON.stringify(key)}:`
+    separator = ','
+    yield* writeJsonInPieces(inner)
+  }
+  yield '}'
+}
+
+function* textPieces(text: string): Generator<string> {
+  if (text.length <= MAX_PIECE_LENGTH) {
+    yield JSON.stringify(text)
+    return
+  }
+  yield '"'
+  for (let start = 0; start < text.length;) {
+    let end = Math.min(text.length, start + MAX_PIECE_LENGTH)
+    // Half of a pair would be escaped.
+    if (end < text.length && (text.charCodeAt(end - 1) & 0xfc00) === 0xd800) end -= 1
+    yield JSON.stringify(text.slice(start, end)).slice(1, -1)
+    start = end
+  }
+  yield '"'
+}
+
+/** Whether writing a list or an object at once takes more than a piece. Looks at no more than that. */
+export function isLong(value: unknown): value is object {
+  let left = MAX_PIECE_LENGTH
+  const look = (inner: unknown): boolean => {
+    left -= 1
+    if (typeof inner === 'string') left -= inner.length
+    else if (inner instanceof JsonNumber) left -= inner.text.length
+    if (left < 0) return true
+    if (typeof inner !== 'object' || inner === null || 'toJSON' in inner) return false
+    if (Array.isArray(inner)) return inner.some(look)
+    for (const key of Object.keys(inner)) {
+      left -= key.length
+      if (look((inner as Record<string, unknown>)[key])) return true
+    }
+    return false
+  }
+  if (typeof value !== 'object' || value === null) return false
+  return look(value)
+}
