@@ -322,6 +322,65 @@ describe('a delivery that is repeated', () => {
     expect(instancesOf(hook)).toBe(2)
   })
 
+  /** A hook whose action is run again by a policy. */
+  async function makeRetried(cmd: string, policy: object): Promise<string> {
+    const name = fresh()
+    const action = { name, pack: 'default', runner_type: 'local-shell-cmd', entry_point: '', parameters: {} }
+    const retry = {
+      name,
+      pack: 'default',
+      enabled: true,
+      resource_ref: `default.${name}`,
+      policy_type: 'action.retry',
+      parameters: { retry_on: 'failure', max_retry_count: 1, ...policy },
+    }
+    for (const [path, body] of [
+      ['actions', action],
+      ['policies', retry],
+    ] as const) {
+      const answer = await server.call('POST', `/v1/${path}`, body, token)
+      if (answer.status !== 201) throw new Error(answer.text)
+    }
+    return makeHook('', byId, { action: { ref: `default.${name}`, parameters: { cmd } } })
+  }
+  const statusesOf = (answer: Answer<unknown>): string[] =>
+    rowsOf<{ status: string }>(
+      server,
+      'select status from executions where trigger_instance = ? order by id',
+      idsOf(answer) ?? '',
+    ).map(({ status }) => status)
+
+  it('is ignored while a retry of the first waits for its time, also if the rules have changed', async () => {
+    const hook = await makeRetried('exit 3', { delay: 120 })
+    const first = await deliver(hook)
+    await waitFor('the retry to wait', () => statusesOf(first).join() === 'failed,delayed')
+    expect(isReplay(await deliver(hook))).toBe(true)
+    await change(hook, { description: 'changed' })
+    expect([isReplay(await deliver(hook)), instancesOf(hook)]).toEqual([true, 1])
+    const { message, repetitions } = await explain(first)
+    expect([repetitions?.count, message]).toEqual([2, expect.stringContaining('svc ignored that')])
+  })
+
+  it('is ignored while a retry of the first runs, and runs once the last one has failed', async () => {
+    const { cmd, flag, letGo } = held()
+    const hook = await makeRetried(`if mkdir ${flag}-first; then exit 3; fi; ${cmd}; exit 3`, {})
+    const first = await deliver(hook)
+    await waitFor('the retry', () => statusesOf(first).join() === 'failed,running')
+    expect(isReplay(await deliver(hook))).toBe(true)
+    letGo()
+    await ended(first)
+    expect(statusesOf(first)).toEqual(['failed', 'failed'])
+    expect(isReplay(await deliver(hook))).toBe(false)
+  })
+
+  it('is ignored if a retry of the first has succeeded', async () => {
+    const { flag } = held()
+    const hook = await makeRetried(`if mkdir ${flag}-first; then exit 3; fi`, {})
+    const first = await deliver(hook)
+    await waitFor('the retry', () => statusesOf(first).join() === 'failed,succeeded')
+    expect([isReplay(await deliver(hook)), instancesOf(hook)]).toEqual([true, 1])
+  })
+
   it('an Idempotency-Key counts whatever came of the first', async () => {
     const hook = await makeHook('exit 3', { deduplicate: false })
     const key = { 'Idempotency-Key': 'k' }

@@ -5,6 +5,7 @@ import { Conflict, merge, type Database } from '../../db/index.ts'
 import { Reply, type ApiRequest, type RawRequest, type Rights } from '../../http/index.ts'
 import { isObject } from '../../lib/schema/index.ts'
 import { isFinal, type Executions } from '../executions/index.ts'
+import type { ExecutionStatus } from '../executions/types.ts'
 import { genericHook, traceTagHeader, type Triggers } from '../triggers/index.ts'
 import type { CredentialHeaders, TriggerInstance, TriggerRecord } from '../triggers/types.ts'
 import { type Deliveries, type Delivery, type DeliveryId } from './deliveries.ts'
@@ -110,17 +111,26 @@ export function createDispatch(deps: {
     return hash.digest('hex')
   }
 
-  /** Whether a repetition runs: the first has started nothing that may have succeeded, or has met other rules. */
+  /**
+   * Whether a repetition runs: nothing of the first is at work, and the first has started nothing that may have
+   * succeeded, or has met other rules.
+   */
   function runsAgain({ isIdempotent }: DeliveryId, before: Delivery, rules: string): boolean {
     if (isIdempotent) return false
-    return (before.rules !== '' && before.rules !== rules) || before.instanceIds.every(hasFailed)
+    const stages = before.instanceIds.map(stageOf)
+    // A retry by policy is open from the moment in which the execution that it repeats has failed.
+    if (stages.includes('open')) return false
+    return (before.rules !== '' && before.rules !== rules) || stages.every((stage) => stage === 'failed')
   }
 
-  /** Also true if no rule matched. False for an instance that is purged. */
-  function hasFailed(id: string): boolean {
+  /** `failed` also if no rule matched. `done` for an instance that is purged. */
+  function stageOf(id: string): 'open' | 'failed' | 'done' {
     const status = triggers.findInstance(id)?.status
-    if (status === undefined || status === 'pending') return false
-    return executions.ofTriggerInstance(id).every((execution) => failures.has(executions.find(execution)?.status ?? ''))
+    if (status === undefined) return 'done'
+    if (status === 'pending') return 'open'
+    const statuses = executions.ofTriggerInstance(id).map((execution) => executions.statusOf(execution))
+    if (statuses.some((one) => one !== undefined && !isFinal(one))) return 'open'
+    return statuses.every((one) => one !== undefined && failures.has(one)) ? 'failed' : 'done'
   }
 
   /** Plans one instance per trigger, all in one trace. */
@@ -203,7 +213,7 @@ export function createDispatch(deps: {
   return dispatch
 }
 
-const failures: ReadonlySet<string> = new Set(['failed', 'timeout', 'abandoned'])
+const failures: ReadonlySet<ExecutionStatus> = new Set(['failed', 'timeout', 'abandoned'])
 
 function statusOf(instance: TriggerInstance | undefined): Pick<TriggerInstance, 'status'> | undefined {
   return instance === undefined ? undefined : { status: instance.status }
