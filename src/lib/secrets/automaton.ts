@@ -25,7 +25,7 @@ export class Automaton {
   readonly #shorter: Int32Array
   /** Further children: open addressing by parent and unit. */
   readonly #others: Int32Array
-  /** Units after which a pattern can start, by the last pair of the head at a place. */
+  /** Units after which a pattern can start, by the last pair of the head at a place; fewer if it can touch a line break. */
   readonly #shift = new Uint8Array(PAIRS)
   /** 1: a pattern starts with the pair. */
   readonly #starts = new Uint8Array(PAIRS)
@@ -65,6 +65,10 @@ export class Automaton {
     this.headLength = headLength
     this.#link(states)
     this.#shift.fill(headLength - 1)
+    for (let unit = 0; unit < 128; unit++) {
+      for (const feed of [10, 13]) this.#shift[pairOf(unit, feed)] = headLength - 2
+      for (const blank of [9, 10, 13, 32]) this.#shift[pairOf(blank, unit)] = headLength - 2
+    }
     for (const pattern of patterns.keys()) this.#addHead(pattern)
   }
 
@@ -84,15 +88,22 @@ export class Automaton {
     return state
   }
 
-  /** First place from `at` before `end` where a pattern can start; `end` if there is none. */
-  next(text: string, at: number, end: number): number {
+  /**
+   * First place from `at` before `end` where a pattern can start; `end` if there is none.
+   *
+   * @param isBroken whether there is a line break between these places, behind which a pattern can go on
+   */
+  next(text: string, at: number, end: number, isBroken: (from: number, to: number) => boolean): number {
     const shift = this.#shift
     const starts = this.#starts
     const last = this.headLength - 1
     let i = at
     while (i < end) {
       const skipped = shift[pairOf(text.charCodeAt(i + last - 1), text.charCodeAt(i + last))] ?? 0
-      if (skipped > 0) i += skipped
+      // No pattern contains the pair, which does not touch a line break: none starts before the end of the pair.
+      if (skipped === last) i += last
+      else if (isBroken(i + 1, i + last)) return i
+      else if (skipped > 0) i += skipped
       else if (starts[pairOf(text.charCodeAt(i), text.charCodeAt(i + 1))] === 1) return i
       else i += 1
     }

@@ -76,6 +76,40 @@ test('a form that only begins like a secret remains, and so do words beside it',
   expect(secrets?.maskText(`x ${encoded} y`)).toBe(`x ${MASK}gYW5kIG1vcmU= y`)
 })
 
+test.each(['\n', '\r\n', '\n    ', '\r\n\t\t'])(
+  'a form across lines that end for their length, at any place: %j',
+  (lineBreak) => {
+    const random = createRandom(seed)
+    const secret = 'hunter22-Hunter33-hUnter44'
+    const secrets = createSecretValues([secret])
+    // A blank can separate hexadecimal digits.
+    for (const encoding of lineBreak.length > 2 ? (['base64'] as const) : (['base64', 'hex'] as const)) {
+      const form = Buffer.from(secret).toString(encoding).slice(0, -4)
+      for (let before = 0; before < 84; before += 3) {
+        const text = Buffer.from(`${'~'.repeat(before)}${secret}`).toString(encoding)
+        const written = `a line of text${lineBreak}${text.replace(/.{76}\B/g, `$&${lineBreak}`)}\n`
+        const shown = secrets?.maskText(written) ?? ''
+        const left = shown.replaceAll(/\s/g, '')
+        const parts = Array.from({ length: form.length - 8 }, (_, i) => form.slice(i, i + 8))
+        expect({ before, written, shown, left: parts.filter((part) => left.includes(part)) }).toMatchObject({
+          left: [],
+        })
+        const filter = secrets?.stream()
+        let streamed = ''
+        for (let at = 0; at < written.length;) {
+          const end = at + 1 + random.below(30)
+          streamed += filter?.filter(written.slice(at, end)) ?? ''
+          at = end
+        }
+        expect({ before, shown: streamed + (filter?.end() ?? '') }).toEqual({ before, shown })
+      }
+    }
+    // Lines of prose, and short ones, do not belong together.
+    const prose = `this is hunter22-Hun${lineBreak}ter33-hUnter44`
+    expect(secrets?.maskText(prose)).toBe(prose)
+  },
+)
+
 test('of many secrets svc searches the forms of the shortest, and all as they are', () => {
   const random = createRandom(seed)
   const textOf = (length: number): string => Array.from({ length }, () => random.below(36).toString(36)).join('')

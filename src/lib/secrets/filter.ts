@@ -21,13 +21,13 @@ export interface CutFilter extends SecretFilter {
  * before the line break are base64, or digits of bytes with separators.
  */
 const MIN_WRAPPED_LENGTH = 40
-/** Line break and indentation between two units of a form. */
+/** Line break and indentation between two units of a form. A blank that can separate hexadecimal digits does so. */
 const MAX_BREAK_LENGTH = 16
 /**
  * Starts that are followed at the same time, which bounds the time per unit. More of them need a text and a secret that
  * repeat themselves: svc masks as many units as the longest form has that could begin there.
  */
-const MAX_FOLLOWED = 8
+const MAX_FOLLOWED = 4
 
 const PROBE_DISTANCE = 5
 
@@ -122,19 +122,16 @@ export class Filter implements CutFilter {
   #walk(text: string, begin: number): void {
     const { automaton } = this.#search
     const { depth, found, headLength } = automaton
-    const wraps = new Wraps(text, this.#before)
+    const breaks = new Breaks(text, this.#before)
+    const isBroken = (from: number, to: number): boolean => breaks.isBetween(from, to)
     /** From here on a head can continue in the next chunk. */
     const tail = text.length - headLength + 1
     for (let i = 0; i < text.length; i++) {
-      if (i < tail && this.#isIdle()) {
-        // A head can continue behind the line break.
-        const stop = Math.min(tail, wraps.next(i) - headLength)
-        if (i < stop) i = automaton.next(text, i, stop)
-      }
+      if (i < tail && this.#isIdle()) i = automaton.next(text, i, tail, isBroken)
       const unit = text.charCodeAt(i)
       const at = begin + i
       if (this.#padding > 0 || this.#blind > 0) this.#goOn(unit, at)
-      const mayStay = this.#isInBreak(unit, i, wraps)
+      const mayStay = this.#isInBreak(unit, i, breaks)
       if (this.#followers.length > 0) this.#follow(unit, at, mayStay)
       const next = automaton.step(this.#state, unit)
       if (next === 0 && mayStay) continue
@@ -156,14 +153,14 @@ export class Filter implements CutFilter {
   }
 
   /** Whether the unit can belong to a line break inside a form. */
-  #isInBreak(unit: number, i: number, wraps: Wraps): boolean {
+  #isInBreak(unit: number, i: number, breaks: Breaks): boolean {
     if (unit > 32 || (this.#state === 0 && this.#followers.length === 0)) {
       this.#break = 0
       return false
     }
     const isBreak = unit === LINE_FEED || unit === RETURN
     const isIndent = this.#break > 0 && (unit === 32 || unit === 9)
-    const isIn = this.#break < MAX_BREAK_LENGTH && (isIndent || (isBreak && (this.#break > 0 || wraps.isWrapped(i))))
+    const isIn = this.#break < MAX_BREAK_LENGTH && (isIndent || (isBreak && (this.#break > 0 || breaks.isAt(i))))
     this.#break = isIn ? this.#break + 1 : 0
     return isIn
   }
@@ -273,41 +270,28 @@ function firstAt(follower: Follower, unit: number): number {
 }
 
 /** Finds the line breaks of a chunk behind which a form can go on. */
-class Wraps {
+class Breaks {
   readonly #text: string
   readonly #before: string
   #feed = -1
   #return = -1
-  #wrap = -1
 
+  /** @param before the end of the text before the chunk */
   constructor(text: string, before: string) {
     this.#text = text
     this.#before = before
   }
 
-  /** The first at or behind `from`; `NOWHERE` if there is none. Must be called with growing places. */
-  next(from: number): number {
-    if (this.#wrap >= from) return this.#wrap
-    let feed = this.#feed
-    let carriage = this.#return
-    let at = from
-    for (;;) {
-      if (feed < at) feed = placeOf(this.#text, '\n', at)
-      if (carriage < at) carriage = placeOf(this.#text, '\r', at)
-      const place = feed < carriage ? feed : carriage
-      if (place !== NOWHERE && !this.isWrapped(place)) {
-        at = place + 1
-        continue
-      }
-      this.#feed = feed
-      this.#return = carriage
-      this.#wrap = place
-      return place
-    }
+  /** Whether the first line break from `from` to `to` is one. Must be called with growing places. */
+  isBetween(from: number, to: number): boolean {
+    if (this.#feed < from) this.#feed = placeOf(this.#text, '\n', from)
+    if (this.#return < from) this.#return = placeOf(this.#text, '\r', from)
+    const place = this.#feed < this.#return ? this.#feed : this.#return
+    return place <= to && this.isAt(place)
   }
 
   /** Whether the line before the line break at this place was ended for its length. */
-  isWrapped(place: number): boolean {
+  isAt(place: number): boolean {
     let text = this.#text
     let end = place
     if (place < MIN_WRAPPED_LENGTH) {

@@ -181,7 +181,7 @@ describe('streams', () => {
         ['a', 'b', 'c', 'd', '🔑', '😀'],
       ])
       // Longer ones that repeat themselves are masked more broadly.
-      const longest = alphabet.length < 3 ? 16 : 60
+      const longest = alphabet.length < 3 ? 12 : 60
       const patterns = Array.from({ length: random.once(4) ? 20 : 1 + random.below(4) }, () =>
         textOf(random, alphabet, 4 + random.below(random.once(3) ? longest : 6)),
       )
