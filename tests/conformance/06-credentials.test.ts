@@ -1,6 +1,7 @@
 /** Contract 06, 6.4; ours: credential headers of requests are not kept in plain text, and rules read them all the same. */
-import { readdirSync, readFileSync } from 'node:fs'
+import { readdirSync, readFileSync, renameSync } from 'node:fs'
 import { join } from 'node:path'
+import Sqlite from 'better-sqlite3'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { createTestApp } from '../helpers/app.ts'
 import { makeFolder, type TemporaryFolder } from '../helpers/folders.ts'
@@ -151,5 +152,54 @@ describe('06.4 a credential header of an unsigned webhook', () => {
     expect(rowsOf(server, 'select sealed_headers from trigger_instances where id = ?', id)).toEqual([
       { sealed_headers: null },
     ])
+  })
+})
+
+describe('06.4 a credential header whose key file is missing', () => {
+  it.each<[string, () => Record<string, string>, string]>([
+    ['the own file', () => ({}), 'CRYPTO_KEY_MISSING'],
+    ['another path', () => ({ 'keyvalue.encryption_key_path': join(folder.path, 'nothing') }), 'CRYPTO_KEY_MISSING'],
+    ['encryption is off', () => ({ 'keyvalue.enable_encryption': 'False' }), 'CRYPTO_KEY_MISSING'],
+    ['another key', () => ({}), 'CIPHER_TEXT_INVALID'],
+  ])('%s: the event is shown, and what would need the header says what is missing', async (_, settings, code) => {
+    const hook = await makeHook({ "trigger.headers['X-Api-Key']": equals(TOKEN) }, { GIVEN: 'ran' })
+    const { id } = await send(hook, { 'X-Api-Key': TOKEN })
+    const pending = await send(hook, { 'X-Api-Key': TOKEN })
+    const [rule] = await read<{ ref: string }[]>(`/v1/rules?name=${hook}`)
+    await server.stop()
+    const setStatus = 'update trigger_instances set status = ? where id = ?'
+    const database = new Sqlite(join(folder.path, 'svc.db'))
+    database.prepare(setStatus).run('pending', pending.id)
+    database.close()
+    const name = readdirSync(folder.path, { recursive: true, encoding: 'utf8' }).find((path) =>
+      path.endsWith('secrets.json'),
+    )
+    const keyFile = join(folder.path, name ?? 'no key file')
+    renameSync(keyFile, `${keyFile}.away`)
+    server = await createTestApp({ basePath: folder.path, settings: settings() })
+    // It encrypts with a key of its own.
+    if (code === 'CIPHER_TEXT_INVALID') await send(hook, { 'X-Api-Key': 'another' })
+    const shown = await server.call<Instance>('GET', `/v1/triggerinstances/${id}`)
+    expect(shown).toMatchObject({ status: 200, body: { payload: { headers: { 'X-Api-Key': MASK } } } })
+    expect((await server.call('GET', '/v1/triggerinstances')).status).toBe(200)
+    for (const [method, path, body] of [
+      ['GET', `/v1/triggerinstances/${id}/explain`],
+      ['POST', `/v1/triggerinstances/${id}/re_emit`, {}],
+      ['POST', '/v1/rules/test', { rule_ref: rule?.ref, trigger_instance_id: id }],
+    ] as const) {
+      const answer = await server.call<{ faultstring: string }>(method, path, body)
+      expect({ path, ...answer }).toMatchObject({ path, status: 400, body: { code } })
+      expect(answer.body.faultstring).toContain(`the credential headers of trigger instance ${id}`)
+    }
+    const waiting = await waitFor('the waiting instance to end', async () => {
+      const { status } = await read<{ status: string }>(`/v1/triggerinstances/${pending.id}`)
+      return status === 'pending' ? undefined : status
+    })
+    expect(waiting).toBe('processing_failed')
+    await server.stop()
+    renameSync(`${keyFile}.away`, keyFile)
+    server = await createTestApp({ basePath: folder.path })
+    expect((await server.call('POST', `/v1/triggerinstances/${pending.id}/re_emit`, {})).status).toBe(200)
+    expect((await server.call('GET', `/v1/triggerinstances/${id}/explain`)).text).toContain('"verdict":"matched"')
   })
 })

@@ -61,7 +61,7 @@ export function createTriggers(deps: TriggersDeps): Triggers {
     catalogue,
     traces,
     encryption,
-    sealedHeaders: createSealedHeaders(encryption, log),
+    sealedHeaders: createSealedHeaders(encryption),
     pendingCount,
     hasRules: deps.hasRules,
     settings,

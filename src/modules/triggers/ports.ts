@@ -65,7 +65,7 @@ export interface TriggerService {
   findInstance(id: string): TriggerInstance | undefined
   /** The trigger type of an instance, without reading its payload. */
   typeOfInstance(id: string): string | undefined
-  /** An instance with the credential headers, to evaluate rules. */
+  /** An instance with the credential headers, to evaluate rules. @throws CRYPTO_KEY_MISSING, CIPHER_TEXT_INVALID */
   openInstance(instance: TriggerInstance): OpenedInstance
   /** Pending instances, oldest first. */
   pending(afterId: string, limit: number): QueuedInstance[]

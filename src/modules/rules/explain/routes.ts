@@ -27,7 +27,7 @@ export function createExplainRoutes({ explain }: { explain: Explain }): Route[] 
       resource: ({ params }) => triggerResource(explain.instance(params.id).trigger_type),
       summary: 'Explains for each rule of the trigger why svc enforced it, or did not.',
       response: Explanation,
-      failures: [404],
+      failures: [400, 404],
       handler: (request) => explain.explain(request, request.params.id),
     }),
   ]

@@ -62,7 +62,7 @@ export function createTrial(deps: {
     return rule
   }
 
-  /** @throws PERMISSION_DENIED, RESOURCE_NOT_FOUND, BODY_INVALID, TRIGGER_TYPE_UNKNOWN */
+  /** @throws PERMISSION_DENIED, RESOURCE_NOT_FOUND, BODY_INVALID, TRIGGER_TYPE_UNKNOWN, CRYPTO_KEY_MISSING, CIPHER_TEXT_INVALID */
   function occurrenceOf(caller: RuleCaller, request: RuleTestRequest): OpenedInstance {
     const { trigger_instance: given, trigger_instance_id: id } = request
     if ((given === undefined) === (id === undefined)) {

@@ -140,7 +140,7 @@ export function createInstanceRoutes(deps: {
       resource: (request) => triggerResource(instanceOf(request, false).trigger_type),
       summary: 'Dispatches the payload of a trigger instance again, in a new trace.',
       response: ReEmittedInstance,
-      failures: [404, 409, 503],
+      failures: [400, 404, 409, 503],
       async handler(request) {
         const found = instanceOf(request, true)
         const { id, trigger: ref, trigger_id: triggerId, payload: original } = found

@@ -3,37 +3,27 @@
  * values encrypted, for criteria, templates and a replay. Clients never get them.
  */
 import type { Encryption } from '../../../core/encryption.ts'
-import { isAppError } from '../../../core/errors.ts'
 import { readJson, writeJson } from '../../../lib/json/index.ts'
-import type { Log } from '../../../lib/log/index.ts'
 import { isObject } from '../../../lib/schema/index.ts'
 import type { CredentialHeaders, OpenedInstance, TriggerInstance } from '../types.ts'
 
 export interface SealedHeaders {
   /** Text for the row of the instance; plain JSON while encryption is off. @throws CRYPTO_KEY_MISSING, STORAGE_FAILED */
   seal(instanceId: string, headers: CredentialHeaders): string
-  /** The instance with the values in its payload; with the masks if svc cannot decrypt them. */
+  /**
+   * The instance with the values in its payload.
+   *
+   * @throws CRYPTO_KEY_MISSING, CIPHER_TEXT_INVALID: with masks in their place rules would decide otherwise
+   */
   open(instance: TriggerInstance): OpenedInstance
 }
 
-export function createSealedHeaders(
-  encryption: Pick<Encryption, 'enabled' | 'encrypt' | 'decrypt'>,
-  log: Log,
-): SealedHeaders {
+export function createSealedHeaders(encryption: Pick<Encryption, 'enabled' | 'encrypt' | 'decrypt'>): SealedHeaders {
   function read({ id, sealed_headers: sealed }: TriggerInstance): CredentialHeaders | undefined {
     if (sealed === undefined) return undefined
-    try {
-      // `seal` has written it. Cipher text has no braces.
-      const text = sealed.startsWith('{') ? sealed : encryption.decrypt(sealed, contextOf(id), subjectOf(id))
-      return readJson(text) as unknown as CredentialHeaders
-    } catch (error) {
-      if (!isAppError(error)) throw error
-      log.warning('trigger_instance.sealed', 'Could not decrypt the credential headers of a trigger instance', {
-        trigger_instance_id: id,
-        error,
-      })
-      return undefined
-    }
+    // `seal` has written it. Cipher text has no braces.
+    const text = sealed.startsWith('{') ? sealed : encryption.decrypt(sealed, contextOf(id), subjectOf(id))
+    return readJson(text) as unknown as CredentialHeaders
   }
 
   return {
