@@ -6,7 +6,7 @@ import type { AxeResults } from 'axe-core'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { createTestApp } from '../helpers/app.ts'
 import { type TestApp } from '../helpers/server.ts'
-import { startBrowser, waitForText, type TestBrowser } from './browser.ts'
+import { hiddenIn, startBrowser, waitForText, type TestBrowser } from './browser.ts'
 import { fillServer, type Demo } from './demo.ts'
 
 let server: TestApp
@@ -43,6 +43,8 @@ const addresses: readonly [address: (demo: Demo) => string, text: string][] = [
   [() => '/rules/shop.on_push/edit', 'shop.deploy'],
   [() => '/rules/new', 'Trigger'],
   [() => '/triggers', 'core.svc.webhook'],
+  [() => '/triggers/types/core.svc.webhook', 'Payload'],
+  [() => '/triggers/timers', 'CronTimer'],
   [() => '/triggers/instances', 'processed'],
   [({ unmatched }) => `/triggers/instances/${unmatched}`, 'feature/cart'],
   [() => '/webhooks', 'push'],
@@ -50,6 +52,7 @@ const addresses: readonly [address: (demo: Demo) => string, text: string][] = [
   [() => '/traces', 'webhook-push'],
   [({ traceId }) => `/traces/${traceId}`, 'shop.report'],
   [() => '/access', 'API keys'],
+  [() => '/access/keys/new', 'Permissions'],
   [() => '/status', 'History'],
   [() => '/nowhere', 'Page not found'],
 ]
@@ -82,14 +85,9 @@ describe('every screen', () => {
         })
         expect(violations).toEqual([])
       }
-      await page.setViewportSize({ width: 375, height: 700 })
+      await page.setViewportSize({ width: 360, height: 740 })
       await page.evaluate('new Promise((resolve) => requestAnimationFrame(() => requestAnimationFrame(resolve)))')
-      const widths: { page: number; main: number; seen: number } = await page.evaluate(`({
-      page: document.documentElement.scrollWidth,
-      main: document.querySelector('main').scrollWidth,
-      seen: innerWidth,
-    })`)
-      expect(widths).toEqual({ page: 375, main: 375, seen: 375 })
+      expect(await hiddenIn(page)).toEqual([])
       await close()
     },
   )

@@ -77,6 +77,22 @@ export function waitForText(page: Page, text: string): Promise<boolean> {
   return waitFor(`the text ${text}`, () => page.evaluate<boolean>(seen))
 }
 
+/** Links, buttons and fields that are beside the window, and what has more than its width shows. */
+export function hiddenIn(page: Page): Promise<string[]> {
+  return page.evaluate<string[]>(`(() => {
+    const name = (element) => (element.tagName + ' ' + element.innerText).slice(0, 60)
+    const controls = [...document.querySelectorAll('a:not(.skip), button, input, select, textarea')]
+      .filter((element) => element.checkVisibility() && !element.closest('[role="row"]'))
+      .filter((element) => {
+        const { left, right, width } = element.getBoundingClientRect()
+        return width > 1 && (left < -1 || right > innerWidth + 1)
+      })
+    const wide = [...document.querySelectorAll('html, main, nav, .table-scroll:not(.chart-table)')]
+      .filter(({ scrollWidth, clientWidth }) => scrollWidth > clientWidth + 1)
+    return [...controls, ...wide].map(name)
+  })()`)
+}
+
 async function openPage(browser: Browser, url: string, options: BrowserContextOptions): Promise<TestPage> {
   const context = await browser.newContext({ locale: 'en-GB', timezoneId: 'UTC', ...options })
   const page = await context.newPage()

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { createTestApp } from '../helpers/app.ts'
 import { type TestApp } from '../helpers/server.ts'
-import { startBrowser, type TestBrowser } from './browser.ts'
+import { hiddenIn, startBrowser, type TestBrowser } from './browser.ts'
 
 let server: TestApp
 let browser: TestBrowser
@@ -43,6 +43,21 @@ describe('the page of the web client', () => {
     const { page, close } = await browser.open(`${server.urls.api}/#/nowhere/at/all`)
     await page.getByRole('heading', { name: 'Page not found' }).waitFor()
     expect(await page.getByRole('main').textContent()).toContain('#/nowhere/at/all')
+    await close()
+  })
+
+  it('fits on a phone: every screen is in reach, and no column of a table is out of sight', async () => {
+    await server.call('POST', '/v1/apikeys', { metadata: { used_by: 'the deploy job of the shop' } })
+    const { page, close } = await browser.open(`${server.urls.api}/#/access/keys`, {
+      viewport: { width: 360, height: 740 },
+    })
+    await page.getByRole('link', { name: 'the deploy job of the shop' }).waitFor()
+    expect(await hiddenIn(page)).toEqual([])
+    // Each cell of a row names its column.
+    await page.getByRole('button', { name: 'Delete the deploy job of the shop' }).waitFor()
+    expect(await page.locator('td[data-title="Expires"]').innerText()).toBe('never')
+    await page.getByRole('navigation', { name: 'Screens' }).getByRole('link', { name: 'Status' }).click()
+    await page.getByRole('heading', { name: 'Status', level: 1 }).waitFor()
     await close()
   })
 })

@@ -7,6 +7,7 @@ import { session, type SessionUser } from '../../api/session.ts'
 import { Confirm } from '../../components/dialog.tsx'
 import { Failure } from '../../components/failure.tsx'
 import { notify } from '../../components/notices.tsx'
+import { Table } from '../../components/table.tsx'
 import { Time } from '../../components/time.tsx'
 import { ownRightsOf } from './rights.ts'
 import { PasswordForm } from './password-form.tsx'
@@ -65,29 +66,27 @@ function Roles({ user }: { user: SessionUser }): JSX.Element | null {
   if (error !== undefined) return <Failure error={error} onRetry={reload} />
   if (data === undefined || data.items.length === 0) return null
   return (
-    <div class="table-scroll">
-      <table>
-        <thead>
-          <tr>
-            <th scope="col">Role</th>
-            <th scope="col">Description</th>
-            <th scope="col">Source</th>
+    <Table>
+      <thead>
+        <tr>
+          <th scope="col">Role</th>
+          <th scope="col">Description</th>
+          <th scope="col">Source</th>
+        </tr>
+      </thead>
+      <tbody>
+        {data.items.map(({ id, role, description, is_remote: isRemote, source }) => (
+          <tr key={id}>
+            <td>{role}</td>
+            <td class="long">{description}</td>
+            <td class="long">
+              {isRemote ? 'directory group, by ' : ''}
+              <code>{source}</code>
+            </td>
           </tr>
-        </thead>
-        <tbody>
-          {data.items.map(({ id, role, description, is_remote: isRemote, source }) => (
-            <tr key={id}>
-              <td>{role}</td>
-              <td class="long">{description}</td>
-              <td class="long">
-                {isRemote ? 'directory group, by ' : ''}
-                <code>{source}</code>
-              </td>
-            </tr>
-          ))}
-        </tbody>
-      </table>
-    </div>
+        ))}
+      </tbody>
+    </Table>
   )
 }
 

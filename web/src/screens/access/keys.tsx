@@ -7,6 +7,7 @@ import type { ApiKeyRecord } from '../../api/records.ts'
 import type { SessionUser } from '../../api/session.ts'
 import { Failure } from '../../components/failure.tsx'
 import { offsetIn, Pager } from '../../components/pager.tsx'
+import { Table } from '../../components/table.tsx'
 import { Time, useNow } from '../../components/time.tsx'
 import { hrefOf, setQuery } from '../../router.ts'
 import { withEllipsis, keyNameOf, keyStateOf, summaryOf } from './key-form.ts'
@@ -87,50 +88,48 @@ export function Keys({ user, query }: { user: SessionUser; query: URLSearchParam
 function KeyTable({ keys, reload }: { keys: readonly ApiKeyRecord[]; reload: () => void }): JSX.Element {
   const now = useNow(30_000)
   return (
-    <div class="table-scroll">
-      <table>
-        <thead>
-          <tr>
-            <th scope="col">Used by</th>
-            <th scope="col">State</th>
-            <th scope="col">Owner</th>
-            <th scope="col">Permissions</th>
-            <th scope="col">Created</th>
-            <th scope="col">Last used</th>
-            <th scope="col">Expires</th>
-            <th scope="col">
-              <span class="visually-hidden">Actions</span>
+    <Table>
+      <thead>
+        <tr>
+          <th scope="col">Used by</th>
+          <th scope="col">State</th>
+          <th scope="col">Owner</th>
+          <th scope="col">Permissions</th>
+          <th scope="col">Created</th>
+          <th scope="col">Last used</th>
+          <th scope="col">Expires</th>
+          <th scope="col">
+            <span class="visually-hidden">Actions</span>
+          </th>
+        </tr>
+      </thead>
+      <tbody>
+        {keys.map((key) => (
+          <tr key={key.id}>
+            <th scope="row" class="long">
+              <a class="cut" href={hrefOf(['access', 'keys', key.id])}>
+                {keyNameOf(key)}
+              </a>
             </th>
+            <td>
+              <StateBadge apiKey={key} now={now} />
+            </td>
+            <td class="long">{key.user}</td>
+            <td class="long">
+              <span class="cut">{withEllipsis(summaryOf(key.scopes))}</span>
+            </td>
+            <td>
+              <Time at={key.created_at} />
+            </td>
+            <td>{key.last_used_at === undefined ? 'never' : <Time at={key.last_used_at} />}</td>
+            <td>{key.expires_at === undefined ? 'never' : <Time at={key.expires_at} />}</td>
+            <td>
+              <KeyActions apiKey={key} onChanged={reload} onDeleted={reload} />
+            </td>
           </tr>
-        </thead>
-        <tbody>
-          {keys.map((key) => (
-            <tr key={key.id}>
-              <th scope="row" class="long">
-                <a class="cut" href={hrefOf(['access', 'keys', key.id])}>
-                  {keyNameOf(key)}
-                </a>
-              </th>
-              <td>
-                <StateBadge apiKey={key} now={now} />
-              </td>
-              <td class="long">{key.user}</td>
-              <td class="long">
-                <span class="cut">{withEllipsis(summaryOf(key.scopes))}</span>
-              </td>
-              <td>
-                <Time at={key.created_at} />
-              </td>
-              <td>{key.last_used_at === undefined ? 'never' : <Time at={key.last_used_at} />}</td>
-              <td>{key.expires_at === undefined ? 'never' : <Time at={key.expires_at} />}</td>
-              <td>
-                <KeyActions apiKey={key} onChanged={reload} onDeleted={reload} />
-              </td>
-            </tr>
-          ))}
-        </tbody>
-      </table>
-    </div>
+        ))}
+      </tbody>
+    </Table>
   )
 }
 

@@ -10,6 +10,7 @@ import { Failure } from '../../components/failure.tsx'
 import { RefusalBanner, refusalBy, refusedField, type Refusal } from '../../components/form/refusal.tsx'
 import { notify } from '../../components/notices.tsx'
 import { offsetIn, Pager } from '../../components/pager.tsx'
+import { Table } from '../../components/table.tsx'
 import { Time } from '../../components/time.tsx'
 import { hrefOf } from '../../router.ts'
 import { PasswordForm } from './password-form.tsx'
@@ -64,83 +65,81 @@ export function Users({ query, self }: { query: URLSearchParams; self: string })
       {data === undefined ? (
         isLoading && <p class="loading">Loading…</p>
       ) : (
-        <div class="table-scroll">
-          <table>
-            <thead>
-              <tr>
-                <th scope="col">Name</th>
-                <th scope="col">State</th>
-                <th scope="col">Kind</th>
-                <th scope="col">Password</th>
-                <th scope="col">Created</th>
-                <th scope="col">
-                  <span class="visually-hidden">Actions</span>
+        <Table>
+          <thead>
+            <tr>
+              <th scope="col">Name</th>
+              <th scope="col">State</th>
+              <th scope="col">Kind</th>
+              <th scope="col">Password</th>
+              <th scope="col">Created</th>
+              <th scope="col">
+                <span class="visually-hidden">Actions</span>
+              </th>
+            </tr>
+          </thead>
+          <tbody>
+            {data.items.map((user) => (
+              <tr key={user.name}>
+                <th scope="row" class="long">
+                  {user.name}
+                  {user.name === self && <span class="hint"> (you)</span>}
                 </th>
+                <td>
+                  <span class="badge" data-status={user.is_disabled ? 'disabled' : 'enabled'}>
+                    {user.is_disabled ? 'disabled' : 'enabled'}
+                  </span>
+                </td>
+                <td>{user.is_service ? 'service account' : 'user'}</td>
+                <td>{user.has_password === null ? 'external' : user.has_password ? 'stored in svc' : 'none'}</td>
+                <td>{user.created_at === null ? 'never signed in' : <Time at={user.created_at} />}</td>
+                <td>
+                  <div class="buttons nowrap">
+                    <a class="button" href={hrefOf(['access', 'keys'], { user: user.name })}>
+                      Show keys
+                    </a>
+                    {user.name !== self && (
+                      <>
+                        {keepsPasswords && (
+                          <button
+                            type="button"
+                            aria-label={`Set password of ${user.name}`}
+                            onClick={() => setAsking({ what: 'password', user })}
+                          >
+                            Set password
+                          </button>
+                        )}
+                        <button
+                          type="button"
+                          aria-label={`${user.is_disabled ? 'Enable' : 'Disable'} ${user.name}`}
+                          onClick={() =>
+                            void update(
+                              user,
+                              { is_disabled: !user.is_disabled },
+                              user.is_disabled
+                                ? `${user.name} can sign in again.`
+                                : `${user.name} is disabled: svc refuses their sessions and API keys.`,
+                            )
+                          }
+                        >
+                          {user.is_disabled ? 'Enable' : 'Disable'}
+                        </button>
+                        <button
+                          type="button"
+                          class="danger"
+                          aria-label={`Delete ${user.name}`}
+                          onClick={() => setAsking({ what: 'delete', user })}
+                        >
+                          Delete
+                        </button>
+                      </>
+                    )}
+                  </div>
+                </td>
               </tr>
-            </thead>
-            <tbody>
-              {data.items.map((user) => (
-                <tr key={user.name}>
-                  <th scope="row" class="long">
-                    {user.name}
-                    {user.name === self && <span class="hint"> (you)</span>}
-                  </th>
-                  <td>
-                    <span class="badge" data-status={user.is_disabled ? 'disabled' : 'enabled'}>
-                      {user.is_disabled ? 'disabled' : 'enabled'}
-                    </span>
-                  </td>
-                  <td>{user.is_service ? 'service account' : 'user'}</td>
-                  <td>{user.has_password === null ? 'external' : user.has_password ? 'stored in svc' : 'none'}</td>
-                  <td>{user.created_at === null ? 'never signed in' : <Time at={user.created_at} />}</td>
-                  <td>
-                    <div class="buttons nowrap">
-                      <a class="button" href={hrefOf(['access', 'keys'], { user: user.name })}>
-                        Show keys
-                      </a>
-                      {user.name !== self && (
-                        <>
-                          {keepsPasswords && (
-                            <button
-                              type="button"
-                              aria-label={`Set password of ${user.name}`}
-                              onClick={() => setAsking({ what: 'password', user })}
-                            >
-                              Set password
-                            </button>
-                          )}
-                          <button
-                            type="button"
-                            aria-label={`${user.is_disabled ? 'Enable' : 'Disable'} ${user.name}`}
-                            onClick={() =>
-                              void update(
-                                user,
-                                { is_disabled: !user.is_disabled },
-                                user.is_disabled
-                                  ? `${user.name} can sign in again.`
-                                  : `${user.name} is disabled: svc refuses their sessions and API keys.`,
-                              )
-                            }
-                          >
-                            {user.is_disabled ? 'Enable' : 'Disable'}
-                          </button>
-                          <button
-                            type="button"
-                            class="danger"
-                            aria-label={`Delete ${user.name}`}
-                            onClick={() => setAsking({ what: 'delete', user })}
-                          >
-                            Delete
-                          </button>
-                        </>
-                      )}
-                    </div>
-                  </td>
-                </tr>
-              ))}
-            </tbody>
-          </table>
-        </div>
+            ))}
+          </tbody>
+        </Table>
       )}
       {data !== undefined && <Pager total={data.total} offset={offset} limit={AT_ONCE} what="users" />}
       {asking?.what === 'add' && (

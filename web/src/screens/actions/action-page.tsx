@@ -8,6 +8,7 @@ import { Failure } from '../../components/failure.tsx'
 import { FieldType } from '../../components/form/field-type.tsx'
 import { defaultTextOf, fieldsOf } from '../../components/form/field.ts'
 import { LongText } from '../../components/long-text.tsx'
+import { Table } from '../../components/table.tsx'
 import { hrefOf } from '../../router.ts'
 import { RecentExecutions } from './recent-executions.tsx'
 import { RunForm } from './run-form.tsx'
@@ -149,36 +150,34 @@ function ParametersTable({ action, own }: { action: ActionRecord; own: ReadonlyS
   const fields = useMemo(() => fieldsOf(action.parameters), [action])
   if (fields.length === 0) return <p class="hint">No parameters.</p>
   return (
-    <div class="table-scroll">
-      <table>
-        <thead>
-          <tr>
-            <th scope="col">Name</th>
-            <th scope="col">Type</th>
-            <th scope="col">Default</th>
-            <th scope="col">Source</th>
-            <th scope="col">Description</th>
+    <Table>
+      <thead>
+        <tr>
+          <th scope="col">Name</th>
+          <th scope="col">Type</th>
+          <th scope="col">Default</th>
+          <th scope="col">Source</th>
+          <th scope="col">Description</th>
+        </tr>
+      </thead>
+      <tbody>
+        {fields.map((field) => (
+          <tr key={field.name}>
+            <th scope="row" class="code">
+              {field.name}
+            </th>
+            <td>
+              <FieldType field={field} />
+            </td>
+            <td class="code">{defaultTextOf(field) ?? ''}</td>
+            <td>{own.has(field.name) ? 'action' : 'runner'}</td>
+            <td>
+              <LongText text={field.description} />
+            </td>
           </tr>
-        </thead>
-        <tbody>
-          {fields.map((field) => (
-            <tr key={field.name}>
-              <th scope="row" class="code">
-                {field.name}
-              </th>
-              <td>
-                <FieldType field={field} />
-              </td>
-              <td class="code">{defaultTextOf(field) ?? ''}</td>
-              <td>{own.has(field.name) ? 'action' : 'runner'}</td>
-              <td>
-                <LongText text={field.description} />
-              </td>
-            </tr>
-          ))}
-        </tbody>
-      </table>
-    </div>
+        ))}
+      </tbody>
+    </Table>
   )
 }
 

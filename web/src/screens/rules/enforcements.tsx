@@ -7,6 +7,7 @@ import type { RuleEnforcementView } from '../../api/records.ts'
 import { Failure } from '../../components/failure.tsx'
 import { LongText } from '../../components/long-text.tsx'
 import { StatusBadge } from '../../components/status-badge.tsx'
+import { Table } from '../../components/table.tsx'
 import { Time } from '../../components/time.tsx'
 import { hrefOf } from '../../router.ts'
 
@@ -66,22 +67,20 @@ export function Enforcements({ ruleId }: { ruleId: string }): JSX.Element {
       )}
       {shown !== undefined && shown.items.length > 0 && (
         <>
-          <div class="table-scroll">
-            <table>
-              <thead>
-                <tr>
-                  <th scope="col">Time</th>
-                  <th scope="col">Outcome</th>
-                  <th scope="col">Cause</th>
-                </tr>
-              </thead>
-              <tbody>
-                {shown.items.map((enforcement) => (
-                  <Enforcement key={enforcement.id} enforcement={enforcement} />
-                ))}
-              </tbody>
-            </table>
-          </div>
+          <Table>
+            <thead>
+              <tr>
+                <th scope="col">Time</th>
+                <th scope="col">Outcome</th>
+                <th scope="col">Cause</th>
+              </tr>
+            </thead>
+            <tbody>
+              {shown.items.map((enforcement) => (
+                <Enforcement key={enforcement.id} enforcement={enforcement} />
+              ))}
+            </tbody>
+          </Table>
           <p class="hint rules-more">
             {shown.items.length} of {shown.total}{' '}
             {shown.items.length < shown.total && limit < MAX_SHOWN && (

@@ -4,6 +4,7 @@ import { get } from '../../api/client.ts'
 import type { StatusRecord } from '../../api/records.ts'
 import { session } from '../../api/session.ts'
 import { Failure } from '../../components/failure.tsx'
+import { Table } from '../../components/table.tsx'
 import { formatSeconds, Time } from '../../components/time.tsx'
 import { hrefOf, type ScreenProps } from '../../router.ts'
 import { useStore } from '../../store.ts'
@@ -102,38 +103,36 @@ function Problems({ problems }: Pick<StatusRecord, 'problems'>): JSX.Element {
       {problems.length === 0 ? (
         <p class="hint">No warnings or errors since the start.</p>
       ) : (
-        <div class="table-scroll">
-          <table>
-            <thead>
-              <tr>
-                <th scope="col">Time</th>
-                <th scope="col">Level</th>
-                <th scope="col">Message</th>
+        <Table>
+          <thead>
+            <tr>
+              <th scope="col">Time</th>
+              <th scope="col">Level</th>
+              <th scope="col">Message</th>
+            </tr>
+          </thead>
+          <tbody>
+            {problems.toReversed().map(({ timestamp, level, event, message, line }, i) => (
+              <tr key={`${timestamp} ${i}`}>
+                <td class="nowrap">
+                  <Time at={timestamp} isShort />
+                </td>
+                <td>
+                  <span class="badge" data-status={level === 'WARNING' ? 'pending' : 'failed'}>
+                    {level.toLowerCase()}
+                  </span>
+                </td>
+                <td class="long">
+                  {message} <code class="hint">{event}</code>
+                  <details>
+                    <summary>Log line</summary>
+                    <pre>{line}</pre>
+                  </details>
+                </td>
               </tr>
-            </thead>
-            <tbody>
-              {problems.toReversed().map(({ timestamp, level, event, message, line }, i) => (
-                <tr key={`${timestamp} ${i}`}>
-                  <td class="nowrap">
-                    <Time at={timestamp} isShort />
-                  </td>
-                  <td>
-                    <span class="badge" data-status={level === 'WARNING' ? 'pending' : 'failed'}>
-                      {level.toLowerCase()}
-                    </span>
-                  </td>
-                  <td class="long">
-                    {message} <code class="hint">{event}</code>
-                    <details>
-                      <summary>Log line</summary>
-                      <pre>{line}</pre>
-                    </details>
-                  </td>
-                </tr>
-              ))}
-            </tbody>
-          </table>
-        </div>
+            ))}
+          </tbody>
+        </Table>
       )}
     </section>
   )

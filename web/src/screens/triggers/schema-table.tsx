@@ -4,6 +4,7 @@ import { FieldType } from '../../components/form/field-type.tsx'
 import { defaultTextOf, fieldsOf, parametersOfSchema } from '../../components/form/field.ts'
 import { JsonTree } from '../../components/json-tree.tsx'
 import { LongText } from '../../components/long-text.tsx'
+import { Table } from '../../components/table.tsx'
 
 const SHOWN = 100
 
@@ -27,33 +28,31 @@ export function SchemaTable({
   return (
     <>
       {fields !== undefined && fields.length > 0 && (
-        <div class="table-scroll">
-          <table aria-label={label}>
-            <thead>
-              <tr>
-                <th scope="col">Name</th>
-                <th scope="col">Type</th>
-                <th scope="col">Description</th>
+        <Table label={label}>
+          <thead>
+            <tr>
+              <th scope="col">Name</th>
+              <th scope="col">Type</th>
+              <th scope="col">Description</th>
+            </tr>
+          </thead>
+          <tbody>
+            {fields.slice(0, shown).map((field) => (
+              <tr key={field.name}>
+                <th scope="row" class="code">
+                  {field.name}
+                </th>
+                <td>
+                  <FieldType field={field} />
+                </td>
+                <td>
+                  <LongText text={field.description} />
+                  {field.defaultValue !== undefined && <div class="hint">default: {defaultTextOf(field)}</div>}
+                </td>
               </tr>
-            </thead>
-            <tbody>
-              {fields.slice(0, shown).map((field) => (
-                <tr key={field.name}>
-                  <th scope="row" class="code">
-                    {field.name}
-                  </th>
-                  <td>
-                    <FieldType field={field} />
-                  </td>
-                  <td>
-                    <LongText text={field.description} />
-                    {field.defaultValue !== undefined && <div class="hint">default: {defaultTextOf(field)}</div>}
-                  </td>
-                </tr>
-              ))}
-            </tbody>
-          </table>
-        </div>
+            ))}
+          </tbody>
+        </Table>
       )}
       {fields !== undefined && fields.length > shown && (
         <button type="button" onClick={() => setShown(shown + SHOWN * 10)}>

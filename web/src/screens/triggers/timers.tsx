@@ -5,6 +5,7 @@ import { useLoaded } from '../../api/load.ts'
 import { usePoll } from '../../api/poll.ts'
 import type { TimerRecord } from '../../api/records.ts'
 import { Failure } from '../../components/failure.tsx'
+import { Table } from '../../components/table.tsx'
 import { Time } from '../../components/time.tsx'
 import { parametersLine } from '../../components/rules/trigger-line.ts'
 import { hrefOf } from '../../router.ts'
@@ -36,43 +37,41 @@ export function Timers(): JSX.Element {
         </p>
       )}
       {timers.length > 0 && (
-        <div class="table-scroll">
-          <table aria-label="Timers">
-            <thead>
-              <tr>
-                <th scope="col">Schedule</th>
-                <th scope="col">Next run</th>
-                <th scope="col">Last run</th>
-                <th scope="col">Used by</th>
-                <th scope="col">
-                  <span class="visually-hidden">Trigger instances</span>
-                </th>
+        <Table label="Timers">
+          <thead>
+            <tr>
+              <th scope="col">Schedule</th>
+              <th scope="col">Next run</th>
+              <th scope="col">Last run</th>
+              <th scope="col">Used by</th>
+              <th scope="col">
+                <span class="visually-hidden">Trigger instances</span>
+              </th>
+            </tr>
+          </thead>
+          <tbody>
+            {timers.slice(0, shown).map(({ ref, type, parameters, next_timestamp: next, fired_timestamp: fired }) => (
+              <tr key={ref}>
+                <td>
+                  <div class="trigger-words">{parametersLine(type, parameters)}</div>
+                  <a class="hint" href={hrefOf(['triggers', 'types', type])}>
+                    {type}
+                  </a>
+                </td>
+                <td>{next === undefined ? <span class="hint">none, or timers are off</span> : <Time at={next} />}</td>
+                <td>{fired === undefined ? <span class="hint">never</span> : <Time at={fired} />}</td>
+                <td>
+                  {catalogue !== undefined && (
+                    <RuleLinks rules={catalogue.rules === undefined ? undefined : (catalogue.rules.get(ref) ?? [])} />
+                  )}
+                </td>
+                <td>
+                  <a href={hrefOf(['triggers', 'instances'], { trigger: ref })}>instances</a>
+                </td>
               </tr>
-            </thead>
-            <tbody>
-              {timers.slice(0, shown).map(({ ref, type, parameters, next_timestamp: next, fired_timestamp: fired }) => (
-                <tr key={ref}>
-                  <td>
-                    <div class="trigger-words">{parametersLine(type, parameters)}</div>
-                    <a class="hint" href={hrefOf(['triggers', 'types', type])}>
-                      {type}
-                    </a>
-                  </td>
-                  <td>{next === undefined ? <span class="hint">none, or timers are off</span> : <Time at={next} />}</td>
-                  <td>{fired === undefined ? <span class="hint">never</span> : <Time at={fired} />}</td>
-                  <td>
-                    {catalogue !== undefined && (
-                      <RuleLinks rules={catalogue.rules === undefined ? undefined : (catalogue.rules.get(ref) ?? [])} />
-                    )}
-                  </td>
-                  <td>
-                    <a href={hrefOf(['triggers', 'instances'], { trigger: ref })}>instances</a>
-                  </td>
-                </tr>
-              ))}
-            </tbody>
-          </table>
-        </div>
+            ))}
+          </tbody>
+        </Table>
       )}
       {timers.length > shown && (
         <p>

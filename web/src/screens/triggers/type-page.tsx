@@ -8,6 +8,7 @@ import { Failure } from '../../components/failure.tsx'
 import { JsonTree } from '../../components/json-tree.tsx'
 import { LongText } from '../../components/long-text.tsx'
 import { parametersLine } from '../../components/rules/trigger-line.ts'
+import { Table } from '../../components/table.tsx'
 import { hrefOf } from '../../router.ts'
 import { type Catalogue, type CatalogueTrigger } from './catalogue.ts'
 import { RuleLinks } from './rule-links.tsx'
@@ -87,48 +88,46 @@ function OfType({
         <p class="hint">No triggers yet. The first rule of this trigger type creates one.</p>
       )}
       {triggers.length > 0 && (
-        <div class="table-scroll">
-          <table aria-label="Triggers">
-            <thead>
-              <tr>
-                <th scope="col">Trigger</th>
-                <th scope="col">Used by</th>
-                <th scope="col">
-                  <span class="visually-hidden">Trigger instances</span>
-                </th>
+        <Table label="Triggers">
+          <thead>
+            <tr>
+              <th scope="col">Trigger</th>
+              <th scope="col">Used by</th>
+              <th scope="col">
+                <span class="visually-hidden">Trigger instances</span>
+              </th>
+            </tr>
+          </thead>
+          <tbody>
+            {triggers.slice(0, shown).map(({ ref, type, parameters, description }) => (
+              <tr key={ref}>
+                <td>
+                  <div class="trigger-words">{parametersLine(type, parameters) || typeRef}</div>
+                  {description !== '' && (
+                    <div class="hint">
+                      <LongText text={description} maxLength={200} />
+                    </div>
+                  )}
+                  {Object.keys(parameters).length > 0 && (
+                    <details class="folded">
+                      <summary>Parameters</summary>
+                      <JsonTree value={parameters} />
+                      <p class="hint">
+                        <code>{ref}</code>
+                      </p>
+                    </details>
+                  )}
+                </td>
+                <td>
+                  <RuleLinks rules={catalogue?.rules === undefined ? undefined : (catalogue.rules.get(ref) ?? [])} />
+                </td>
+                <td>
+                  <a href={hrefOf(['triggers', 'instances'], { trigger: ref })}>instances</a>
+                </td>
               </tr>
-            </thead>
-            <tbody>
-              {triggers.slice(0, shown).map(({ ref, type, parameters, description }) => (
-                <tr key={ref}>
-                  <td>
-                    <div class="trigger-words">{parametersLine(type, parameters) || typeRef}</div>
-                    {description !== '' && (
-                      <div class="hint">
-                        <LongText text={description} maxLength={200} />
-                      </div>
-                    )}
-                    {Object.keys(parameters).length > 0 && (
-                      <details class="folded">
-                        <summary>Parameters</summary>
-                        <JsonTree value={parameters} />
-                        <p class="hint">
-                          <code>{ref}</code>
-                        </p>
-                      </details>
-                    )}
-                  </td>
-                  <td>
-                    <RuleLinks rules={catalogue?.rules === undefined ? undefined : (catalogue.rules.get(ref) ?? [])} />
-                  </td>
-                  <td>
-                    <a href={hrefOf(['triggers', 'instances'], { trigger: ref })}>instances</a>
-                  </td>
-                </tr>
-              ))}
-            </tbody>
-          </table>
-        </div>
+            ))}
+          </tbody>
+        </Table>
       )}
       {triggers.length > shown && (
         <button type="button" onClick={() => setShown(shown + TRIGGERS_AT_ONCE * 4)}>

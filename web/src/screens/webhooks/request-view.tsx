@@ -10,6 +10,7 @@ import { JsonTree } from '../../components/json-tree.tsx'
 import { LongText } from '../../components/long-text.tsx'
 import { formatBytes } from '../../components/size.ts'
 import { StatusBadge } from '../../components/status-badge.tsx'
+import { Table } from '../../components/table.tsx'
 import { Time } from '../../components/time.tsx'
 import { hrefOf, parseLocation } from '../../router.ts'
 import { OutcomeView } from '../../components/outcomes/outcome-view.tsx'
@@ -132,26 +133,24 @@ function Headers({ headers }: { headers: readonly (readonly [name: string, value
   return (
     <>
       <h3>Headers</h3>
-      <div class="table-scroll">
-        <table class="headers">
-          <thead>
-            <tr>
-              <th scope="col">Name</th>
-              <th scope="col">Value</th>
+      <Table class="headers">
+        <thead>
+          <tr>
+            <th scope="col">Name</th>
+            <th scope="col">Value</th>
+          </tr>
+        </thead>
+        <tbody>
+          {headers.slice(0, shown).map(([name, value]) => (
+            <tr key={name}>
+              <th scope="row">{name}</th>
+              <td class="code">
+                <LongText text={value} />
+              </td>
             </tr>
-          </thead>
-          <tbody>
-            {headers.slice(0, shown).map(([name, value]) => (
-              <tr key={name}>
-                <th scope="row">{name}</th>
-                <td class="code">
-                  <LongText text={value} />
-                </td>
-              </tr>
-            ))}
-          </tbody>
-        </table>
-      </div>
+          ))}
+        </tbody>
+      </Table>
       {headers.length > shown && (
         <button type="button" class="quiet" onClick={() => setShown(shown + MAX_HEADERS * 10)}>
           {headers.length - shown} more headers

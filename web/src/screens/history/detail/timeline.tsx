@@ -2,6 +2,7 @@ import type { JSX } from 'preact'
 import { isFinalStatus } from '../../../api/execution-status.ts'
 import type { ExecutionRecord } from '../../../api/records.ts'
 import { StatusBadge } from '../../../components/status-badge.tsx'
+import { Table } from '../../../components/table.tsx'
 import { Time, useNow } from '../../../components/time.tsx'
 import { formatDuration, timelineOf } from './timeline.ts'
 
@@ -27,34 +28,32 @@ export function Timeline({ record }: { record: ExecutionRecord }): JSX.Element {
             />
           ))}
       </div>
-      <div class="table-scroll" role="region" aria-label="Statuses" tabIndex={0}>
-        <table>
-          <thead>
-            <tr>
-              <th scope="col">Status</th>
-              <th scope="col">Start</th>
-              <th scope="col">Offset</th>
-              <th scope="col">Duration</th>
-              <th scope="col">Share</th>
+      <Table label="Statuses">
+        <thead>
+          <tr>
+            <th scope="col">Status</th>
+            <th scope="col">Start</th>
+            <th scope="col">Offset</th>
+            <th scope="col">Duration</th>
+            <th scope="col">Share</th>
+          </tr>
+        </thead>
+        <tbody>
+          {segments.map(({ status, at, offset, duration, share }, i) => (
+            <tr key={i}>
+              <th scope="row">
+                <StatusBadge status={status} />
+              </th>
+              <td>
+                <Time at={at} />
+              </td>
+              <td class="number">{formatDuration(offset)}</td>
+              <td class="number">{duration === undefined ? '' : formatDuration(duration)}</td>
+              <td class="number">{duration === undefined ? '' : `${(share * 100).toFixed(1)} %`}</td>
             </tr>
-          </thead>
-          <tbody>
-            {segments.map(({ status, at, offset, duration, share }, i) => (
-              <tr key={i}>
-                <th scope="row">
-                  <StatusBadge status={status} />
-                </th>
-                <td>
-                  <Time at={at} />
-                </td>
-                <td class="number">{formatDuration(offset)}</td>
-                <td class="number">{duration === undefined ? '' : formatDuration(duration)}</td>
-                <td class="number">{duration === undefined ? '' : `${(share * 100).toFixed(1)} %`}</td>
-              </tr>
-            ))}
-          </tbody>
-        </table>
-      </div>
+          ))}
+        </tbody>
+      </Table>
     </section>
   )
 }
