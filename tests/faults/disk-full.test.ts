@@ -1,7 +1,8 @@
 /** The disk is full for a while: requests are refused in words, running executions wait for room, nothing is lost. */
-import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { existsSync, mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import { BALLAST_BYTES } from '../../src/db/sqlite/ballast.ts'
 import { findDamage, findProcesses, readOutput, withDatabase } from '../helpers/audit.ts'
 import { makeFolder, type TemporaryFolder } from '../helpers/folders.ts'
 import { canMount, mountDisk, mountSilentDisk, type TestDisk } from '../helpers/disks.ts'
@@ -99,6 +100,84 @@ describe.skipIf(!canMount())('a disk that is full for a while', () => {
     server = undefined
     expect(code).toBe(0)
     expect(findDamage(basePath)).toEqual([])
+  })
+
+  describe('cancels with what is kept for that', () => {
+    const ballast = (): string => join(basePath, 'svc.db-reserve')
+    const settings = { 'log.level': 'CRITICAL', 'database.reserve_bytes': '0' }
+    const SLEEPERS = 8
+
+    /** Runs that sleep, and one that writes, so that the database needs more and more room. */
+    async function startAll(started: TestServer): Promise<string[]> {
+      const writer = await run(started, { cmd: 'while echo line; do sleep 0.005; done', timeout: 0 })
+      const ids: string[] = []
+      for (let n = 0; n < SLEEPERS; n++) {
+        ids.push((await run(started, { cmd: 'echo begun; exec sleep 1000', timeout: 0 })).id)
+      }
+      for (const id of [writer.id, ...ids]) await waitFor('its output', () => readOutput(basePath, id).length > 0)
+      return ids
+    }
+
+    async function cancel(started: TestServer, id: string): Promise<void> {
+      disk.fill()
+      const answer = await started.call('DELETE', `/v1/executions/${id}`)
+      expect(answer).toMatchObject({ status: 200, body: { status: 'canceling' } })
+      await waitFor('its process to end', () => findProcesses(id).length === 0)
+    }
+
+    it('a file that is released when the disk is full, and made anew when it has room', async () => {
+      const started = await startServer({ basePath, settings })
+      server = started
+      await waitFor('the file', () => statSync(ballast(), { throwIfNoEntry: false })?.size === BALLAST_BYTES)
+      // No hole, which would take no space.
+      expect(statSync(ballast()).blocks * 512).toBeGreaterThanOrEqual(BALLAST_BYTES)
+      const ids = await startAll(started)
+      const canceled: string[] = []
+      for (const id of ids) {
+        if (!existsSync(ballast())) break
+        await cancel(started, id)
+        canceled.push(id)
+      }
+      expect(existsSync(ballast())).toBe(false)
+      // Its space is for cancels and ends alone.
+      const answer = await started.call('POST', '/v1/executions', { action: 'core.noop' })
+      expect(answer).toMatchObject({ status: 507, body: { code: 'STORAGE_FULL' } })
+      expect(await (await fetch(`${started.urls.api}/readyz`)).json()).toMatchObject({ reasons: ['storage_full'] })
+      disk.free()
+      await waitFor('the file again', () => statSync(ballast(), { throwIfNoEntry: false })?.size === BALLAST_BYTES)
+      const again = await waitFor('room', async () => {
+        const { status, body } = await started.call<ExecutionAnswer>('POST', '/v1/executions', { action: 'core.noop' })
+        return status === 201 && body.id
+      })
+      expect(await waitForStatus(started, again)).toMatchObject({ status: 'succeeded' })
+      for (const id of canceled) expect((await waitForStatus(started, id)).status).toBe('canceled')
+      expect((await fetch(`${started.urls.api}/readyz`)).status).toBe(200)
+    })
+
+    it('and a crash before there is room leaves no execution that seems to run', async () => {
+      const started = await startServer({ basePath, settings })
+      server = started
+      const ids = await startAll(started)
+      // The first ones fit into what is kept; the last ones may not.
+      for (const id of ids) await cancel(started, id)
+      await started.stop('SIGKILL')
+      disk.free()
+      const stored = new Map(
+        withDatabase(basePath, (database) =>
+          database.prepare<[], { id: string; status: string }>('select id, status from executions').all(),
+        ).map(({ id, status }) => [id, status]),
+      )
+      const next = await startServer({ basePath, settings })
+      server = next
+      for (const id of ids) {
+        const { status } = await waitForStatus(next, id)
+        // A cancel that could not be stored is a run that the server has lost.
+        expect([id, status]).toEqual([id, stored.get(id) === 'running' ? 'abandoned' : 'canceled'])
+        expect(findProcesses(id)).toEqual([])
+      }
+      expect(ids.filter((id) => stored.get(id) !== 'running')).not.toEqual([])
+      expect(findDamage(basePath)).toEqual([])
+    })
   })
 
   fullOnly(it)('takes on nothing new before it is full, and finishes what has begun', async () => {
