@@ -5,6 +5,7 @@ export { Conflict, merge, type Compilable, type Database, type Step, type Unit }
 export { SchemaTooNew, missingMigrations } from './migrate.ts'
 export { columnsOf, prepared } from './prepared.ts'
 export { checkDatabase } from './sqlite/check.ts'
+export { readFileSpace, type FileSpace } from './sqlite/header.ts'
 export { removePartialBackups } from './sqlite/copy.ts'
 export { newestExecution } from './sqlite/newest.ts'
 export { openSqlite } from './sqlite/open.ts'

@@ -19,6 +19,14 @@ export interface Finding extends Result {
   check: string
 }
 
+/** The parts of `GET /status` that the checks need. */
+export interface ServerStatus {
+  /** Empty: the server is ready. */
+  notReady: NotReady[]
+  /** Unused bytes of the database that the server is returning to the file system now; 0: none. */
+  reclaimingBytes: number
+}
+
 /** What the checks runChecks: the machine and the server on it. */
 export interface CheckContext {
   loaded: LoadedConfig
@@ -30,8 +38,8 @@ export interface CheckContext {
   account: Account | undefined
   /** Runs `core.local` on the running server. @returns the duration, or why it failed */
   readonly probe: () => Promise<{ milliseconds: number } | { failure: string }>
-  /** Why the running server is not ready; undefined when it does not answer. */
-  readonly notReady: () => Promise<NotReady[] | undefined>
+  /** What the running server says of itself; undefined when it does not answer. */
+  readonly status: () => Promise<ServerStatus | undefined>
   readonly now: () => Date
 }
 

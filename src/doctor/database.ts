@@ -1,12 +1,16 @@
 /** The database file. */
 import { existsSync, readdirSync, readlinkSync, realpathSync } from 'node:fs'
 import { dirname, basename, join } from 'node:path'
-import { missingMigrations, SchemaTooNew, checkDatabase } from '../db/index.ts'
-import { ok, failedCheck, skipped, warning, type HealthCheck } from './check.ts'
+import { missingMigrations, readFileSpace, SchemaTooNew, checkDatabase } from '../db/index.ts'
+import { size } from '../lib/text/index.ts'
+import { ok, failedCheck, skipped, warning, type HealthCheck, type Result } from './check.ts'
+
+/** Less than this is not worth a stop of the server. */
+const MIN_UNUSED_BYTES = 16 * 1024 * 1024
 
 export const database: HealthCheck = {
   name: 'database',
-  async run({ loaded: { config }, running }) {
+  async run({ loaded: { config }, running, status }) {
     const { path } = config.database
     if (running !== undefined) {
       const missing = missingFile(path, running.pid)
@@ -22,8 +26,10 @@ export const database: HealthCheck = {
       }
     }
     if (!existsSync(path)) return [skipped(`${path} does not exist yet; the server creates it at the first start.`)]
+    const space = await checkSpace(path, (running === undefined ? undefined : await status())?.reclaimingBytes)
     if (running !== undefined) {
       return [
+        ...space,
         skipped(
           'Skipped while the server runs, because reading the whole file slows it down; "svc backup" verifies its copy.',
         ),
@@ -47,7 +53,7 @@ export const database: HealthCheck = {
     }
     try {
       const missing = missingMigrations(migrations)
-      if (missing.length === 0) return [ok(`${path} is valid and of this release.`)]
+      if (missing.length === 0) return [ok(`${path} is valid and of this release.`), ...space]
       if (config.backup.before_migration) {
         return [ok(`${path} is valid and of an older release: the next start creates a backup and migrates it.`)]
       }
@@ -64,6 +70,26 @@ export const database: HealthCheck = {
       ]
     }
   },
+}
+
+/** Unused space that is being returned, or cannot be. */
+async function checkSpace(path: string, reclaimingBytes = 0): Promise<Result[]> {
+  const space = await readFileSpace(path)
+  if (space === undefined) return []
+  if (reclaimingBytes > 0) {
+    return [
+      ok(
+        `The server is shrinking ${path}: ${size(reclaimingBytes)} of ${size(space.fileBytes)} are still to return. "svc compact" does it faster while no server runs.`,
+      ),
+    ]
+  }
+  if (space.canShrink || space.unusedBytes < MIN_UNUSED_BYTES) return []
+  return [
+    warning(
+      `${path} has ${size(space.unusedBytes)} of unused space and cannot shrink while the server runs, because another tool made it without auto_vacuum.`,
+      'Stop the server, run "svc compact" once, and start the server.',
+    ),
+  ]
 }
 
 /** The file of the database that is not the one that the server has open; undefined: none, or that cannot be told. */

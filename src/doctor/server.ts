@@ -9,7 +9,7 @@ const MAX_ANSWER_CHARACTERS = 10_000
 
 export const server: HealthCheck = {
   name: 'server',
-  async run({ loaded: { config }, running, notReady }) {
+  async run({ loaded: { config }, running, status }) {
     const { base_path: basePath } = config.system
     if (running === undefined) {
       const { host, port, use_ssl: isTls } = config.api
@@ -23,9 +23,9 @@ export const server: HealthCheck = {
         ),
       ]
     }
-    const problems = await notReady()
-    if (problems !== undefined && problems.length > 0) {
-      return problems.map(({ reason, problem }) =>
+    const { notReady = [] } = (await status()) ?? {}
+    if (notReady.length > 0) {
+      return notReady.map(({ reason, problem }) =>
         failedCheck(
           `Process ${running.pid} is not ready (${reason}): ${problem}`,
           'Do what the finding says. The server then continues by itself; "svc status" shows when.',

@@ -20,6 +20,7 @@ import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import { checkNames } from '../../src/cli/commands/doctor.ts'
 import { loadConfig } from '../../src/config/load.ts'
 import { clock } from '../../src/doctor/clock.ts'
+import { database } from '../../src/doctor/database.ts'
 import { checks, type Finding } from '../../src/doctor/index.ts'
 import { startTimeOf } from '../../src/core/run-file.ts'
 import { makeAuthority } from '../helpers/certificates.ts'
@@ -81,6 +82,8 @@ async function wrong(names: readonly string[], env: Record<string, string> = {})
   const found = (await examine(names, env)).filter(({ state }) => state === 'warning' || state === 'problem')
   return found.map(({ state, message }) => `${state}: ${message}`)
 }
+
+const noUrls = { auth: '', api: '', stream: '' }
 
 /** As if this process were the server. */
 function pretendToRun(version: string, url: string): void {
@@ -248,7 +251,7 @@ describe('svc doctor', () => {
         env: {},
         account: undefined,
         probe: () => Promise.resolve({ failure: '' }),
-        notReady: () => Promise.resolve(undefined),
+        status: () => Promise.resolve(undefined),
         now: () => new Date(now),
       })
     expect(await at('1970-01-02T00:00:00Z')).toMatchObject([{ state: 'problem' }])
@@ -271,6 +274,41 @@ describe('svc doctor', () => {
     expect(await wrong(['database'])).toEqual([expect.stringMatching(/^problem: .*is damaged/)])
     writeFileSync(path, 'no database at all, but text that is long enough to be looked at'.repeat(100))
     expect(await wrong(['database'])).toEqual([expect.stringMatching(/^problem: .*is damaged/)])
+  })
+
+  test('a database that is shrinking, and one that cannot', async () => {
+    const path = join(base, 'svc.db')
+    await withApp({ basePath: base }, async () => {
+      const found = await database.run({
+        loaded: loadConfig({ files: [configFile], env: {}, cwd: base }),
+        running: { pid: process.pid, process_start_time: 0, started_at: '', version: '', urls: noUrls },
+        env: {},
+        account: undefined,
+        probe: () => Promise.resolve({ failure: '' }),
+        status: () => Promise.resolve({ notReady: [], reclaimingBytes: 3_221_225_472 }),
+        now: () => new Date(),
+      })
+      expect(found).toEqual([
+        {
+          state: 'ok',
+          message: expect.stringMatching(/^The server is shrinking .*svc\.db: 3\.0 GiB of .* still to return/),
+        },
+        expect.objectContaining({ state: 'skipped' }),
+      ])
+    })
+    const connection = new Sqlite(path)
+    connection.pragma('auto_vacuum = none')
+    connection.exec('vacuum; create table more (x)')
+    for (let n = 0; n < 20; n++) connection.exec('insert into more values (zeroblob(1000000))')
+    connection.exec('drop table more')
+    connection.close()
+    expect(await wrong(['database'])).toEqual([
+      expect.stringMatching(
+        /^warning: .*svc\.db has 19\.\d MiB of unused space and cannot shrink while the server runs/,
+      ),
+    ])
+    expect((await runCli(['compact', '--config-file', configFile], {})).code).toBe(0)
+    expect(await wrong(['database'])).toEqual([])
   })
 
   test('ports that are taken, and addresses of other machines', async () => {

@@ -87,10 +87,11 @@ async function find(context: CommandContext, names: readonly string[], flags: Do
   const running = findServer(basePath)
   const { runChecks } = await import('../../doctor/index.ts')
   const probe = (): ReturnType<CheckContext['probe']> => runProbe(context, flags, basePath)
-  const notReady = (): ReturnType<CheckContext['notReady']> => readNotReady(context, flags, basePath)
+  let status: ReturnType<CheckContext['status']> | undefined
+  const askOnce = (): ReturnType<CheckContext['status']> => (status ??= readStatus(context, flags, basePath))
   const account = accountOfServer(running, basePath)
   return runChecks(
-    { loaded, running, env: environmentOf(running), account, probe, notReady, now: () => new Date() },
+    { loaded, running, env: environmentOf(running), account, probe, status: askOnce, now: () => new Date() },
     names,
   )
 }
@@ -146,26 +147,30 @@ async function runProbe(
   return found
 }
 
-async function readNotReady(
+async function readStatus(
   context: CommandContext,
   { configFile: _file, ...flags }: DoctorFlags,
   basePath: string,
-): ReturnType<CheckContext['notReady']> {
-  let problems: Awaited<ReturnType<CheckContext['notReady']>>
+): ReturnType<CheckContext['status']> {
+  let found: Awaited<ReturnType<CheckContext['status']>>
   try {
     await withSocketSession(context, flags, basePath, async (session) => {
       const status = recordIn(await session.client.call('GET', '/status'))
-      problems = toList(status['not_ready']).map(({ reason, problem }) => ({
-        reason: textOrEmpty(reason),
-        problem: textOrEmpty(problem),
-      }))
+      const bytes = toObject(status['gauges'])['database.reclaiming_bytes']
+      found = {
+        notReady: toList(status['not_ready']).map(({ reason, problem }) => ({
+          reason: textOrEmpty(reason),
+          problem: textOrEmpty(problem),
+        })),
+        reclaimingBytes: typeof bytes === 'number' ? bytes : 0,
+      }
       return exitCodes.ok
     })
   } catch {
     // Another check covers whether it answers.
     return undefined
   }
-  return problems
+  return found
 }
 
 function describe(findings: readonly Finding[], count: number): string {

@@ -7,7 +7,11 @@ import Sqlite from 'better-sqlite3'
 import { afterEach, beforeEach, expect, test } from 'vitest'
 import { makeFolder, type TemporaryFolder } from '../../../tests/helpers/folders.ts'
 import { waitFor } from '../../../tests/helpers/wait.ts'
+import { canMount, mountDisk } from '../../../tests/helpers/disks.ts'
+import { TextSink } from '../../../tests/helpers/text-sink.ts'
+import { createLog } from '../../lib/log/index.ts'
 import { compactDatabase } from './compact.ts'
+import { readFileSpace } from './header.ts'
 import { openSqlite } from './open.ts'
 
 const childFile = join(import.meta.dirname, '../../../tests/fixtures/database-child.ts')
@@ -105,6 +109,66 @@ test('what is in use, damaged, of something else or missing is refused and stays
   expect(statSync(damaged).size).toBe(5000)
   expect(filesOf().filter((name) => name.includes('compacting'))).toEqual([])
   expect(await users()).toEqual(['ann'])
+})
+
+test.skipIf(!canMount())('without enough free space is refused with how much it needs', async () => {
+  const small = join(folder.path, 'small')
+  const disk = mountDisk(small, { megabytes: 24 })
+  path = join(small, 'svc.db')
+  try {
+    await create(8)
+    const before = statSync(path).size
+    disk.fillUpTo(4_000_000)
+    await expect(compactDatabase({ path })).rejects.toThrow(
+      /^Not enough disk space in .*small: the new file needs [89]\.\d MiB, and 3\.\d MiB are free\. Free some space/,
+    )
+    expect(statSync(path).size).toBe(before)
+    expect(readdirSync(small).toSorted()).toEqual(['filler', 'svc.db', 'svc.db-lock'])
+    disk.free()
+    const { bytesAfter } = await compactDatabase({ path })
+    expect(bytesAfter).toBeLessThan(before / 1.5)
+  } finally {
+    disk.unmount()
+  }
+})
+
+test('an unused copy of a killed restore is deleted at the next start, which says so', async () => {
+  await create()
+  for (const suffix of ['', '-wal', '-journal']) writeFileSync(`${path}.restoring${suffix}`, 'half')
+  const sink = new TextSink()
+  const log = createLog({ level: 'INFO', format: 'text', stream: sink })
+  for (let start = 0; start < 2; start++) {
+    const database = await openSqlite({ path, synchronous: 'normal', announce: () => undefined, log })
+    await database.close()
+  }
+  await log.close()
+  expect(sink.text.match(/event=database\.restore_interrupted/g)).toHaveLength(1)
+  expect(sink.text).toContain('run svc restore again')
+  expect(filesOf()).toEqual(['svc.db', 'svc.db-lock'])
+})
+
+test('a file that cannot shrink by itself says so once, and names what to do', async () => {
+  await create(20)
+  const tool = new Sqlite(path)
+  tool.exec('create table more (x)')
+  tool.pragma('auto_vacuum = none')
+  tool.exec('vacuum')
+  for (let n = 0; n < 20; n++) tool.exec('insert into more values (zeroblob(1000000))')
+  tool.exec('drop table more')
+  tool.close()
+  expect(await readFileSpace(path)).toMatchObject({ canShrink: false })
+  const sink = new TextSink()
+  const log = createLog({ level: 'INFO', format: 'text', stream: sink })
+  const database = await openSqlite({ path, synchronous: 'normal', announce: () => undefined, log })
+  for (let round = 0; round < 3; round++) await database.reclaim(new AbortController().signal)
+  await database.close()
+  await log.close()
+  expect(sink.text.match(/event=database\.\w+/g)).toEqual(['event=database.cannot_shrink'])
+  expect(sink.text).toContain('Stop the server and run svc compact once')
+  await compactDatabase({ path })
+  const space = await readFileSpace(path)
+  expect(space).toMatchObject({ canShrink: true, fileBytes: statSync(path).size })
+  expect(space?.unusedBytes).toBeLessThan(1_000_000)
 })
 
 test('a run that is killed leaves the database as it was, and the next start deletes the rest', async () => {

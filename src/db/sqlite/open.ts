@@ -22,6 +22,7 @@ import { removePartialCompaction } from './compact.ts'
 import { copyDatabase } from './copy.ts'
 import { isDamage } from './damage.ts'
 import { watchPlace } from './place.ts'
+import { removePartialRestore } from './restore.ts'
 import { createSpace } from './space.ts'
 import { createStatementCache } from './statements.ts'
 import { watchWriteAheadLog } from './write-ahead-log.ts'
@@ -95,6 +96,13 @@ async function open(options: SqliteOptions): Promise<Database> {
     const lock = lockDatabase(path, '"svc stop" stops it; to have both, give each a system.base_path of its own.')
     undo.push(() => lock.release())
     removePartialCompaction(path)
+    if (removePartialRestore(path)) {
+      options.log?.warning(
+        'database.restore_interrupted',
+        'A svc restore was interrupted before it replaced the database; svc deleted its incomplete copy. The database is the one from before: if the backup is still wanted, stop the server and run svc restore again',
+        { path },
+      )
+    }
     const isNew = statSync(path).size === 0
     // SQLite would delete the log, which may be all that remains of the database.
     if (isNew && sizeOf(`${path}-wal`) > 0) {
@@ -189,6 +197,7 @@ function assemble(parts: Parts): Database {
   void ballast?.restore(room.freeBytes)
   const place = watchPlace(path, tellPlace)
   let isDamageTold = false
+  let isFixedTold = false
   const writer = createWriter(
     { path, synchronous },
     {
@@ -294,6 +303,7 @@ function assemble(parts: Parts): Database {
     const before = space.fileBytes()
     const unused = before - space.usedBytes()
     if (unused < LONG_RECLAIM_BYTES) return space.reclaim(signal)
+    if (!space.canShrink) return tellFixed(before, unused)
     log?.info('database.shrinking', 'svc returns unused space of the database file to the file system', {
       path,
       file_bytes: before,
@@ -310,6 +320,17 @@ function assemble(parts: Parts): Database {
         seconds: Number(((performance.now() - startedAt) / 1000).toFixed(1)),
       })
     }
+  }
+
+  /** Logged once: it stays so until the file is compacted. */
+  function tellFixed(fileBytes: number, unusedBytes: number): void {
+    if (isFixedTold) return
+    isFixedTold = true
+    log?.warning(
+      'database.cannot_shrink',
+      'The database file has unused space, but it cannot shrink while the server runs: another tool made it without auto_vacuum. Stop the server and run svc compact once',
+      { path, file_bytes: fileBytes, unused_bytes: unusedBytes },
+    )
   }
 
   function tellRoom(isShort: boolean, freeBytes: number): void {

@@ -24,6 +24,8 @@ import { makeDatabaseFolder } from './make-folder.ts'
 export { SchemaTooNew } from '../migrate.ts'
 export { DatabaseInUse } from './lock.ts'
 
+const copySuffixes = ['', '-wal', '-shm', '-journal'] as const
+
 /** The dry run needs disk space beside the named database, so another path can be given. */
 const elsewhere = 'try the backup in another place: SVC_DATABASE__PATH=/tmp/try/svc.db svc restore <file> --dry-run'
 
@@ -83,6 +85,16 @@ export async function restoreDatabase({ from, to, dryRun }: RestoreOptions): Pro
   }
 }
 
+const nameOfStaged = (path: string): string => `${path}.restoring`
+
+/** Deletes what a killed run has left beside the database. The caller holds its lock. @returns whether there was something */
+export function removePartialRestore(path: string): boolean {
+  const staged = nameOfStaged(path)
+  const isThere = copySuffixes.some((suffix) => existsSync(`${staged}${suffix}`))
+  removeAll(staged)
+  return isThere
+}
+
 interface Exchange {
   from: string
   path: string
@@ -90,7 +102,7 @@ interface Exchange {
 }
 
 async function exchange({ from, path, dryRun }: Exchange): Promise<Restored> {
-  const staged = `${path}.restoring`
+  const staged = nameOfStaged(path)
   removeAll(staged)
   try {
     for (const suffix of ['', '-wal', '-journal']) {
@@ -147,7 +159,7 @@ function freeName(path: string): string {
   }
 }
 
-function removeAll(path: string, suffixes: readonly string[] = ['', '-wal', '-shm', '-journal']): void {
+function removeAll(path: string, suffixes: readonly string[] = copySuffixes): void {
   for (const suffix of suffixes) rmSync(`${path}${suffix}`, { force: true })
 }
 

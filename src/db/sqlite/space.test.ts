@@ -1,69 +1,71 @@
 import { describe, expect, test } from 'vitest'
 import { createSpace } from './space.ts'
+import { fitCache, vacuumPiece } from './vacuum.ts'
 
-/** A file with so many pages, whose unused ones cost so long each. */
-function createFile({
-  used,
-  unused,
-  msPerPage,
-}: {
-  used: number
-  unused: number
-  msPerPage: (left: number) => number
-}) {
-  let left = unused
-  const pieces: { pages: number; ms: number }[] = []
-  const figures: Record<string, () => number> = {
-    page_size: () => 4096,
-    page_count: () => used + left,
-    freelist_count: () => left,
-  }
-  const space = createSpace({ pragma: (name) => figures[name]?.() }, (pages) => {
-    const ms = Array.from({ length: pages }, (_, n) => msPerPage(left - n)).reduce((sum, each) => sum + each, 0)
-    left -= pages
-    pieces.push({ pages, ms })
-    return Promise.resolve(ms)
-  })
-  return { space, pieces, left: () => left }
-}
-
-describe('pieces of unused space', () => {
-  test.each([
-    ['quick pages', 0.001, 256],
-    ['pages of 0.1 ms', 0.1, 50],
-    ['pages of 2 ms, as in a file of many gigabytes', 2, 2],
-    ['pages that take longer than a piece may', 30, 1],
-  ])('fit into their time: %s', async (_, msPerPage, largest) => {
-    const file = createFile({ used: 1000, unused: 700, msPerPage: () => msPerPage })
-    // Pages that are slow take their time, so a few are enough.
-    const stop = new AbortController()
-    const original = file.pieces.push.bind(file.pieces)
-    file.pieces.push = (...pieces) => {
-      const length = original(...pieces)
-      if (length === 8) stop.abort()
-      return length
+describe('a piece of unused space', () => {
+  /** @param cost milliseconds of a page, by its number */
+  function returnPiece(pages: number, cost: (page: number) => number): { returned: number; ms: number } {
+    let now = 1000
+    let returned = 0
+    const step = (): void => {
+      now += cost(returned)
+      returned += 1
     }
-    await file.space.reclaim(stop.signal)
-    const settled = file.pieces.slice(1)
-    expect(Math.max(...settled.map(({ pages }) => pages))).toBeLessThanOrEqual(largest)
-    expect(settled.every(({ pages, ms }) => pages === 1 || ms <= 10)).toBe(true)
-    expect(file.space.reclaimingBytes).toBe(0)
+    const ms = vacuumPiece(step, pages, () => now)
+    return { returned, ms }
+  }
+
+  test.each([
+    ['quick pages', 0.001, 200, 200],
+    ['pages of 0.125 ms', 0.125, 200, 40],
+    ['pages of 2 ms, as in a file of many gigabytes', 2, 200, 3],
+    ['pages that take longer than a piece may', 30, 200, 1],
+  ])('fits into its time: %s', (_, cost, pages, returned) => {
+    expect(returnPiece(pages, () => cost).returned).toBe(returned)
   })
 
-  test('become smaller at once when pages become slow', async () => {
-    const file = createFile({ used: 1000, unused: 2000, msPerPage: (left) => (left > 1400 ? 0.01 : 0.2) })
-    await file.space.reclaim(new AbortController().signal)
-    // One piece may find it out.
-    expect(file.pieces.filter(({ ms }) => ms > 10).length).toBeLessThanOrEqual(1)
-    expect(file.left()).toBe(128)
+  test('ends at once when pages become slow', () => {
+    expect(returnPiece(1000, (page) => (page < 128 ? 1 / 128 : 7))).toEqual({ returned: 129, ms: 8 })
   })
 
-  test('say how much is left while they are returned', async () => {
+  test('has the list of unused pages in memory, up to a bound', () => {
+    const sizes = [0, 1_000_000, 100_000_000].map((unused) => {
+      let set = ''
+      const figures: Record<string, number> = { freelist_count: unused, page_size: 4096 }
+      fitCache({ pragma: (name) => figures[name] ?? (set = name) }, 4096)
+      return set
+    })
+    expect(sizes).toEqual(['cache_size = -4096', 'cache_size = -8096', 'cache_size = -65536'])
+  })
+})
+
+describe('unused space', () => {
+  const SLACK = 128
+
+  test('is returned until little is left, with a pause after each piece', async () => {
+    let left = 700
+    const figures: Record<string, () => number> = {
+      page_size: () => 4096,
+      auto_vacuum: () => 2,
+      page_count: () => 1000 + left,
+      freelist_count: () => left,
+    }
+    const space = createSpace({ pragma: (name) => figures[name]?.() }, (pages) => {
+      left -= Math.min(pages, 50)
+      return Promise.resolve(0)
+    })
+    await space.reclaim(new AbortController().signal)
+    expect(left).toBe(SLACK)
+    expect(space.reclaimingBytes).toBe(0)
+  })
+
+  test('says how much is left while it is returned', async () => {
     const stop = new AbortController()
     const told: number[] = []
     let left = 1000
     const figures: Record<string, () => number> = {
       page_size: () => 1000,
+      auto_vacuum: () => 2,
       page_count: () => 1000 + left,
       freelist_count: () => left,
     }
@@ -78,13 +80,16 @@ describe('pieces of unused space', () => {
     expect(space.reclaimingBytes).toBe(0)
   })
 
-  test('of a file that cannot shrink are given up after the first', async () => {
+  test.each([
+    ['that cannot shrink is left alone', 0, 0],
+    ['that another program reads is given up after the first piece', 2, 1],
+  ])('of a file %s', async (_, autoVacuum, pieces) => {
     let asked = 0
-    const space = createSpace({ pragma: () => 5000 }, () => {
+    const space = createSpace({ pragma: (name) => (name === 'auto_vacuum' ? autoVacuum : 5000) }, () => {
       asked += 1
       return Promise.resolve(0)
     })
     await space.reclaim(new AbortController().signal)
-    expect(asked).toBeLessThanOrEqual(1)
+    expect([space.canShrink, asked]).toEqual([autoVacuum > 0, pieces])
   })
 })

@@ -2,10 +2,6 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import type Sqlite from 'better-sqlite3'
 
-/** Commits wait for a piece. Where pages are found slowly, as in a file of many gigabytes, a piece has fewer. */
-const MAX_MS_PER_PIECE = 5
-const FIRST_PAGES = 16
-const MAX_PAGES_PER_PIECE = 256
 /** This share of unused pages stays: they are needed again soon. */
 const SLACK_RATIO = 0.05
 const SLACK_PAGES = 256
@@ -15,6 +11,8 @@ export interface Space {
   usedBytes(): number
   /** Bytes of the file, also those that only the write-ahead log has. */
   fileBytes(): number
+  /** Files that other tools have created may lack `auto_vacuum`; then `reclaim` does nothing. */
+  readonly canShrink: boolean
   /** Bytes that `reclaim` still has to return; 0 while it does not run. */
   readonly reclaimingBytes: number
   reclaim(signal: AbortSignal): Promise<void>
@@ -22,7 +20,7 @@ export interface Space {
 
 /**
  * @param connection reads the file
- * @param vacuum returns so many pages; resolves to the milliseconds it took
+ * @param vacuum returns at most so many pages, for some milliseconds; resolves to how long it took
  */
 export function createSpace(
   connection: Pick<Sqlite.Database, 'pragma'>,
@@ -30,6 +28,7 @@ export function createSpace(
 ): Space {
   const number = (pragma: string): number => Number(connection.pragma(pragma, { simple: true }))
   const pageSize = number('page_size')
+  const canShrink = number('auto_vacuum') !== 0
   let reclaimingBytes = 0
 
   async function reclaim(signal: AbortSignal): Promise<void> {
@@ -37,16 +36,14 @@ export function createSpace(
     if (number('freelist_count') <= mayStay()) return
     // Down to half of what may stay, so that the next few deletions do not start it again.
     const target = mayStay() / 2
-    let pages = FIRST_PAGES
     while (!signal.aborted) {
       const left = Math.ceil(number('freelist_count') - target)
       reclaimingBytes = Math.max(0, left) * pageSize
       if (left <= 0) return
       const before = number('page_count')
-      const ms = await vacuum(Math.min(pages, left))
-      // Files that other tools have created may lack `auto_vacuum`; vacuuming them frees nothing.
+      const ms = await vacuum(left)
+      // Another program reads the file, so that nothing can be freed now.
       if (number('page_count') === before) return
-      pages = nextPages(pages, ms)
       // Leaves as much time to other work as the piece has taken.
       await delay(Math.max(1, ms))
     }
@@ -55,10 +52,12 @@ export function createSpace(
   return {
     usedBytes: () => (number('page_count') - number('freelist_count')) * pageSize,
     fileBytes: () => number('page_count') * pageSize,
+    canShrink,
     get reclaimingBytes() {
       return reclaimingBytes
     },
     async reclaim(signal) {
+      if (!canShrink) return
       try {
         await reclaim(signal)
       } finally {
@@ -66,10 +65,4 @@ export function createSpace(
       }
     },
   }
-}
-
-/** Grows slowly and shrinks at once: one page may take a hundred times as long as another. */
-function nextPages(pages: number, ms: number): number {
-  const fitting = Math.floor((pages * MAX_MS_PER_PIECE) / Math.max(ms, 0.01))
-  return Math.max(1, Math.min(fitting, pages * 2, MAX_PAGES_PER_PIECE))
 }

@@ -6,13 +6,14 @@ import { isMainThread, parentPort, workerData } from 'node:worker_threads'
 import { machineClock } from '../../core/clock.ts'
 import { createCommits, refusalOf, type Answer, type PlainUnit, type Refusal } from './commits.ts'
 import { openDatabaseConnection } from './connection.ts'
+import { fitCache, vacuumPiece } from './vacuum.ts'
 
 export interface WriterThreadData {
   path: string
   synchronous: 'normal' | 'full'
 }
 
-/** `vacuum`: returns so many unused pages to the file system, in a commit of its own. */
+/** `vacuum`: returns unused pages to the file system, at most so many and for some milliseconds, in a commit of its own. */
 export type WriterTask =
   | { kind: 'checkpoint' }
   /** Truncates the log, unless a reader uses it. */
@@ -32,10 +33,13 @@ export interface TaskAnswer {
 
 export type FromWriter = Answer | TaskAnswer
 
+const CACHE_KIB = 4096
+
 if (!isMainThread) {
   const { path, synchronous } = workerData as WriterThreadData // set by writer.ts, the only one that starts this thread
-  const connection = openDatabaseConnection({ path, readonly: false, synchronous, cacheKib: 4096 })
+  const connection = openDatabaseConnection({ path, readonly: false, synchronous, cacheKib: CACHE_KIB })
   const commits = createCommits(connection, machineClock)
+  const onePage = connection.prepare('pragma incremental_vacuum(1)')
   let isScheduled = false
 
   const answer = (message: FromWriter): void => parentPort?.postMessage(message)
@@ -63,11 +67,14 @@ if (!isMainThread) {
   }
 
   function vacuum(pages: number): number {
+    fitCache(connection, CACHE_KIB)
     commits.beginUnpromised()
-    const started = machineClock.monotonic()
     try {
-      connection.pragma(`incremental_vacuum(${pages})`)
-      const ms = machineClock.monotonic() - started
+      const ms = vacuumPiece(
+        () => onePage.run(),
+        pages,
+        () => machineClock.monotonic(),
+      )
       connection.exec('commit')
       return ms
     } catch (error) {
