@@ -74,7 +74,13 @@ describe('log files', () => {
     const limits = { maxBytes: 1000, backupCount: 10 }
     expect(files).toEqual([
       { path: at('svc_data/logs/svc.log'), format: 'json', takes: [{ level: 'DEBUG' }], ...limits },
-      { path: at('svc_data/logs/svc.audit.log'), format: 'gelf', takes: [{ level: 'AUDIT' }], ...limits },
+      {
+        path: at('svc_data/logs/svc.audit.log'),
+        format: 'gelf',
+        takes: [{ level: 'AUDIT' }],
+        ...limits,
+        keptSeconds: 90 * 86_400,
+      },
     ])
     expect(warnings).toEqual([])
   })
@@ -87,6 +93,7 @@ describe('log files', () => {
       format,
       takes: [{ level, part }],
       ...byDefault,
+      ...(level === 'AUDIT' ? { keptSeconds: 90 * 86_400 } : {}),
     })
     expect(files).toEqual([
       file('svcapi', 'text', 'INFO', 'api'),

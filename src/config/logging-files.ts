@@ -28,6 +28,8 @@ export interface LogFiles {
   warnings: string[]
 }
 
+const SECONDS_PER_DAY = 86_400
+
 type Asked = Pick<LogFile, 'path' | 'format'> & Partial<Pick<LogFile, 'maxBytes' | 'backupCount'>>
 
 /** @throws ConfigProblems */
@@ -42,7 +44,8 @@ export function readLogFiles({ config, sources }: Pick<LoadedConfig, 'config' | 
     const { path, format } = asked
     const known = files.get(path)
     if (known === undefined) {
-      files.set(path, { maxBytes: log.max_bytes, backupCount: log.backup_count, ...asked, takes: [takes] })
+      const kept = takes.level === 'AUDIT' ? { keptSeconds: log.audit_days * SECONDS_PER_DAY } : {}
+      files.set(path, { maxBytes: log.max_bytes, backupCount: log.backup_count, ...kept, ...asked, takes: [takes] })
       optionOf.set(path, option)
     } else if (known.format === format) {
       known.takes = [...known.takes, takes]

@@ -1001,6 +1001,14 @@ export const options = {
       about:
         'File for a copy of AUDIT messages, one JSON object per line. SIGUSR1 reopens it after rotation. Empty: none. A relative path starts at system.base_path.',
     }),
+    audit_days: integer({
+      default: 90,
+      min: 0,
+      max: 36_500,
+      unit: 'days',
+      about:
+        'Time for which rotated audit files stay, even if there are more than log.backup_count. 0: the number alone decides, so that a flood of events removes the record of what came before.',
+    }),
     max_bytes: integer({
       default: 104_857_600,
       min: 0,
@@ -1013,7 +1021,8 @@ export const options = {
       default: 10,
       min: 1,
       max: 1000,
-      about: 'Number of rotated files to keep per log file. The server deletes older ones.',
+      about:
+        'Number of rotated files to keep per log file. The server deletes older ones; for audit files see log.audit_days.',
     }),
     excludes: list({
       kind: 'comma separated names',

@@ -110,22 +110,28 @@ describe('10.2 logging', () => {
 })
 
 describe('10.3 log.file', () => {
-  it('10.3 holds what is on standard error, and is rotated by size, with the audit file', async () => {
+  it('10.3 holds what is on standard error, and is rotated by size; audit files stay for their days', async () => {
     const basePath = newFolder()
     const settings = { 'log.file': 'logs/svc.log', 'log.max_bytes': '20000', 'log.backup_count': '3' }
     const server = await startServer({ basePath, settings })
     const logs = join(basePath, 'logs')
+    const { id: first } = await runToEnd(server, { cmd: 'true' })
     const more = async (): Promise<void> => {
       for (let count = 0; count < 5; count += 1) await runToEnd(server, { cmd: 'true' })
     }
-    while (!existsSync(join(logs, 'svc.log.3')) || !existsSync(join(logs, 'svc.audit.log.3'))) {
+    while (!existsSync(join(logs, 'svc.log.3')) || !existsSync(join(logs, 'svc.audit.log.5'))) {
       await Promise.all([more(), more(), more()])
     }
     // Else one might just be renamed.
     await server.stop()
-    expect(readdirSync(logs).sort()).toEqual(
-      ['svc.audit.log', 'svc.log'].flatMap((name) => [name, ...[1, 2, 3].map((n) => `${name}.${n}`)]),
+    const [audit, others] = [true, false].map((isAudit) =>
+      readdirSync(logs).filter((name) => name.includes('audit') === isAudit),
     )
+    expect(others?.sort()).toEqual(['svc.log', 'svc.log.1', 'svc.log.2', 'svc.log.3'])
+    // None is missing: the oldest has the first record.
+    const oldest = `svc.audit.log.${(audit?.length ?? 0) - 1}`
+    expect(audit?.includes(oldest)).toBe(true)
+    expect(linesOf(join(logs, oldest))[0]).toContain(first)
     for (const name of readdirSync(logs)) expect(statSync(join(logs, name)).size).toBeLessThanOrEqual(20_000)
     const kept = ['.3', '.2', '.1', ''].flatMap((end) => linesOf(join(logs, `svc.log${end}`)))
     expect(server.log().endsWith(`${kept.join('\n')}\n`)).toBe(true)

@@ -10,6 +10,7 @@ import {
   statSync,
   symlinkSync,
   unlinkSync,
+  utimesSync,
   writeFileSync,
 } from 'node:fs'
 import { join } from 'node:path'
@@ -297,6 +298,26 @@ describe('a file of limited size', () => {
     for (const line of ['a', 'b'.repeat(50), 'c']) lines.append(line)
     await lines.close()
     expect([...backups(2), path].map(linesOf)).toEqual([['a'], ['b'.repeat(50)], ['c']])
+  })
+
+  test('keeps all files of a time, whatever their number, and then removes those beyond the number', async () => {
+    const keep = { maxBytes: 10, backupCount: 2, keptSeconds: 3600 }
+    const lines = open(path, keep)
+    for (let n = 0; n < 6; n += 1) lines.append(`line ${n} .`)
+    await lines.close()
+    expect([...backups(5), path].map(linesOf)).toEqual(Array.from({ length: 6 }, (_, n) => [`line ${n} .`]))
+    // Neither a gap in the numbers nor other names matter.
+    unlinkSync(`${path}.4`)
+    writeFileSync(`${path}.3.gz`, 'packed')
+    const old = new Date(Date.now() - 3601_000)
+    for (const n of [1, 3, 5]) utimesSync(`${path}.${n}`, old, old)
+    const again = open(path, keep)
+    again.append('line 6 .')
+    await again.close()
+    const left = readdirSync(join(path, '..')).filter((name) => name !== 'a.log')
+    expect(left.sort()).toEqual(['a.log.1', 'a.log.2', 'a.log.3', 'a.log.3.gz'])
+    expect([1, 2, 3].map((n) => linesOf(`${path}.${n}`))).toEqual([['line 5 .'], ['line 4 .'], ['line 3 .']])
+    expect(reports).toEqual([])
   })
 
   test('that cannot be renamed grows on, which is told once', async () => {

@@ -15,12 +15,14 @@ import {
   open,
   openSync,
   read,
+  readdir,
   rename,
   stat,
+  unlink,
   write,
   type Stats,
 } from 'node:fs'
-import { dirname } from 'node:path'
+import { basename, dirname } from 'node:path'
 import { promisify } from 'node:util'
 import { makeFolder } from './secret-file.ts'
 import { hasCode } from '../process/index.ts'
@@ -53,6 +55,8 @@ export interface Rotation {
   maxBytes: number
   /** Number of old files that are kept, as `<path>.1` (the newest), `<path>.2` and so on; at least 1. */
   backupCount: number
+  /** Older files that were written to within this time stay too, whatever their number. Default: 0. */
+  keptSeconds?: number
 }
 
 const flags = constants.O_WRONLY | constants.O_APPEND | constants.O_CREAT | constants.O_NONBLOCK
@@ -68,6 +72,8 @@ const rotateAgainMs = 60_000
 const openFile = promisify(open)
 const statFile = promisify(fstat)
 const statPath = promisify(stat)
+const readFolder: (path: string) => Promise<string[]> = promisify(readdir)
+const removeFile = promisify(unlink)
 const renameFile = promisify(rename)
 const truncateFile = promisify(ftruncate)
 const readFile = promisify(read)
@@ -77,7 +83,7 @@ const writeFile = promisify(write)
 export function openLineFile(
   path: string,
   report: LineFileReport,
-  { maxBytes, backupCount }: Rotation = { maxBytes: 0, backupCount: 1 },
+  { maxBytes, backupCount, keptSeconds = 0 }: Rotation = { maxBytes: 0, backupCount: 1 },
 ): LineFile {
   for (const folder of foldersOf(path)) {
     try {
@@ -183,8 +189,10 @@ export function openLineFile(
     try {
       // Throws if the path is gone: another process has rotated the file.
       await statPath(path)
-      for (let n = backupCount - 1; n > 0; n -= 1) await renameIfThere(`${path}.${n}`, `${path}.${n + 1}`)
+      const backups = keptSeconds === 0 ? numbersTo(backupCount - 1) : await backupNumbers()
+      for (const n of backups) await renameIfThere(`${path}.${n}`, `${path}.${n + 1}`)
       await renameIfThere(path, `${path}.1`)
+      if (keptSeconds > 0) await removeOld(backups.map((n) => n + 1))
     } catch (error) {
       if (!hasCode(error, 'ENOENT')) {
         rotateAt = performance.now() + rotateAgainMs
@@ -193,6 +201,29 @@ export function openLineFile(
       }
     }
     await openAgain()
+  }
+
+  /** Numbers of the rotated files, the greatest first. */
+  async function backupNumbers(): Promise<number[]> {
+    const start = `${basename(path)}.`
+    return (await readFolder(dirname(path)))
+      .flatMap((name) => {
+        const number = name.startsWith(start) ? name.slice(start.length) : ''
+        return /^[1-9]\d{0,8}$/.test(number) ? [Number(number)] : []
+      })
+      .sort((a, b) => b - a)
+  }
+
+  async function removeOld(backups: readonly number[]): Promise<void> {
+    const since = Date.now() - keptSeconds * 1000
+    for (const n of backups.filter((one) => one > backupCount)) {
+      const name = `${path}.${n}`
+      try {
+        if ((await statPath(name)).mtimeMs < since) await removeFile(name)
+      } catch {
+        // It is gone, or the next rotation tries again.
+      }
+    }
   }
 
   function takeBatch(): Buffer {
@@ -336,6 +367,9 @@ function foldersOf(path: string): string[] {
 
 /** Including its line break. */
 const bytesOf = (line: string | undefined): number => Buffer.byteLength(line ?? '') + 1
+
+/** From the greatest down to 1. */
+const numbersTo = (greatest: number): number[] => Array.from({ length: greatest }, (_, index) => greatest - index)
 
 async function renameIfThere(from: string, to: string): Promise<void> {
   try {

@@ -187,7 +187,7 @@ export function createLog(options: LogOptions): RootLog {
   // One by one: the files already open receive the problems of the next.
   for (const logFile of logFiles) files.push({ ...logFile, file: open(logFile) })
 
-  function open({ path, maxBytes, backupCount, takes: taken }: LogFile): LineFile {
+  function open({ path, maxBytes, backupCount, keptSeconds = 0, takes: taken }: LogFile): LineFile {
     const isAudit = taken.every(({ level }) => level === 'AUDIT')
     const [event, what] = isAudit ? ['log.audit_lost', 'audit'] : ['log.lines_lost', 'log']
     const tell = (level: LogLevel, message: string, fields: LogFields): void =>
@@ -206,7 +206,7 @@ export function createLog(options: LogOptions): RootLog {
               error,
             }),
         },
-        { maxBytes, backupCount },
+        { maxBytes, backupCount, keptSeconds },
       )
     } catch (error) {
       for (const { file } of files) void file.close()
