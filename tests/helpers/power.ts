@@ -17,6 +17,8 @@ export interface LosingDisk {
    * by sector.
    */
   cutPower(random: Random): void
+  /** The names that a folder had when it was synced last; empty: never. A power cut may take the others. */
+  namesIn(folder: string): string[]
   /** Before the next server starts: what is there now is on the disk. */
   settle(): void
 }
@@ -39,6 +41,11 @@ export async function createLosingDisk(folder: string, basePath: string): Promis
         const synced = existsSync(kept) ? readFileSync(kept) : Buffer.alloc(0)
         writeFileSync(path, mix(synced, written, random))
       }
+    },
+    namesIn(folder) {
+      const notes = existsSync(join(disk, 'folders')) ? readFileSync(join(disk, 'folders'), 'utf8') : ''
+      const synced = notes.split('\n').map((line) => line.split('\t'))
+      return synced.findLast(([path]) => path === folder)?.slice(1) ?? []
     },
     settle() {
       for (const name of FILES) {

@@ -5,7 +5,7 @@
  */
 import { fork } from 'node:child_process'
 import { once } from 'node:events'
-import { mkdirSync } from 'node:fs'
+import { mkdirSync, readdirSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { findDamage, withDatabase } from '../helpers/audit.ts'
@@ -142,6 +142,57 @@ describe(`a power cut (seed ${seed})`, () => {
     }
     const again = await start('full')
     expect((await again.call('POST', '/v1/executions', { action: 'core.noop' })).status).toBe(201)
+  })
+
+  it('takes no name of a file that was promised', async () => {
+    const place = join(folder.path, 'new', 'place')
+    const started = await startServer({
+      basePath,
+      settings: { 'database.path': join(place, 'svc.db'), 'log.level': 'ERROR' },
+      env: disk.env,
+    })
+    server = started
+    const ask = async (method: string, path: string, body?: unknown): Promise<string> => {
+      const { status, body: answer } = await started.call<{ execution_id: string }>(method, path, body)
+      expect([path, status < 300]).toEqual([path, true])
+      return answer.execution_id
+    }
+    await ask('PUT', '/v1/keys/word', { name: 'word', value: 'hidden', secret: true })
+    await ask('POST', '/v1/backups')
+    await waitForStatus(started, await ask('POST', '/v1/packs/install', { packs: ['examples'] }), ['succeeded'])
+    await ask('POST', '/v1/actions', {
+      name: 'made',
+      pack: 'default',
+      runner_type: 'local-shell-script',
+      entry_point: 'made.sh',
+      data_files: [
+        { file_path: 'made.sh', content: '#!/bin/sh\n' },
+        { file_path: 'lib/part.sh', content: 'true\n' },
+      ],
+    })
+    await started.stop('SIGKILL')
+    server = undefined
+    const packs = join(basePath, 'packs')
+    const actions = join(packs, 'default', 'actions')
+    const [backup = ''] = readdirSync(join(basePath, 'backups'))
+    for (const [at, name] of [
+      [folder.path, 'new'],
+      [join(folder.path, 'new'), 'place'],
+      [place, 'svc.db'],
+      [basePath, 'keys'],
+      [join(basePath, 'keys'), 'secrets.json'],
+      [basePath, 'backups'],
+      [join(basePath, 'backups'), backup],
+      [basePath, 'packs'],
+      [packs, 'default'],
+      [join(packs, 'default'), 'pack.yaml'],
+      [packs, 'examples'],
+      [actions, 'made.sh'],
+      [actions, 'lib'],
+      [join(actions, 'lib'), 'part.sh'],
+    ] as const) {
+      expect([at, disk.namesIn(at)]).toEqual([at, expect.arrayContaining([name])])
+    }
   })
 
   // So the test can fail: this is what the weaker promise of `normal` means.

@@ -19,6 +19,7 @@ import {
 } from 'node:fs'
 import { basename, dirname, join } from 'node:path'
 import { CliFailure } from '../failures.ts'
+import { syncFolderSync } from '../../lib/files/index.ts'
 import { codeOf } from '../../lib/process/index.ts'
 
 export interface Owner {
@@ -84,6 +85,7 @@ export function openHost(root: string): Host {
     try {
       make(staged)
       renameSync(staged, path)
+      syncFolderSync(dirname(path))
     } finally {
       rmSync(staged, { force: true })
     }

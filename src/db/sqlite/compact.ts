@@ -3,10 +3,10 @@ import { chmodSync, chownSync, realpathSync, renameSync, rmSync, statfsSync, sta
 import { dirname } from 'node:path'
 import Sqlite from 'better-sqlite3'
 import { codeOf, hasCode } from '../../lib/process/index.ts'
+import { syncFolder } from '../../lib/files/index.ts'
 import { size } from '../../lib/text/index.ts'
 import { appliedMigrations } from '../applied-migrations.ts'
 import { readWhole } from './check.ts'
-import { syncFolder } from './copy.ts'
 import { isDamage } from './damage.ts'
 import { lockDatabase } from './lock.ts'
 

@@ -1,9 +1,9 @@
 /** Copies a database while its server writes it, even to a file system that does not respond. */
-import { lstat, open, readdir, rename, rm, stat, statfs } from 'node:fs/promises'
+import { lstat, readdir, rename, rm, stat, statfs } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { isPartialBackup } from '../../core/backup-name.ts'
 import { backupFailed, backupHasNoRoom, isAppError } from '../../core/errors.ts'
-import { reasonOfFileError } from '../../lib/files/index.ts'
+import { reasonOfFileError, syncFolder } from '../../lib/files/index.ts'
 import { codeOf, hasCode } from '../../lib/process/index.ts'
 import type { DatabaseCopy } from '../database.ts'
 import { readWhole } from './check.ts'
@@ -84,16 +84,6 @@ async function makeSureOfRoom(from: string, folder: string, keepFreeBytes: numbe
   const [{ bavail, bsize }, there, database] = await Promise.all([statfs(folder), stat(folder), stat(from)])
   const kept = there.dev === database.dev ? keepFreeBytes : 0
   if (bavail * bsize < database.size + kept) throw backupHasNoRoom()
-}
-
-/** Makes renames in the folder survive a power cut. @throws errors of the file system */
-export async function syncFolder(path: string): Promise<void> {
-  const folder = await open(path)
-  try {
-    await folder.sync()
-  } finally {
-    await folder.close()
-  }
 }
 
 function translate(error: unknown): unknown {

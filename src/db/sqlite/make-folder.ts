@@ -1,5 +1,6 @@
 import { mkdirSync, statSync } from 'node:fs'
 import { dirname } from 'node:path'
+import { syncFolderSync } from '../../lib/files/index.ts'
 
 /**
  * Creates a folder and its parents. Node's recursive mode never ends where a folder refuses new ones with ENOENT, as
@@ -11,6 +12,7 @@ export function makeDatabaseFolder(path: string): void {
   if (parent !== path) makeDatabaseFolder(parent)
   try {
     mkdirSync(path, { mode: 0o700 })
+    syncFolderSync(parent)
   } catch (error) {
     // Another server that starts at the same time may have created it.
     if (!isFolder(path)) throw error

@@ -6,7 +6,7 @@ import { DummyDriver, Kysely, SqliteAdapter, SqliteIntrospector, SqliteQueryComp
 import { readBackupName } from '../../core/backup-name.ts'
 import type { Fact } from '../../bus/index.ts'
 import { databaseGone, isAppError, shuttingDown, storageFull, type AppError } from '../../core/errors.ts'
-import { describeFileError } from '../../lib/files/index.ts'
+import { describeFileError, syncFolderSync } from '../../lib/files/index.ts'
 import { hasCode } from '../../lib/process/index.ts'
 import type { Log } from '../../lib/log/index.ts'
 import type { Database, StepResult, Unit } from '../database.ts'
@@ -117,6 +117,7 @@ async function open(options: SqliteOptions): Promise<Database> {
     if (isNew) warnIfLost(options)
     await copyIfMigrating(writing, lastChange, { ...options, path })
     await migrate(writing)
+    if (isNew) syncFolderSync(dirname(path))
     const reading = openDatabaseConnection({ path, readonly: true, synchronous: options.synchronous, cacheKib: 8192 })
     undo.push(() => reading.close())
     // Its shared lock keeps the log and its index, which the last connection deletes.

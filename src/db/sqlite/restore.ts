@@ -14,10 +14,10 @@ import {
   type Stats,
 } from 'node:fs'
 import { basename, dirname, join } from 'node:path'
+import { syncFolder } from '../../lib/files/index.ts'
 import { codeOf, hasCode } from '../../lib/process/index.ts'
 import { missingMigrations } from '../migrate.ts'
 import { readWhole } from './check.ts'
-import { syncFolder } from './copy.ts'
 import { lockDatabase } from './lock.ts'
 import { makeDatabaseFolder } from './make-folder.ts'
 
@@ -118,6 +118,7 @@ async function exchange({ from, path, dryRun }: Exchange): Promise<Restored> {
     const keptAs = [path, `${path}-wal`].some((file) => existsSync(file)) ? setAside(path) : undefined
     // SQLite would apply the log of the previous database to this one.
     removeAll(path, ['-wal', '-shm', '-journal'])
+    await syncFolder(dirname(path))
     renameSync(staged, path)
     await syncFolder(dirname(path))
     return { keptAs, bytes: written.bytes, missingMigrations: missing }

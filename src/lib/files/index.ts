@@ -9,6 +9,7 @@ export { describeFileError, reasonOfFileError } from './file-error.ts'
 export { watchFolders, type FolderWatch } from './folder-watch.ts'
 export { openFolder } from './folder-handle.ts'
 export { openLineFile, type LineFile, type Rotation } from './line-file.ts'
+export { syncFolder, syncFolderSync, syncTree } from './sync-folder.ts'
 export {
   createSecretFile,
   createSecretFileSync,

@@ -1,9 +1,10 @@
-/** Files that only the server's account can read. They appear complete or not at all. */
+/** Files that only the server's account can read. They appear complete or not at all, and survive a power cut. */
 import { randomBytes } from 'node:crypto'
 import { closeSync, fsyncSync, linkSync, mkdirSync, openSync, unlinkSync, writeFileSync } from 'node:fs'
 import { link, lstat, mkdir, open, readlink, realpath, rename, rm, stat, type FileHandle } from 'node:fs/promises'
 import { basename, dirname, join, resolve } from 'node:path'
 import { hasCode } from '../process/index.ts'
+import { syncFolder, syncFolderSync } from './sync-folder.ts'
 
 const MAX_LINKS = 40
 
@@ -17,6 +18,7 @@ export async function makeFolder(path: string): Promise<void> {
   if (parent !== path) await makeFolder(parent)
   try {
     await mkdir(path, { mode: 0o700 })
+    await syncFolder(parent)
   } catch (error) {
     // Another process may have created it.
     if (!(await isFolder(path))) throw error
@@ -55,6 +57,8 @@ export function createSecretFileSync(path: string, content: string): boolean {
     writeFileSync(file, content)
     fsyncSync(file)
     linkSync(temporary, path)
+    syncFolderSync(dirname(path))
+    syncFolderSync(dirname(dirname(path)))
     return true
   } catch (error) {
     if (hasCode(error, 'EEXIST')) return false
@@ -139,7 +143,9 @@ async function withTemporaryFile<T>(
     } finally {
       await file.close()
     }
-    return await use(temporary)
+    const used = await use(temporary)
+    await syncFolder(dirname(path))
+    return used
   } finally {
     await rm(temporary, { force: true })
   }

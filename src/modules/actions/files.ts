@@ -4,6 +4,7 @@ import { link, lstat, mkdir, open, realpath, rename, rm, rmdir, stat, unlink } f
 import { basename, dirname, join, relative, sep } from 'node:path'
 import { dataFileInvalid, isAppError, packFileDenied, packFileFailed, packFolderMissing } from '../../core/errors.ts'
 import { newId } from '../../core/ids.ts'
+import { syncFolder } from '../../lib/files/index.ts'
 import { hasCode } from '../../lib/process/index.ts'
 import type { DataFile } from './types.ts'
 
@@ -86,6 +87,8 @@ export async function actionsFolder(pack: string, folder: string | undefined): P
 /** The steps taken, and how to undo each. */
 interface Done {
   written: string[]
+  /** Those with new or renamed names, which the record counts on after a power cut. */
+  folders: Set<string>
   undo: (() => Promise<unknown>)[]
   keep: (() => Promise<unknown>)[]
   /** Names the file to which an error belongs. */
@@ -95,6 +98,7 @@ interface Done {
 async function change(verb: 'write' | 'delete', work: (done: Done) => Promise<void>): Promise<FileChange> {
   const done: Done = {
     written: [],
+    folders: new Set(),
     undo: [],
     keep: [],
     async at(path, step) {
@@ -115,6 +119,7 @@ async function change(verb: 'write' | 'delete', work: (done: Done) => Promise<vo
   }
   try {
     await work(done)
+    for (const path of done.folders) await syncFolder(path)
   } catch (error) {
     await undo()
     throw error
@@ -157,6 +162,7 @@ async function writeFile(root: string, path: string, content: string, done: Done
   }
   await rename(temporary, target)
   done.written.push(target)
+  done.folders.add(dirname(target))
 }
 
 async function removeFile(root: string, path: string, done: Done): Promise<void> {
@@ -174,6 +180,7 @@ async function removeFile(root: string, path: string, done: Done): Promise<void>
   await rename(target, old)
   done.undo.push(() => rename(old, target))
   done.keep.push(() => unlink(old))
+  done.folders.add(dirname(target))
 }
 
 /**
@@ -201,6 +208,7 @@ async function makeFolder(path: string, done: Done): Promise<void> {
     if (hasCode(error, 'EEXIST')) return
     throw error
   }
+  done.folders.add(dirname(path))
   // Unless another program has put a file there since.
   done.undo.push(() => rmdir(path).catch(() => undefined))
 }

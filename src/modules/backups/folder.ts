@@ -1,10 +1,11 @@
 /** The backup directory, as the server uses it. */
-import { mkdir, rm } from 'node:fs/promises'
+import { rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import { listBackups } from '../../core/backup-files.ts'
 import type { BackupFile } from '../../core/backup-record.ts'
 import { nameBackup, type BackupKind } from '../../core/backup-name.ts'
 import { removePartialBackups } from '../../db/index.ts'
+import { makeFolder } from '../../lib/files/index.ts'
 
 export interface BackupFolder {
   /** Newest first; none where there is no directory. @throws what the file system says */
@@ -21,7 +22,7 @@ export function createBackupFolder(directory: string): BackupFolder {
   return {
     list,
     async prepare(kind) {
-      await mkdir(directory, { recursive: true, mode: 0o700 })
+      await makeFolder(directory)
       await removePartialBackups(directory)
       return join(directory, nameBackup(new Date(), kind === 'requested' ? undefined : kind))
     },

@@ -2,6 +2,7 @@
 import { mkdir, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { defaultPack } from '../../core/pack-content.ts'
+import { syncFolder, syncTree } from '../../lib/files/index.ts'
 import { hasCode } from '../../lib/process/index.ts'
 import { manifestFile } from './read.ts'
 
@@ -24,4 +25,6 @@ export async function makeDefaultPack(packsFolder: string): Promise<void> {
   }
   await mkdir(join(folder, 'actions'), { mode: 0o755 })
   await writeFile(join(folder, manifestFile), manifest)
+  await syncTree(folder)
+  await syncFolder(packsFolder)
 }

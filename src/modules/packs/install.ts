@@ -14,7 +14,7 @@ import {
   packSourceUnusable,
   parametersInvalid,
 } from '../../core/errors.ts'
-import { reasonOfFileError } from '../../lib/files/index.ts'
+import { reasonOfFileError, syncFolder, syncTree } from '../../lib/files/index.ts'
 import { hasCode } from '../../lib/process/index.ts'
 import type { Log } from '../../lib/log/index.ts'
 import { describeProblem, readMetadataFile, type FileProblem, shown } from '../../lib/text/index.ts'
@@ -181,11 +181,15 @@ export function createInstaller(deps: InstallerDeps): Installer {
     }
     await makeEnvironment(ref, folder, false, work)
 
+    await syncTree(folder)
+
     // From here on nothing waits for anybody, and nothing is given up half-way.
     const old = join(staging, `old-${ref}`)
     await clear(old)
     const hadFolder = await moved(target, old)
     await rename(folder, target)
+    // Before the record says that it is there.
+    await syncFolder(packsFolder)
     let registration: PackRegistration
     try {
       registration = await deps.service.register(target)
@@ -256,6 +260,8 @@ export function createInstaller(deps: InstallerDeps): Installer {
         await makeStaging()
         await clear(gone)
         await moved(join(packsFolder, ref), gone)
+        // A folder that comes back would be registered again.
+        await syncFolder(packsFolder)
         for (const problem of await deps.service.unregister(ref)) await work.warn(`${ref}: ${describeProblem(problem)}`)
         await clear(gone)
         await virtualenvs.remove(ref)
