@@ -29,6 +29,8 @@ export interface FactPayloads {
     last_seq: number
     records: OutputRecord[]
   }
+  /** From traces, with each new member. Monitoring notices traces that grow fast. */
+  'trace.grown': { id: string }
   /** From executions, for a runner; not stored. Stream: `svc.announcement__<route>`. */
   'announcement.created': { execution: Execution; route: string; message: unknown }
   /**

@@ -25,6 +25,8 @@ export interface ServerStatus {
   notReady: NotReady[]
   /** Unused bytes of the database that the server is returning to the file system now; 0: none. */
   reclaimingBytes: number
+  /** Ids of traces that have grown fast within the last ten minutes. */
+  growingTraces: string[]
 }
 
 /** What the checks runChecks: the machine and the server on it. */

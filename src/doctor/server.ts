@@ -23,7 +23,7 @@ export const server: HealthCheck = {
         ),
       ]
     }
-    const { notReady = [] } = (await status()) ?? {}
+    const { notReady = [], growingTraces = [] } = (await status()) ?? {}
     if (notReady.length > 0) {
       return notReady.map(({ reason, problem }) =>
         failedCheck(
@@ -32,8 +32,17 @@ export const server: HealthCheck = {
         ),
       )
     }
-    if (running.version === version) return [ok(`Version ${version} runs as process ${running.pid}.`)]
+    const growing = growingTraces.map((id) =>
+      warning(
+        `Trace ${id} has grown by more than 1,000 members within a minute.`,
+        `Look at it with "svc trace get ${id}". If rules start each other, disable one of them with "svc rule disable".`,
+      ),
+    )
+    if (running.version === version) {
+      return growing.length > 0 ? growing : [ok(`Version ${version} runs as process ${running.pid}.`)]
+    }
     return [
+      ...growing,
       warning(
         `Process ${running.pid} runs version ${running.version || 'unknown'}; the installed version is ${version}.`,
         'To run the installed version: svc restart',

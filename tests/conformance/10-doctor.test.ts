@@ -285,7 +285,7 @@ describe('svc doctor', () => {
         env: {},
         account: undefined,
         probe: () => Promise.resolve({ failure: '' }),
-        status: () => Promise.resolve({ notReady: [], reclaimingBytes: 3_221_225_472 }),
+        status: () => Promise.resolve({ notReady: [], reclaimingBytes: 3_221_225_472, growingTraces: [] }),
         now: () => new Date(),
       })
       expect(found).toEqual([

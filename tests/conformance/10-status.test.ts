@@ -49,6 +49,33 @@ test('10.7 a queue with as many messages as the guideline says needs attention, 
     for (const id of ids.toReversed()) await server.call('DELETE', `/v1/executions/${id}`)
   }))
 
+fullOnly(test)('10.7 a trace of a rule that starts itself needs attention: status, doctor and log say so', () =>
+  withApp({}, async (server) => {
+    const rule = {
+      name: 'loop',
+      enabled: true,
+      trigger: { type: 'core.svc.generic.actiontrigger' },
+      action: { ref: 'core.noop' },
+    }
+    const { body } = await server.call<{ id: string }>('POST', '/v1/rules', rule)
+    await runToEnd(server, { cmd: 'true' })
+    const look = async () =>
+      (await server.call<Status & { growing_traces: { id: string }[] }>('GET', '/v1/status')).body
+    const found = await waitFor('the trace to grow', async () => {
+      const { growing_traces: growing } = await look()
+      return growing.length > 0 && growing
+    })
+    const id = found[0]?.id ?? ''
+    expect((await server.call('DELETE', `/v1/rules/${body.id}`)).status).toBe(204)
+    expect((await look()).attention).toEqual([
+      expect.stringMatching(`^Trace ${id} has grown by \\d+ members within a minute`),
+    ])
+    expect(server.log()).toContain(`Trace ${id} has grown by more than 1000 members within a minute.`)
+    const doctor = await runCli(['doctor', 'server', '--config-file', server.configFile], {})
+    expect(doctor.stdout).toContain(`Trace ${id} has grown by more than 1,000 members within a minute.`)
+  }),
+)
+
 describe('the history', () => {
   const historyOf = async (server: TestApp, query = ''): Promise<StatusHistory> => {
     const { status, body } = await server.call<StatusHistory>('GET', `/v1/status/history${query}`)

@@ -163,6 +163,7 @@ async function readStatus(
           problem: textOrEmpty(problem),
         })),
         reclaimingBytes: typeof bytes === 'number' ? bytes : 0,
+        growingTraces: toList(status['growing_traces']).map(({ id }) => textOrEmpty(id)),
       }
       return exitCodes.ok
     })

@@ -15,6 +15,7 @@ import { createPrometheus } from './prometheus.ts'
 import { createMonitoringRoutes } from './routes.ts'
 import { createStatsd } from './statsd.ts'
 import { createStatusRoute } from './status.ts'
+import { watchTraceGrowth } from './trace-growth.ts'
 import type { Tracing } from './tracing/index.ts'
 import type { GaugeReading, ServerFacts, StatusSource } from './types.ts'
 
@@ -62,7 +63,13 @@ export function createMonitoring(deps: MonitoringDeps): Monitoring {
   const history = createHistory({ database, log, readings, loopDelay: () => loopDelay.read(), now })
   const metrics = combineMetrics([statsd, prometheus?.metrics, history.metrics].filter((sink) => sink !== undefined))
   const stopCounting = countFacts(bus, metrics)
-  const source: StatusSource = { readings, loopDelay: () => loopDelay.read(), lastProblems: () => log.recent() }
+  const growth = watchTraceGrowth({ bus, log, now })
+  const source: StatusSource = {
+    readings,
+    loopDelay: () => loopDelay.read(),
+    lastProblems: () => log.recent(),
+    growing: () => growth.growing(),
+  }
   let tracing: Tracing | undefined
 
   async function startTracing(): Promise<void> {
@@ -108,6 +115,7 @@ export function createMonitoring(deps: MonitoringDeps): Monitoring {
     async stop() {
       loopDelay.stop()
       stopCounting()
+      growth.stop()
       await Promise.all([history.stop(), statsd?.stop(), tracing?.stop()])
     },
   }

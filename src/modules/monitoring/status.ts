@@ -53,6 +53,7 @@ async function readStatus(source: StatusSource, server: ServerFacts): Promise<St
     ({ level, timestamp }) => level !== 'WARNING' && Date.now() - Date.parse(timestamp) < RECENT_PROBLEM_MS,
   )
   const notReady = server.notReady()
+  const growing = source.growing()
   const attention = [
     ...notReady.map(({ reason, problem }) => `Not ready (${reason}): ${problem}`),
     ...queues
@@ -62,6 +63,10 @@ async function readStatus(source: StatusSource, server: ServerFacts): Promise<St
       ),
     ...(mean < MAX_LOOP_DELAY_MS ? [] : [`The event loop delays requests by ${Math.round(mean)} ms on average.`]),
     ...(disk === undefined ? ['The file system of the base path does not respond.'] : diskAttention(disk)),
+    ...growing.map(
+      ({ id, members }) =>
+        `Trace ${id} has grown by ${members} members within a minute. If rules start each other, disable one of them.`,
+    ),
     ...(errors.length === 0 ? [] : [`${counted(errors.length)} in the last hour. See the last problems.`]),
   ]
   return {
@@ -77,6 +82,7 @@ async function readStatus(source: StatusSource, server: ServerFacts): Promise<St
     queues,
     event_loop: { mean_ms: rounded(mean), p99_ms: rounded(p99), max_ms: rounded(max) },
     disk: disk ?? null,
+    growing_traces: [...growing],
     gauges: Object.fromEntries(readings.map(({ key, value }) => [key, value])),
     problems: [...problems],
   }

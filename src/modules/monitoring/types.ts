@@ -25,6 +25,8 @@ export interface StatusSource {
   loopDelay(): LoopDelay
   /** The last 50 messages at WARNING or above, oldest first. */
   lastProblems(): readonly LogMessage[]
+  /** Traces that have grown fast within the last ten minutes. */
+  growing(): readonly GrowingTrace[]
 }
 
 /** Facts about the server that the composition root provides. */
@@ -98,6 +100,19 @@ const NotReadyRecord = record(
   { example: { reason: 'packs_gone', problem: '/var/lib/svc/packs was deleted or moved while the server runs.' } },
 )
 
+const growingExample = { id: '67a1f0c2e4b0a1d2c3e4f50d', members: 1001, last_timestamp: '2030-01-31T12:00:00.000000Z' }
+
+export const GrowingTrace = record(
+  'GrowingTrace',
+  Type.Object({
+    id: Type.String(),
+    members: Type.Integer({ description: 'Members that it got within a minute.' }),
+    last_timestamp: Type.String({ format: 'date-time', description: 'When it last grew so fast.' }),
+  }),
+  { example: growingExample },
+)
+export type GrowingTrace = Static<typeof GrowingTrace>
+
 /** `GET /status` */
 export const StatusRecord = record(
   'Status',
@@ -117,6 +132,9 @@ export const StatusRecord = record(
       { description: 'Event loop delay in the last 10 to 20 seconds, in milliseconds.' },
     ),
     disk: Type.Nullable(DiskStatus),
+    growing_traces: Type.Array(GrowingTrace, {
+      description: 'Traces that got more than 1,000 members within a minute, in the last ten minutes.',
+    }),
     gauges: Type.MapOf(Type.Number(), { description: 'Every gauge by its key, as in the metrics.' }),
     problems: Type.Array(LogMessageRecord, {
       description: 'The last messages at WARNING or above, oldest first.',
@@ -141,6 +159,7 @@ export const StatusRecord = record(
         free_inodes: 5_000_000,
         total_inodes: 6_000_000,
       },
+      growing_traces: [],
       gauges: { 'actionrunner.queue.work': 0 },
       problems: [],
     },

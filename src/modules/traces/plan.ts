@@ -45,5 +45,11 @@ function joined(
   causedBy: Parameters<TraceStore['addMember']>[2],
   at: string,
 ): TracePlan {
-  return { trace_id: traceId, unit: { steps: [store.addMember(traceId, member, causedBy, at)], facts: [] } }
+  return {
+    trace_id: traceId,
+    unit: {
+      steps: [store.addMember(traceId, member, causedBy, at)],
+      facts: [{ name: 'trace.grown', payload: { id: traceId } }],
+    },
+  }
 }

@@ -150,7 +150,7 @@ test('what something in a trace causes joins it, and says what caused it', async
 test('a plan writes nothing by itself', () => {
   const plan = traces.plan(request(), member(), now())
   expect(plan.unit.steps).toHaveLength(2)
-  expect(plan.unit.facts).toEqual([])
+  expect(plan.unit.facts).toEqual([{ name: 'trace.grown', payload: { id: plan.trace_id } }])
   expect(allTraces()).toEqual([])
 })
 
