@@ -90,6 +90,11 @@ describe('content types of contract 00, 0.3', () => {
     ['application/x-www-form-urlencoded', 'a=1', { a: ['1'] }],
     ['application/x-www-form-urlencoded', 'a=1&b=&a=x+y%2Fz', { a: ['1', 'x y/z'], b: [''] }],
     ['application/x-www-form-urlencoded', '+a+=%2B+%C3%A9+%+%zz', { ' a ': ['+ é % %zz'] }],
+    [
+      'application/x-www-form-urlencoded',
+      '&&=&=x&a&b=1=2&%61=%e2%82%AC&%zz%4=%&%FF=%',
+      { '': ['', 'x'], a: ['', '€'], b: ['1=2'], '%zz%4': ['%'], '\ufffd': ['%'] },
+    ],
     ['application/x-www-form-urlencoded', 'constructor=1&toString=2', { constructor: ['1'], toString: ['2'] }],
     ['application/x-www-form-urlencoded', '', {}],
     ['multipart/form-data; boundary=xx', multipart(['a', '1'], ['b', ''], ['a', 'ä 2']), { a: ['1', 'ä 2'], b: [''] }],

@@ -1,7 +1,16 @@
 /** Parses untrusted JSON: bounded, without keys that become prototypes and without numbers that become null. */
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import { bodyMalformed } from '../core/errors.ts'
-import { JsonNumber, readJson, readLargeJson, type JsonLimits } from '../lib/json/index.ts'
+import { createPause } from '../lib/concurrency/index.ts'
+import {
+  isLong,
+  JsonNumber,
+  readJson,
+  readLargeJson,
+  writeJson,
+  writeJsonInPieces,
+  type JsonLimits,
+} from '../lib/json/index.ts'
 
 /**
  * Deeper values overflow the stack of functions that walk or print them. A value costs far more memory and time than
@@ -35,6 +44,21 @@ export async function parseJsonBody(text: string): Promise<unknown> {
   } catch (error) {
     throw bodyMalformed(error instanceof Error ? error.message.slice(0, 200) : 'not JSON')
   }
+}
+
+/** Writes a value, between other work if it is long. It must not change meanwhile. */
+export async function writeJsonInTurns(value: unknown): Promise<string> {
+  if (!isLong(value)) return writeJson(value)
+  const pause = createPause()
+  let text = ''
+  let written = 0
+  for (const piece of writeJsonInPieces(value)) {
+    text += piece
+    if (text.length - written < MAX_AT_ONCE) continue
+    written = text.length
+    await pause()
+  }
+  return text
 }
 
 /** The type as messages name it: `object`, `array`, `string`, `number`, `integer`, `boolean`, `null`. */

@@ -2,6 +2,7 @@
 import type { NextFunction, Request, RequestHandler, Response } from 'express'
 import { MAX_SOURCE_BYTES, sendBytes, sendPieces, type Holding } from '../answers.ts'
 import type { AdmittedRequest, SurfaceTag } from '../admission.ts'
+import { writeJsonInTurns } from '../json.ts'
 import { JsonText } from '../list.ts'
 import { mayBeRepeated, type KeyedRequest, type ReadyAnswer, type Repeats } from '../repeats.ts'
 import { Reply, type ApiRequest, type JsonRoute, type StreamRoute } from '../route.ts'
@@ -9,8 +10,6 @@ import { respondWithEvents } from '../sse.ts'
 import { requireAtLast, requireForStream } from './permission.ts'
 import { prepareFor } from './prepare.ts'
 import { hasBody, states, type HttpAppOptions, type Shared } from './state.ts'
-import { createPause } from '../../lib/concurrency/index.ts'
-import { isLong, writeJson, writeJsonInPieces } from '../../lib/json/index.ts'
 
 export function jsonHandler(
   options: HttpAppOptions,
@@ -116,7 +115,8 @@ function partsOf(
 async function readyAnswer(route: JsonRoute, answer: unknown): Promise<ReadyAnswer> {
   const { body, status, headers } = partsOf(route, answer)
   const isText = typeof body === 'string' && route.mediaType !== undefined
-  const bytes = body === undefined || Buffer.isBuffer(body) ? body : isText ? Buffer.from(body) : await jsonBytes(body)
+  const bytes =
+    body === undefined || Buffer.isBuffer(body) ? body : Buffer.from(isText ? body : await writeJsonInTurns(body))
   const contentType = isText || Buffer.isBuffer(body) ? (route.mediaType ?? octets) : json
   return {
     status,
@@ -128,24 +128,6 @@ async function readyAnswer(route: JsonRoute, answer: unknown): Promise<ReadyAnsw
     bytes,
   }
 }
-
-/** A long text is made in turns of the event loop. */
-async function jsonBytes(body: unknown): Promise<Buffer> {
-  if (!isLong(body)) return Buffer.from(writeJson(body))
-  const pause = createPause()
-  const parts: Buffer[] = []
-  let waiting = ''
-  for (const piece of writeJsonInPieces(body)) {
-    waiting += piece
-    if (waiting.length < PART_LENGTH) continue
-    parts.push(Buffer.from(waiting))
-    waiting = ''
-    await pause()
-  }
-  return Buffer.concat([...parts, Buffer.from(waiting)])
-}
-
-const PART_LENGTH = 64 * 1024
 
 async function send(
   response: Response,

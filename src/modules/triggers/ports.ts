@@ -56,6 +56,13 @@ export interface TriggerService {
     cause?: Cause,
     kept?: KeptWithPayload,
   ): { instance: TriggerInstance; unit: Unit }
+  /** Like `planDispatch`, with the payload as JSON text. */
+  planStored(
+    trigger: TriggerRecord,
+    payloadText: string,
+    cause?: Cause,
+    kept?: KeptWithPayload,
+  ): { instance: Omit<TriggerInstance, 'payload'>; unit: Unit }
   /** Plans and commits, again after each conflict. */
   dispatch(trigger: TriggerRecord, payload: unknown, cause?: Cause, kept?: KeptWithPayload): Promise<TriggerInstance>
   /** Dispatches a built-in trigger without parameters, such as `core.svc.generic.inquiry`. */

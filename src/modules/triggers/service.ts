@@ -57,13 +57,6 @@ export interface TriggersService extends TriggerService {
   toStored(draft: TriggerDraft): StoredTrigger
   /** The row of the single trigger of a type without parameters. */
   shadowOf(type: TriggerTypeRecord, id?: string): StoredTrigger
-  /** Like `planDispatch`, with the payload as JSON text. */
-  planStored(trigger: TriggerRecord, payloadText: string, cause?: Cause, kept?: KeptWithPayload): StoredPlan
-}
-
-export interface StoredPlan {
-  instance: Omit<TriggerInstance, 'payload'>
-  unit: Unit
 }
 
 export interface TriggersServiceDeps {
@@ -151,7 +144,7 @@ export function createTriggersService(deps: TriggersServiceDeps): TriggersServic
     payloadText: string,
     cause?: Cause,
     { credentials, owner }: KeptWithPayload = {},
-  ): StoredPlan {
+  ): ReturnType<TriggersService['planStored']> {
     const micros = nowMicros()
     const id = newId(micros)
     const at = formatMicros(micros)

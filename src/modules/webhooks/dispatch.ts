@@ -2,7 +2,7 @@
 import { createHash, randomUUID } from 'node:crypto'
 import { conflict, headerInvalid, queueFull } from '../../core/errors.ts'
 import { Conflict, merge, type Database } from '../../db/index.ts'
-import { Reply, type ApiRequest, type RawRequest, type Rights } from '../../http/index.ts'
+import { Reply, writeJsonInTurns, type ApiRequest, type RawRequest, type Rights } from '../../http/index.ts'
 import { isObject } from '../../lib/schema/index.ts'
 import { isFinal, type Executions } from '../executions/index.ts'
 import type { ExecutionStatus } from '../executions/types.ts'
@@ -63,6 +63,8 @@ export function createDispatch(deps: {
     const { deliveryId } = wanted
     const traceTag = traceTagOf(wanted.headers)
     const waitSeconds = preferredWait(wanted.headers.get('prefer'))
+    // Once for all triggers and attempts.
+    const payloadText = await writeJsonInTurns(wanted.payload)
     const defaultTag = `webhook-${wanted.hook}-${randomUUID().replaceAll('-', '')}`
     for (let attempt = 1; ; attempt++) {
       const before = deliveryId === undefined ? undefined : deliveries.find(deliveryId)
@@ -79,7 +81,7 @@ export function createDispatch(deps: {
       if (triggers.pendingCount() >= queueLimit) throw queueFull('trigger instances', queueLimit)
       const shortage = database.shortage()
       if (shortage !== undefined) throw shortage
-      const [first, ...others] = plan(wanted, traceTag, defaultTag)
+      const [first, ...others] = plan(wanted, payloadText, traceTag, defaultTag)
       if (first === undefined) throw new Error('there is nothing to dispatch')
       const instances = [first, ...others].map(({ instance }) => instance)
       const instanceIds = instances.map(({ id }) => id)
@@ -135,15 +137,16 @@ export function createDispatch(deps: {
 
   /** Plans one instance per trigger, all in one trace. */
   function plan(
-    { triggers: wanted, payload, credentials }: Dispatch,
+    { triggers: wanted, credentials }: Dispatch,
+    payloadText: string,
     traceTag: string | undefined,
     defaultTag: string,
-  ): ReturnType<Triggers['planDispatch']>[] {
+  ): ReturnType<Triggers['planStored']>[] {
     let traceId: string | undefined
     return wanted.map((trigger) => {
-      const planned = triggers.planDispatch(
+      const planned = triggers.planStored(
         trigger,
-        payload,
+        payloadText,
         traceId === undefined
           ? {
               kind: 'request',
