@@ -12,7 +12,7 @@ const seed = seedOfRun()
 const SHELL = String.raw`
 set -e
 q() { printf '<%s>\0' "$1"; }
-q "$(printf %q "$S")"; q "$(LC_ALL=C.UTF-8 printf %q "$S")"; q "$(printf %q "x=$S")"; q "\${S@Q}"
+q "$(printf %q "$S")"; q "$(LC_ALL=C.UTF-8 printf %q "$S")"; q "$(printf %q "x=$S")"; q "\${S@Q}"; d=$(declare -p S); q "\${d#declare -x S}"
 for p in '' a ab abc 'joe:'; do
   b=$(printf %s "$p$S" | base64 -w0); q "$b"; q "$(printf %s "$b" | tr '+/' '-_' | tr -d =)"
   q "$(printf %s "$p$S" | base64)"; q "$(printf '%s\n' "$p$S" | base64 -w64)"
@@ -29,7 +29,8 @@ forms = [s, repr(s), ascii(s), repr(s.encode()), shlex.quote(s), html.escape(s),
   html.escape(s).encode('ascii', 'xmlcharrefreplace').decode(), p.quote(s), p.quote(s, ''), p.quote_plus(s),
   p.quote(s, '').lower() if s == s.lower() else s, j, json.dumps(j), json.dumps(json.dumps(j)),
   json.dumps(s, ensure_ascii=False), json.dumps(json.dumps(s, ensure_ascii=False), ensure_ascii=False),
-  ''.join('&#%d;' % ord(c) for c in s), ''.join('&#x%x;' % ord(c) for c in s), json.dumps([s]), repr({'a': s})]
+  ''.join('&#%d;' % ord(c) for c in s), ''.join('&#x%x;' % ord(c) for c in s), json.dumps([s]), repr({'a': s}),
+  s.replace("'", "''"), s.replace('"', '""'), s.encode().hex(' '), s.encode().hex(':')]
 sys.stdout.write(''.join('<%s>\0' % f for f in forms))
 `
 

@@ -115,12 +115,18 @@ const backslashed = (text: string): string => text.replace(/[ !"$&'()*,;<>?[\\\]
 const dollarQuoted = (text: string): string =>
   text.replace(/[\\']|\p{Cc}/gu, (unit) => bashEscapes.get(unit) ?? bytesOf(unit, octal))
 
-/** `printf %q` of bash, with backslashes or as `$'…'`, and single quotes as Python and bash escape them. */
+/**
+ * `printf %q` of bash, with backslashes or as `$'…'`; quotes as Python and bash escape them, as `declare -p` does, and
+ * doubled, as SQL, YAML and CSV write them.
+ */
 const shellWriters: readonly Write[] = [
   backslashed,
   (text) => backslashed(text).replace(/^[#~]/, (unit) => `\\${unit}`),
   (text) => text.replaceAll("'", `'"'"'`),
   (text) => text.replaceAll("'", String.raw`'\''`),
+  (text) => text.replaceAll("'", "''"),
+  (text) => text.replaceAll('"', '""'),
+  (text) => text.replace(/["$\\`]/g, String.raw`\$&`),
   dollarQuoted,
   (text) => dollarQuoted(text).replace(/[^\0-\x7f]+/g, (units) => bytesOf(units, octal)),
 ]

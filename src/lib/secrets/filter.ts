@@ -1,7 +1,7 @@
 /** Masks the secrets in a text that arrives in chunks. */
 import { MASK } from '../schema/index.ts'
 import type { State } from './automaton.ts'
-import { MAX_FORM_LENGTH, MIN_LENGTH, START_LENGTH, type LongForm, type Search } from './search.ts'
+import { MIN_LENGTH, START_LENGTH, type LongForm, type LongForms, type Search } from './search.ts'
 
 export interface SecretFilter {
   /** Returns masked text. Keeps the end while it can be the start of a secret. */
@@ -25,7 +25,7 @@ const MIN_WRAPPED_LENGTH = 40
 const MAX_BREAK_LENGTH = 16
 /**
  * Starts that are followed at the same time, which bounds the time per unit. More of them need a text and a secret that
- * repeat themselves: svc masks as many units as the longest form has that could begin there.
+ * repeat themselves: svc follows none and masks all that can belong to them.
  */
 const MAX_FOLLOWED = 4
 
@@ -42,9 +42,7 @@ for (let unit = 0; unit < classes.length; unit++) {
 }
 
 /** Long forms whose start was found at a place. */
-interface Follower {
-  /** In the order of their texts. */
-  forms: readonly LongForm[]
+interface Follower extends LongForms {
   /** The forms from here on, and before `to`, are like the text so far. */
   from: number
   to: number
@@ -166,16 +164,23 @@ export class Filter implements CutFilter {
   }
 
   #start(state: State, at: number): void {
-    const forms = this.#search.longForms(state)
-    if (forms?.length === 0) return
-    const start = this.#startOf(state)
-    if (forms !== undefined && this.#followers.length < MAX_FOLLOWED) {
-      this.#followers.push({ forms, from: 0, to: forms.length, length: START_LENGTH, start })
+    const begun = this.#search.longForms(state)
+    if (begun === undefined) return
+    const { forms } = begun
+    let { longest } = begun
+    let start = this.#startOf(state)
+    if (this.#blind === 0 && forms.length > 0 && this.#followers.length < MAX_FOLLOWED) {
+      this.#followers.push({ ...begun, from: 0, to: forms.length, length: START_LENGTH, start })
       return
     }
+    for (const follower of this.#followers) {
+      start = Math.min(start, follower.start)
+      longest = Math.max(longest, follower.longest)
+    }
+    this.#followers = []
     this.#add(start, at + 1)
-    const longest = forms?.reduce((length, { text }) => Math.max(length, text.length), 0) ?? MAX_FORM_LENGTH
-    this.#blind = Math.max(this.#blind, longest - START_LENGTH)
+    // Twice, because a form can go on behind line breaks.
+    this.#blind = Math.max(this.#blind, 2 * longest)
   }
 
   #follow(unit: number, at: number, mayStay: boolean): void {
@@ -208,16 +213,17 @@ export class Filter implements CutFilter {
     const isEnd = unit === 61
     const isPadding = this.#padding > 0 && (isEnd || (this.#padding === 3 && ((classes[unit] ?? 0) & BASE64) !== 0))
     // Overlaps the unit before, which is masked, so that no second mask follows.
-    if (isPadding || this.#blind > 0) {
-      const last = this.#spans.at(-1)
-      if (last?.end === at) last.end += 1
-      else this.#add(at - 1, at + 1)
-    }
+    if (isPadding || this.#blind > 0) this.#add(at - 1, at + 1)
     this.#padding = isPadding ? Math.min(this.#padding - 1, 2) : 0
     if (this.#blind > 0) this.#blind -= 1
   }
 
   #add(from: number, end: number): void {
+    const open = this.#spans.at(-1)
+    if (open !== undefined && open.start <= from && open.end > from) {
+      open.end = end
+      return
+    }
     let start = from
     for (let last = this.#spans.at(-1); last !== undefined && last.end > start; last = this.#spans.at(-1)) {
       start = Math.min(start, last.start)

@@ -8,12 +8,19 @@ export interface LongForm {
   isPadded: boolean
 }
 
+/** Forms with the same start, in the order of their texts. */
+export interface LongForms {
+  forms: readonly LongForm[]
+  /** Units of the longest one. */
+  longest: number
+}
+
 export interface Search {
   automaton: Automaton
   /** Whether the form that ends in this state is base64 with a possible end behind it. */
   isPadded(state: State): boolean
-  /** Forms that go on after this state, in the order of their texts. Undefined: too many to make them. */
-  longForms(state: State): readonly LongForm[] | undefined
+  /** What goes on after this state. Undefined: nothing. Without forms: there are too many to make them. */
+  longForms(state: State): LongForms | undefined
 }
 
 /** UTF-16 units. */
@@ -25,14 +32,14 @@ export const START_LENGTH = 12
 /** Units of a part of a value. svc searches each part of a longer value, which bounds the work when a start was found. */
 const MAX_PART_LENGTH = 256
 /** Units of the longest form of a part, about: JSON in JSON in JSON writes a character as `\\\\\\\\u00e4`. */
-export const MAX_FORM_LENGTH = 12 * MAX_PART_LENGTH
+const MAX_FORM_LENGTH = 12 * MAX_PART_LENGTH
 /** Maximum of different values, and of their units. Beyond these and `MAX_STARTS_LENGTH` svc masks all texts completely. */
 export const MAX_VALUES = 5000
 export const MAX_LENGTH_TOGETHER = 1024 * 1024
 /** Maximum units of the starts of all parts of values. Like `MAX_FORMS`, bounds the time of `createSearch`. */
 const MAX_STARTS_LENGTH = 64 * 1024
-/** Maximum other forms of all parts: those of 130 passwords with special characters, 270 tokens or 6 RSA keys of 4096 bits. */
-const MAX_FORMS = 6000
+/** Maximum other forms of all parts: those of 80 passwords with special characters, 180 tokens or 4 RSA keys of 4096 bits. */
+const MAX_FORMS = 4000
 /** Maximum forms with the same start. They are made in one step when the start was found, and kept. */
 const MAX_FORMS_PER_START = 2000
 /** Distinct characters of a value for which the writers are compared. */
@@ -174,27 +181,33 @@ function searchFor(starts: ReadonlyMap<string, Start>): Search {
     if (start.isPadded) padded.add(state)
     if (start.sources.length > 0) sources.set(state, start.sources)
   }
-  const made = new Map<State, readonly LongForm[] | undefined>()
+  const made = new Map<State, LongForms>()
   return {
     automaton,
     isPadded: (state) => padded.has(state),
     longForms(state) {
-      if (!made.has(state)) made.set(state, formsOf(sources.get(state) ?? []))
-      return made.get(state)
+      const known = made.get(state)
+      const given = known === undefined ? sources.get(state) : undefined
+      if (given === undefined) return known
+      const forms = formsOf(given)
+      made.set(state, forms)
+      return forms
     },
   }
 }
 
-function formsOf(sources: Start['sources']): readonly LongForm[] | undefined {
+function formsOf(sources: Start['sources']): LongForms {
   let count = 0
   for (const { writers } of sources) count += writers.length
-  if (count > MAX_FORMS_PER_START) return undefined
+  if (count > MAX_FORMS_PER_START) return { forms: [], longest: MAX_FORM_LENGTH }
   const forms = new Map<string, LongForm>()
+  let longest = 0
   for (const { value, writers } of sources) {
     for (const { write, isPadded = false } of writers) {
       const text = write(value)
       forms.set(text, { text, isPadded })
+      longest = Math.max(longest, text.length)
     }
   }
-  return [...forms.values()].sort((a, b) => (a.text < b.text ? -1 : 1))
+  return { forms: [...forms.values()].sort((a, b) => (a.text < b.text ? -1 : 1)), longest }
 }
