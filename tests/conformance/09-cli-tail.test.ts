@@ -46,7 +46,8 @@ async function run(cmd: string, parent?: string, at = server, headers = {}): Pro
     '/v1/executions',
     {
       action: 'core.local',
-      parameters: { cmd },
+      // What a test holds back does not end by itself, however busy the machine is.
+      parameters: { cmd, timeout: 0 },
       ...(parent === undefined ? {} : { context: { parent: { execution_id: parent } } }),
     },
     headers,
@@ -237,8 +238,8 @@ describe('09.5 tail --nested', () => {
     const settings = { 'actionrunner.shutdown_grace_seconds': '0', 'api.port': String(await findPort()) }
     const first = await startServer({ basePath: place.path, settings })
     let second: TestApp | undefined
-    const root = await run('echo r 1; sleep 60', undefined, first)
-    const child = await run('echo a 1; sleep 60', root, first)
+    const root = await run('echo r 1; sleep 1000', undefined, first)
+    const child = await run('echo a 1; sleep 1000', root, first)
     const cli = startCli(['execution', 'tail', root, '--nested'], env({ SVC_API_URL: first.urls.api }))
     try {
       await waitForOutput(
@@ -273,8 +274,8 @@ describe('09.5 tail --nested', () => {
   })
 
   it('09.5 Ctrl-C: 130, whatever is open', async () => {
-    const root = await run('echo r 1; sleep 60')
-    const children = await Promise.all(['a', 'b'].map((letter) => run(`echo ${letter} 1; sleep 60`, root)))
+    const root = await run('echo r 1; sleep 1000')
+    const children = await Promise.all(['a', 'b'].map((letter) => run(`echo ${letter} 1; sleep 1000`, root)))
     const cli = startCli(['execution', 'tail', root, '--nested'], env())
     for (const letter of ['r', 'a', 'b']) await waitForOutput(cli, letter, () => cli.stdout().includes(`${letter} 1\n`))
     cli.process.kill('SIGINT')

@@ -125,7 +125,7 @@ describe('09.1 invocation and exit codes', () => {
   })
 
   it('09.1 a run that is canceled ends with 0', async () => {
-    const cli = startCli(['run', 'core.local', 'cmd=echo canceled-one; sleep 60'], env())
+    const cli = startCli(['run', 'core.local', 'timeout=0', 'cmd=echo canceled-one; sleep 1000'], env())
     const id = await waitFor('the run', async () => {
       const { body } = await server.call<{ id: string; parameters: { cmd?: string } }[]>(
         'GET',
@@ -144,7 +144,7 @@ describe('09.1 invocation and exit codes', () => {
   })
 
   it('09.1 Ctrl-C while waiting: 130, tells how to go on, and leaves the execution running', async () => {
-    const cli = startCli(['run', 'core.local', 'cmd=echo interrupted-one; sleep 60'], env())
+    const cli = startCli(['run', 'core.local', 'timeout=0', 'cmd=echo interrupted-one; sleep 1000'], env())
     const id = await waitFor('the run', async () => {
       const { body } = await server.call<{ id: string; parameters: { cmd?: string } }[]>(
         'GET',
@@ -163,7 +163,7 @@ describe('09.1 invocation and exit codes', () => {
   fullOnly(it)(
     '09.1 one Ctrl-C that arrives several times ends no command before it has said where its execution is',
     async () => {
-      const cli = startCli(['run', '--tail', 'core.local', 'sleep 60'], env())
+      const cli = startCli(['run', '--tail', 'core.local', 'timeout=0', 'cmd=sleep 1000'], env())
       await waitForOutput(cli, 'the start', () => cli.stdout().includes('has started'))
       await waitFor('what it says, or its end', () => {
         const isOver = cli.stderr() !== '' || cli.process.exitCode !== null || cli.process.signalCode !== null
@@ -181,7 +181,7 @@ describe('09.1 invocation and exit codes', () => {
   it('09.1 Ctrl-C while tailing: 130', async () => {
     const { body } = await server.call<{ id: string }>('POST', '/v1/executions', {
       action: 'core.local',
-      parameters: { cmd: 'echo first; sleep 60' },
+      parameters: { cmd: 'echo first; sleep 1000', timeout: 0 },
     })
     const cli = startCli(['execution', 'tail', body.id], env())
     await waitForOutput(cli, 'the first line', () => cli.stdout().includes('first\n'))
@@ -630,7 +630,7 @@ describe('09.5 executions', () => {
   it('09.5 tail: output comes while it is made, the start is told even of a silent command', async () => {
     const { body } = await server.call<{ id: string }>('POST', '/v1/executions', {
       action: 'core.local',
-      parameters: { cmd: 'sleep 0.4; echo one; sleep 60' },
+      parameters: { cmd: 'sleep 0.4; echo one; sleep 1000', timeout: 0 },
     })
     const cli = startCli(['execution', 'tail', body.id], env())
     await waitForOutput(cli, 'the first line', () => cli.stdout() === `Execution ${body.id} has started.\n\none\n`)
@@ -692,7 +692,7 @@ describe('09.5 executions', () => {
     const place = makeFolder()
     const settings = { 'actionrunner.shutdown_grace_seconds': '0', 'api.port': String(await findPort()) }
     const first = await startServer({ basePath: place.path, settings })
-    const cli = startCli(['run', 'core.local', 'cmd=sleep 60'], env({ SVC_API_URL: first.urls.api }))
+    const cli = startCli(['run', 'core.local', 'timeout=0', 'cmd=sleep 1000'], env({ SVC_API_URL: first.urls.api }))
     let second: TestApp | undefined
     try {
       await waitFor('the run', async () => {
