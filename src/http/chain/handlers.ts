@@ -2,6 +2,7 @@
 import type { NextFunction, Request, RequestHandler, Response } from 'express'
 import { MAX_SOURCE_BYTES, sendBytes, sendPieces, type Holding } from '../answers.ts'
 import type { AdmittedRequest, SurfaceTag } from '../admission.ts'
+import { writeJson } from '../../lib/json/index.ts'
 import { writeJsonInTurns } from '../json.ts'
 import { JsonText } from '../list.ts'
 import { mayBeRepeated, type KeyedRequest, type ReadyAnswer, type Repeats } from '../repeats.ts'
@@ -112,13 +113,15 @@ function partsOf(
   return { body, status: status ?? route.status ?? 200, headers }
 }
 
-async function readyAnswer(route: JsonRoute, answer: unknown): Promise<ReadyAnswer> {
+/**
+ * A long text is written in turns of the event loop, except for reads: hundreds of them may be admitted in one turn, and
+ * each must hold what it has made before the next one is.
+ */
+function readyAnswer(route: JsonRoute, answer: unknown): ReadyAnswer | Promise<ReadyAnswer> {
   const { body, status, headers } = partsOf(route, answer)
   const isText = typeof body === 'string' && route.mediaType !== undefined
-  const bytes =
-    body === undefined || Buffer.isBuffer(body) ? body : Buffer.from(isText ? body : await writeJsonInTurns(body))
   const contentType = isText || Buffer.isBuffer(body) ? (route.mediaType ?? octets) : json
-  return {
+  const answerWith = (bytes: Buffer | undefined): ReadyAnswer => ({
     status,
     headers: {
       ...(bytes === undefined ? {} : { 'Content-Type': contentType }),
@@ -126,7 +129,11 @@ async function readyAnswer(route: JsonRoute, answer: unknown): Promise<ReadyAnsw
       ...headers,
     },
     bytes,
-  }
+  })
+  if (body === undefined || Buffer.isBuffer(body)) return answerWith(body)
+  if (isText) return answerWith(Buffer.from(body))
+  if (route.method === 'get') return answerWith(Buffer.from(writeJson(body)))
+  return writeJsonInTurns(body).then((text) => answerWith(Buffer.from(text)))
 }
 
 async function send(
