@@ -32,6 +32,10 @@ Every error answer is a JSON object: \`faultstring\` is the message for people, 
 codes below. A code never changes its meaning; a message may. \`details\` holds what the message says
 for programs, and \`conflict-id\` the id of the object that exists already.
 
+\`details.path\` names the refused field: attribute names and indexes from the root of the request
+body, such as \`["trigger", "parameters", "timezone"]\`, \`["criteria", "trigger.body.kind"]\` or
+\`["scopes", "0", "resource_uid"]\`. It is missing when no single field is at fault.
+
 Status is the HTTP status. Exit is the exit code of \`svc\` when a command fails with this error. A
 refused \`create\` ends with 2 whatever the error, unless a login is missing. In messages, \`<…>\`
 stands for a value of the request.

@@ -224,6 +224,27 @@ describe('05.5 what is refused', () => {
     expect((await server.call('GET', '/v1/rules')).headers.get('x-total-count')).toBe(before)
   })
 
+  it.each([
+    ['of an operator that there is none of', { type: 'nope', pattern: 1 }, []],
+    ['without an operator', {}, []],
+    ['that is no object', 5, []],
+    ['with a pattern that its operator refuses', { type: 'regex', pattern: '(' }, []],
+    [
+      'within a search',
+      { type: 'search', condition: 'any', pattern: { 'item.a': { type: 'exists' }, 'item.b': { type: 'nope' } } },
+      ['pattern', 'item.b'],
+    ],
+    [
+      'within a search, with a pattern that its operator refuses',
+      { type: 'search', condition: 'any', pattern: { 'item.b': { type: 'regex', pattern: '(' } } },
+      ['pattern', 'item.b'],
+    ],
+  ])('a criterion %s: 400 with its path', async (_, criterion, path) => {
+    const criteria = { 'trigger.fine': { type: 'exists', pattern: '' }, "trigger['x y'].a": criterion }
+    const answer = await post<ErrorAnswer & { details: unknown }>(rule({ criteria }))
+    expect([answer.status, answer.body.details]).toEqual([400, { path: ['criteria', "trigger['x y'].a", ...path] }])
+  })
+
   it('the same pack and name: 409 with the id of the one that exists', async () => {
     const rule_ = await make('twice')
     const answer = await post<ErrorAnswer>(minimal('twice'))

@@ -79,6 +79,10 @@ describe('a refused form shows a banner, and moves the focus', () => {
         { faultstring: 'Too many requests are waiting; try again later.', code: 'QUEUE_FULL' },
         'Too many requests',
       ],
+      [401, { faultstring: 'Unauthorized - API key is disabled.', code: 'API_KEY_DISABLED' }, 'API key is disabled'],
+      [403, { faultstring: 'The server is for others.', code: 'PERMISSION_DENIED' }, 'for others'],
+      [409, { faultstring: 'The first request has no answer yet.', code: 'IDEMPOTENCY_KEY_IN_USE' }, 'no answer yet'],
+      [429, { faultstring: 'Too many failed logins; wait.', code: 'LOGINS_THROTTLED' }, 'Too many failed logins'],
       [413, { faultstring: 'The request body is larger than 5 bytes.', code: 'BODY_TOO_LARGE' }, 'larger than 5'],
       [502, { error: 'bad gateway' }, 'The server answered 502'],
       [0, undefined, 'Could not reach the server'],
@@ -89,6 +93,45 @@ describe('a refused form shows a banner, and moves the focus', () => {
       await page.locator('.failure[role="alert"]').filter({ hasText: text }).waitFor()
       await expect.poll(() => focusedClass(page)).toContain('failure')
     }
+    await close()
+  })
+
+  it('to the part of a rule that a 403 or a 409 names', async () => {
+    const { page, close } = await open('/rules/new')
+    await fillTimerRule(page, 'denied', 'UTC')
+    const create = page.getByRole('button', { name: 'Create rule' })
+    const denied = { faultstring: 'You may not use this action.', code: 'PERMISSION_DENIED' }
+    await refuseNext(page, 'api/v1/rules', 403, { ...denied, details: { path: ['action', 'ref'] } })
+    await create.click()
+    await page.locator('.failure[role="alert"]').filter({ hasText: 'refused action.ref' }).waitFor()
+    const action = await page.getByLabel('Action', { exact: true }).getAttribute('id')
+    await expect.poll(() => focusedId(page)).toBe(action)
+    const taken = { name: 'taken', pack: 'test', trigger: { type: 'core.svc.webhook', parameters: { url: 'taken' } } }
+    const { status } = await server.call('POST', '/v1/rules', { ...taken, action: { ref: 'core.noop' } })
+    expect(status).toBe(201)
+    await page.getByLabel('Name').fill('taken')
+    await create.click()
+    await page.locator('.failure[role="alert"]').filter({ hasText: 'refused name' }).waitFor()
+    await expect.poll(() => focusedId(page)).toBe(await page.getByLabel('Name').getAttribute('id'))
+    await close()
+  })
+
+  it('to a criterion, also within a search', async () => {
+    const { page, close } = await open('/rules/new')
+    await fillTimerRule(page, 'searching', 'UTC')
+    await page.getByRole('button', { name: 'Add criterion' }).click()
+    const outer = page.getByRole('group', { name: 'Criterion 1', exact: true })
+    await outer.getByLabel('Key').first().fill('trigger.items')
+    await outer.getByLabel('Operator').first().selectOption('search')
+    await page.getByRole('button', { name: 'Add item criterion' }).click()
+    const inner = page.getByRole('group', { name: 'Item criterion 1' })
+    await inner.getByLabel('Key').fill('item.name')
+    await inner.getByLabel('Operator').selectOption('regex')
+    await inner.getByLabel('Pattern', { exact: true }).fill('(')
+    await page.getByRole('button', { name: 'Create rule' }).click()
+    await inner.getByRole('alert').waitFor()
+    expect(await outer.getByRole('alert').count()).toBe(1)
+    await expect.poll(() => focusedId(page)).toBe(await inner.getByLabel('Key').getAttribute('id'))
     await close()
   })
 

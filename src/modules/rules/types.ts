@@ -512,6 +512,11 @@ export const RuleTestResult = record(
     problem: Type.Optional(
       Type.String({ description: 'Error of the action, or why rule and trigger instance do not fit together.' }),
     ),
+    problem_path: Type.Optional(
+      Type.Array(Type.String(), {
+        description: 'Where in the rule the problem is, if it is in a criterion: `["criteria", "trigger.body.kind"]`.',
+      }),
+    ),
     payload_reduced: payloadReduced,
   }),
   {

@@ -62,26 +62,32 @@ export function compile(criteria: Readonly<Record<string, unknown>>, isData = fa
   const templates = { count: 0, isTooLong: false }
   const read = { length: 0 }
 
-  function compileAll(given: Readonly<Record<string, unknown>>, depth: number): Criterion[] {
-    return Object.entries(given).map(([key, criterion]) => compileOne(key, criterion, depth))
+  /** @param above path of the criteria within those of the rule */
+  function compileAll(
+    given: Readonly<Record<string, unknown>>,
+    depth: number,
+    above: readonly string[] = [],
+  ): Criterion[] {
+    return Object.entries(given).map(([key, criterion]) => compileOne([...above, key], criterion, depth))
   }
 
-  function compileOne(key: string, given: unknown, depth: number): Criterion {
+  function compileOne(at: readonly string[], given: unknown, depth: number): Criterion {
+    const key = at.at(-1) ?? ''
     const field = shown(key)
     const refuse = (why: string): never => {
-      throw criteriaInvalid(`For field: ${field}, ${why}`, [key])
+      throw criteriaInvalid(`For field: ${field}, ${why}`, at)
     }
     count += 1
     if (count > MAX_CRITERIA) refuse(`a rule has at most ${MAX_CRITERIA} criteria, including those within search`)
     if (!isObject(given)) {
       throw criteriaInvalid(
         `Operator not specified for field: ${field}; a criterion is an object of type and pattern`,
-        [key],
+        at,
       )
     }
     const { type, pattern: written = null, condition = null } = given
     if (type === undefined || type === null || type === '') {
-      throw criteriaInvalid(`Operator not specified for field: ${field}`, [key])
+      throw criteriaInvalid(`Operator not specified for field: ${field}`, at)
     }
     const name = typeof type === 'string' ? (depth > 0 && type !== SEARCH ? type.toLowerCase() : type) : ''
     const operator = findOperator(name)
@@ -107,7 +113,7 @@ export function compile(criteria: Readonly<Record<string, unknown>>, isData = fa
       written,
       path,
       ...(operator === undefined
-        ? compileSearch(written, depth + 1, refuse)
+        ? compileSearch(written, depth + 1, itemsOf(at), refuse)
         : { operator: { kind: 'test', operator, test: undefined }, pattern: compilePattern(written) }),
     }
   }
@@ -115,11 +121,12 @@ export function compile(criteria: Readonly<Record<string, unknown>>, isData = fa
   function compileSearch(
     written: unknown,
     depth: number,
+    above: readonly string[],
     refuse: (why: string) => never,
   ): Pick<Criterion, 'pattern' | 'operator'> {
     if (depth > MAX_SEARCH_DEPTH) refuse(`search is nested more than ${MAX_SEARCH_DEPTH} levels deep`)
     if (isObject(written)) {
-      const items = compileAll(written, depth)
+      const items = compileAll(written, depth, above)
       return { operator: { kind: 'search', items }, pattern: { kind: 'fixed', value: adopt(written) } }
     }
     const pattern = compilePattern(written)
@@ -142,6 +149,9 @@ export function compile(criteria: Readonly<Record<string, unknown>>, isData = fa
 
   return { criteria: compileAll(criteria, isWithinSearch ? 1 : 0), templates }
 }
+
+/** Path of the criteria within a criterion of the type `search`. */
+export const itemsOf = (at: readonly string[]): readonly string[] => [...at, 'pattern']
 
 const MAX_LIST_LENGTH = 2_000
 

@@ -520,13 +520,18 @@ describe('criteria that svc rejects when they are saved', () => {
       'trigger.g': { type: 'regex', pattern: '^fine$' },
     }
     expect(refusal(criteria)).toBe('accepted')
-    expect(findProblems(criteria)).toEqual([
+    const problems = findProblems(criteria)
+    expect(problems.map(({ message }) => message)).toEqual([
       expect.stringMatching(/^key "trigger\.a", operator regex: the regular expression is invalid/),
       expect.stringMatching(/^key "trigger\.b", operator td_lt: the pattern must be a number of seconds/),
       expect.stringMatching(/^Failed to render pattern value "\{\{ trigger\. \}\}" for key "trigger\.c": /),
       expect.stringMatching(/^key "trigger\.d", operator startswith: the pattern must be a string, not 'int'$/),
       expect.stringMatching(/^key "trigger\.e", operator search: search has no condition; use one of any, /),
       expect.stringMatching(/^key "item\.a", operator iregex: the regular expression is invalid/),
+    ])
+    expect(problems.map(({ path }) => path)).toEqual([
+      ...['a', 'b', 'c', 'd', 'e'].map((name) => [`trigger.${name}`]),
+      ['trigger.e', 'pattern', 'item.a'],
     ])
     const rejected = Object.entries(criteria).flatMap(([key, criterion]) => {
       try {
@@ -543,7 +548,10 @@ describe('criteria that svc rejects when they are saved', () => {
       [],
     )
     expect(findProblems({ 'body.a': { type: 'eq', pattern: 1 } })).toEqual([
-      expect.stringMatching(/^The key "body\.a" never has a value: it must start with "trigger\."/),
+      {
+        message: expect.stringMatching(/^The key "body\.a" never has a value: it must start with "trigger\."/),
+        path: ['body.a'],
+      },
     ])
   })
 })

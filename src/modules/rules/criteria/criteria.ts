@@ -3,7 +3,7 @@ import { criteriaInvalid } from '../../../core/errors.ts'
 import { Budget, adopt, isTrue } from '../../../lib/template/index.ts'
 import { compilePath, isKeptPath } from './path.ts'
 import type { Withheld } from '../../triggers/index.ts'
-import { compile, type Criterion } from './compile.ts'
+import { compile, itemsOf, type Criterion } from './compile.ts'
 import {
   describe,
   limits,
@@ -94,15 +94,22 @@ function reasonIn(failure: CriteriaMismatch | undefined): { reason?: string } {
  */
 export function checkCriteria(criteria: Readonly<Record<string, unknown>>): void {
   const [problem] = problemsOf(criteria, () => undefined)
-  if (problem !== undefined) throw criteriaInvalid(problem)
+  if (problem !== undefined) throw criteriaInvalid(problem.message, problem.path)
+}
+
+export interface CriteriaProblem {
+  /** One sentence. */
+  message: string
+  /** Of the criterion, below `criteria` of the rule. */
+  path: readonly string[]
 }
 
 /**
- * Finds criteria that compile but match no payload, or every one. One sentence each.
+ * Finds criteria that compile but match no payload, or every one.
  *
  * @throws CRITERIA_INVALID
  */
-export function findProblems(criteria: Readonly<Record<string, unknown>>): string[] {
+export function findProblems(criteria: Readonly<Record<string, unknown>>): CriteriaProblem[] {
   return problemsOf(criteria, requireCondition)
 }
 
@@ -113,13 +120,15 @@ const MAX_CHECK_WORK = 4 * 1024 * 1024
 function problemsOf(
   criteria: Readonly<Record<string, unknown>>,
   checkSearch: (criterion: Criterion) => unknown,
-): string[] {
-  const problems: string[] = []
+): CriteriaProblem[] {
+  const problems: CriteriaProblem[] = []
   const budget = new Budget({ ...limits, maxWork: MAX_CHECK_WORK }, SUBJECT)
-  const look = (criterion: Criterion, depth: number): void => {
+  const look = (criterion: Criterion, above: readonly string[]): void => {
     const { key, type, pattern, operator } = criterion
-    const wrongKey = depth === 0 ? problemOfKey(key) : undefined
-    if (wrongKey !== undefined) problems.push(wrongKey)
+    const path = [...above, key]
+    const add = (message: string): void => void problems.push({ message, path })
+    const wrongKey = above.length === 0 ? problemOfKey(key) : undefined
+    if (wrongKey !== undefined) add(wrongKey)
     let stage: Stage = 'pattern'
     try {
       if (pattern.kind === 'broken') throw pattern.error
@@ -128,15 +137,15 @@ function problemsOf(
       else if (pattern.kind === 'fixed' && pattern.value !== null) {
         operator.operator.prepare(pattern.value, budget)
         if (pattern.value === '' && operator.operator.isOfParts === true) {
-          problems.push(`key "${shown(key)}", operator ${type}: the pattern is empty, and every text contains it`)
+          add(`key "${shown(key)}", operator ${type}: the pattern is empty, and every text contains it`)
         }
       }
     } catch (error) {
-      problems.push(reasonOf(criterion, stage, error))
+      add(reasonOf(criterion, stage, error))
     }
-    if (operator.kind === 'search') operator.items?.forEach((item) => look(item, depth + 1))
+    if (operator.kind === 'search') operator.items?.forEach((item) => look(item, itemsOf(path)))
   }
-  compile(criteria).criteria.forEach((criterion) => look(criterion, 0))
+  compile(criteria).criteria.forEach((criterion) => look(criterion, []))
   return problems
 }
 

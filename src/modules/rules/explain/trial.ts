@@ -127,13 +127,13 @@ export function createTrial(deps: {
     const reduced = own.withheld === undefined ? {} : { payload_reduced: own.withheld.reason }
     if (!result.matches) {
       // The caller also learns of a criterion that can never match.
-      const problem = findProblems(rule.criteria).find((one) => verdict.reason?.includes(one) !== true)
+      const problem = findProblems(rule.criteria).find(({ message }) => verdict.reason?.includes(message) !== true)
       return {
         matches: false,
         verdict: censored(caller, rule, withReason(verdict, view.payload), own),
         criteria,
         ...reduced,
-        ...(problem === undefined ? {} : { problem }),
+        ...(problem === undefined ? {} : { problem: problem.message, problem_path: ['criteria', ...problem.path] }),
       }
     }
     const isDisabled = request.rule_ref !== undefined && !rule.enabled

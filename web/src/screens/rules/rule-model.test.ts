@@ -12,7 +12,6 @@ import {
   maskProblemOf,
   newRow,
   placeOfRefusal,
-  rowInText,
   ruleProblemsAfter,
   readRule,
   valueOfPattern,
@@ -188,17 +187,10 @@ describe('a refusal of the server', () => {
     expect(placeOfRefusal(['action', 'ref'], draft)).toBe('action')
     expect(placeOfRefusal(['criteria', 'trigger.body.kind', 'type'], draft)).toBe(rowOf('trigger.body.kind'))
     const inner = draft.criteria.find(({ key }) => key === 'trigger.body.items')?.items[0]
-    expect(placeOfRefusal(['criteria', 'item.id'], draft)).toBe(inner?.id)
-    for (const path of [[], ['tags'], ['criteria', 'other']]) expect(placeOfRefusal(path, draft)).toBeUndefined()
-  })
-
-  it('without a path belongs to the criterion that it names, the longest such', () => {
-    const place = (message: string) => rowInText(message, draft.criteria)
-    expect(place('Operator not specified for field: trigger.body.kind')).toBe(rowOf('trigger.body.kind'))
-    expect(place('key "trigger.body.items", operator search: it has no condition')).toBe(rowOf('trigger.body.items'))
-    const inner = draft.criteria.find(({ key }) => key === 'trigger.body.items')?.items[0]
-    expect(place('For field: item.id, no pattern specified for operator regex')).toBe(inner?.id)
-    expect(place('Something else is wrong.')).toBeUndefined()
+    expect(placeOfRefusal(['criteria', 'trigger.body.items', 'pattern', 'item.id'], draft)).toBe(inner?.id)
+    expect(placeOfRefusal(['criteria', 'trigger.body.items', 'pattern'], draft)).toBe(rowOf('trigger.body.items'))
+    for (const path of [[], ['tags'], ['criteria'], ['criteria', 'item.id']])
+      expect(placeOfRefusal(path, draft)).toBeUndefined()
   })
 })
 

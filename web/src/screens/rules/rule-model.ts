@@ -353,7 +353,7 @@ export function placeOfRefusal(path: readonly string[], draft: RuleDraft): strin
   const [part = '', key] = path
   switch (part) {
     case 'criteria':
-      return withItems(draft.criteria).find((row) => row.key === key)?.id
+      return rowAt(draft.criteria, path.slice(1))?.id
     case 'trigger':
     case 'action':
       return key === 'parameters' ? `${part}Parameters` : part
@@ -362,25 +362,10 @@ export function placeOfRefusal(path: readonly string[], draft: RuleDraft): strin
   }
 }
 
-/** Messages cut what is long. */
-const SHOWN_OF_KEY = 60
-
-/** The row that a text names, which comes with an answer that refuses nothing. */
-export function rowInText(message: string, rows: readonly CriterionRow[]): string | undefined {
-  const named = withItems(rows).filter(({ key }) => {
-    if (key === '') return false
-    const start = key.slice(0, SHOWN_OF_KEY)
-    return [`field: ${start}`, `field ${start}`, `key "${start}`, `field "${start}`].some((text) =>
-      message.includes(text),
-    )
-  })
-  // The longest is the one that is meant: others begin like it.
-  return named.toSorted((a, b) => b.key.length - a.key.length)[0]?.id
-}
-
-/** With the rows within `search`. */
-function withItems(rows: readonly CriterionRow[]): CriterionRow[] {
-  return rows.flatMap((row) => [row, ...withItems(row.items)])
+/** @param path keys of a criterion, of one within its `search`, and so on, each after the attribute `pattern` */
+function rowAt(rows: readonly CriterionRow[], [key, , ...inner]: readonly string[]): CriterionRow | undefined {
+  const row = rows.find((one) => one.key === key)
+  return (row === undefined || inner.length === 0 ? undefined : rowAt(row.items, inner)) ?? row
 }
 
 /** Whether two definitions say the same, whatever the order in which they say it. */

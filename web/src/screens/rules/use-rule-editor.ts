@@ -24,7 +24,6 @@ import {
   isSameDefinition,
   maskProblemOf,
   placeOfRefusal,
-  rowInText,
   readRule,
   type RuleDraft,
 } from './rule-model.ts'
@@ -145,8 +144,7 @@ export function useRuleEditor({ start, stored, tag }: EditedRule, page: RefObjec
     const named = pathOfRefusal(error)
     // The test of a rule has the rule as a part of its body.
     const path = named[0] === 'rule' ? named.slice(1) : named
-    const place =
-      placeOfRefusal(path, draft) ?? (path[0] === 'criteria' ? rowInText(message, draft.criteria) : undefined)
+    const place = placeOfRefusal(path, draft)
     if (place === undefined) return message
     const general = `The server refused ${path.join('.')}. Correct the marked field.`
     const editor = { triggerParameters: trigger, actionParameters: action }[place]?.parameters
@@ -160,9 +158,9 @@ export function useRuleEditor({ start, stored, tag }: EditedRule, page: RefObjec
   async function canMatch(rule: RuleDefinition): Promise<boolean> {
     try {
       const body: RuleTestRequest = { rule, trigger_instance: { trigger: rule.trigger?.type ?? '', payload: {} } }
-      const { matches, problem } = await change<RuleTestResult>('POST', 'rules/test', body)
+      const { matches, problem, problem_path: path = [] } = await change<RuleTestResult>('POST', 'rules/test', body)
       if (matches || problem === undefined) return true
-      const place = jsonText === undefined ? rowInText(problem, draft.criteria) : undefined
+      const place = jsonText === undefined ? placeOfRefusal(path, draft) : undefined
       const text = `${problem} The rule can never match.`
       refuse(place === undefined ? refusalOf(text, 'criteria') : refusalAt(place, text, 'criteria'))
       return false
