@@ -21,6 +21,7 @@ import { ensureDebianPackage } from '../helpers/apt.ts'
 import { makeAuthority } from '../helpers/certificates.ts'
 import { makeChroot, runInside, type Chroot, type InsideOptions } from '../helpers/chroot.ts'
 import { makeFolder, type TemporaryFolder } from '../helpers/folders.ts'
+import { countListening } from '../helpers/resources.ts'
 import { call } from '../helpers/server.ts'
 import { waitFor } from '../helpers/wait.ts'
 import { ROOT, runToEnd } from './copy.ts'
@@ -266,7 +267,11 @@ describe('a server without any configuration, as an account without rights', () 
     const login = (password: string): ReturnType<typeof call> =>
       call(`${server.urls.auth}/tokens`, 'POST', undefined, { Authorization: `Basic ${btoa(`alice:${password}`)}` })
     expect(await login('right')).toMatchObject({ status: 201 })
+    // A debugger would give the passwords away.
+    for (const pid of helpers) process.kill(pid, 'SIGUSR1')
     expect(await login('wrong')).toMatchObject({ status: 401 })
+    expect(await login('right')).toMatchObject({ status: 201 })
+    expect(helpers.map(countListening)).toEqual(helpers.map(() => 0))
     await server.stop()
     rmSync(join(home, 'svc_data'), { recursive: true, force: true })
   })
