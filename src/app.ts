@@ -6,6 +6,7 @@ import { createMemoryBus } from './bus/index.ts'
 import { commonSettings, databaseSettings, keysFolder, refuseSharedFolder, type Config } from './config/index.ts'
 import { machineClock, type Clock } from './core/clock.ts'
 import { loadEncryption } from './core/encryption.ts'
+import { createLogFolders } from './core/log-folders.ts'
 import { readinessOf, type Module, type NotReady } from './core/module.ts'
 import { now } from './core/time.ts'
 import { createCompanions, merge, openSqlite } from './db/index.ts'
@@ -248,7 +249,7 @@ async function assemble(
   })
   const stream = createStream({ bus, executions })
   const baseFolder = createBasePath({ path: basePath, log })
-  const data: Module[] = [monitoring, idempotency, rbac, auth, datastore]
+  const data: Module[] = [createLogFolders(log), monitoring, idempotency, rbac, auth, datastore]
   const base: Module[] = [baseFolder, ...data, traces, triggers, actions, policies, packs]
   const engine: Module[] = [executions, inquiries, rules, webhooks, timers, stream, createUi()]
   const maintenance = createMaintenance({

@@ -17,6 +17,7 @@ import { runCli } from '../helpers/cli.ts'
 import { askBySocket } from '../helpers/control-socket.ts'
 import { makeFolder, type TemporaryFolder } from '../helpers/folders.ts'
 import { runToEnd, startServer, writeConfig, type TestApp } from '../helpers/server.ts'
+import { fullOnly } from '../helpers/tiers.ts'
 import { waitFor } from '../helpers/wait.ts'
 
 const OTHER_ACCOUNT = 65534
@@ -129,7 +130,7 @@ describe('the directory of packs', () => {
       expect(linesWith(app, 'pack.gone')).toEqual([])
     }))
 
-  test('one pack of it is missed alone, and so are the configurations', () =>
+  fullOnly(test)('one pack of it is missed alone, and so are the configurations', () =>
     withApp({ basePath }, async (app) => {
       await waitFor('the configurations', () => existsSync(join(basePath, 'configs')))
       await waitForReasons(app, [])
@@ -157,10 +158,10 @@ describe('the base path', () => {
   const withDatabaseElsewhere = (use: (app: InProcessApp) => Promise<void>): Promise<void> =>
     withApp({ basePath, settings: { 'database.path': join(folder.path, 'db', 'svc.db') } }, use)
 
-  test('is missed with all that is in it', () =>
+  fullOnly(test)('is missed with all that is in it', () =>
     withApp({ basePath }, async (app) => {
       renameSync(basePath, away)
-      await waitForReasons(app, ['database_gone', 'base_path_gone', 'packs_gone'])
+      await waitForReasons(app, ['database_gone', 'base_path_gone', 'log_not_writable', 'packs_gone'])
       const answer = await app.call('POST', '/v1/executions', { action: 'core.noop' })
       expect(answer).toMatchObject({ status: 503, body: { code: 'DATABASE_GONE' } })
       expect(answer.text).not.toContain(folder.path)
@@ -173,7 +174,7 @@ describe('the base path', () => {
     withDatabaseElsewhere(async (app) => {
       await waitForReasons(app, [])
       renameSync(basePath, away)
-      await waitForReasons(app, ['base_path_gone', 'packs_gone'])
+      await waitForReasons(app, ['base_path_gone', 'log_not_writable', 'packs_gone'])
       expect(linesWith(app, 'base_path.gone')).toEqual([
         expect.stringContaining(
           `system.base_path: ${basePath} was deleted or moved while the server runs. Put it back`,
@@ -182,7 +183,7 @@ describe('the base path', () => {
       const configFile = join(folder.path, 'doctor.conf')
       writeConfig(configFile, { 'system.base_path': basePath, 'api.port': new URL(app.urls.api).port })
       expect(await wrong(configFile, 'server')).toEqual([
-        `A server runs at ${app.urls.api}, and its base path was deleted, moved or is not accessible. It reports: base_path_gone, packs_gone.`,
+        `A server runs at ${app.urls.api}, and its base path was deleted, moved or is not accessible. It reports: base_path_gone, log_not_writable, packs_gone.`,
       ])
       // Another directory is not it.
       mkdirSync(basePath)
@@ -216,14 +217,57 @@ async function notReadyOf(app: TestApp): Promise<{ problem?: string }> {
   return body.not_ready[0] ?? {}
 }
 
-describe.skipIf(process.getuid?.() !== 0)('permissions that the account of the server loses', () => {
+describe('the log', () => {
+  const logs = (): string => join(basePath, 'logs')
+  const settings = (): Record<string, string> => ({
+    'database.path': join(folder.path, 'db', 'svc.db'),
+    'log.file': join(logs(), 'svc.log'),
+    'log.audit_file': join(folder.path, 'audit', 'audit.log'),
+  })
+  const read = (path: string): string => (existsSync(path) ? readFileSync(path, 'utf8') : '')
+
+  test('gets its file and its directory anew without a line that asks for them', () =>
+    withApp({ basePath, settings: settings() }, async (app) => {
+      const audit = join(folder.path, 'audit', 'audit.log')
+      await waitForReasons(app, [])
+      rmSync(audit)
+      await waitFor('the file', () => existsSync(audit))
+      await waitFor('the words', () => linesWith(app, 'log.file_gone').length > 0)
+      rmSync(logs(), { recursive: true })
+      await waitFor('the directory', () => existsSync(join(logs(), 'svc.log')))
+      await waitForReasons(app, [])
+      expect(linesWith(app, 'log.folder_gone')).toEqual([expect.stringContaining(`${logs()} was deleted or moved while`)])
+      expect(await resultOf(app, 'core.local', { cmd: 'true' })).toMatchObject({ status: 'succeeded' })
+      await waitFor('the audit lines', () => read(audit).includes('execution.completed'))
+    }))
+
+  test('does not stand in the way of a base path that is moved back', () =>
+    withApp({ basePath, settings: settings() }, async (app) => {
+      await waitForReasons(app, [])
+      renameSync(basePath, away)
+      await waitForReasons(app, ['base_path_gone', 'log_not_writable', 'packs_gone'])
+      expect(existsSync(basePath)).toBe(false)
+      renameSync(away, basePath)
+      await waitForReasons(app, [])
+      // Nothing of the meantime is lost.
+      await waitFor('the lines', () => read(join(logs(), 'svc.log')).includes('base_path.back'))
+      expect(read(join(logs(), 'svc.log'))).toContain('base_path.gone')
+    }))
+})
+
+fullOnly(describe.skipIf(process.getuid?.() !== 0))('permissions that the account of the server loses', () => {
   test('on each folder and file are noticed, and so is their return', async () => {
     chmodSync(folder.path, 0o755)
     const give = (path: string): void => chownSync(path, OTHER_ACCOUNT, OTHER_ACCOUNT)
     give(basePath)
     for (const path of ['', 'mine', 'mine/pack.yaml', 'mine/actions']) give(join(packs, path))
     const account = ['--reuid', String(OTHER_ACCOUNT), '--regid', String(OTHER_ACCOUNT), '--clear-groups']
-    const server = await startServer({ basePath, through: (command) => ['setpriv', ...account, ...command] })
+    const log = join(basePath, 'logs', 'svc.log')
+    const server = await startServer({
+      basePath,
+      settings: { 'log.file': log },
+      through: (command) => ['setpriv', ...account, ...command],
+    })
     try {
       await waitForReasons(server, [])
       const database = join(basePath, 'svc.db')
@@ -231,6 +275,8 @@ describe.skipIf(process.getuid?.() !== 0)('permissions that the account of the s
       for (const [path, lostMode, reason, event, words] of [
         [database, 0o400, 'database_gone', 'database.gone', `the permission to read or write ${database}. Permit it`],
         [packs, 0o000, 'packs_gone', 'packs.gone', `${packs} cannot be used: permission denied while the server runs`],
+        [log, 0o400, 'log_not_writable', 'log.file_locked', `${log} may not be written by the account of the server`],
+        [join(log, '..'), 0o500, 'log_not_writable', 'log.folder_gone', `${join(log, '..')} cannot be used: permission denied`],
         [
           basePath,
           0o500,

@@ -11,6 +11,7 @@ import {
   fstat,
   fstatSync,
   ftruncate,
+  mkdir,
   mkdirSync,
   open,
   openSync,
@@ -24,7 +25,6 @@ import {
 } from 'node:fs'
 import { basename, dirname } from 'node:path'
 import { promisify } from 'node:util'
-import { makeFolder } from './secret-file.ts'
 import { hasCode } from '../process/index.ts'
 
 export interface LineFile {
@@ -70,6 +70,7 @@ const closeMs = 2000
 const rotateAgainMs = 60_000
 
 const openFile = promisify(open)
+const makeDirectory = promisify(mkdir)
 const statFile = promisify(fstat)
 const statPath = promisify(stat)
 const readFolder: (path: string) => Promise<string[]> = promisify(readdir)
@@ -144,7 +145,7 @@ export function openLineFile(
     reopenWanted = false
     let next: number | undefined
     try {
-      await makeFolder(dirname(path))
+      await makeOwnFolder(dirname(path))
       next = await openFile(path, flags, 0o600)
       const stats = await statFile(next)
       isFile = requireFile(stats)
@@ -356,6 +357,15 @@ export function openLineFile(
       // A write that is still running closes the file itself.
       if (pumping === undefined) close(file, () => undefined)
     },
+  }
+}
+
+/** Not those above it: where they are moved away, new ones would stand in the way of their return. */
+async function makeOwnFolder(path: string): Promise<void> {
+  try {
+    await makeDirectory(path, 0o700)
+  } catch (error) {
+    if (!hasCode(error, 'EEXIST')) throw error
   }
 }
 

@@ -46,6 +46,8 @@ export interface LogMessage {
 }
 
 export interface RootLog extends Log {
+  /** Of its files, absolute. */
+  readonly paths: readonly string[]
   /** The last 50 messages at WARNING or above, oldest first. */
   recent(): readonly LogMessage[]
   /** Number of messages of each level since the start. */
@@ -247,6 +249,7 @@ export function createLog(options: LogOptions): RootLog {
   }
   return {
     ...create(nobody),
+    paths: logFiles.map(({ path }) => path),
     of: (part) => create({ ...nobody, part }),
     recent: () => [...recent],
     counts: () => ({ ...counts }),
