@@ -54,7 +54,8 @@ export const healthSchema: JsonSchema = {
     reasons: {
       type: 'array',
       items: { type: 'string' },
-      description: 'Why it is not ready: starting, stopping, storage_full, database_gone, base_path_gone, log_not_writable, packs_gone.',
+      description:
+        'Why it is not ready: starting, stopping, storage_full, database_gone, base_path_gone, log_not_writable, packs_gone.',
     },
   },
 }

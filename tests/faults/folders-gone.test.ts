@@ -147,7 +147,8 @@ describe('the directory of packs', () => {
       ])
       mkdirSync(join(basePath, 'configs'))
       await waitForReasons(app, [])
-    }))
+    }),
+  )
 })
 
 async function isThere(app: TestApp, action: string): Promise<boolean> {
@@ -168,7 +169,8 @@ describe('the base path', () => {
       renameSync(away, basePath)
       await waitForReasons(app, [])
       expect(await resultOf(app, 'mine.shell')).toMatchObject({ status: 'succeeded' })
-    }))
+    }),
+  )
 
   test('is missed also where the database is elsewhere; doctor finds the server by its port', () =>
     withDatabaseElsewhere(async (app) => {
@@ -236,7 +238,9 @@ describe('the log', () => {
       rmSync(logs(), { recursive: true })
       await waitFor('the directory', () => existsSync(join(logs(), 'svc.log')))
       await waitForReasons(app, [])
-      expect(linesWith(app, 'log.folder_gone')).toEqual([expect.stringContaining(`${logs()} was deleted or moved while`)])
+      expect(linesWith(app, 'log.folder_gone')).toEqual([
+        expect.stringContaining(`${logs()} was deleted or moved while`),
+      ])
       expect(await resultOf(app, 'core.local', { cmd: 'true' })).toMatchObject({ status: 'succeeded' })
       await waitFor('the audit lines', () => read(audit).includes('execution.completed'))
     }))
@@ -276,7 +280,13 @@ fullOnly(describe.skipIf(process.getuid?.() !== 0))('permissions that the accoun
         [database, 0o400, 'database_gone', 'database.gone', `the permission to read or write ${database}. Permit it`],
         [packs, 0o000, 'packs_gone', 'packs.gone', `${packs} cannot be used: permission denied while the server runs`],
         [log, 0o400, 'log_not_writable', 'log.file_locked', `${log} may not be written by the account of the server`],
-        [join(log, '..'), 0o500, 'log_not_writable', 'log.folder_gone', `${join(log, '..')} cannot be used: permission denied`],
+        [
+          join(log, '..'),
+          0o500,
+          'log_not_writable',
+          'log.folder_gone',
+          `${join(log, '..')} cannot be used: permission denied`,
+        ],
         [
           basePath,
           0o500,

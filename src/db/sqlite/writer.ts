@@ -2,6 +2,7 @@
  * Sends units to the thread that commits them, and tells their callers. Commits have the order of the calls. Reads on
  * this thread see a commit before its facts are announced and its promises resolve.
  */
+import { setTimeout as delay } from 'node:timers/promises'
 import type { Worker } from 'node:worker_threads'
 import Sqlite from 'better-sqlite3'
 import { locateCode, startWorker } from '../../core/bundle.ts'
@@ -18,6 +19,8 @@ const MAX_UNITS_SENT = 512
 const MAX_SIZE_SENT = 33_554_432
 /** A checkpoint waits for the disk, so it runs while no unit waits. */
 const REST_AFTER_IDLE_MS = 1000
+/** Of the thread, when its connection is closed. */
+const MAX_ENDING_MS = 2000
 
 interface Waiting {
   /** Undefined once sent. */
@@ -248,7 +251,10 @@ export function createWriter(data: WriterThreadData, hooks: WriterHooks): Writer
       try {
         if (death === undefined) await perform({ kind: 'close' })
       } finally {
-        await worker.terminate()
+        const late = new AbortController()
+        // A request of its own to a file system that does not answer would keep it.
+        await Promise.race([worker.terminate(), delay(MAX_ENDING_MS, undefined, late).catch(() => undefined)])
+        late.abort()
       }
     },
   }
