@@ -26,6 +26,7 @@ const recordPath = join(dist, 'build.json')
 
 /** Output name → source. Threads and helper processes are files of their own because they are loaded by name. */
 export const ENTRIES = {
+  'template-thread': 'src/core/rendering/template-thread.ts',
   'background-thread': 'src/db/sqlite/background-thread.ts',
   'writer-thread': 'src/db/sqlite/writer-thread.ts',
   'copy-thread': 'src/db/sqlite/copy-thread.ts',

@@ -39,6 +39,7 @@ import { createRbac } from './modules/rbac/index.ts'
 import { createRules } from './modules/rules/index.ts'
 import { createStream } from './modules/stream/index.ts'
 import { createTimers, timersSettings } from './modules/timers/index.ts'
+import { createTemplateThread } from './core/rendering/index.ts'
 import { createTraces } from './modules/traces/index.ts'
 import { createTriggers, triggersSettings } from './modules/triggers/index.ts'
 import { createUi } from './modules/ui/index.ts'
@@ -187,7 +188,9 @@ async function assemble(
     settings: triggersSettings(config, common),
     ...ports.triggers,
   })
-  const actions = createActions({ database, log, maxPageSize, ...ports.actions })
+  const templateThread = createTemplateThread()
+  undo.push(() => templateThread.stop())
+  const actions = createActions({ database, log, templateThread, maxPageSize, ...ports.actions })
   const executions = createExecutions({
     ...platform,
     log: log.of('actionrunner'),
@@ -212,6 +215,7 @@ async function assemble(
     triggers,
     traces,
     templates,
+    templateThread,
     rightsOf: (user, scopes) => rbac.rightsOfUser(user, scopes),
     settings: common,
     ...ports.rules,
@@ -285,7 +289,7 @@ async function assemble(
     reload: () => (server.isStopping() ? Promise.resolve() : server.reload()),
     stop() {
       server.beginStop()
-      const last = [() => runners.stop(), () => launcher.stop(), () => database.close()]
+      const last = [() => templateThread.stop(), () => runners.stop(), () => launcher.stop(), () => database.close()]
       stopped ??= runAll([() => stream.endAll(), ...server.stops, ...last], 'The server did not stop cleanly')
       return stopped
     },

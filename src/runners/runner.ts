@@ -97,7 +97,7 @@ export interface EndedRun {
   /** As stored: secrets are masked. */
   result: Readonly<Record<string, unknown>>
   /** @throws Error whose message is a sentence: they cannot be had any more */
-  readonly runnerParameters: () => Record<string, unknown>
+  readonly runnerParameters: () => Promise<Record<string, unknown>>
 }
 
 export interface StoppedBackground {

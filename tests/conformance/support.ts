@@ -1,4 +1,5 @@
 /** What the conformance tests share: raw requests, a pack of example actions, a look at the rows. */
+import { createTemplateThread } from '../../src/core/rendering/index.ts'
 import { readFileSync } from 'node:fs'
 import { request } from 'node:http'
 import { request as secureRequest } from 'node:https'
@@ -208,6 +209,7 @@ async function makeExamples(basePath: string): Promise<void> {
       database,
       log: createLog({ level: 'CRITICAL', format: 'text', stream: new TextSink() }),
       planEvent: () => undefined,
+      templateThread: createTemplateThread(),
       maxPageSize: 100,
     })
     const { registered, problems } = await actions.registerActions({

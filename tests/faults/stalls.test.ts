@@ -70,7 +70,7 @@ const actions = {
 const execution = (parameters: unknown, action = 'default.any'): string =>
   `{"action":"${action}","parameters":${typeof parameters === 'string' ? parameters : JSON.stringify(parameters)}}`
 const noop = (more: string): string => `{"action":"core.noop",${more}}`
-const rendering = (template: string, more: object = {}): string =>
+const rendering = (template: unknown, more: object = {}): string =>
   JSON.stringify({ action: 'core.echo', parameters: { message: template, ...more } })
 const rule = (more: object): string =>
   JSON.stringify({
@@ -79,9 +79,16 @@ const rule = (more: object): string =>
     action: { ref: 'core.noop' },
     ...more,
   })
+/** Tests a rule on a payload, which renders its parameters at once. */
+const ruleTest = (message: unknown, body: string, criteria: object = {}): string =>
+  `{"rule":${rule({ criteria, action: { ref: 'core.echo', parameters: { message } } })},
+    "trigger_instance":{"trigger":"core.svc.webhook","payload":{"body":${body}}}}`
 const criteriaOf = (count: number, pattern: (index: number) => string): object => ({
   criteria: objectOf(count, (index) => ({ type: 'matchregex', pattern: pattern(index) }), 'trigger.body.a'),
 })
+const search = {
+  'trigger.body': { type: 'search', condition: 'any', pattern: { item: { type: 'td_gt', pattern: 5 } } },
+}
 const action = (parameters: object, more: object = {}): string =>
   JSON.stringify({ name: 'new', pack: 'default', runner_type: 'noop', entry_point: '', parameters, ...more })
 const triggerType = (properties: object): string =>
@@ -132,6 +139,10 @@ const daily: Input[] = [
     rendering('{% for a in range(300) %}{% for b in range(300) %}{{ a * b }}{% endfor %}{% endfor %}'),
   ),
   post('large powers', '/executions', () => rendering('{% for i in range(9000) %}{{ 7 ** 2800 }}{% endfor %}')),
+  post('90,000 beginnings of templates', '/executions', () => rendering(range(90_000).map(() => '{{'))),
+  post('a long loop of a rule', '/rules/test', () => ruleTest('{% for i in range(60000) %}x{% endfor %}', '1'), 200),
+  post('24,000 keys for a rule', '/rules/test', () => ruleTest('{{ trigger.body }}', keysOf(24_000)), 200),
+  post('comparisons that fail', '/rules/test', () => ruleTest('x', listOf(90_000, '"x"'), search), 200),
   post('900 unknown packs', '/packs/register', () => JSON.stringify({ packs: range(900).map((i) => `unknown${i}`) })),
   post('5,000 criteria', '/rules', () => rule(criteriaOf(5000, () => 'x'))),
   post('500 large patterns of criteria', '/rules', () => rule(criteriaOf(500, (i) => `(a|b|[^c]){1,${200 + i}}x`))),
@@ -257,6 +268,14 @@ const heavy: Input[] = [
     202,
     multipart,
   ),
+  post('dense templates', '/executions', () => rendering(range(9).map((i) => `{{ [${`${i},`.repeat(20_000)}] }}`))),
+  post(
+    '24,000 keys counted again and again',
+    '/rules/test',
+    () => ruleTest('{% for i in range(4000) %}{{ trigger.body | length }}{% endfor %}', keysOf(24_000)),
+    200,
+  ),
+  post('a large result', '/rules/test', () => ruleTest("{{ 'x' * 9000000 }}", '1'), 200),
   post('text made again and again', '/executions', () =>
     rendering(`{% for i in range(5000) %}{{ ('x' * 100000) | upper | length }}{% endfor %}`),
   ),

@@ -4,6 +4,7 @@ import { createMemoryBus } from '../../src/bus/memory.ts'
 import type { Database } from '../../src/db/database.ts'
 import { openSqlite } from '../../src/db/sqlite/open.ts'
 import { loadEncryption, type Encryption } from '../../src/core/encryption.ts'
+import { createTemplateThread } from '../../src/core/rendering/index.ts'
 import { allRights } from '../../src/http/authenticate.ts'
 import type { ApiRequest, JsonRoute } from '../../src/http/route.ts'
 import { createLog } from '../../src/lib/log/log.ts'
@@ -80,7 +81,8 @@ export async function startEngine(options: EngineOptions): Promise<Engine> {
   const encryption =
     options.encryption ??
     (await loadEncryption({ enabled: true, keyPath: '', ownKeyPath: `${folder.path}/secrets.json` }))
-  const actions = createActions({ database, log, planEvent: () => undefined, maxPageSize: 100 })
+  const templateThread = createTemplateThread()
+  const actions = createActions({ database, log, templateThread, planEvent: () => undefined, maxPageSize: 100 })
   await actions.registerRunnerTypes([runner.definition])
   const metadataFile = 'actions/do.yaml'
   const definition = { name: 'do', runner_type: 'scripted', parameters, output_schema: options.outputSchema ?? {} }

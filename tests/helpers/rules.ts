@@ -4,6 +4,7 @@ import { setImmediate } from 'node:timers/promises'
 import type { Bus } from '../../src/bus/bus.ts'
 import type { Database } from '../../src/db/database.ts'
 import { loadEncryption } from '../../src/core/encryption.ts'
+import { createTemplateThread } from '../../src/core/rendering/index.ts'
 import { allRights, openAccess } from '../../src/http/authenticate.ts'
 import type { Rights } from '../../src/http/route.ts'
 import { createLog } from '../../src/lib/log/log.ts'
@@ -151,7 +152,8 @@ export async function startRules(options: RulesOptions = {}): Promise<RulesWorld
       return { status: 'succeeded', result: {} }
     },
   }
-  const actions = createActions({ database, log, planEvent: () => undefined, maxPageSize: 100 })
+  const templateThread = createTemplateThread()
+  const actions = createActions({ database, log, templateThread, planEvent: () => undefined, maxPageSize: 100 })
   await actions.registerRunnerTypes([runner.definition])
   await actions.registerActions({
     pack: 'test',
@@ -218,6 +220,7 @@ export async function startRules(options: RulesOptions = {}): Promise<RulesWorld
       triggers,
       traces,
       templates,
+      templateThread,
       packConfigs,
       rightsOf: (user, scopes) => (options.limitsAuthors === true ? rightsOf(user, scopes) : allRights),
       settings: { systemUser: 'svc', maxPageSize: 100, maskSecrets: options.maskSecrets ?? true },

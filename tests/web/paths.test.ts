@@ -1,9 +1,8 @@
 /** The paths that the web client offers: what the server reads at them, as the key of a criterion and in a template. */
 import { expect, it } from 'vitest'
 import { compilePath } from '../../src/modules/rules/criteria/path.ts'
-import { findTemplates } from '../../src/core/template-values.ts'
 import { Budget, defaultLimits } from '../../src/lib/template/limits.ts'
-import { renderRuleParameters } from '../../src/modules/rules/enforcement/render.ts'
+import { render } from '../../src/lib/template/render.ts'
 import { pathsOfPayload, templateOf } from '../../web/src/components/rules/paths.ts'
 
 const names = [
@@ -44,7 +43,5 @@ it.each(names)('lead to the value of %j', (name) => {
   const path = found?.path ?? ''
   const roots = { data: { trigger: payload }, system: () => undefined }
   expect(compilePath(path).read(roots, new Budget(defaultLimits, 'the path'))).toBe(4711)
-  const parameters = { value: templateOf(path) }
-  const scope = { variables: { trigger: payload } }
-  expect(renderRuleParameters(parameters, findTemplates(parameters), scope)).toEqual({ value: 4711 })
+  expect(render(templateOf(path), { trigger: payload })).toBe(4711)
 })

@@ -24,6 +24,13 @@ export class TemplateError extends Error {
   }
 }
 
+/** A template that needs more steps, text or time than its budget has left: with a larger one it could succeed. */
+export class BudgetExhausted extends TemplateError {
+  constructor(message: string) {
+    super('LIMIT', message)
+  }
+}
+
 export const syntaxError = (message: string, position: number): TemplateError =>
   new TemplateError('SYNTAX', message, position)
 

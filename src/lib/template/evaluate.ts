@@ -19,7 +19,7 @@ import { filters } from './filters/index.ts'
 import { globals } from './globals.ts'
 import { iterate } from './iteration.ts'
 import { plainValue } from './json.ts'
-import { Budget, MAX_NESTING, type Limits } from './limits.ts'
+import { MAX_NESTING, type Budget } from './limits.ts'
 import { isMapping, mappingEntries, ownValue } from './mapping.ts'
 import { loopMember, type LoopState } from './loop.ts'
 import { methodOf } from './methods.ts'
@@ -54,7 +54,7 @@ export type Variables = Readonly<Record<string, unknown>> | ReadonlyMap<string, 
 export type HostFunction = (positional: readonly unknown[], named: Readonly<Record<string, unknown>>) => unknown
 
 export interface EvaluationOptions {
-  limits: Limits
+  budget: Budget
   filters: Readonly<Record<string, HostFunction>>
   functions: Readonly<Record<string, HostFunction>>
 }
@@ -84,7 +84,7 @@ class Evaluation implements Runtime {
   #depth = 0
 
   constructor(variables: Variables, options: EvaluationOptions) {
-    this.budget = new Budget(options.limits)
+    this.budget = options.budget
     this.#variables = variables
     this.#options = options
   }
@@ -266,9 +266,7 @@ class Evaluation implements Runtime {
     if (call.spreadNamed !== undefined) {
       const mapping = this.#evaluate(call.spreadNamed, scope)
       if (!isMapping(mapping)) throw typeError(`the value after ** must be a dictionary, not ${typeNameOf(mapping)}`)
-      const entries = mappingEntries(mapping)
-      this.budget.step(entries.length)
-      for (const [key, value] of entries) {
+      for (const [key, value] of mappingEntries(mapping, (count) => this.budget.step(count))) {
         if (typeof key !== 'string') throw typeError('keywords must be strings')
         if (named.has(key)) throw typeError(`the argument ${quoted(key)} is given twice`)
         named.set(key, value)

@@ -27,12 +27,12 @@ function dict(call: Call, budget: Budget): Dict {
   if (source instanceof Undefined) source.raise()
   if (source !== undefined) for (const [key, value] of pairsOf(source, budget)) result.set(key, value)
   for (const [name, value] of call.named) result.set(name, value)
-  budget.items(result.size)
+  budget.items(call.named.size)
   return result
 }
 
 function pairsOf(source: Value, budget: Budget): (readonly [Value, Value])[] {
-  if (isMapping(source)) return mappingEntries(source)
+  if (isMapping(source)) return mappingEntries(source, (count) => budget.items(count))
   return iterate(source, budget).map((item) => {
     const [key, value, ...more] = iterate(item, budget)
     if (key === undefined || value === undefined || more.length > 0) throw typeError('dict() needs pairs')

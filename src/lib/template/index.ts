@@ -7,9 +7,12 @@ export { Budget, defaultLimits } from './limits.ts'
 export { isMapping, mappingGet, ownValue } from './mapping.ts'
 export { compileTemplatePattern, type PatternOptions } from './pattern.ts'
 export {
+  BudgetExhausted,
   TemplateError,
+  type TemplateErrorCode,
   isTemplate,
   joinScopes,
+  partsOf,
   references,
   render,
   type HostFunction,
@@ -24,6 +27,7 @@ export {
   adopt,
   isList,
   isNumeric,
+  isNamespace,
   isTrue,
   resolveLazy,
   toNumber,

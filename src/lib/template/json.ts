@@ -128,7 +128,8 @@ class JsonWriter {
   }
 
   #mapping(value: Value, depth: number): void {
-    const entries = mappingEntries(value).map(([key, item]) => [keyText(key), item] as const)
+    const listed = mappingEntries(value, (count) => this.#budget.foresee(count))
+    const entries = listed.map(([key, item]) => [keyText(key), item] as const)
     if (entries.length === 0) {
       this.parts.push('{}')
       return
@@ -206,7 +207,7 @@ export function plainValue(value: Value, budget: Budget, depth = 0): unknown {
   if (isMapping(value)) {
     const result: Record<string, unknown> = Object.create(null)
     const keys: string[] = []
-    for (const [key, item] of mappingEntries(value)) {
+    for (const [key, item] of mappingEntries(value, (count) => budget.foresee(count))) {
       const name = keyText(key)
       if (!Object.hasOwn(result, name)) keys.push(name)
       setOwn(result, name, plainValue(item, budget, depth + 1))

@@ -36,20 +36,23 @@ const closing: Readonly<Record<string, string>> = { '(': ')', '[': ']', '{': '}'
  *
  * Whitespace next to a delimiter with `-` is dropped, line ends become `\n`, and one line end at the very end of the text is
  * dropped, as Jinja2 does by default.
+ *
+ * @param tokens receives them, also those before an error
  */
-export function tokenize(source: string): Token[] {
+export function tokenize(source: string, tokens: Token[]): Token[] {
   const normalized = source.includes('\r') ? source.replace(/\r\n?/g, '\n') : source
-  return new Lexer(normalized.endsWith('\n') ? normalized.slice(0, -1) : normalized).run()
+  return new Lexer(normalized.endsWith('\n') ? normalized.slice(0, -1) : normalized, tokens).run()
 }
 
 class Lexer {
   readonly #source: string
-  readonly #tokens: Token[] = []
+  readonly #tokens: Token[]
   #position = 0
   #stripNext = false
 
-  constructor(source: string) {
+  constructor(source: string, tokens: Token[]) {
     this.#source = source
+    this.#tokens = tokens
   }
 
   run(): Token[] {

@@ -1,4 +1,4 @@
-import { limitError } from './error.ts'
+import { BudgetExhausted, limitError } from './error.ts'
 
 /** Bounds of one rendering. */
 export interface Limits {
@@ -8,7 +8,7 @@ export interface Limits {
   maxTextLength: number
   /** UTF-16 units read and written by all operations together, regular expression work included; default 64 MiB */
   maxWork: number
-  /** wall time after which a rendering is stopped whatever else it may still spend; a second line only; default 2,000 */
+  /** time after which a rendering is stopped whatever else it may still spend; a second line only; default 2,000 */
   maxMilliseconds: number
   /** items of one list made by a template; default 100,000 */
   maxItems: number
@@ -29,7 +29,7 @@ export const defaultLimits: Limits = {
 export const MAX_SOURCE_LENGTH = 1024 * 1024
 
 /** Most names, signs and texts of one template: parsing takes about a microsecond for each. */
-export const MAX_TOKENS = 100_000
+export const MAX_TOKENS = 50_000
 
 /** Deepest nesting of brackets, blocks, values and calls. */
 export const MAX_NESTING = 200
@@ -40,18 +40,26 @@ export const MAX_TREE_HEIGHT = 400
 /** The work that visiting one value counts as; 64 MiB of work allow a million values. */
 const VISIT_WORK = 64
 
-/** What one rendering may still spend; every operation that grows with its input pays here first. */
+const steadyClock = (): number => performance.now()
+
+/** What one or more renderings may still spend; every operation that grows with its input pays here first. */
 export class Budget {
   readonly limits: Limits
   readonly #subject: string
   #steps: number
   #work: number
   #sinceClock = 0
-  readonly #startedAt = performance.now()
+  readonly #now: () => number
+  readonly #startedAt: number
 
-  /** @param subject what is bounded, in the words of messages */
-  constructor(limits: Limits, subject = 'the template') {
+  /**
+   * @param subject what is bounded, in the words of messages
+   * @param now milliseconds
+   */
+  constructor(limits: Limits, subject = 'the template', now = steadyClock) {
     this.limits = limits
+    this.#now = now
+    this.#startedAt = now()
     this.#subject = subject
     this.#steps = limits.maxSteps
     this.#work = limits.maxWork
@@ -60,7 +68,7 @@ export class Budget {
   /** Pays for `count` steps. */
   step(count = 1): void {
     this.#steps -= count
-    if (this.#steps < 0) throw limitError(`${this.#subject} needs more than ${this.limits.maxSteps} steps`)
+    if (this.#steps < 0) throw new BudgetExhausted(`${this.#subject} needs more than ${this.limits.maxSteps} steps`)
     this.#pass(count)
   }
 
@@ -75,7 +83,8 @@ export class Budget {
   /** Pays for `units` of work on text. */
   work(units: number): void {
     this.#work -= units
-    if (this.#work < 0) throw limitError(`${this.#subject} handles more than ${this.limits.maxWork} characters of text`)
+    if (this.#work < 0)
+      throw new BudgetExhausted(`${this.#subject} handles more than ${this.limits.maxWork} characters of text`)
     this.#pass(units >> 6)
   }
 
@@ -89,13 +98,18 @@ export class Budget {
     this.work(length * 8)
   }
 
+  /** Refuses at once to visit more values than the rest pays for; takes nothing. */
+  foresee(count: number): void {
+    if (count * VISIT_WORK > this.#work) this.work(count * VISIT_WORK)
+  }
+
   /** Looks at the clock now and then; a short rendering never does. */
   #pass(effort: number): void {
     this.#sinceClock += effort
     if (this.#sinceClock < 4096) return
     this.#sinceClock = 0
-    if (performance.now() - this.#startedAt > this.limits.maxMilliseconds) {
-      throw limitError(`${this.#subject} takes too long`)
+    if (this.#now() - this.#startedAt > this.limits.maxMilliseconds) {
+      throw new BudgetExhausted(`${this.#subject} takes too long`)
     }
   }
 

@@ -39,7 +39,9 @@ export function mappingHas(mapping: Mapping, key: Value): boolean {
 }
 
 /** The work that listing one key counts as. */
-const KEY_WORK = 16
+const KEY_WORK = 32
+
+const free = (): void => undefined
 
 /** The number of keys; those of data from outside are listed for it, which is paid for. */
 export function mappingSize(mapping: Mapping, budget: Budget): number {
@@ -53,10 +55,16 @@ export function mappingKeys(mapping: Mapping): Value[] {
   return mapping instanceof Dict ? Array.from(mapping.entries(), ([key]) => key) : [...keysOf(mapping)]
 }
 
-export function mappingEntries(mapping: Value): (readonly [Value, Value])[] {
+/** @param pay called with the number of keys, before anything is made of them */
+export function mappingEntries(mapping: Value, pay: (count: number) => void = free): (readonly [Value, Value])[] {
   if (!isMapping(mapping)) throw typeError('the value is not a dictionary')
-  if (mapping instanceof Dict) return [...mapping.entries()]
-  return keysOf(mapping).map((key) => {
+  if (mapping instanceof Dict) {
+    pay(mapping.size)
+    return [...mapping.entries()]
+  }
+  const keys = keysOf(mapping)
+  pay(keys.length)
+  return keys.map((key) => {
     const value = ownValue(mapping, key)
     return [key, value === undefined ? new Undefined(`${quoted(key)} is undefined`) : value]
   })

@@ -376,16 +376,14 @@ const mappingMethods: ReadonlyMap<string, Method> = new Map([
     return new Sequence(keys, 'dict_keys')
   }),
   method('values', '', isMapping, (self, _args, budget) => {
-    const entries = mappingEntries(self)
-    budget.items(entries.length)
+    const entries = mappingEntries(self, (count) => budget.items(count))
     return new Sequence(
       entries.map(([, value]) => value),
       'dict_values',
     )
   }),
   method('items', '', isMapping, (self, _args, budget) => {
-    const entries = mappingEntries(self)
-    budget.items(entries.length)
+    const entries = mappingEntries(self, (count) => budget.items(count))
     return new Sequence(
       entries.map((entry) => new Sequence(entry)),
       'dict_items',

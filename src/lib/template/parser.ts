@@ -1,19 +1,23 @@
 import type { Expression, FilterStep, MacroStatement, Parameter, Statement, Target, Template } from './ast.ts'
 import { foreignError, limitError, quoted, syntaxError } from './error.ts'
 import { ExpressionParser } from './expression-parser.ts'
-import { tokenize } from './lexer.ts'
+import { tokenize, type Token } from './lexer.ts'
 import { MAX_SOURCE_LENGTH } from './limits.ts'
 import { readsOfMacro } from './references.ts'
 
 /** Statements of Jinja2 that load other templates or change the output mode; a template here is one text. */
 const unsupported: readonly string[] = ['include', 'import', 'from', 'extends', 'block', 'autoescape', 'do', 'trans']
 
-/** Parses template text; throws `TemplateError` with code SYNTAX, LIMIT or UNSUPPORTED. */
-export function parse(source: string): Template {
+/**
+ * Parses template text; throws `TemplateError` with code SYNTAX, LIMIT or UNSUPPORTED.
+ *
+ * @param tokens see `tokenize`
+ */
+export function parse(source: string, tokens: Token[] = []): Template {
   if (source.length > MAX_SOURCE_LENGTH) {
     throw limitError(`the template is longer than ${MAX_SOURCE_LENGTH} characters`)
   }
-  return new Parser(tokenize(source)).parseTemplate()
+  return new Parser(tokenize(source, tokens)).parseTemplate()
 }
 
 class Parser extends ExpressionParser {

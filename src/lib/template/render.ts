@@ -3,7 +3,8 @@ import type { Template } from './ast.ts'
 import { TemplateError } from './error.ts'
 import { evaluateTemplate, type HostFunction, type Variables } from './evaluate.ts'
 import { globalNames } from './globals.ts'
-import { defaultLimits, type Limits } from './limits.ts'
+import { Budget, defaultLimits, type Limits } from './limits.ts'
+import type { Token } from './lexer.ts'
 import { parse } from './parser.ts'
 import { collectReferences, type References } from './references.ts'
 
@@ -14,14 +15,17 @@ import { collectReferences, type References } from './references.ts'
  * `{{ expression }}` gives the expression's value with its type.
  */
 
-export { TemplateError, type TemplateErrorCode } from './error.ts'
+export { BudgetExhausted, TemplateError, type TemplateErrorCode } from './error.ts'
 export type { HostFunction, Variables } from './evaluate.ts'
 export type { Limits } from './limits.ts'
 export type { References } from './references.ts'
 export type { Namespace } from './values.ts'
 
 export interface RenderOptions {
+  /** Of this rendering alone. */
   limits?: Partial<Limits>
+  /** Shared with other renderings; instead of `limits`. */
+  budget?: Budget
   /** filters of the caller, such as `decrypt_kv`; the value is the first positional argument */
   filters?: Readonly<Record<string, HostFunction>>
   /** functions of the caller, callable by name */
@@ -44,28 +48,35 @@ export function joinScopes(...scopes: readonly TemplateScope[]): TemplateScope {
   }
 }
 
-const parsed = new Lru<string, Template | TemplateError>(500, 512 * 1024)
+interface Parsed {
+  result: Template | TemplateError
+  parts: number
+}
+
+const parsed = new Lru<string, Parsed>(500, 512 * 1024)
 
 /** The last parsed template of any size, because a caller checks a text first and then renders it. */
-let latest: { text: string; result: Template | TemplateError } | undefined
+let latest: (Parsed & { text: string }) | undefined
 
-function parseCached(text: string): Template {
-  const known = latest?.text === text ? latest.result : parsed.get(text)
-  if (known !== undefined) return unwrap(known)
+function parseCached(text: string): Parsed {
+  const known = latest?.text === text ? latest : parsed.get(text)
+  if (known !== undefined) return known
+  const tokens: Token[] = []
   let result: Template | TemplateError
   try {
-    result = parse(text)
+    result = parse(text, tokens)
   } catch (error) {
     if (!(error instanceof TemplateError)) throw error
     result = error
   }
-  parsed.set(text, result, text.length)
-  latest = { text, result }
-  return unwrap(result)
+  latest = { text, result, parts: tokens.length }
+  parsed.set(text, latest, text.length)
+  return latest
 }
 
 /** Throws a cached error as a new one, with the stack of its caller. */
-function unwrap(result: Template | TemplateError): Template {
+function templateOf(text: string): Template {
+  const { result } = parseCached(text)
   if (!(result instanceof TemplateError)) return result
   throw new TemplateError(result.code, result.message, result.position, result.isForeign)
 }
@@ -77,13 +88,13 @@ function unwrap(result: Template | TemplateError): Template {
  */
 export function isTemplate(text: string): boolean {
   if (!text.includes('{{') && !text.includes('{%')) return false
-  try {
-    parseCached(text)
-    return true
-  } catch (error) {
-    if (error instanceof TemplateError) return error.code !== 'SYNTAX'
-    throw error
-  }
+  const { result } = parseCached(text)
+  return !(result instanceof TemplateError) || result.code !== 'SYNTAX'
+}
+
+/** Names, signs and texts that parsing has looked at, whether or not the text is a valid template. */
+export function partsOf(text: string): number {
+  return parseCached(text).parts
 }
 
 /**
@@ -92,11 +103,10 @@ export function isTemplate(text: string): boolean {
  * `{{ svckv.system.x ~ name }}` gives names `svckv`, `name` and paths `svckv.system.x`, `name`. Throws `TemplateError`.
  */
 export function references(text: string): References {
-  return collectReferences(parseCached(text), globalNames)
+  return collectReferences(templateOf(text), globalNames)
 }
 
-const noFunctions: Readonly<Record<string, HostFunction>> = {}
-const defaultOptions = { limits: defaultLimits, filters: noFunctions, functions: noFunctions }
+const none: Readonly<Record<string, HostFunction>> = {}
 
 /**
  * Renders a template: text, or the native value of a single expression as JSON data (objects without a prototype).
@@ -104,10 +114,8 @@ const defaultOptions = { limits: defaultLimits, filters: noFunctions, functions:
  * Variables are JSON data, maps, or a `Namespace` asked by name. Throws `TemplateError`; its message holds no value.
  */
 export function render(text: string, variables: Variables, options: RenderOptions = {}): unknown {
-  const { limits, filters = noFunctions, functions = noFunctions } = options
-  const template = parseCached(text)
-  if (limits === undefined && filters === noFunctions && functions === noFunctions) {
-    return evaluateTemplate(template, variables, defaultOptions)
-  }
-  return evaluateTemplate(template, variables, { limits: { ...defaultLimits, ...limits }, filters, functions })
+  const { limits, filters = none, functions = none } = options
+  const template = templateOf(text)
+  const budget = options.budget ?? new Budget(limits === undefined ? defaultLimits : { ...defaultLimits, ...limits })
+  return evaluateTemplate(template, variables, { budget, filters, functions })
 }

@@ -66,7 +66,7 @@ function write(value: Value, parts: string[], budget: Budget, depth: number): vo
   else {
     parts.push('{')
     let separator = ''
-    for (const [key, item] of mappingEntries(value)) {
+    for (const [key, item] of mappingEntries(value, (count) => budget.foresee(count))) {
       parts.push(separator)
       write(key, parts, budget, depth + 1)
       parts.push(': ')

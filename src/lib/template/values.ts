@@ -300,13 +300,13 @@ export function adopt(raw: unknown): Value {
   }
   if (raw === null || raw instanceof TemplateObject || isList(raw)) return raw
   if (raw instanceof JsonNumber) return raw.isWhole ? toNumeric(raw) : new Float(Number(raw.text), raw.text)
-  if (isPlainObject(raw)) return hasGet(raw) ? new LazyNamespace(raw) : raw
+  if (isPlainObject(raw)) return isNamespace(raw) ? new LazyNamespace(raw) : raw
   if (raw instanceof Map) {
     const dict = new Dict()
     for (const [key, value] of raw) dict.set(adopt(key), adopt(value))
     return dict
   }
-  if (hasGet(raw)) return new LazyNamespace(raw)
+  if (isNamespace(raw)) return new LazyNamespace(raw)
   throw typeError('an object that is not plain data cannot be used in a template')
 }
 
@@ -321,7 +321,7 @@ function isPlainObject(value: unknown): value is PlainObject {
 }
 
 /** JSON data holds no functions, so a `get` function can only have been put there by the program. */
-function hasGet(value: object): value is Namespace {
+export function isNamespace(value: object): value is Namespace {
   const own = Object.getOwnPropertyDescriptor(value, 'get')
   if (own !== undefined) return typeof own.value === 'function'
   const prototype: unknown = Object.getPrototypeOf(value)

@@ -3,6 +3,7 @@ import type { Database } from '../../db/index.ts'
 import type { Log } from '../../lib/log/index.ts'
 import type { Module } from '../../core/module.ts'
 import { createKeyedLock } from '../../lib/concurrency/index.ts'
+import type { TemplateThread } from '../../core/rendering/index.ts'
 import type { ActionsPorts } from './ports.ts'
 import { createActionChanges } from './changes.ts'
 import { createActionRoutes } from './routes.ts'
@@ -14,14 +15,15 @@ export interface Actions extends Module, ActionService {}
 export interface ActionsDeps extends ActionsPorts {
   database: Database
   log: Log
+  templateThread: TemplateThread
   /** `api.max_page_size` */
   maxPageSize: number
 }
 
-export function createActions({ database, log, planEvent, maxPageSize }: ActionsDeps): Actions {
+export function createActions({ database, log, templateThread, planEvent, maxPageSize }: ActionsDeps): Actions {
   const store = createActionStore(database)
   const withLock = createKeyedLock()
-  const service = createActionService({ database, store, withLock })
+  const service = createActionService({ database, store, withLock, templateThread })
   const changes = createActionChanges({ store, service, withLock, planEvent, log })
   return { name: 'actions', routes: createActionRoutes({ service, changes, store, log, maxPageSize }), ...service }
 }

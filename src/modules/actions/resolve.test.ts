@@ -1,9 +1,10 @@
-import { describe, expect, onTestFinished, test, vi } from 'vitest'
+import { afterAll, describe, expect, onTestFinished, test, vi } from 'vitest'
 import { isAppError } from '../../core/errors.ts'
 import type { ParameterSchema } from '../../lib/schema/index.ts'
 import { createParameterSet, mergeParameters, type ParameterSchemas } from './parameters.ts'
 import { createRenderer, findTemplates } from '../../core/template-values.ts'
 import { checkParameters, effectiveParameters, renderParameters } from './resolve.ts'
+import { createTemplateThread } from '../../core/rendering/index.ts'
 import type { TemplateScope } from '../../lib/template/render.ts'
 
 const shell: Record<string, ParameterSchema> = {
@@ -20,26 +21,31 @@ const scope: TemplateScope = {
   variables: { action_context: { user: 'ada', pack: 'mine' }, svckv: { system: { key: 'v' } } },
 }
 
-function kept(action: ParameterSchemas, supplied: Values, runner: ParameterSchemas = {}): Values {
-  return renderParameters(createParameterSet(runner, action), supplied, scope)
+const thread = createTemplateThread()
+afterAll(() => thread.stop())
+const rendering = { thread, turn: { caller: 'ada', isRequest: true } }
+
+function kept(action: ParameterSchemas, supplied: Values, runner: ParameterSchemas = {}): Promise<Values> {
+  return renderParameters(createParameterSet(runner, action), supplied, scope, rendering)
 }
 
-function accept(action: ParameterSchemas, supplied: Values, runner: ParameterSchemas = {}): Values {
+async function accept(action: ParameterSchemas, supplied: Values, runner: ParameterSchemas = {}): Promise<Values> {
   const set = createParameterSet(runner, action)
-  const rendered = renderParameters(set, supplied, scope)
+  const rendered = await renderParameters(set, supplied, scope, rendering)
   checkParameters(set, rendered, supplied)
   return rendered
 }
 
-function effective(action: ParameterSchemas, supplied: Values, runner: ParameterSchemas = {}): Values {
+async function effective(action: ParameterSchemas, supplied: Values, runner: ParameterSchemas = {}): Promise<Values> {
   const set = createParameterSet(runner, action)
-  const { runnerParameters, actionParameters } = effectiveParameters(set, renderParameters(set, supplied, scope), scope)
+  const rendered = await renderParameters(set, supplied, scope, rendering)
+  const { runnerParameters, actionParameters } = await effectiveParameters(set, rendered, scope, rendering)
   return { ...runnerParameters, ...actionParameters }
 }
 
-function failureOf(act: () => unknown): { code: string; message: string } | undefined {
+async function failureOf(act: () => unknown): Promise<{ code: string; message: string } | undefined> {
   try {
-    act()
+    await act()
     return undefined
   } catch (error) {
     if (!isAppError(error)) throw error
@@ -48,7 +54,7 @@ function failureOf(act: () => unknown): { code: string; message: string } | unde
 }
 
 describe('merging with the runner', () => {
-  test('only overridable attributes are taken over; runner parameters come first', () => {
+  test('only overridable attributes are taken over; runner parameters come first', async () => {
     const merged = mergeParameters(
       { a: { type: 'string', secret: true, description: 'runner', default: 'x' }, b: {} },
       {
@@ -68,8 +74,8 @@ describe('merging with the runner', () => {
     })
   })
 
-  test('an override of null takes the default away', () => {
-    expect(effective({ timeout: { default: null } }, {}, shell)).toMatchObject({ timeout: null })
+  test('an override of null takes the default away', async () => {
+    expect(await effective({ timeout: { default: null } }, {}, shell)).toMatchObject({ timeout: null })
   })
 })
 
@@ -83,8 +89,8 @@ describe('what an execution keeps', () => {
     ['templated defaults', { a: { default: '{{ b }}' }, b: {} }, { b: 1 }, { a: 1, b: 1 }],
     ['the templated default instead of null', { a: { default: '{{ b }}' }, b: {} }, { a: null, b: 1 }, { a: 1, b: 1 }],
     ['no immutable ones', { a: { default: '{{ b }}', immutable: true }, b: {} }, { b: 1 }, { b: 1 }],
-  ])('%s', (_, action, supplied, result) => {
-    expect(kept(action, supplied)).toEqual(result)
+  ])('%s', async (_, action, supplied, result) => {
+    expect(await kept(action, supplied)).toEqual(result)
   })
 })
 
@@ -128,8 +134,8 @@ describe('templates', () => {
     ['invalid ones are text', { a: {} }, { a: '{{ is this? }' }, { a: '{{ is this? }' }],
     ['text with braces is text', { a: {} }, { a: '{{' }, { a: '{{' }],
     ['null stays null where text is declared', { a: { type: 'string' }, b: {} }, { a: '{{ b }}' }, { a: null }],
-  ])('%s', (_, action, supplied, result) => {
-    expect(kept(action, supplied)).toMatchObject(result)
+  ])('%s', async (_, action, supplied, result) => {
+    expect(await kept(action, supplied)).toMatchObject(result)
   })
 
   test.each<[string, ParameterSchemas, Values, string]>([
@@ -189,8 +195,8 @@ describe('templates', () => {
     ],
     ['a nan', { a: {} }, { a: "{{ 'nan'|float }}" }, 'the value holds a nan'],
     ['a key __proto__ inside', { a: {} }, { a: "{{ [{'__proto__': 1}] }}" }, 'the value holds the key "__proto__"'],
-  ])('%s fails', (_, action, supplied, message) => {
-    const failure = failureOf(() => kept(action, supplied))
+  ])('%s fails', async (_, action, supplied, message) => {
+    const failure = await failureOf(() => kept(action, supplied))
     expect(failure?.code).toBe('TEMPLATE_FAILED')
     expect(failure?.message).toContain(message)
   })
@@ -200,33 +206,35 @@ describe('templates', () => {
     ['a variable of Ansible', 'echo {{ inventory_hostname }}'],
     ['a filter of Ansible', '{{ [1] | to_terraform }}'],
     ['a statement of others', "{% include 'x' %}"],
-  ])('%s fails, and the message says how to keep it as text', (_, text) => {
-    const failure = failureOf(() => kept({ a: {} }, { a: text }))
+  ])('%s fails, and the message says how to keep it as text', async (_, text) => {
+    const failure = await failureOf(() => kept({ a: {} }, { a: text }))
     expect(failure?.message).toMatch(
       /\. To keep such text as it is, write \{% raw %\} before it and \{% endraw %\} after it$/,
     )
-    expect(kept({ a: {} }, { a: `{% raw %}${text}{% endraw %}` })).toEqual({ a: text })
+    expect(await kept({ a: {} }, { a: `{% raw %}${text}{% endraw %}` })).toEqual({ a: text })
   })
 
-  test('a template whose data is at fault gets no advice about text', () => {
+  test('a template whose data is at fault gets no advice about text', async () => {
     for (const text of ['{{ action_context.nobody.name }}', "{{ 'a' * 'b' }}", "{{ 'x' | from_json_string }}"]) {
-      expect(failureOf(() => kept({ a: {} }, { a: text }))?.message).not.toContain('raw')
+      expect((await failureOf(() => kept({ a: {} }, { a: text })))?.message).not.toContain('raw')
     }
   })
 
-  test('the templates of one request share what they may spend', () => {
+  test('the templates of one request share what they may spend', async () => {
     const loop = '{% for i in range(1000) %}{% for j in range(1000) %}x{% endfor %}{% endfor %}'
-    const failure = failureOf(() => kept({ a: {} }, { a: loop }))
+    const failure = await failureOf(() => kept({ a: {} }, { a: loop }))
     expect(failure?.code).toBe('TEMPLATE_FAILED')
     const few = Array.from({ length: 500 }, () => '{{ 1 }}')
-    expect(kept({ a: {} }, { a: few })).toEqual({ a: few.map(() => 1) })
-    expect(failureOf(() => kept({ a: {} }, { a: [...few, '{{ 1 }}'] }))?.message).toContain('more than 500 templates')
+    expect(await kept({ a: {} }, { a: few })).toEqual({ a: few.map(() => 1) })
+    expect((await failureOf(() => kept({ a: {} }, { a: [...few, '{{ 1 }}'] })))?.message).toContain(
+      'more than 500 templates',
+    )
     const long = '{% for i in range(5000) %}x{% endfor %}'
-    expect(kept({ a: {} }, { a: long })).toEqual({ a: 'x'.repeat(5000) })
-    expect(failureOf(() => kept({ a: {} }, { a: [...few.slice(1), long] }))?.code).toBe('TEMPLATE_FAILED')
+    expect(await kept({ a: {} }, { a: long })).toEqual({ a: 'x'.repeat(5000) })
+    expect((await failureOf(() => kept({ a: {} }, { a: [...few.slice(1), long] })))?.code).toBe('TEMPLATE_FAILED')
   })
 
-  test('the templates of one request share their time', () => {
+  test('the templates of one request share their time', async () => {
     const renderer = createRenderer({ count: 2, isTooLong: false })
     const busy = '{% for i in range(5000) %}x{% endfor %}'
     expect(renderer.render('a', busy, new Map())).toBe('x'.repeat(5000))
@@ -236,41 +244,41 @@ describe('templates', () => {
     expect(() => renderer.render('a', busy, new Map())).toThrow('takes too long')
   })
 
-  test('the templates of one request share how much they may give, be it one text over and over', () => {
+  test('the templates of one request share how much they may give, be it one text over and over', async () => {
     const text = 'x'.repeat(1024 * 1024)
-    expect(kept({ a: {}, b: {} }, { a: text, b: '{{ [a] * 20 }}' })?.['b']).toHaveLength(20)
-    const failure = failureOf(() =>
+    expect((await kept({ a: {}, b: {} }, { a: text, b: '{{ [a] * 20 }}' }))?.['b']).toHaveLength(20)
+    const failure = await failureOf(() =>
       kept({ a: {}, b: {}, c: {} }, { a: text, b: '{{ [a] * 20 }}', c: '{{ [a] * 20 }}' }),
     )
     expect(failure?.code).toBe('TEMPLATE_FAILED')
     expect(failure?.message).toContain('the templates give more than 33554432 characters together')
   })
 
-  test('only so much text is looked into for templates', () => {
+  test('only so much text is looked into for templates', async () => {
     const text = `{{ 1 }}${'x'.repeat(600_000)}`
-    expect(kept({ a: {}, b: {} }, { a: text, b: 'y'.repeat(2_000_000) })).toMatchObject({
+    expect(await kept({ a: {}, b: {} }, { a: text, b: 'y'.repeat(2_000_000) })).toMatchObject({
       a: text.replace('{{ 1 }}', '1'),
     })
-    expect(failureOf(() => kept({ a: {}, b: {} }, { a: text, b: text }))?.message).toContain(
+    expect((await failureOf(() => kept({ a: {}, b: {} }, { a: text, b: text })))?.message).toContain(
       'more than 1048576 characters',
     )
     const noTemplate = `{{.Name}}${'x'.repeat(600_000)}`
-    expect(failureOf(() => kept({ a: {} }, { a: [noTemplate, noTemplate] }))?.code).toBe('TEMPLATE_FAILED')
+    expect((await failureOf(() => kept({ a: {} }, { a: [noTemplate, noTemplate] })))?.code).toBe('TEMPLATE_FAILED')
   })
 
-  test('once too many templates are found no other is understood', () => {
+  test('once too many templates are found no other is understood', async () => {
     const names = Array.from({ length: 600 }, (_, index) => `a${index}`)
     const many = names.map((name) => `{{ ${name} }}`)
     expect(findTemplates([many, many])).toMatchObject({ count: 1200, names: new Set(names.slice(0, 501)) })
-    expect(failureOf(() => kept({ a: {} }, { a: many }))?.code).toBe('TEMPLATE_FAILED')
+    expect((await failureOf(() => kept({ a: {} }, { a: many })))?.code).toBe('TEMPLATE_FAILED')
   })
 
-  test('what is left out of the template language is said, not printed', () => {
-    expect(failureOf(() => kept({ a: {} }, { a: "{% include 'x' %}" }))?.code).toBe('TEMPLATE_FAILED')
+  test('what is left out of the template language is said, not printed', async () => {
+    expect((await failureOf(() => kept({ a: {} }, { a: "{% include 'x' %}" })))?.code).toBe('TEMPLATE_FAILED')
   })
 
-  test('what does not convert is another failure', () => {
-    expect(failureOf(() => kept({ a: { type: 'integer' }, b: {} }, { a: '{{ b }}', b: 'x' }))).toEqual({
+  test('what does not convert is another failure', async () => {
+    expect(await failureOf(() => kept({ a: { type: 'integer' }, b: {} }, { a: '{{ b }}', b: 'x' }))).toEqual({
       code: 'PARAMETERS_INVALID',
       message: `a: invalid literal for int() with base 10: 'x'`,
     })
@@ -287,31 +295,31 @@ describe('data is rendered once', () => {
     echoed: { default: '{{ b }}' },
   }
 
-  test('a rendered value is not a template', () => {
+  test('a rendered value is not a template', async () => {
     const supplied = { a: "{{ '{{ svckv.system.key }}' }}", b: 'plain' }
-    expect(kept(action, supplied)['a']).toBe(hostile)
-    expect(effective(action, supplied)).toMatchObject({ a: hostile })
+    expect((await kept(action, supplied))['a']).toBe(hostile)
+    expect(await effective(action, supplied)).toMatchObject({ a: hostile })
   })
 
-  test('nor when siblings or immutable defaults take it over', () => {
+  test('nor when siblings or immutable defaults take it over', async () => {
     const set = createParameterSet({}, action)
-    const rendered = renderParameters(set, { b: "{{ '{{ svckv.system.key }}' }}" }, scope)
+    const rendered = await renderParameters(set, { b: "{{ '{{ svckv.system.key }}' }}" }, scope, rendering)
     expect(rendered).toEqual({ b: hostile, echoed: hostile })
-    expect(effectiveParameters(set, rendered, scope).actionParameters).toMatchObject({
+    expect((await effectiveParameters(set, rendered, scope, rendering)).actionParameters).toMatchObject({
       b: hostile,
       echoed: hostile,
       shown: `x ${hostile}`,
     })
   })
 
-  test('text parsed to a list keeps its braces', () => {
+  test('text parsed to a list keeps its braces', async () => {
     const supplied = { list: `["{{ '{{ svckv.system.key }}' }}"]` }
-    expect(effective(action, supplied)['list']).toEqual([hostile])
+    expect((await effective(action, supplied))['list']).toEqual([hostile])
   })
 
-  test('values named as literals are data from the start', () => {
+  test('values named as literals are data from the start', async () => {
     const set = createParameterSet({}, action)
-    const rendered = renderParameters(set, { a: hostile, b: '{{ action_context.user }}' }, scope, {
+    const rendered = await renderParameters(set, { a: hostile, b: '{{ action_context.user }}' }, scope, rendering, {
       literals: new Set(['a']),
     })
     expect(rendered).toEqual({ a: hostile, b: 'ada', echoed: 'ada' })
@@ -346,59 +354,64 @@ describe('checks', () => {
     ],
     ['schema before immutable', { cmd: 'x', sudo: 5 }, `sudo: 5 is not of type 'boolean', 'null'`],
     ['conversion before schema', { cmd: 1 }, 'cmd: Value "1" must either be a string or None. Got "int".'],
-  ])('%s', (_, supplied, message) => {
-    expect(failureOf(() => accept(action, supplied, shell))).toEqual({ code: 'PARAMETERS_INVALID', message })
+  ])('%s', async (_, supplied, message) => {
+    expect(await failureOf(() => accept(action, supplied, shell))).toEqual({ code: 'PARAMETERS_INVALID', message })
   })
 
   test.each<[string, Values]>([
     ['defaults satisfy required, templated ones too', { cmd: 'x' }],
     ['optional ones may be null, choices too', { cmd: 'x', cwd: null, level: null, either: null, env: null }],
-  ])('%s', (_, supplied) => {
-    expect(failureOf(() => accept(action, supplied, shell))).toBeUndefined()
+  ])('%s', async (_, supplied) => {
+    expect(await failureOf(() => accept(action, supplied, shell))).toBeUndefined()
   })
 
-  test('a plain default is checked as well', () => {
-    expect(failureOf(() => accept({ a: { type: 'integer', default: 'x' } }, {}))).toMatchObject({
+  test('a plain default is checked as well', async () => {
+    expect(await failureOf(() => accept({ a: { type: 'integer', default: 'x' } }, {}))).toMatchObject({
       message: `a: 'x' is not of type 'integer', 'null'`,
     })
   })
 })
 
 describe('what a runner gets', () => {
-  test('every declared name, split by who declares it', () => {
+  test('every declared name, split by who declares it', async () => {
     const set = createParameterSet(shell, {
       cmd: { required: true },
       sudo: { default: true, immutable: true },
       name: {},
       n: { default: 2 },
     })
-    expect(effectiveParameters(set, { cmd: 'x', timeout: null }, scope)).toEqual({
+    expect(await effectiveParameters(set, { cmd: 'x', timeout: null }, scope, rendering)).toEqual({
       runnerParameters: { cmd: 'x', cwd: null, env: null, sudo: true, timeout: 60 },
       actionParameters: { name: null, n: 2 },
     })
   })
 
-  test('immutable templates, as core.echo has them', () => {
+  test('immutable templates, as core.echo has them', async () => {
     const echo: ParameterSchemas = {
       message: { type: 'string', required: true },
       cmd: { default: 'echo "{{message}}"', immutable: true },
     }
-    expect(effective(echo, { message: 'hi {{ 1 + 1 }}' }, shell)).toMatchObject({ cmd: 'echo "hi 2"', message: 'hi 2' })
+    expect(await effective(echo, { message: 'hi {{ 1 + 1 }}' }, shell)).toMatchObject({
+      cmd: 'echo "hi 2"',
+      message: 'hi 2',
+    })
   })
 
-  test('a rendered default that does not fit its schema fails the run', () => {
+  test('a rendered default that does not fit its schema fails the run', async () => {
     const set = createParameterSet(
       {},
       { a: { type: 'integer', default: '{{ b }}', immutable: true, maximum: 5 }, b: {} },
     )
-    expect(failureOf(() => effectiveParameters(set, { b: 7 }, scope))).toEqual({
+    expect(await failureOf(() => effectiveParameters(set, { b: 7 }, scope, rendering))).toEqual({
       code: 'PARAMETERS_INVALID',
       message: 'a: 7 is greater than the maximum of 5',
     })
-    expect(failureOf(() => effectiveParameters(set, { b: 'x' }, scope))?.code).toBe('PARAMETERS_INVALID')
+    expect((await failureOf(() => effectiveParameters(set, { b: 'x' }, scope, rendering)))?.code).toBe(
+      'PARAMETERS_INVALID',
+    )
   })
 
-  test('converted values are not converted again', () => {
-    expect(effective({ a: { type: 'string' } }, { a: '5' })).toEqual({ a: '5' })
+  test('converted values are not converted again', async () => {
+    expect(await effective({ a: { type: 'string' } }, { a: '5' })).toEqual({ a: '5' })
   })
 })

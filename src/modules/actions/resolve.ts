@@ -1,6 +1,6 @@
 /**
  * From what a caller supplies to what a runner gets (contract 02, 2.4 and 2.6), in three steps: `renderParameters` when
- * the request arrives, `checkParameters` after it, `effectiveParameters` when the action runs. Pure functions.
+ * the request arrives, `checkParameters` after it, `effectiveParameters` when the action runs. They change nothing.
  */
 import { parametersInvalid, permissionMissing, templateFailed } from '../../core/errors.ts'
 import { CONFIG_SECRETS, refusedValue } from '../../core/parameter-scope.ts'
@@ -8,13 +8,8 @@ import { compileParameters, fieldOf, represent, type ParameterSchema } from '../
 import { convertParameter, conversionProblemOf, createTextRoom, type TextRoom } from './conversion.ts'
 import type { ParameterSet } from './parameters.ts'
 import type { Namespace, TemplateScope } from '../../lib/template/index.ts'
-import {
-  createRenderer,
-  findTemplates,
-  KEEP_AS_TEXT,
-  type Renderer,
-  type Templates,
-} from '../../core/template-values.ts'
+import { createPatientRenderer, findTemplates, KEEP_AS_TEXT, type Templates } from '../../core/template-values.ts'
+import type { TemplateThread, Turn } from '../../core/rendering/index.ts'
 
 export interface EffectiveParameters {
   /** Values of the runner's parameters, null where there is none. */
@@ -31,6 +26,12 @@ export interface CallerView {
   scope: TemplateScope
   /** Names of literals with secrets that the caller did not enter. */
   secretLiterals: ReadonlySet<string>
+}
+
+/** Who renders templates that take long, and on whose behalf. */
+export interface Rendering {
+  thread: TemplateThread
+  turn: Turn
 }
 
 export interface RenderOptions {
@@ -51,15 +52,16 @@ export interface RenderOptions {
  * @throws TEMPLATE_FAILED; PARAMETERS_INVALID for names that are not declared, before anything is rendered, and for a
  *   value that cannot be converted
  */
-export function renderParameters(
+export async function renderParameters(
   set: ParameterSet,
   supplied: Record<string, unknown>,
   scope: TemplateScope,
+  rendering: Rendering,
   { literals = none, ofCaller }: RenderOptions = {},
-): Record<string, unknown> {
+): Promise<Record<string, unknown>> {
   refuseSurplus(set, supplied)
   const sources = new Map<string, Source>()
-  const read = { length: 0 }
+  const read = { length: 0, parts: 0 }
   for (const [name, schema] of set.schemas) {
     const given = Object.hasOwn(supplied, name) ? supplied[name] : undefined
     sources.set(
@@ -69,7 +71,7 @@ export function renderParameters(
         : { value: given, templates: literals.has(name) ? undefined : findTemplates(given, read), isDefault: false },
     )
   }
-  const values = resolveSources(set, sources, scope, ofCaller)
+  const values = await resolveSources(set, sources, scope, rendering, ofCaller)
 
   const kept: [string, unknown][] = []
   for (const [name, value] of Object.entries(supplied)) {
@@ -133,11 +135,12 @@ export function checkParameters(
  * @param kept what `renderParameters` gave
  * @throws TEMPLATE_FAILED, PARAMETERS_INVALID
  */
-export function effectiveParameters(
+export async function effectiveParameters(
   set: ParameterSet,
   kept: Record<string, unknown>,
   scope: TemplateScope,
-): EffectiveParameters {
+  rendering: Rendering,
+): Promise<EffectiveParameters> {
   const sources = new Map<string, Source>()
   for (const [name, schema] of set.schemas) {
     const given = Object.hasOwn(kept, name) ? kept[name] : undefined
@@ -148,7 +151,7 @@ export function effectiveParameters(
         : { value: given, templates: undefined, isDefault: false, isFinal: true },
     )
   }
-  const values = resolveSources(set, sources, scope)
+  const values = await resolveSources(set, sources, scope, rendering)
 
   const runnerParameters: [string, unknown][] = []
   const actionParameters: [string, unknown][] = []
@@ -184,12 +187,13 @@ function defaultSource(set: ParameterSet, name: string, schema: ParameterSchema)
 }
 
 /** Final values, null where there is none; siblings before those that refer to them. */
-function resolveSources(
+async function resolveSources(
   set: ParameterSet,
   sources: ReadonlyMap<string, Source>,
   scope: TemplateScope,
+  { thread, turn }: Rendering,
   ofCaller?: CallerView,
-): ReadonlyMap<string, unknown> {
+): Promise<ReadonlyMap<string, unknown>> {
   const values = new Map<string, unknown>()
   const waiting: string[] = []
   const textRoom = createTextRoom()
@@ -208,12 +212,11 @@ function resolveSources(
   if (waiting.length === 0) return values
 
   const { filters } = scope
-  const renderer = createRenderer({ count, isTooLong }, { filters })
-  const callerRenderer = createRenderer({ count, isTooLong }, { filters, isOfCaller: true })
+  const renderer = createPatientRenderer(thread, turn, { count, isTooLong }, { filters })
   const variables = new Map<string, unknown>([...Object.entries(scope.variables), ...values])
   const callerVariables = ofCaller === undefined ? variables : variablesOf(ofCaller)
   const path: string[] = []
-  const settle = (name: string): void => {
+  const settle = async (name: string): Promise<void> => {
     const source = sources.get(name)
     if (values.has(name) || source?.templates === undefined) return
     if (path.includes(name)) {
@@ -225,29 +228,27 @@ function resolveSources(
     }
     path.push(name)
     for (const referred of source.templates.names) {
-      if (sources.has(referred)) settle(referred)
+      if (sources.has(referred)) await settle(referred)
       else if (!Object.hasOwn(scope.variables, referred)) {
         throw templateFailed(name, `Dependency unsatisfied in variable "${referred}". ${KEEP_AS_TEXT}`)
       }
     }
     path.pop()
-    if (!source.isDefault) source.templates.names.forEach(settleView)
-    const value = source.isDefault
-      ? evaluate(renderer, name, source.value, variables)
-      : evaluate(callerRenderer, name, source.value, callerVariables)
+    if (!source.isDefault) for (const referred of source.templates.names) await settleView(referred)
+    const value = await evaluate(name, source.value, source.isDefault ? variables : callerVariables)
     values.set(name, value)
     variables.set(name, value)
     if (!source.isDefault) callerVariables.set(name, value)
   }
-  const evaluate = (by: Renderer, name: string, text: unknown, among: ReadonlyMap<string, unknown>): unknown => {
-    const rendered = by.render(name, text, among)
+  const evaluate = async (name: string, text: unknown, among: ReadonlyMap<string, unknown>): Promise<unknown> => {
+    const rendered = await renderer.render(name, text, among)
     const isPrinted = set.schemas.get(name)?.type === 'string' && rendered !== null && typeof rendered !== 'string'
-    const given = isPrinted ? by.print(name, rendered) : rendered
+    const given = isPrinted ? await renderer.print(name, rendered) : rendered
     const problem = conversionProblemOf(given)
     if (problem !== undefined) throw templateFailed(name, `the value holds ${problem}`)
     return converted(set, name, given, textRoom)
   }
-  for (const name of waiting) settle(name)
+  for (const name of waiting) await settle(name)
   return values
 
   /** What the caller may read of the parameters that have no templates. */
@@ -260,11 +261,11 @@ function resolveSources(
   }
 
   /** A template of the caller reads of a default what it gives with the caller's permissions. */
-  function settleView(name: string): void {
+  async function settleView(name: string): Promise<void> {
     const source = sources.get(name)
     if (callerVariables.has(name) || source?.templates === undefined) return
-    for (const referred of source.templates.names) settleView(referred)
-    callerVariables.set(name, evaluate(renderer, name, source.value, callerVariables))
+    for (const referred of source.templates.names) await settleView(referred)
+    callerVariables.set(name, await evaluate(name, source.value, callerVariables))
   }
 }
 

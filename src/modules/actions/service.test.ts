@@ -4,6 +4,7 @@ import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import { TextSink } from '../../../tests/helpers/text-sink.ts'
 import type { Database } from '../../db/database.ts'
+import { createTemplateThread } from '../../core/rendering/index.ts'
 import { openSqlite } from '../../db/sqlite/open.ts'
 import { allRights } from '../../http/authenticate.ts'
 import { readQuery } from '../../http/query.ts'
@@ -42,7 +43,13 @@ afterEach(async () => {
 
 async function open(): Promise<void> {
   database = await openSqlite({ path: join(folder, 'svc.db'), synchronous: 'normal', announce: () => undefined })
-  actions = createActions({ database, log, planEvent: () => undefined, maxPageSize: 2 })
+  actions = createActions({
+    database,
+    log,
+    templateThread: createTemplateThread(),
+    planEvent: () => undefined,
+    maxPageSize: 2,
+  })
 }
 
 async function reopen(): Promise<void> {
@@ -223,13 +230,13 @@ describe('resolving with records', () => {
     if (action === undefined || runner === undefined) throw new Error('not registered')
 
     const supplied = { cmd: 'echo {{ action_context.user }}', password: 'hunter2' }
-    const rendered = actions.render(action, runner, supplied, {
-      variables: { action_context: { user: 'ada' } },
-    })
+    const turn = { caller: 'ada', isRequest: true }
+    const scope = { variables: { action_context: { user: 'ada' } } }
+    const rendered = await actions.render(action, runner, supplied, scope, turn)
     expect(rendered).toEqual({ cmd: 'echo ada', password: 'hunter2' })
     actions.check(action, runner, rendered, supplied)
     expect(() => actions.check(action, runner, {}, {})).toThrow(`'cmd' is a required property`)
-    expect(actions.effective(action, runner, rendered, { variables: {} })).toEqual({
+    expect(await actions.effective(action, runner, rendered, { variables: {} }, turn)).toEqual({
       runnerParameters: { cmd: 'echo ada', sudo: false, password: 'hunter2' },
       actionParameters: {},
     })

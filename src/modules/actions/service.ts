@@ -26,6 +26,7 @@ import {
 } from './resolve.ts'
 import { compileSecrets, maskSecrets, secretsIn, type ReplaceSecrets } from '../../lib/secrets/index.ts'
 import type { KeyedLock } from '../../lib/concurrency/index.ts'
+import type { TemplateThread, Turn } from '../../core/rendering/index.ts'
 import type { ActionStore } from './store.ts'
 import type { ActionDefinition, ActionRecord, RunnerTypeRecord } from './types.ts'
 import { writeJson } from '../../lib/json/index.ts'
@@ -44,15 +45,17 @@ export interface ActionService {
    * Renders templates and converts to the declared types; the result is what an execution keeps.
    *
    * @param scope see `renderParameters`
-   * @throws TEMPLATE_FAILED, PARAMETERS_INVALID
+   * @param turn on whose behalf
+   * @throws TEMPLATE_FAILED, PARAMETERS_INVALID, QUEUE_FULL, SHUTTING_DOWN
    */
   render(
     action: ActionRecord,
     runner: RunnerTypeRecord,
     supplied: Record<string, unknown>,
     scope: TemplateScope,
+    turn: Turn,
     options?: RenderOptions,
-  ): Record<string, unknown>
+  ): Promise<Record<string, unknown>>
   /** @param rendered what `render` gave @throws PARAMETERS_INVALID */
   check(
     action: ActionRecord,
@@ -66,7 +69,8 @@ export interface ActionService {
     runner: RunnerTypeRecord,
     kept: Record<string, unknown>,
     scope: TemplateScope,
-  ): EffectiveParameters
+    turn: Turn,
+  ): Promise<EffectiveParameters>
   /** The parameters themselves when nothing in them is secret. */
   mask(action: ActionRecord, runner: RunnerTypeRecord, parameters: Record<string, unknown>): Record<string, unknown>
   /** The values in the parameters that their schemas mark as secret; what is null is not there. */
@@ -105,8 +109,9 @@ export function createActionService(deps: {
   store: ActionStore
   /** By pack: requests that change its actions take turns with this. */
   withLock: KeyedLock
+  templateThread: TemplateThread
 }): ActionService {
-  const { database, store, withLock } = deps
+  const { database, store, withLock, templateThread: thread } = deps
   const actionsByRef = new Lru<string, ActionRecord>(MAX_CACHED)
   const runnerTypesByName = new Lru<string, RunnerTypeRecord>(MAX_CACHED)
   const packFolders = new Map<string, string>()
@@ -196,10 +201,11 @@ export function createActionService(deps: {
     parametersOf: (action) =>
       mergeParameters(findRunnerType(action.runner_type)?.runner_parameters ?? {}, action.parameters),
 
-    render: (action, runner, supplied, scope, options) =>
-      renderParameters(parameterSetOf(action, runner), supplied, scope, options),
+    render: (action, runner, supplied, scope, turn, options) =>
+      renderParameters(parameterSetOf(action, runner), supplied, scope, { thread, turn }, options),
     check: (action, runner, rendered, supplied) => checkParameters(parameterSetOf(action, runner), rendered, supplied),
-    effective: (action, runner, kept, scope) => effectiveParameters(parameterSetOf(action, runner), kept, scope),
+    effective: (action, runner, kept, scope, turn) =>
+      effectiveParameters(parameterSetOf(action, runner), kept, scope, { thread, turn }),
     mask: (action, runner, parameters) => maskSecrets(parameters, parameterSetOf(action, runner).secrets),
     secretsIn: (action, runner, parameters) => secretsIn(parameters, parameterSetOf(action, runner).secrets),
     maskResult(action, { output_key: key }, result) {

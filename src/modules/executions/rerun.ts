@@ -20,7 +20,7 @@ export interface Reruns {
    * @throws EXECUTION_UPDATE_REFUSED, PERMISSION_DENIED, CRYPTO_KEY_MISSING, CIPHER_TEXT_INVALID
    * @returns makes the draft, and throws what `draftExecution` throws
    */
-  prepare(caller: ExecutionCaller, original: Execution, request: RerunRequest, merges: boolean): () => Draft
+  prepare(caller: ExecutionCaller, original: Execution, request: RerunRequest, merges: boolean): () => Promise<Draft>
 }
 
 export function createReruns(
@@ -85,11 +85,11 @@ export function createReruns(
       checkTasks(request)
       const kept = keptOf(original, merges ? undefined : (request.keep ?? []))
       const secretOwners = inheritSecrets(original, kept, request, caller)
-      return () => {
+      return async () => {
         const inherited = kept.parameters
         const overrides = request.parameters ?? {}
         const templated = new Set([...Object.keys(overrides), ...(original.liveaction.unrendered ?? [])])
-        const draft = draftExecution({
+        const draft = await draftExecution({
           ...draftOptions,
           parameters: secrets,
           caller,

@@ -40,7 +40,7 @@ export interface ExecutionService extends Updates {
    *
    * @throws ACTION_UNKNOWN, ACTION_DISABLED, PARAMETERS_INVALID, TRACE_UNKNOWN
    */
-  plan(request: SystemRequest): { execution: Execution; unit: Unit; failure: AppError | undefined }
+  plan(request: SystemRequest): Promise<{ execution: Execution; unit: Unit; failure: AppError | undefined }>
   /**
    * Plans a retry of an ended execution; writes nothing. `actionrunner.queue_limit` does not apply: the ended execution
    * has left the queue.
@@ -152,21 +152,22 @@ export function createExecutionService(deps: {
     )
   }
 
-  async function create(draft: Draft, caller: ExecutionCaller): Promise<Execution> {
-    const { execution, failure } = draft
+  async function create(makeDraft: () => Promise<Draft>, caller: ExecutionCaller): Promise<Execution> {
+    admit()
     creating += 1
     try {
+      const draft = await makeDraft()
       // When another request has started a trace with the same tag, this one joins it.
       await commitPlan(
         database,
         () => ({ result: undefined, unit: planCreation(draft, aboutCaller(caller)) }),
         'The trace',
       )
+      if (draft.failure !== undefined) throw draft.failure
+      return draft.execution
     } finally {
       creating -= 1
     }
-    if (failure !== undefined) throw failure
-    return execution
   }
 
   function get(id: string): Execution {
@@ -199,13 +200,11 @@ export function createExecutionService(deps: {
 
     actionOf: (refOrId) => findAction(actions, refOrId).action,
 
-    async request(caller, request, contextHeader) {
-      admit()
-      return create(draftExecution({ ...draftDeps, caller, request, contextHeader }), caller)
-    },
+    request: (caller, request, contextHeader) =>
+      create(() => draftExecution({ ...draftDeps, caller, request, contextHeader }), caller),
 
-    plan({ action, parameters, context, cause, origin, triggerInstance, secrets: known = [], failure }) {
-      const draft = draftExecution({
+    async plan({ action, parameters, context, cause, origin, triggerInstance, secrets: known = [], failure }) {
+      const draft = await draftExecution({
         ...draftDeps,
         secrets: known,
         caller: system,
@@ -229,9 +228,7 @@ export function createExecutionService(deps: {
     hasRoom: () => waits() < Math.ceil(deps.queueLimit * RULES_SHARE) && database.hasRoom(),
 
     async rerun(caller, id, request, merges) {
-      const draft = reruns.prepare(caller, get(id), request, merges)
-      admit()
-      return create(draft(), caller)
+      return create(reruns.prepare(caller, get(id), request, merges), caller)
     },
 
     ...createUpdates({

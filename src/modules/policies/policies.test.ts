@@ -1,4 +1,5 @@
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
+import { createTemplateThread } from '../../core/rendering/index.ts'
 import { openDatabase } from '../../../tests/helpers/database.ts'
 import { makeExecution } from '../../../tests/helpers/execution.ts'
 import { makeFolder, type TemporaryFolder } from '../../../tests/helpers/folders.ts'
@@ -37,7 +38,13 @@ beforeEach(async () => {
   logged = new TextSink()
   log = createLog({ level: 'INFO', format: 'text', stream: logged })
   store = createPolicyStore(database)
-  actions = createActions({ database, log, planEvent: () => undefined, maxPageSize: 100 })
+  actions = createActions({
+    database,
+    log,
+    templateThread: createTemplateThread(),
+    planEvent: () => undefined,
+    maxPageSize: 100,
+  })
   service = createPolicyService({ database, store, actions, log, systemUser: 'svc' })
   await actions.registerRunnerTypes([
     {

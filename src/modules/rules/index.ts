@@ -7,6 +7,7 @@ import type { Log } from '../../lib/log/index.ts'
 import type { Metrics } from '../../core/metrics.ts'
 import type { Module } from '../../core/module.ts'
 import type { PackDefinitions, Registration } from '../../core/pack-content.ts'
+import type { TemplateThread } from '../../core/rendering/index.ts'
 import type { TemplateScope } from '../../lib/template/index.ts'
 import type { Actions } from '../actions/index.ts'
 import type { Executions } from '../executions/index.ts'
@@ -58,6 +59,7 @@ export interface RulesDeps extends RulesPorts {
   readonly rightsOf: (user: string, scopes?: readonly Scope[]) => Rights
   /** Scope of rule templates besides the payload. */
   readonly templates: (reader: TemplateReader) => TemplateScope
+  templateThread: TemplateThread
   settings: {
     /** User that runs the actions of rules and owns the rules of packs. */
     systemUser: string
@@ -68,7 +70,20 @@ export interface RulesDeps extends RulesPorts {
 }
 
 export function createRules(deps: RulesDeps): Rules {
-  const { database, bus, log, metrics, actions, executions, triggers, traces, templates, packConfigs, settings } = deps
+  const {
+    database,
+    bus,
+    log,
+    metrics,
+    actions,
+    executions,
+    triggers,
+    traces,
+    templates,
+    templateThread,
+    packConfigs,
+    settings,
+  } = deps
   const { systemUser, maskSecrets, maxPageSize } = settings
   const store = createRuleStore(database)
   const enforcements = createEnforcementStore(database)
@@ -84,6 +99,7 @@ export function createRules(deps: RulesDeps): Rules {
     executions,
     traces,
     packConfigs,
+    templateThread,
     strangerOf,
     systemUser,
   })
@@ -99,6 +115,7 @@ export function createRules(deps: RulesDeps): Rules {
     viewsFor,
     reasonFor,
     packConfigs,
+    templateThread,
     strangerOf,
     systemUser,
   })

@@ -113,7 +113,7 @@ export async function stopOnHosts(
   let stopped = 0
   const problems: string[] = []
   try {
-    const read = readLogin(runnerParameters())
+    const read = readLogin(await runnerParameters())
     if ('problem' in read) throw new Error(read.problem)
     const { addresses, login, sudo, sudoPassword } = read
     const locate = await createLocate(deps.settings, deps.keys, login, mayNameKeyFile)

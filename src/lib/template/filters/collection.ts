@@ -153,9 +153,9 @@ function batches(items: readonly Value[], size: number, fill: Value | undefined)
   return result
 }
 
-function pairsOf(value: Value): Sequence[] {
+function pairsOf(value: Value, pay: (count: number) => void): Sequence[] {
   if (!isMapping(value)) throw typeError(`a dictionary is needed, not ${typeNameOf(value)}`)
-  return mappingEntries(value).map((entry) => new Sequence(entry))
+  return mappingEntries(value, pay).map((entry) => new Sequence(entry))
 }
 
 /** Filters over lists and dictionaries. */
@@ -200,13 +200,16 @@ export const collectionFilters: readonly [string, TemplateFilter][] = [
       const position = by === 'key' ? 0 : 1
       const keyOf = (pair: Value): Value =>
         foldCase(getSubscript(pair, position, budget), isTrue(caseSensitive), budget)
-      return sortBy(pairsOf(value), keyOf, isTrue(reverse), budget)
+      return sortBy(
+        pairsOf(value, (count) => budget.foresee(count)),
+        keyOf,
+        isTrue(reverse),
+        budget,
+      )
     },
   ),
   filter('items', '', (value, _args, { budget }) => {
-    const pairs = pairsOf(value)
-    budget.items(pairs.length)
-    return pairs
+    return pairsOf(value, (count) => budget.items(count))
   }),
   filter('groupby', 'attribute default? case_sensitive?', groupBy),
   filter('unique', 'case_sensitive? attribute?', unique),

@@ -84,7 +84,9 @@ function toYaml(value: Value, budget: Budget, depth: number): unknown {
   if (isFloatValue(value)) return yamlFloat(value)
   if (isMapping(value)) {
     const result: Record<string, unknown> = Object.create(null)
-    for (const [key, item] of mappingEntries(value)) result[yamlKey(key)] = toYaml(item, budget, depth + 1)
+    for (const [key, item] of mappingEntries(value, (count) => budget.foresee(count))) {
+      result[yamlKey(key)] = toYaml(item, budget, depth + 1)
+    }
     return result
   }
   if (isList(value) || value instanceof Sequence || value instanceof RangeValue) {

@@ -63,7 +63,7 @@ export interface DraftOptions {
  *
  * @throws ACTION_UNKNOWN, PERMISSION_DENIED, HEADER_INVALID, PARAMETERS_INVALID, ACTION_DISABLED, BODY_INVALID
  */
-export function draftExecution(options: DraftOptions): Draft {
+export async function draftExecution(options: DraftOptions): Promise<Draft> {
   const { actions, request } = options
   const { origin = null } = options
   const { principal, rights } = options.caller
@@ -129,7 +129,7 @@ export function draftExecution(options: DraftOptions): Draft {
     },
   }
 
-  const failure = prepareParameters(execution, options)
+  const failure = await prepareParameters(execution, options)
   return { execution, cause: options.cause ?? causeOf(execution, traceContext, parent), failure }
 }
 
@@ -154,7 +154,7 @@ function refuseLarge({ context, callback, notify }: ExecutionRequest): void {
  *
  * @returns why it fails before it begins
  */
-function prepareParameters(execution: Execution, options: DraftOptions): AppError | undefined {
+async function prepareParameters(execution: Execution, options: DraftOptions): Promise<AppError | undefined> {
   const { actions, request, caller } = options
   const { action, runner } = execution
   let failure = options.failure
@@ -175,7 +175,8 @@ function prepareParameters(execution: Execution, options: DraftOptions): AppErro
           scope: templateScope(options.sources, execution, read, user, user),
           secretLiterals: options.secretLiterals ?? new Set<string>(),
         }
-    execution.parameters = actions.render(action, runner, execution.parameters, scope, {
+    const turn = { caller: user, isRequest: options.origin === undefined }
+    execution.parameters = await actions.render(action, runner, execution.parameters, scope, turn, {
       ...(options.literals === undefined ? {} : { literals: options.literals }),
       ...(ofCaller === undefined ? {} : { ofCaller }),
     })

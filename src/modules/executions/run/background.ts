@@ -33,7 +33,7 @@ export function createStopBackground(deps: {
     const found = await elsewhere({
       executionId: execution.id,
       result,
-      runnerParameters: () => deps.prepare(execution, []).runnerParameters,
+      runnerParameters: async () => (await deps.prepare(execution, [])).runnerParameters,
     })
     if (found.problems.length > 0) {
       const message = 'Could not stop background processes of an action execution on other hosts'

@@ -35,7 +35,7 @@ export type Prepared = Pick<
  *
  * @param secrets gets the secrets of the run, also later ones
  */
-export type Prepare = (execution: Execution, secrets: unknown[]) => Prepared
+export type Prepare = (execution: Execution, secrets: unknown[]) => Promise<Prepared>
 
 export interface Dispatcher {
   /** Free slots now. */
@@ -116,7 +116,7 @@ export function createDispatcher(deps: {
     runs.set(requested.id, { controller, ended })
     try {
       const secrets = createRunSecrets()
-      const ready = prepare(requested, secrets)
+      const ready = await prepare(requested, secrets)
       if ('error' in ready) {
         const result = startFailure(masksOf(secrets)?.maskError(ready.error) ?? ready.error)
         await change.settle(requested, [{ kind: 'schedule' }, { kind: 'reject', result }])
@@ -148,11 +148,11 @@ export function createDispatcher(deps: {
     return deps.maskSecrets ? secrets.values : undefined
   }
 
-  function prepare(execution: Execution, secrets: RunSecrets): Ready | { error: unknown } {
+  async function prepare(execution: Execution, secrets: RunSecrets): Promise<Ready | { error: unknown }> {
     const runner = deps.runners.get(execution.runner.name)
     if (runner === undefined) return { error: new Error(`There is no runner "${shown(execution.runner.name)}".`) }
     try {
-      return { runner, prepared: deps.prepare(execution, secrets.known), secrets }
+      return { runner, prepared: await deps.prepare(execution, secrets.known), secrets }
     } catch (error) {
       return { error }
     }

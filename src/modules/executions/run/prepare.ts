@@ -14,7 +14,7 @@ export function createPrepare(deps: {
 }): Prepare {
   const { actions, sources } = deps
 
-  return (execution, secrets) => {
+  return async (execution, secrets) => {
     const { action, runner } = execution
     if (actions.findRunnerType(runner.name)?.enabled !== true) {
       throw new Error(`The runner "${runner.name}" has been disabled by the administrator.`)
@@ -22,7 +22,8 @@ export function createPrepare(deps: {
     const decrypted = deps.parameters.decrypt(execution)
     secrets.push(...actions.secretsIn(action, runner, decrypted.parameters), ...decrypted.secrets)
     const scope = templateScope(sources, execution, secrets)
-    const effective = actions.effective(action, runner, decrypted.parameters, scope)
+    const turn = { caller: execution.user, isRequest: false }
+    const effective = await actions.effective(action, runner, decrypted.parameters, scope, turn)
     secrets.push(...actions.secretsIn(action, runner, { ...effective.runnerParameters, ...effective.actionParameters }))
     return {
       ...effective,

@@ -77,7 +77,7 @@ beforeEach(async () => {
     output: createOutput({ store: createOutputStore(database), database, bus, log, stopRetrying }),
     // None, so that whatever is started fails at once.
     runners: new Map(),
-    prepare: () => ({
+    prepare: async () => ({
       runnerParameters: {},
       actionParameters: {},
       parameterSchemas: {},

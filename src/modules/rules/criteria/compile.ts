@@ -60,7 +60,7 @@ export function compile(criteria: Readonly<Record<string, unknown>>, isData = fa
   let count = 0
   let remaining = MAX_PATTERN_LENGTH
   const templates = { count: 0, isTooLong: false }
-  const read = { length: 0 }
+  const read = { length: 0, parts: 0 }
 
   /** @param above path of the criteria within those of the rule */
   function compileAll(

@@ -58,10 +58,9 @@ export type CriteriaResult =
 
 /** Limits of one evaluation without its templates. The slowest known case takes less than 0.5 s. */
 export const limits = { ...defaultLimits, maxWork: 16 * 1024 * 1024, maxMilliseconds: 500 }
-const MAX_TEMPLATE_MILLISECONDS = 500
 const RENDERING_STEPS = 100
 /** Steps that a failed comparison within `search` costs: it does not end the evaluation and takes longer. */
-const FAILURE_STEPS = 20
+const FAILURE_STEPS = 40
 export const SUBJECT = 'the comparison'
 
 export type CriteriaMismatch = Extract<CriteriaResult, { matches: false }>
@@ -154,7 +153,6 @@ export class CriteriaRun {
     this.#budget.step(RENDERING_STEPS)
     this.#renderer ??= createRenderer(this.#templates, {
       filters: this.#context.scope.filters,
-      maxMilliseconds: MAX_TEMPLATE_MILLISECONDS,
       fail: (_, why) => filterError(why),
     })
     this.#variables ??= this.#makeVariables()

@@ -5,6 +5,7 @@ import { newId } from '../../../core/ids.ts'
 import { textLengthOf } from '../../../core/template-values.ts'
 import { CONFIG_SECRETS, parameterScope, type ReadSecrets } from '../../../core/parameter-scope.ts'
 import { createSecretValues } from '../../../lib/secrets/index.ts'
+import type { TemplateThread, Turn } from '../../../core/rendering/index.ts'
 import type { TemplateScope } from '../../../lib/template/index.ts'
 import { formatMicros, nowMicros } from '../../../core/time.ts'
 import type { Actions } from '../../actions/index.ts'
@@ -61,7 +62,12 @@ export interface Enforcer {
    * @param view what the rule sees of the instance
    * @param budget of the trigger instance; reduced by the parameters
    */
-  plan(compiled: CompiledRule, instance: OpenedInstance, view: RuleView, budget: ParameterBudget): PlannedEnforcement
+  plan(
+    compiled: CompiledRule,
+    instance: OpenedInstance,
+    view: RuleView,
+    budget: ParameterBudget,
+  ): Promise<PlannedEnforcement>
   /** Plans the failed enforcement of a rule whose criteria could not be compared. @param reason why not */
   planFailure(rule: Rule, instance: TriggerInstance, reason: string): PlannedEnforcement
 }
@@ -104,6 +110,12 @@ const tooLong = `The rules of one trigger instance pass more than ${MAX_PARAMETE
 
 export const actionMissing = (ref: string): string => `Action "${ref}" doesn't exist`
 
+/** Rules wait for their turn: the engine processes one after the other. */
+export const turnOf = ({ context: { user } }: Pick<Rule, 'context'>): Turn => ({
+  caller: `rules of ${user}`,
+  isRequest: false,
+})
+
 /** Finds the action of a rule by its reference, never by its id. */
 export function findRuleAction(actions: Actions, ref: string): ActionRecord | undefined {
   const action = actions.find(ref)
@@ -116,17 +128,18 @@ export function createEnforcer(deps: {
   executions: Pick<Executions, 'plan'>
   traces: Traces
   packConfigs: PackConfigs
+  templateThread: TemplateThread
   readonly strangerOf: StrangerOf
   systemUser: string
 }): Enforcer {
-  const { store, actions, executions, traces, packConfigs, strangerOf, systemUser } = deps
+  const { store, actions, executions, traces, packConfigs, templateThread, strangerOf, systemUser } = deps
 
-  const plan: Enforcer['plan'] = (compiled, instance, view, budget) => {
+  const plan: Enforcer['plan'] = async (compiled, instance, view, budget) => {
     const { rule } = compiled
     const at = nowMicros()
     const member = { kind: 'rule', object_id: rule.id, ref: rule.ref } as const
     const trace = traces.plan(causedBy(instance, 'trigger_instance', instance.id), member, formatMicros(at))
-    const result = planExecution(compiled, instance, view, budget)
+    const result = await planExecution(compiled, instance, view, budget)
     const { enforcement, unit } = record(rule, instance, at, 'reason' in result ? result : { id: result.executionId })
     return {
       enforcement,
@@ -135,12 +148,12 @@ export function createEnforcer(deps: {
     }
   }
 
-  function planExecution(
+  async function planExecution(
     compiled: CompiledRule,
     instance: OpenedInstance,
     { scope, withheld }: RuleView,
     budget: ParameterBudget,
-  ): { executionId?: string; unit?: Unit; reason: string } | { executionId: string; unit: Unit } {
+  ): Promise<{ executionId?: string; unit?: Unit; reason: string } | { executionId: string; unit: Unit }> {
     const { rule, templates } = compiled
     const action = findRuleAction(actions, rule.action.ref)
     if (action === undefined) return { reason: actionMissing(rule.action.ref) }
@@ -152,7 +165,9 @@ export function createEnforcer(deps: {
       try {
         const stranger = strangerOf(rule)
         const concerns = { context, user: systemUser, pack: action.pack }
-        parameters = renderRuleParameters(
+        parameters = await renderRuleParameters(
+          templateThread,
+          turnOf(rule),
           parameters,
           templates,
           scopeOfAction(scope, concerns, packConfigs, read, stranger),
@@ -165,7 +180,7 @@ export function createEnforcer(deps: {
       const length = textLengthOf(parameters, budget.left)
       if (length > budget.left) return { reason: tooLong }
       budget.left -= length
-      const planned = executions.plan({
+      const planned = await executions.plan({
         action: action.ref,
         parameters,
         context,

@@ -77,7 +77,7 @@ export function createInstancePlanner(deps: {
     for (const { compiled, verdict } of evaluateRules(bindings.of(triggerId), context)) {
       if (verdict.reduced !== undefined) warnOfReduced(compiled.rule, verdict.reduced)
       if (verdict.verdict === 'matched') {
-        planned.push(enforcer.plan(compiled, instance, viewOf(compiled.rule), budget))
+        planned.push(await enforcer.plan(compiled, instance, viewOf(compiled.rule), budget))
       } else if (verdict.verdict === 'failed') {
         planned.push(
           enforcer.planFailure(

@@ -2,6 +2,7 @@
 import { resourceNotFound } from '../../../core/errors.ts'
 import { isId } from '../../../core/ids.ts'
 import { createSecretValues } from '../../../lib/secrets/index.ts'
+import type { TemplateThread } from '../../../core/rendering/index.ts'
 import type { TemplateScope } from '../../../lib/template/index.ts'
 import { microsOf } from '../../../core/time.ts'
 import type { Actions } from '../../actions/index.ts'
@@ -30,7 +31,7 @@ export interface Explain {
   /** @throws RESOURCE_NOT_FOUND */
   explain(caller: RuleCaller, id: string): Promise<Explanation>
   /** @throws BODY_INVALID, CONTENT_NOT_FOUND, RESOURCE_NOT_FOUND, PERMISSION_DENIED, TRIGGER_TYPE_UNKNOWN, CRITERIA_INVALID */
-  test(caller: RuleCaller, request: RuleTestRequest): RuleTestResult
+  test(caller: RuleCaller, request: RuleTestRequest): Promise<RuleTestResult>
 }
 
 export function createExplain(deps: {
@@ -44,6 +45,7 @@ export function createExplain(deps: {
   readonly viewsFor: ViewsFor
   readonly reasonFor: ReasonFor
   packConfigs: PackConfigs
+  templateThread: TemplateThread
   readonly strangerOf: StrangerOf
   systemUser: string
 }): Explain {

@@ -25,6 +25,7 @@ import { censoredReason } from '../enforcement/reason.ts'
 import { renderRuleParameters } from '../enforcement/render.ts'
 import { resourceOf, type RuleCaller, type RuleService } from '../service.ts'
 import type { Rule, RuleTestRequest, RuleTestResult } from '../types.ts'
+import type { TemplateThread, Turn } from '../../../core/rendering/index.ts'
 import type { TemplateReader } from '../../../core/template-reader.ts'
 import type { PackConfigs } from '../../executions/ports.ts'
 import { ruleResource, triggerResource } from '../../../core/permissions.ts'
@@ -32,7 +33,7 @@ import { censored, censoredCriterion, withReason, type CallerView } from './cens
 import { writeJson } from '../../../lib/json/index.ts'
 
 /** @throws BODY_INVALID, CONTENT_NOT_FOUND, RESOURCE_NOT_FOUND, PERMISSION_DENIED, TRIGGER_TYPE_UNKNOWN, CRITERIA_INVALID */
-export type TestRule = (caller: RuleCaller, request: RuleTestRequest) => RuleTestResult
+export type TestRule = (caller: RuleCaller, request: RuleTestRequest) => Promise<RuleTestResult>
 
 export function createTrial(deps: {
   service: RuleService
@@ -43,11 +44,12 @@ export function createTrial(deps: {
   readonly templates: (reader: TemplateReader) => TemplateScope
   readonly viewsFor: ViewsFor
   packConfigs: PackConfigs
+  templateThread: TemplateThread
   readonly strangerOf: StrangerOf
   systemUser: string
 }): TestRule {
-  const { service, actions, triggers, traces, instanceOf, templates, viewsFor, packConfigs, strangerOf, systemUser } =
-    deps
+  const { service, actions, triggers, traces, instanceOf, templates, viewsFor, packConfigs, templateThread } = deps
+  const { strangerOf, systemUser } = deps
 
   /** @throws PERMISSION_DENIED, CONTENT_NOT_FOUND, BODY_INVALID, TRIGGER_TYPE_UNKNOWN */
   function ruleOf(caller: RuleCaller, { rule: given, rule_ref: ref }: RuleTestRequest): Rule {
@@ -90,19 +92,19 @@ export function createTrial(deps: {
     }
   }
 
-  function test(caller: RuleCaller, request: RuleTestRequest): RuleTestResult {
+  async function test(caller: RuleCaller, request: RuleTestRequest): Promise<RuleTestResult> {
     const rule = ruleOf(caller, request)
     const instance = occurrenceOf(caller, request)
-    const result = testWith(caller, request, rule, instance)
+    const result = await testWith(caller, request, rule, instance)
     return (createSecretValues(instance.secrets)?.maskValue(result) ?? result) as RuleTestResult // a copy of it
   }
 
-  function testWith(
+  async function testWith(
     caller: RuleCaller,
     request: RuleTestRequest,
     rule: Rule,
     instance: OpenedInstance,
-  ): RuleTestResult {
+  ): Promise<RuleTestResult> {
     if (instance.trigger_type !== rule.trigger.type) {
       const problem = `The trigger type of the rule is "${rule.trigger.type}", that of the trigger instance is "${instance.trigger_type}".`
       const verdict = { ...aboutRule(rule), verdict: 'not_matched', reason: problem } as const
@@ -142,17 +144,17 @@ export function createTrial(deps: {
       verdict: { ...verdict, ...(isDisabled ? { reason: 'The rule is disabled.' } : {}) },
       criteria,
       ...reduced,
-      ...tryParameters(caller, compiled, instance, view, own),
+      ...(await tryParameters(caller, compiled, instance, view, own)),
     }
   }
 
-  function tryParameters(
+  async function tryParameters(
     caller: RuleCaller,
     { rule, templates: found }: CompiledRule,
     instance: TriggerInstance,
     { scope, withheld }: RuleView,
     shownTo: CallerView,
-  ): Pick<RuleTestResult, 'parameters' | 'problem'> {
+  ): Promise<Pick<RuleTestResult, 'parameters' | 'problem'>> {
     const action = findRuleAction(actions, rule.action.ref)
     const runner = action === undefined ? undefined : actions.findRunnerType(action.runner_type)
     const context = contextOf(rule, instance, traces.tagOf(instance.trace_id) ?? '')
@@ -172,9 +174,16 @@ export function createTrial(deps: {
     }
     try {
       const full = within(scope)
-      const parameters = renderRuleParameters(rule.action.parameters, found, within(scope, strangerOf(rule)))
+      const turn = { caller: caller.principal.user, isRequest: true }
+      const parameters = await renderRuleParameters(
+        templateThread,
+        turn,
+        rule.action.parameters,
+        found,
+        within(scope, strangerOf(rule)),
+      )
       const own = (base: TemplateScope): TemplateScope => within(base, ofCaller)
-      const visible = visibleParameters(caller, rule, shownTo, parameters, own, markMasked)
+      const visible = await visibleParameters(caller, turn, rule, shownTo, parameters, own, markMasked)
       const shown = (createSecretValues(read)?.maskValue(visible) ?? visible) as typeof visible // a copy of it
       if (action === undefined || runner === undefined) {
         const { ref } = rule.action
@@ -183,7 +192,7 @@ export function createTrial(deps: {
       const result = { parameters: actions.mask(action, runner, shown) }
       const literals = new Set(Object.keys(parameters))
       try {
-        const converted = actions.render(action, runner, parameters, full, { literals })
+        const converted = await actions.render(action, runner, parameters, full, turn, { literals })
         actions.check(action, runner, converted, parameters)
       } catch (error) {
         return { ...result, problem: problemOf(error) }
@@ -195,37 +204,42 @@ export function createTrial(deps: {
   }
 
   /** Masks decrypted values, and values of the datastore or the payload that the caller cannot view. */
-  function visibleParameters(
+  async function visibleParameters(
     { principal }: RuleCaller,
+    turn: Turn,
     rule: Rule,
     { payload }: CallerView,
     rendered: Record<string, unknown>,
     within: (base: TemplateScope) => TemplateScope,
     markMasked: () => void,
-  ): Record<string, unknown> {
+  ): Promise<Record<string, unknown>> {
+    const { user, scopes } = principal
     let own: TemplateScope | undefined
-    return Object.fromEntries(
-      Object.entries(rule.action.parameters).map(([name, written]) => {
-        const found = findTemplates(written)
-        if (found === undefined) return [name, rendered[name]]
-        if (decrypts(written)) return [name, MASK]
-        const { user, scopes } = principal
-        own ??= within(
-          joinScopes(
-            { variables: { trigger: payload } },
-            templates({ user: systemUser, author: user, ...(scopes === undefined ? {} : { scopes }) }),
-            { variables: {}, filters: { decrypt_kv: () => MASK } },
-          ),
+    const visible: [string, unknown][] = []
+    for (const [name, written] of Object.entries(rule.action.parameters)) {
+      const found = findTemplates(written)
+      if (found === undefined || decrypts(written)) {
+        visible.push([name, found === undefined ? rendered[name] : MASK])
+        continue
+      }
+      own ??= within(
+        joinScopes(
+          { variables: { trigger: payload } },
+          templates({ user: systemUser, author: user, ...(scopes === undefined ? {} : { scopes }) }),
+          { variables: {}, filters: { decrypt_kv: () => MASK } },
+        ),
+      )
+      try {
+        visible.push(
+          ...Object.entries(await renderRuleParameters(templateThread, turn, { [name]: written }, found, own)),
         )
-        try {
-          return [name, renderRuleParameters({ [name]: written }, found, own)[name]]
-        } catch (error) {
-          refusalIn(error)
-          markMasked()
-          return [name, MASK]
-        }
-      }),
-    )
+      } catch (error) {
+        refusalIn(error)
+        markMasked()
+        visible.push([name, MASK])
+      }
+    }
+    return Object.fromEntries(visible)
   }
 
   return test
