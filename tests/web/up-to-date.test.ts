@@ -2,6 +2,7 @@
 import type { Page } from 'playwright-core'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { createTestApp } from '../helpers/app.ts'
+import { makeFolder } from '../helpers/folders.ts'
 import type { TestApp } from '../helpers/server.ts'
 import { fullOnly, variants } from '../helpers/tiers.ts'
 import { writePack } from './actions.ts'
@@ -146,5 +147,28 @@ describe('when the server answers again', () => {
     await page.getByRole('main').getByText(text).first().waitFor()
     expect(await page.locator('.failure').count()).toBe(0)
     await close()
+  })
+
+  fullOnly(it)('a page outlives the server, with a screen that was not loaded before', async () => {
+    const folder = makeFolder()
+    const first = await createTestApp({ basePath: folder.path })
+    const portOf = (url: string): string => new URL(url).port
+    const { api, auth, stream } = first.urls
+    const settings = { 'api.port': portOf(api), 'auth.port': portOf(auth), 'stream.port': portOf(stream) }
+    const { page, close } = await browser.open(`${api}/#/rules`)
+    await page.getByText('No rules').waitFor()
+    await first.stop()
+    await page.getByRole('link', { name: 'Triggers', exact: true }).click()
+    await page.locator('.failure').waitFor()
+    const second = await createTestApp({ basePath: folder.path, settings })
+    try {
+      await page.getByRole('link', { name: 'core.svc.webhook' }).first().waitFor()
+      await followed(page)
+      expect(await page.locator('.failure').count()).toBe(0)
+      await close()
+    } finally {
+      await second.stop()
+      folder.remove()
+    }
   })
 })

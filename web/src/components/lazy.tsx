@@ -3,10 +3,20 @@ import type { ComponentType, JSX } from 'preact'
 import { useEffect, useState } from 'preact/hooks'
 import { ApiError } from '../api/client.ts'
 import { useRetry } from '../api/retry.ts'
+import { isServerAnswering, sendRequest } from '../api/transport.ts'
 import { Failure } from './failure.tsx'
 
 /** Nobody says why a module was not loaded. */
 const unreached = new ApiError('', 0)
+
+async function isReachable(): Promise<boolean> {
+  try {
+    await sendRequest('GET', 'api/v1/user', {}, {})
+    return isServerAnswering.value
+  } catch {
+    return false
+  }
+}
 
 export type LazyComponent<Props> = ComponentType<Props> & {
   /** Loads the code before the component is shown. */
@@ -34,7 +44,12 @@ export function lazy<Props extends object>(
         () => setHasFailed(true),
       )
     }, [hasFailed])
-    useRetry(hasFailed ? unreached : undefined, () => setHasFailed(false))
+    const [isUnreachable, setIsUnreachable] = useState(false)
+    useEffect(() => {
+      if (hasFailed) void isReachable().then((is) => setIsUnreachable(!is))
+    }, [hasFailed])
+    // A browser does not ask again for a module that it could not load.
+    useRetry(isUnreachable ? unreached : undefined, () => void isReachable().then((is) => is && location.reload()))
     if (hasFailed) {
       // After an upgrade of the server the files of this page have other names.
       const error = 'Could not load this part of the page: the server is unreachable or was upgraded. Reload the page.'
