@@ -1,6 +1,7 @@
 /** Hundreds of clients that ask for much and read nothing: the server stays small, and answers others. */
 import { connect, type Socket } from 'node:net'
-import { afterAll, beforeAll, expect, it } from 'vitest'
+import { afterAll, afterEach, beforeAll, beforeEach, expect, it } from 'vitest'
+import { makeFolder } from '../helpers/folders.ts'
 import { readMemory, watchMemory } from '../helpers/resources.ts'
 import { run, runToEnd, startServer, waitForStatus, type TestServer } from '../helpers/server.ts'
 import { waitFor } from '../helpers/wait.ts'
@@ -10,18 +11,25 @@ const CLIENTS = 400
 const MAX_RSS_MIB = 600
 const LARGE_BYTES = 9_900_000
 
+const folder = makeFolder()
 let server: TestServer
 let large = ''
 beforeAll(async () => {
-  server = await startServer()
+  server = await startServer({ basePath: folder.path })
   const both = `head -c ${LARGE_BYTES} /dev/zero | tr "\\0" x; head -c ${LARGE_BYTES} /dev/zero | tr "\\0" y >&2`
   large = (await runToEnd(server, { cmd: both, timeout: 600 })).id
   const many = Array.from({ length: 100 }, () => run(server, { cmd: 'head -c 200000 /dev/zero | tr "\\0" x' }))
   for (const { id } of await Promise.all(many)) await waitForStatus(server, id)
+  await server.stop()
 })
-afterAll(async () => {
+// A server of its own for each test: when memory returns to the system belongs to the engine.
+beforeEach(async () => {
+  server = await startServer({ basePath: folder.path })
+})
+afterEach(async () => {
   await server.stop('SIGKILL')
 })
+afterAll(() => folder.remove())
 
 it.each([
   ['a page of a list', () => '/v1/executions?limit=100'],
