@@ -43,7 +43,11 @@ async function ended(given: Record<string, unknown>): Promise<Execution & { resu
 }
 
 function outputOf({ id }: Execution, type?: 'stdout' | 'stderr'): string {
-  const records = engine.executions.outputCursor(id).after(0, type)
+  const cursor = engine.executions.outputCursor(id)
+  const records = []
+  for (let page = cursor.after(0, type); page.length > 0; page = cursor.after(page.at(-1)?.seq ?? 0, type)) {
+    records.push(...page)
+  }
   return records.map(({ host, data }) => (host === null ? data : `${host}:${data}`)).join('')
 }
 
