@@ -45,7 +45,7 @@ function renderAll({ texts, variables, filters, maxSteps, maxWork, maxMillisecon
 
 /** In milliseconds: of this thread, or where Node does not tell it, the time that has passed. */
 function processorTime(): number {
-  // Since Node 22.19.
+  // Node 22.14 does not have it.
   if (typeof process.threadCpuUsage !== 'function') return performance.now()
   const { user, system } = process.threadCpuUsage()
   return (user + system) / 1000
