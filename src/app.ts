@@ -45,7 +45,7 @@ import { createTriggers, triggersSettings } from './modules/triggers/index.ts'
 import { createUi } from './modules/ui/index.ts'
 import type { Ports } from './modules/ports.ts'
 import { createWebhooks } from './modules/webhooks/index.ts'
-import { createLauncher, createRunners, runnersSettings } from './runners/index.ts'
+import { createLauncher, createRunners, runnersSettings, type HttpGet } from './runners/index.ts'
 
 export interface App {
   /** Address of each listener, with its actual port. */
@@ -65,6 +65,7 @@ export interface App {
  *
  * @param configFiles the files that the configuration was read from
  * @param clock for logins and timers; all else uses the clock of this machine
+ * @param get for requests of the server itself; undefined: those to the internet
  * @throws ConfigProblems for files and folders in the configuration that cannot be used
  */
 export async function startApp(
@@ -72,10 +73,11 @@ export async function startApp(
   log: RootLog,
   configFiles: readonly string[] = [],
   clock = machineClock,
+  get?: HttpGet,
 ): Promise<App> {
   const undo: (() => Promise<void>)[] = []
   try {
-    return await assemble(config, log, configFiles, clock, undo)
+    return await assemble(config, log, configFiles, clock, get, undo)
   } catch (error) {
     for (const step of undo.toReversed()) await step().catch(() => undefined)
     throw error
@@ -87,6 +89,7 @@ async function assemble(
   log: RootLog,
   configFiles: readonly string[],
   clock: Clock,
+  get: HttpGet | undefined,
   undo: (() => Promise<void>)[],
 ): Promise<App> {
   const startedAt = now()
@@ -237,6 +240,7 @@ async function assemble(
     triggers,
     executions,
     templates,
+    get: get ?? runners.get,
     versionOf: (triggerId) => rules.versionOf(triggerId),
     rulesOf: (triggerId, rights) => rules.refsOf(triggerId, rights),
     settings: common,

@@ -756,7 +756,7 @@ export const options = {
       problem: 'must be a comma separated list of IP addresses and networks, such as 10.0.0.0/8',
       item: readNetwork,
       about:
-        'Private, loopback and link-local addresses that http-request actions may connect to. The server blocks all others, also after redirects. Empty: all blocked.',
+        'Private, loopback and link-local addresses that http-request actions, and requests to Amazon SNS, may connect to. The server blocks all others, also after redirects. Empty: all blocked.',
     }),
     max_body_bytes: integer({
       default: 10_485_760,

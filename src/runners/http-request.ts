@@ -32,7 +32,8 @@ export function createHttpRequest(settings: HttpRequestSettings): Runner {
     try {
       const request = await buildRequest(context, maxBodyBytes)
       if (signal.aborted) return failed(new HttpProblem('The request was stopped before it started'))
-      const answer = await exchange(request, { addresses, maxBodyBytes, signal })
+      const limits = { addresses, maxBodyBytes, maxBodyName: 'http_runner.max_body_bytes', signal }
+      const answer = await exchange(request, limits)
       const isSuccess = answer.statusCode >= 200 && answer.statusCode <= 206
       return { status: isSuccess ? 'succeeded' : 'failed', result: resultOf(answer) }
     } catch (error) {

@@ -8,6 +8,7 @@ import { createAnnouncement } from './announcement.ts'
 import { actionEnvironment, inheritedEnvironment } from './environment.ts'
 import { createInquirer } from './inquirer.ts'
 import { createHttpRequest } from './http-request.ts'
+import { createHttpGet, type HttpGet } from './http/get.ts'
 import { createLocalShellCmd } from './local-shell-cmd.ts'
 import { createLocalShellScript } from './local-shell-script.ts'
 import { createLocalShell } from './local-shell.ts'
@@ -41,6 +42,8 @@ export interface Runners {
   virtualenvs: Virtualenvs
   /** How commands reach the system user; log its `reason`, if any, as a WARNING at start. */
   systemUser: SystemUserDecision
+  /** For requests of the server itself. */
+  get: HttpGet
   /** The boot id that belongs to process identities recorded now. */
   bootId: string
   /** Stops processes that a crashed server left behind. Returns the number of killed processes. */
@@ -124,6 +127,7 @@ export async function createRunners(settings: RunnerSettings): Promise<Runners> 
     ],
     virtualenvs,
     systemUser,
+    get: createHttpGet(settings.http?.allowedPrivateNetworks ?? []),
     bootId,
     killOrphans: async (orphans) => {
       const { isRoot, sudoProgram } = systemUser
@@ -156,6 +160,7 @@ const programs = {
 }
 
 export { inquirerName } from './inquirer.ts'
+export type { HttpGet } from './http/get.ts'
 export type { PackManager, PackOutcome, PackWork, ProgramEnd } from './pack-manager.ts'
 export { createLauncher } from './process/create-launcher.ts'
 export { createProcessReader, type ProcessReader } from './process/process-reader.ts'

@@ -2,6 +2,7 @@
 import { join } from 'node:path'
 import { startApp, type App } from '../../src/app.ts'
 import { loadConfig, readLogFiles } from '../../src/config/index.ts'
+import type { HttpGet } from '../../src/runners/index.ts'
 import { createLog } from '../../src/lib/log/index.ts'
 import type { TestClock } from './clock.ts'
 import { makeFolder } from './folders.ts'
@@ -11,6 +12,8 @@ import { TextSink } from './text-sink.ts'
 export interface TestAppOptions extends Pick<ServerOptions, 'settings' | 'basePath' | 'ca'> {
   /** Default: the clock of this machine. */
   clock?: TestClock
+  /** Default: the internet. */
+  get?: HttpGet
 }
 
 export type InProcessApp = TestApp & Pick<App, 'reload' | 'collect'>
@@ -37,10 +40,12 @@ export async function createTestApp(options: TestAppOptions = {}): Promise<InPro
       stream: sink,
     })
     for (const warning of [...loaded.warnings, ...logFiles.warnings]) log.warning('config.warning', warning)
-    const app = await startApp(loaded.config, log, loaded.files, options.clock).catch(async (error: unknown) => {
-      await log.close()
-      throw error
-    })
+    const app = await startApp(loaded.config, log, loaded.files, options.clock, options.get).catch(
+      async (error: unknown) => {
+        await log.close()
+        throw error
+      },
+    )
     return {
       urls: app.urls,
       basePath,

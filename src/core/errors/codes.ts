@@ -132,13 +132,17 @@ export const errorCodes = {
     action: 'Create a rule or a trigger with this URL; `svc webhook list` prints them.',
   },
   SIGNATURE_MISSING: { kind: 'unauthenticated', action: 'Sign the request.' },
-  SIGNATURE_MALFORMED: { kind: 'unauthenticated', action: 'Correct the header that the message names.' },
+  SIGNATURE_MALFORMED: { kind: 'unauthenticated', action: 'Correct what the message names.' },
   SIGNATURE_EXPIRED: { kind: 'unauthenticated', action: 'Set the clock of the sender, and send without delay.' },
   SIGNATURE_INVALID: {
     kind: 'unauthenticated',
     action: 'Sign the very bytes of the body with the secret of the webhook.',
   },
   SIGNATURE_UNCHECKABLE: { kind: 'unavailable', action: 'Send again later; the operator reads the log of the server.' },
+  SUBSCRIPTION_UNCONFIRMED: {
+    kind: 'unavailable',
+    action: 'Send again later; let the server reach Amazon SNS over HTTPS.',
+  },
   // executions
   NO_EXECUTIONS: { kind: 'invalid', action: 'Run an action first.' },
   TRANSITION_REFUSED: { kind: 'conflict', action: 'Read the execution; its status does not permit this change.' },

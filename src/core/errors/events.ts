@@ -92,3 +92,31 @@ export const signatureUncheckable = (cause: unknown): AppError =>
     'The server could not read the secret of this webhook; send again later. The log of the server says why.',
     { cause },
   )
+
+/** The certificate of a signature cannot be fetched. */
+export const signatureCertificateMissing = (cause: unknown): AppError =>
+  new AppError(
+    'SIGNATURE_UNCHECKABLE',
+    'The server could not get the certificate of the signature; send again later. The log of the server says why.',
+    { cause },
+  )
+
+export const snsMessageMalformed = (why: string): AppError =>
+  new AppError('SIGNATURE_MALFORMED', `Unauthorized - The message of Amazon SNS ${why}.`)
+
+export const snsMessageRefused = (why: string): AppError =>
+  new AppError('SIGNATURE_INVALID', `Unauthorized - The message of Amazon SNS ${why}.`)
+
+export const snsMessageExpired = (toleranceSeconds: number): AppError =>
+  new AppError(
+    'SIGNATURE_EXPIRED',
+    `Unauthorized - The Timestamp of the message of Amazon SNS differs from the server's time by more than ${toleranceSeconds} s.`,
+  )
+
+/** Amazon SNS sends the message again. */
+export const subscriptionUnconfirmed = (topic: string, cause: unknown): AppError =>
+  new AppError(
+    'SUBSCRIPTION_UNCONFIRMED',
+    `The server could not confirm the subscription to "${shown(topic)}"; send again later. The log of the server says why.`,
+    { cause },
+  )

@@ -230,7 +230,7 @@ export const WebhookRecord = record(
 )
 export type WebhookRecord = Static<typeof WebhookRecord>
 
-export const signatureSchemes = ['github', 'gitlab', 'stripe', 'slack', 'zoom', 'standard', 'hmac'] as const
+export const signatureSchemes = ['github', 'gitlab', 'stripe', 'slack', 'zoom', 'standard', 'sns', 'hmac'] as const
 
 export type SignatureScheme = (typeof signatureSchemes)[number]
 
@@ -257,13 +257,15 @@ export interface ChallengeParameters {
   token?: string
 }
 
-/** `signature` of a trigger. Everything after `tolerance_seconds` is only for the scheme `hmac`. */
+/** `signature` of a trigger. Everything after `topics` is only for the scheme `hmac`. */
 export interface SignatureParameters {
   scheme: SignatureScheme
-  /** Two secrets during a rotation. Templates are rendered when a signature is checked. */
-  secret: string | string[]
-  /** Maximum difference in seconds between the time of a signature and the time of svc; default 300. */
+  /** Two secrets during a rotation. Templates are rendered when a signature is checked. Absent for `sns` only. */
+  secret?: string | string[]
+  /** Maximum difference in seconds between the time of a signature and the time of svc; default 300, for `sns` 7200. */
   tolerance_seconds?: number
+  /** Only for the scheme `sns`: ARNs of the topics whose messages are accepted. */
+  topics?: string[]
   /** Header with the signature; also for the scheme `stripe`, there by default `Stripe-Signature`. */
   header?: string
   /** Default `sha256`. */

@@ -14,17 +14,22 @@ export type AdmitDelivery = (
   request: ApiRequest,
   raw: RawRequest,
   headers: SentHeaders,
-) => AdmittedDelivery[]
+) => Promise<AdmittedDelivery[]>
+
+/** Which of several errors is answered: first one after which the sender sends again, last that there is no signature. */
+function weightOf({ code, kind }: AppError): number {
+  return kind === 'unavailable' ? 2 : code === 'SIGNATURE_MISSING' ? 0 : 1
+}
 
 export function createDeliveryAdmission({ log }: { log: Log }): AdmitDelivery {
   const repeats = createRepeatLimit(10, () => performance.now())
 
-  function admit(
+  async function admit(
     hook: Hook,
     { rights, ...request }: ApiRequest,
     raw: RawRequest,
     headers: SentHeaders,
-  ): AdmittedDelivery[] {
+  ): Promise<AdmittedDelivery[]> {
     const admitted: AdmittedDelivery[] = []
     let refusal: AppError | undefined
     let maySend: boolean | undefined
@@ -35,12 +40,11 @@ export function createDeliveryAdmission({ log }: { log: Log }): AdmitDelivery {
         continue
       }
       try {
-        const proof = trigger.verifier.verify({ headers, body: raw.bytes }, nowMicros() / 1_000_000)
+        const proof = await trigger.verifier.verify({ headers, body: raw.bytes }, nowMicros() / 1_000_000)
         admitted.push({ trigger, proof })
       } catch (error) {
         if (!isAppError(error)) throw error
-        // Prefers an error that says more than that the signature is missing.
-        if (refusal === undefined || refusal.code === 'SIGNATURE_MISSING') refusal = error
+        if (refusal === undefined || weightOf(error) > weightOf(refusal)) refusal = error
       }
     }
     if (admitted.length > 0) return admitted

@@ -1,19 +1,24 @@
 /** Webhooks: requests from other systems that svc stores as trigger instances (contract 06). */
 import type { Bus } from '../../bus/index.ts'
 import type { Database } from '../../db/index.ts'
+import type { HttpGet } from '../../runners/index.ts'
 import type { Rights } from '../../http/index.ts'
 import type { Log } from '../../lib/log/index.ts'
 import type { Module } from '../../core/module.ts'
 import type { TemplateScope } from '../../lib/template/index.ts'
 import type { Executions } from '../executions/index.ts'
-import type { Triggers } from '../triggers/index.ts'
+import type { SignatureParameters, Triggers } from '../triggers/index.ts'
+import { createFetchAmazon } from './amazon.ts'
+import { createCertificates } from './certificates.ts'
 import { createDeliveries } from './deliveries.ts'
 import { createRegistry } from './registry.ts'
 import { createDeliveryAdmission } from './admission.ts'
 import { createDispatch } from './dispatch.ts'
 import { createWebhookRoutes } from './routes.ts'
+import type { Verifier } from './signatures.ts'
 import { createSecretReader } from './secrets.ts'
 import { createWebhookService } from './service.ts'
+import { createSnsVerifier } from './sns.ts'
 import { createDeliveryStore } from './store.ts'
 import { createWaits } from './waits.ts'
 import type { TemplateReader } from '../../core/template-reader.ts'
@@ -32,6 +37,8 @@ export interface WebhooksDeps {
   readonly rulesOf: (triggerId: string, rights: Rights) => string[]
   /** Scope of signature secrets that are templates. */
   readonly templates: (reader: TemplateReader) => TemplateScope
+  /** Reads certificates of signatures, and confirms subscriptions. */
+  readonly get: HttpGet
   settings: {
     /** User whose permissions apply to reading secrets, besides those of the author. */
     systemUser: string
@@ -52,7 +59,14 @@ export function createWebhooks(deps: WebhooksDeps): Webhooks {
       ...(author?.scopes === undefined ? {} : { scopes: author.scopes }),
     }),
   )
-  const registry = createRegistry({ triggers, bus, log, readSecret })
+  const stopped = new AbortController()
+  const sns = {
+    certificates: createCertificates(createFetchAmazon(deps.get, stopped.signal), () => performance.now()),
+    confirm: createFetchAmazon(deps.get, stopped.signal),
+    log,
+  }
+  const verifySns = (parameters: SignatureParameters): Verifier => createSnsVerifier(parameters, sns)
+  const registry = createRegistry({ triggers, bus, log, readSecret, verifySns })
   const waits = createWaits({ bus, triggers, executions, maxWaiting: MAX_WAITING })
   const dispatch = createDispatch({
     deliveries: createDeliveries(createDeliveryStore(database)),
@@ -79,6 +93,7 @@ export function createWebhooks(deps: WebhooksDeps): Webhooks {
       waits.start()
     },
     async stop() {
+      stopped.abort()
       waits.stop()
       registry.stop()
     },

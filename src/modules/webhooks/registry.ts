@@ -41,8 +41,10 @@ export function createRegistry(deps: {
   log: Log
   /** See `createVerifier`. */
   readonly readSecret: (text: string, author: TriggerAuthor | undefined) => string
+  /** Verifies the scheme `sns`. */
+  readonly verifySns: (parameters: SignatureParameters) => Verifier
 }): Registry {
-  const { triggers, bus, log, readSecret } = deps
+  const { triggers, bus, log, readSecret, verifySns } = deps
   const byId = new Map<string, HookTrigger>()
   const hooks = new Map<string, Hook>()
   let subscriptions: (() => void)[] = []
@@ -54,7 +56,7 @@ export function createRegistry(deps: {
       record,
       // Valid against the schema of the type, else the trigger could not exist.
       verifier: isObject(signature)
-        ? createVerifier(signature as unknown as SignatureParameters, (text) => readSecret(text, record.author))
+        ? verifierOf(signature as unknown as SignatureParameters, record.author)
         : undefined,
       challenge: isObject(challenge)
         ? {
@@ -68,6 +70,12 @@ export function createRegistry(deps: {
     byId.set(record.id, trigger)
     const others = hooks.get(trigger.hook)?.triggers ?? []
     setHook(trigger.hook, [...others, trigger].sort(byAge))
+  }
+
+  function verifierOf(signature: SignatureParameters, author: TriggerAuthor | undefined): Verifier {
+    return signature.scheme === 'sns'
+      ? verifySns(signature)
+      : createVerifier(signature, (text) => readSecret(text, author))
   }
 
   function remove(id: string): void {

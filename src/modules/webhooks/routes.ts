@@ -3,7 +3,7 @@ import { listReply, pageHeaders, route, type Route } from '../../http/index.ts'
 import { Type, type JsonSchema } from '../../lib/schema/index.ts'
 import { hookOf, WebhookRecord } from '../triggers/index.ts'
 import type { WebhookService } from './service.ts'
-import { WebhookChallenge, WebhookOutcome, WebhookValidation } from './types.ts'
+import { WebhookChallenge, WebhookOutcome, WebhookSubscription, WebhookValidation } from './types.ts'
 import { webhookResource } from '../../core/permissions.ts'
 
 const received: JsonSchema = { type: ['object', 'array'], description: 'The parsed body of the request.' }
@@ -67,7 +67,7 @@ export function createWebhookRoutes(service: WebhookService): Route[] {
       rawBody: received,
       status: 202,
       response: received,
-      otherResponses: { 200: Type.Union([WebhookOutcome, WebhookChallenge, WebhookValidation]) },
+      otherResponses: { 200: Type.Union([WebhookOutcome, WebhookChallenge, WebhookValidation, WebhookSubscription]) },
       failures: [404, 409, 503],
       handler: (request) => service.receive(hook(request), request),
     }),

@@ -72,7 +72,7 @@ export function createWebhookService(deps: {
   async function receiveCustom(name: string, request: ApiRequest, raw: RawRequest): Promise<Reply> {
     const hook = hookNamed(name)
     const headers = readHeaders(raw.headers)
-    const admitted = admit(hook, request, raw, headers)
+    const admitted = await admit(hook, request, raw, headers)
     const eventText = admitted.find(({ proof }) => proof?.eventText !== undefined)?.proof?.eventText
     const validated = answerToPost(challengesOf(hook), request.query as SentQuery) // declared by the route
     if (validated !== undefined) return validated
@@ -81,7 +81,7 @@ export function createWebhookService(deps: {
       throw bodyInvalid(`${represent(body)} is not of type 'object', 'array'`)
     }
     for (const { proof } of admitted) {
-      const answer = proof?.answerTo?.(body)
+      const answer = await proof?.answerTo?.(body)
       if (answer !== undefined) return new Reply(answer, { status: 200 })
     }
     const { forwarded, credentials } = forwardHeaders(headers, hook.secretHeaders)

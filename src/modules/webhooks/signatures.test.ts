@@ -229,7 +229,7 @@ function outcome(request: Recorded, changes: Changes = {}): Ids | string {
   } catch (error) {
     if (!isAppError(error)) throw error
     const kind = error.code === 'SIGNATURE_UNCHECKABLE' ? 'unavailable' : 'unauthenticated'
-    const isTold = [request.parameters.secret].flat().some((secret) => error.message.includes(secret))
+    const isTold = [request.parameters.secret ?? []].flat().some((secret) => error.message.includes(secret))
     if (error.kind !== kind || isTold) throw error
     return error.code
   }

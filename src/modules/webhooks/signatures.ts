@@ -30,8 +30,15 @@ export interface Verifier {
    * @param nowSeconds since the epoch
    * @throws SIGNATURE_MISSING, SIGNATURE_MALFORMED, SIGNATURE_EXPIRED, SIGNATURE_INVALID, SIGNATURE_UNCHECKABLE
    */
+  verify(request: SignedRequest, nowSeconds: number): Proof | Promise<Proof>
+}
+
+/** Of a scheme with a shared secret. */
+export interface SecretVerifier extends Verifier {
   verify(request: SignedRequest, nowSeconds: number): Proof
 }
+
+type Response = Record<string, unknown> | undefined
 
 /** Result of a valid signature. Its functions take the parsed body. */
 export interface Proof {
@@ -43,7 +50,7 @@ export interface Proof {
   /** A delivery id that the signature does not cover. */
   unsignedId?: string
   /** The response to the verification request of some senders; undefined for events. */
-  readonly answerTo?: (body: unknown) => Record<string, unknown> | undefined
+  readonly answerTo?: (body: unknown) => Response | Promise<Response>
 }
 
 /** Signatures in a request, before their check. */
@@ -72,10 +79,11 @@ const MAX_SIGNATURES = 20
 /**
  * @param readSecret renders a secret, never to an empty text; its error becomes the cause of SIGNATURE_UNCHECKABLE
  */
-export function createVerifier(parameters: SignatureParameters, readSecret: (text: string) => string): Verifier {
+export function createVerifier(parameters: SignatureParameters, readSecret: (text: string) => string): SecretVerifier {
+  if (parameters.scheme === 'sns') throw new Error('the scheme sns has no secret')
   const scheme = schemes[parameters.scheme]
   const tolerance = parameters.tolerance_seconds ?? DEFAULT_TOLERANCE_SECONDS
-  const secrets = [parameters.secret].flat()
+  const secrets = [parameters.secret ?? []].flat()
   const names = scheme.headers(parameters)
 
   /** @returns undefined if no signature is valid @throws SIGNATURE_EXPIRED, SIGNATURE_UNCHECKABLE */
@@ -133,7 +141,7 @@ function isSame(a: Buffer, b: Buffer): boolean {
 const sha256 = (bytes: Buffer): Buffer => createHash('sha256').update(bytes).digest()
 
 /** The single value of a header; undefined: missing. @throws SIGNATURE_MALFORMED */
-function only({ headers }: SignedRequest, name: string): string | undefined {
+export function only({ headers }: SignedRequest, name: string): string | undefined {
   const values = headers.get(name.toLowerCase())
   if (values === undefined) return undefined
   const [value = ''] = values
@@ -149,7 +157,7 @@ function needed(request: SignedRequest, name: string): string {
   return value
 }
 
-const isoTime = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d{1,9})?(?:Z|[+-]\d\d:?\d\d)$/
+export const isoTime = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d{1,9})?(?:Z|[+-]\d\d:?\d\d)$/
 
 /** Seconds since the epoch, whatever form the sender gives the time. @throws SIGNATURE_MALFORMED */
 function secondsOf(text: string, header: string): number {
@@ -414,7 +422,7 @@ function hmac(request: SignedRequest, parameters: SignatureParameters): readonly
   ]
 }
 
-const schemes: Record<SignatureScheme, Scheme> = {
+const schemes: Record<Exclude<SignatureScheme, 'sns'>, Scheme> = {
   github: { headers: () => hubNames, claims: github },
   gitlab: {
     headers: () => ['X-Gitlab-Token', 'webhook-signature'],

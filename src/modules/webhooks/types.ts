@@ -47,6 +47,19 @@ export const WebhookOutcome = record(
 )
 export type WebhookOutcome = Static<typeof WebhookOutcome>
 
+export const WebhookSubscription = record(
+  'WebhookSubscription',
+  Type.Object({
+    topic: Type.String({ description: 'ARN of the topic.' }),
+    subscription: Type.Enum(['confirmed', 'ended']),
+  }),
+  {
+    description: 'Answer to Amazon SNS, which begins or ends a subscription.',
+    example: { topic: 'arn:aws:sns:eu-central-1:123456789012:alarms', subscription: 'confirmed' },
+  },
+)
+export type WebhookSubscription = Static<typeof WebhookSubscription>
+
 /** Query parameters of requests that verify an address. */
 export type SentQuery = Partial<
   Record<'hub.mode' | 'hub.verify_token' | 'hub.challenge' | 'validationToken', string | undefined>

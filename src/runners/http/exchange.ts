@@ -33,6 +33,8 @@ export interface HttpAnswer {
 export interface ExchangeLimits {
   addresses: Addresses
   maxBodyBytes: number
+  /** What sets `maxBodyBytes`, for messages. */
+  maxBodyName: string
   signal: AbortSignal
 }
 
@@ -116,14 +118,15 @@ async function finish(answer: Answer, { url, method }: HttpRequest, limits: Exch
   }
 }
 
-async function readBody(body: Readable, encoding: string, { maxBodyBytes, signal }: ExchangeLimits): Promise<Buffer> {
+async function readBody(body: Readable, encoding: string, limits: ExchangeLimits): Promise<Buffer> {
+  const { maxBodyBytes, maxBodyName, signal } = limits
   const chunks: Buffer[] = []
   let bytes = 0
   const collect = async (source: AsyncIterable<Buffer>): Promise<void> => {
     for await (const chunk of source) {
       bytes += chunk.length
       if (bytes > maxBodyBytes) {
-        throw new HttpProblem(`The response body is longer than http_runner.max_body_bytes (${maxBodyBytes})`)
+        throw new HttpProblem(`The response body is longer than ${maxBodyName} (${maxBodyBytes})`)
       }
       chunks.push(chunk)
     }

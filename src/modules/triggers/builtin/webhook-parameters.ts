@@ -8,6 +8,8 @@ import { challengeSchemes, signatureSchemes } from '../types.ts'
 
 /** A name of a header (RFC 9110, 5.1). */
 const header = { type: 'string', minLength: 1, maxLength: 100, pattern: "^[A-Za-z0-9!#$%&'*+.^_`|~-]+$" }
+/** `arn:<partition>:sns:<region>:<account>:<name>` */
+const topicPattern = '^arn:aws[a-z-]*:sns:[a-z0-9-]+:[0-9]{12}:[A-Za-z0-9_-]{1,256}(?:\\.fifo)?$'
 const secretText = { type: 'string', minLength: 1, maxLength: 1000 }
 
 export const webhookParametersSchema: JsonSchema = {
@@ -24,12 +26,13 @@ export const webhookParametersSchema: JsonSchema = {
     signature: {
       type: 'object',
       additionalProperties: false,
-      required: ['scheme', 'secret'],
+      required: ['scheme'],
       description: 'How senders sign. Signed requests need no other credential.',
       properties: {
         scheme: { type: 'string', enum: [...signatureSchemes] },
         secret: {
-          description: 'Secret shared with the sender. Two secrets are valid during a rotation.',
+          description:
+            'Secret shared with the sender; required, except for sns. Two secrets are valid during a rotation.',
           secret: true,
           ...secretText,
           type: ['string', 'array'],
@@ -42,7 +45,14 @@ export const webhookParametersSchema: JsonSchema = {
           minimum: 1,
           maximum: 86_400,
           description:
-            'Maximum difference in seconds between the time of a signature and the time of the server. Default: 300.',
+            'Maximum difference in seconds between the time of a signature and the time of the server. Default: 300, for sns 7200.',
+        },
+        topics: {
+          type: 'array',
+          minItems: 1,
+          maxItems: 100,
+          items: { type: 'string', maxLength: 400, pattern: topicPattern },
+          description: 'Only for sns, and required there: ARNs of the topics whose messages are accepted.',
         },
         header: {
           ...header,
@@ -185,8 +195,15 @@ function problemOfUrl(url: string): string | undefined {
 }
 
 function problemOfSignature(signature: Record<string, unknown>): string | undefined {
-  const scheme = signature['scheme']
-  const secrets = [signature['secret']].flat().map(String)
+  const { scheme, secret, topics } = signature
+  if (scheme === 'sns') {
+    if (secret != null) return `signature.secret is not for the scheme 'sns', whose certificates svc fetches; remove it`
+    if (topics == null) return `'topics' is a required property of a signature of the scheme 'sns'`
+  } else {
+    if (secret == null) return `'secret' is a required property of a signature of the scheme '${String(scheme)}'`
+    if (topics != null) return `signature.topics is only for the scheme 'sns'; remove it`
+  }
+  const secrets = [secret ?? []].flat().map(String)
   if (secrets.some((secret) => isTemplate(secret) && !storedSecret.test(secret))) {
     return `a template in signature.secret must be a single datastore item: '{{ svckv.system.<name> | decrypt_kv }}'`
   }

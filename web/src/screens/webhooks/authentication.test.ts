@@ -140,6 +140,16 @@ test('how senders prove themselves is said in words', () => {
   )
 })
 
+test('only Amazon signs for Amazon SNS', async () => {
+  const signature: SignatureParameters = { scheme: 'sns', topics: ['arn:aws:sns:eu-west-1:123456789012:a'] }
+  expect([authenticationTitle(signature, true), authenticationText(signature, true)]).toEqual([
+    'Amazon SNS signature',
+    expect.stringMatching(/^Senders .*7200 s/),
+  ])
+  expect(recipesOf(signature, sample)).toEqual([])
+  await expect(signatureHeaders(signature, '', '{}')).rejects.toThrow('Only Amazon SNS can sign')
+})
+
 test('two ways to sign of one’s own are told apart', () => {
   const signatures = ['X-One', 'X-Other'].map((header): SignatureParameters => ({ scheme: 'hmac', secret: '', header }))
   expect(signatures.map((signature) => authenticationTitle(signature, true))).toEqual([

@@ -25,6 +25,7 @@ const schemeTexts: Record<SignatureParameters['scheme'], SchemeText> = {
     title: 'Standard Webhooks signature',
     text: 'sign the id, the time and the body by Standard Webhooks: webhook-signature, or svix-signature.',
   },
+  sns: { title: 'Amazon SNS signature', text: 'are topics of Amazon SNS, which signs with its certificates.' },
   hmac: { title: 'HMAC signature', text: 'sign by the scheme of the rule.' },
 }
 
@@ -44,7 +45,9 @@ export function authenticationText(signature: SignatureParameters | undefined, h
       : 'Authentication is off: everybody who reaches this server may send.'
   }
   if (signature.scheme !== 'hmac') {
-    const times = ['stripe', 'slack', 'zoom', 'standard'].includes(signature.scheme) ? toleranceOf(signature) : ''
+    const times = ['stripe', 'slack', 'zoom', 'standard', 'sns'].includes(signature.scheme)
+      ? toleranceOf(signature)
+      : ''
     return `Senders ${schemeTexts[signature.scheme].text}${times}`
   }
   const { header = '', algorithm = 'sha256', encoding = 'hex', prefix = '', template = '{body}' } = signature
@@ -57,7 +60,10 @@ export function authenticationText(signature: SignatureParameters | undefined, h
   ].join('')
 }
 
-function toleranceOf({ tolerance_seconds: seconds = 300 }: SignatureParameters): string {
+function toleranceOf({
+  scheme,
+  tolerance_seconds: seconds = scheme === 'sns' ? 7200 : 300,
+}: SignatureParameters): string {
   return ` svc refuses a time more than ${seconds} s from its own.`
 }
 
@@ -79,7 +85,7 @@ const BODY = '"$BODY"'
 const secret = ['SECRET', 'the secret that the webhook shares with its senders'] as const
 const apiKey = ['SVC_API_KEY', 'an API key with permission to send to it'] as const
 
-/** Lines for a shell of POSIX with curl and openssl. None, where they could not be pasted safely. */
+/** Lines for a shell of POSIX with curl and openssl. None, where they could not be pasted safely, and where only the sender can sign. */
 export function recipesOf(signature: SignatureParameters | undefined, sample: Sample): Recipe[] {
   if (signature === undefined) {
     const credential = sample.hasLogin ? ['"Svc-Api-Key: $SVC_API_KEY"'] : []
@@ -115,6 +121,9 @@ export function recipesOf(signature: SignatureParameters | undefined, sample: Sa
       return [slackRecipe('Zoom', 'X-Zm', signed)]
     case 'standard':
       return [standardRecipe('Standard Webhooks', signed)]
+    case 'sns':
+      // Only Amazon has the key.
+      return []
     case 'hmac':
       return hmacRecipe(signature, signed)
   }

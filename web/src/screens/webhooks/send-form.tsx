@@ -140,7 +140,10 @@ export function SendForm({
             </select>
           </div>
         )}
-        {signature !== undefined && (
+        {signature?.scheme === 'sns' && (
+          <p class="hint">Only Amazon SNS can sign for this webhook. Publish a message to its topic instead.</p>
+        )}
+        {signature !== undefined && signature.scheme !== 'sns' && (
           <div class="field">
             <label for={`${id}-secret`}>Secret</label>
             <SecretInput

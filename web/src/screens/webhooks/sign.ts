@@ -40,6 +40,8 @@ export async function signatureHeaders(
       return { 'X-Zm-Request-Timestamp': time, 'X-Zm-Signature': `v0=${toHex(await hmac(`v0:${time}:${body}`))}` }
     case 'standard':
       return standardHeaders(secret, time, body)
+    case 'sns':
+      throw new Error('Only Amazon SNS can sign for this webhook. Publish a message to its topic instead.')
     case 'hmac': {
       const { header = '', algorithm, encoding = 'hex', prefix = '', template = '{body}' } = signature
       const { timestamp_header: timeHeader, id_header: idHeader } = signature

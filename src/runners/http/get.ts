@@ -1,0 +1,38 @@
+/** GET requests of the server itself, to allowed addresses only, as those of http-request actions. */
+import { version } from '../../core/version.ts'
+import { createAddresses } from './addresses.ts'
+import { exchange, HttpProblem, type HttpAnswer } from './exchange.ts'
+
+/**
+ * Sends one GET over HTTPS without credentials. Follows no redirect: its answer is returned.
+ *
+ * @throws HttpProblem, also for a body of more than `maxBytes`; the reason of the signal when it is aborted
+ */
+export type HttpGet = (
+  url: URL,
+  limits: { maxBytes: number; signal: AbortSignal },
+) => Promise<Pick<HttpAnswer, 'statusCode' | 'body'>>
+
+/** @param allowedPrivateNetworks `http_runner.allowed_private_networks` */
+export function createHttpGet(allowedPrivateNetworks: readonly string[]): HttpGet {
+  const addresses = createAddresses(allowedPrivateNetworks)
+  return async (url, { maxBytes, signal }) => {
+    const headers = new Map([
+      ['user-agent', `svc/${version}`],
+      ['accept-encoding', 'identity'],
+    ])
+    const request = {
+      method: 'GET',
+      url,
+      headers,
+      body: undefined,
+      followsRedirects: false,
+      verifiesCertificates: true,
+      proxies: { http: undefined, https: undefined },
+      checkUrl({ protocol }: URL) {
+        if (protocol !== 'https:') throw new HttpProblem('The URL is not one of https')
+      },
+    }
+    return exchange(request, { addresses, maxBodyBytes: maxBytes, maxBodyName: 'the limit', signal })
+  }
+}
