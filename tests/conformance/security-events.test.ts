@@ -261,24 +261,20 @@ describe('st2#6379: running as somebody who may do more', () => {
 describe('CVE-2025-49521: templates in what is no template', () => {
   it('names, descriptions, tags, keys, headers and values of requests stay text', async () => {
     const text = '{{ 7 * 7 }}{% if 1 %}{{ svckv.system.plain }}{% endif %}'
-    const url = `${fresh()}/{{ 7 * 7 }}`
+    const url = fresh()
     const rule = await makeRule('root', {
       description: text,
       tags: [{ name: text, value: text }],
       trigger: { type: 'core.svc.webhook', parameters: { url }, description: text },
       action: { ref: 'core.echo', description: text, parameters: { message: "{{ trigger.body['a'] }}" } },
     })
-    const answer = await post(
-      url.split('/').map(encodeURIComponent).join('/'),
-      JSON.stringify({ a: text, [text]: 1 }),
-      {
-        ...headersOf['root'],
-        'Svc-Trace-Tag': text,
-        'Idempotency-Key': text,
-        'X-Text': text,
-        Prefer: 'wait=20',
-      },
-    )
+    const answer = await post(url, JSON.stringify({ a: text, [text]: 1 }), {
+      ...headersOf['root'],
+      'Svc-Trace-Tag': text,
+      'Idempotency-Key': text,
+      'X-Text': text,
+      Prefer: 'wait=20',
+    })
     expect(answer.status).toBe(200)
     const [id] = (JSON.parse(answer.text) as { executions: { id: string }[] }).executions.map(({ id }) => id)
     const execution = await as('root', 'GET', `/v1/executions/${id ?? ''}`)
