@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { readFileLimit, shareFiles } from './file-limit.ts'
+import { tooFewFiles, readFileLimit, shareFiles } from './file-limit.ts'
 
 const wanted = { connections: 16_000, actions: 60 }
 
@@ -13,6 +13,11 @@ test.each([
   [10, { connections: 8, actions: 1 }],
 ])('of %s files', (limit, shares) => {
   expect(shareFiles(limit, wanted, () => 10)).toEqual(shares)
+})
+
+test('fewer files than the server, one action and the least connections need are named', () => {
+  expect(tooFewFiles(111)).toContain('The limit of open files (111) is below 112')
+  expect(tooFewFiles(112)).toBeUndefined()
 })
 
 test('the limit of this process is known', () => {

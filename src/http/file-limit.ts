@@ -13,6 +13,8 @@ const OWN_FILES = 96
 const FILES_PER_ACTION = 8
 /** The least number of connections, even when there are too few descriptors for everything. */
 const MIN_CONNECTIONS = 8
+/** With fewer, something may fail for want of a descriptor. */
+const MIN_FILES = OWN_FILES + FILES_PER_ACTION + MIN_CONNECTIONS
 
 export interface Shares {
   connections: number
@@ -34,6 +36,12 @@ export function shareFiles(limit: number, wanted: Shares, surplusOf: (connection
   return { connections, actions }
 }
 
+/** What is wrong with a limit of open files; undefined: it is enough to run at all. */
+export function tooFewFiles(limit: number): string | undefined {
+  if (limit >= MIN_FILES) return undefined
+  return `The limit of open files (${limit}) is below ${MIN_FILES}: actions and requests may fail. Raise it with ulimit -n or LimitNOFILE`
+}
+
 /** The limit of open files of this process, which Node raises to the hard limit; unknown: `Infinity`. */
 export function readFileLimit(): number {
   try {
@@ -51,7 +59,9 @@ export function shareFilesOf({ system, actionrunner }: Pick<Config, 'system' | '
   const wanted = { connections: system.max_connections, actions: actionrunner.actions_pool_size }
   const limit = readFileLimit()
   const shares = shareFiles(limit, wanted, surplusOf)
-  if (shares.connections < wanted.connections || shares.actions < wanted.actions) {
+  const problem = tooFewFiles(limit)
+  if (problem !== undefined) log.warning('files.too_few', problem)
+  else if (shares.connections < wanted.connections || shares.actions < wanted.actions) {
     log.warning(
       'files.limited',
       `The limit of open files (${limit}) leaves room for ${shares.connections} connections and ${shares.actions} actions at a time; raise it with ulimit -n or LimitNOFILE, or lower system.max_connections and actionrunner.actions_pool_size`,

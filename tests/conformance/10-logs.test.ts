@@ -91,8 +91,12 @@ describe('10.2 logging', () => {
       expect(api.some((line) => line.includes('INFO Ignored options of other releases: sensorcontainer.logging'))).toBe(
         true,
       )
-      const audits = linesOf(join(logs, 'svcactionrunner.audit.log')).map((line) => JSON.parse(line) as object)
-      expect(audits.at(-1)).toMatchObject({ _event: 'execution.completed', _execution_id: id, level: 6 })
+      const audits = await waitForLine(join(logs, 'svcactionrunner.audit.log'), /"_event":"execution.completed"/)
+      expect(JSON.parse(audits.at(-1) ?? '')).toMatchObject({
+        _event: 'execution.completed',
+        _execution_id: id,
+        level: 6,
+      })
       expect(server.log()).not.toContain('INFO')
     })
   })

@@ -16,7 +16,7 @@ afterEach(async () => {
   folder.remove()
 })
 
-describe.each([64, 256])('with %s open files', (limit) => {
+describe.each([128, 256])('with %s open files', (limit) => {
   it('a flood is refused, what is accepted is done, and then it serves as before', async () => {
     folder = makeFolder()
     server = await startServer({ basePath: folder.path, through: withFileLimit(limit) })

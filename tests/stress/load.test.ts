@@ -127,7 +127,8 @@ fullOnly(describe)('clients that vanish', () => {
       if (index % 2 === 0) socket.destroy()
       else socket.resetAndDestroy()
     })
-    await waitFor('the files to be closed', () => countFiles(server.pid) <= before, 60_000)
+    // The thread that copies the write-ahead log may have started since: it has ten.
+    await waitFor('the files to be closed', () => countFiles(server.pid) <= before + 10, 60_000)
 
     writeFileSync(`${server.basePath}/go`, '')
     expect(await waitForStatus(server, id)).toMatchObject({ status: 'succeeded' })
