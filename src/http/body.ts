@@ -154,6 +154,8 @@ async function decompressed(decompress: Decompress, bytes: Buffer, maxBytes: num
 }
 
 export const formType = 'application/x-www-form-urlencoded'
+/** Some senders begin their text with it; the decoder of JSON ignores it too. */
+const byteOrderMark = Buffer.from('\uFEFF')
 
 /** Besides JSON. Plain text is read as JSON. */
 const readable: ReadonlySet<string> = new Set(['text/plain', formType, 'multipart/form-data'])
@@ -182,7 +184,8 @@ function urlencodedFields(bytes: Buffer): Promise<[string, string][]> {
     throw bodyMalformed('it is JSON, but sent as a form; add the header "Content-Type: application/json"')
   }
   if (occursMoreThan(text, '&', MAX_FORM_FIELDS - 1)) throw bodyMalformed(`it has more than ${MAX_FORM_FIELDS} fields`)
-  return formFields(bytes)
+  const start = bytes.subarray(0, 3).equals(byteOrderMark) ? 3 : 0
+  return formFields(bytes.subarray(start))
 }
 
 /**
