@@ -71,6 +71,16 @@ test.each(WITH_PATHS)('%s names files that exist', (page) => {
   expect(paths.filter((path) => !exists(path))).toEqual([])
 })
 
+test('tests/conformance/README.md names every file', () => {
+  const text = readFileSync(join(projectRoot, 'tests/conformance/README.md'), 'utf8')
+  const files = readdirSync(join(projectRoot, 'tests/conformance')).filter((name) => name.endsWith('.test.ts'))
+  // `01-auth-ldap`, `-pam`: what follows the first of a row may leave its beginning out.
+  const isNamed = (name: string): boolean => text.includes(`\`${name}\``) || text.includes(`\`${name}.test.ts\``)
+  const isNamedInShort = (name: string): boolean => text.includes(`\`${name.slice(name.lastIndexOf('-'))}\``)
+  const names = files.map((file) => file.replace('.test.ts', ''))
+  expect(names.filter((name) => !isNamed(name) && !isNamedInShort(name))).toEqual([])
+})
+
 test('docs/architecture.md names every module, and files that exist in it', () => {
   const modules = readdirSync(join(projectRoot, 'src/modules'), { withFileTypes: true })
   const rows = [...read('docs/architecture.md').matchAll(/^\| `([a-z]+)` \| [^|`]*\| (.*) \|$/gm)]
