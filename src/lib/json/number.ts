@@ -90,7 +90,7 @@ export function isFaithful(value: number, text: string): boolean {
   return (Number.isSafeInteger(value) || !Number.isInteger(value)) && String(value) === text
 }
 
-export function isWholeText(text: string): boolean {
+function isWholeText(text: string): boolean {
   return /^-?\d+$/.test(text)
 }
 

@@ -8,7 +8,7 @@ import type { ChildOutput } from './child-output.ts'
 import { type Child, type Launcher, SpawnError } from './launcher.ts'
 
 /** Each needs one or two small processes. At the limit `take` refuses, and the caller stops the processes of the run. */
-export const MAX_BACKGROUND_RUNS = 256
+const MAX_BACKGROUND_RUNS = 256
 
 export interface BackgroundRuns {
   /** Runs taken, whose processes have not ended. */

@@ -111,7 +111,7 @@ const tooLong = `The rules of one trigger instance pass more than ${MAX_PARAMETE
 export const actionMissing = (ref: string): string => `Action "${ref}" doesn't exist`
 
 /** Rules wait for their turn: the engine processes one after the other. */
-export const turnOf = ({ context: { user } }: Pick<Rule, 'context'>): Turn => ({
+const turnOf = ({ context: { user } }: Pick<Rule, 'context'>): Turn => ({
   caller: `rules of ${user}`,
   isRequest: false,
 })
