@@ -204,12 +204,13 @@ async function makeExamples(basePath: string): Promise<void> {
     synchronous: 'normal',
     announce: () => undefined,
   })
+  const templateThread = createTemplateThread()
   try {
     const actions = createActions({
       database,
       log: createLog({ level: 'CRITICAL', format: 'text', stream: new TextSink() }),
       planEvent: () => undefined,
-      templateThread: createTemplateThread(),
+      templateThread,
       maxPageSize: 100,
     })
     const { registered, problems } = await actions.registerActions({
@@ -222,6 +223,7 @@ async function makeExamples(basePath: string): Promise<void> {
     })
     if (registered !== exampleActions.length) throw new Error(`not registered: ${JSON.stringify(problems)}`)
   } finally {
+    await templateThread.stop()
     await database.close()
   }
 }

@@ -150,6 +150,7 @@ export async function startEngine(options: EngineOptions): Promise<Engine> {
     createServer,
     async stop() {
       await executions.stop?.()
+      await templateThread.stop()
       await database.close()
       folder.remove()
     },

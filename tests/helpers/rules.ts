@@ -304,6 +304,7 @@ export async function startRules(options: RulesOptions = {}): Promise<RulesWorld
       await http.close()
       await rules.stop?.()
       await executions.stop?.()
+      await templateThread.stop()
       // Facts of the last commits may still be on their way.
       await setImmediate()
       await database.close()

@@ -1,7 +1,7 @@
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { afterEach, beforeEach, describe, expect, test } from 'vitest'
+import { afterAll, afterEach, beforeEach, describe, expect, test } from 'vitest'
 import { TextSink } from '../../../tests/helpers/text-sink.ts'
 import type { Database } from '../../db/database.ts'
 import { createTemplateThread } from '../../core/rendering/index.ts'
@@ -28,6 +28,8 @@ const noop: RunnerTypeDefinition = { ...shell, name: 'noop', runner_parameters: 
 let folder: string
 let database: Database
 let actions: Actions
+const templateThread = createTemplateThread()
+afterAll(() => templateThread.stop())
 const log = createLog({ level: 'CRITICAL', format: 'text', stream: new TextSink() })
 
 beforeEach(async () => {
@@ -46,7 +48,7 @@ async function open(): Promise<void> {
   actions = createActions({
     database,
     log,
-    templateThread: createTemplateThread(),
+    templateThread,
     planEvent: () => undefined,
     maxPageSize: 2,
   })

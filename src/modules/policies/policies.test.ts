@@ -1,4 +1,4 @@
-import { afterEach, beforeEach, describe, expect, test } from 'vitest'
+import { afterAll, afterEach, beforeEach, describe, expect, test } from 'vitest'
 import { createTemplateThread } from '../../core/rendering/index.ts'
 import { openDatabase } from '../../../tests/helpers/database.ts'
 import { makeExecution } from '../../../tests/helpers/execution.ts'
@@ -23,6 +23,8 @@ let service: PolicyService
 let logged: TextSink
 let log: Log
 let written: Unit[]
+const templateThread = createTemplateThread()
+afterAll(() => templateThread.stop())
 
 beforeEach(async () => {
   folder = makeFolder()
@@ -41,7 +43,7 @@ beforeEach(async () => {
   actions = createActions({
     database,
     log,
-    templateThread: createTemplateThread(),
+    templateThread,
     planEvent: () => undefined,
     maxPageSize: 100,
   })
