@@ -1049,7 +1049,7 @@ describe('2.8 what is wrong is told with file, line and key, and costs no more t
       if (typeof content === 'function') content(pack)
       else writeFileSync(path, content)
     }
-    server = await createTestApp({ basePath: folder.path, settings: { 'content.watch': 'False' } })
+    server = await createTestApp({ basePath: folder.path })
     const { status, body, text } = await server.call<Registered>('POST', '/v1/packs/register', {
       packs: malformed.map((_, i) => nameOf(i)),
       fail_on_failure: false,
@@ -1147,7 +1147,7 @@ describe('2.8 several folders of packs', () => {
 describe('2.8 a restart', () => {
   it('reads only what has changed, and keeps what was changed meanwhile', async () => {
     const folder = makeFolder()
-    const settings = { 'content.watch': 'False', 'log.level': 'DEBUG' }
+    const settings = { 'log.level': 'DEBUG' }
     const pack = writePack(folder.path, 'mine', {
       'rules/r.yaml':
         'name: r\nenabled: true\ntrigger:\n  type: core.svc.webhook\n  parameters: {url: r}\naction:\n  ref: core.noop\n',
@@ -1186,7 +1186,7 @@ describe('content.watch', () => {
 
   beforeAll(async () => {
     writePack(folder.path, 'watched')
-    server = await createTestApp({ basePath: folder.path })
+    server = await createTestApp({ basePath: folder.path, settings: { 'content.watch': 'True' } })
     // Until it watches, changes are found when it begins to.
     write(join(folder.path, 'packs/watched/actions/probe.yaml'), 'name: probe\nrunner_type: noop\n')
     await waitFor('the first change to be noticed', async () => (await status('/actions/watched.probe')) === 200)
@@ -1254,7 +1254,7 @@ describe('content.watch', () => {
   })
 
   fullOnly(it)('ends with the server', async () => {
-    await withServer({}, async (other) => {
+    await withServer({ settings: { 'content.watch': 'True' } }, async (other) => {
       write(join(other.basePath, 'packs/late/pack.yaml'), manifest)
       expect((await other.stop()).code).toBe(0)
     })

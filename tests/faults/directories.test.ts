@@ -80,22 +80,19 @@ describe('a directory that cannot be used', () => {
 
   test('is logged again after it was usable', async () => {
     const packs = join(folder.path, 'more')
-    await withApp(
-      { basePath, settings: { 'content.packs_base_paths': packs, 'content.watch': 'False' } },
-      async (app) => {
-        mkdirSync(join(packs, 'mine'), { recursive: true })
-        writeFileSync(
-          join(packs, 'mine', 'pack.yaml'),
-          'ref: mine\nname: mine\ndescription: Mine\nversion: 1.0.0\nauthor: me\n',
-        )
-        await app.reload()
-        expect((await app.call('GET', '/v1/packs/mine')).status).toBe(200)
-        expect(linesWith(app.log(), 'packs.unreadable')).toHaveLength(1)
-        rmSync(packs, { recursive: true })
-        await app.reload()
-        expect(linesWith(app.log(), 'packs.unreadable')).toHaveLength(2)
-      },
-    )
+    await withApp({ basePath, settings: { 'content.packs_base_paths': packs } }, async (app) => {
+      mkdirSync(join(packs, 'mine'), { recursive: true })
+      writeFileSync(
+        join(packs, 'mine', 'pack.yaml'),
+        'ref: mine\nname: mine\ndescription: Mine\nversion: 1.0.0\nauthor: me\n',
+      )
+      await app.reload()
+      expect((await app.call('GET', '/v1/packs/mine')).status).toBe(200)
+      expect(linesWith(app.log(), 'packs.unreadable')).toHaveLength(1)
+      rmSync(packs, { recursive: true })
+      await app.reload()
+      expect(linesWith(app.log(), 'packs.unreadable')).toHaveLength(2)
+    })
   })
 
   test.each<[what: string, prepare: () => Record<string, string>, words: () => string]>([

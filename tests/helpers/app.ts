@@ -23,8 +23,8 @@ export async function createTestApp(options: TestAppOptions = {}): Promise<InPro
   const folder = options.basePath === undefined ? makeFolder() : undefined
   const basePath = options.basePath ?? folder?.path ?? ''
   const configFile = join(basePath, 'test.conf')
-  const ports = { 'auth.port': '0', 'api.port': '0', 'stream.port': '0' }
-  writeConfig(configFile, { 'system.base_path': basePath, ...ports, ...options.settings })
+  const defaults = { 'auth.port': '0', 'api.port': '0', 'stream.port': '0', 'content.watch': 'False' }
+  writeConfig(configFile, { 'system.base_path': basePath, ...defaults, ...options.settings })
   const sink = new TextSink()
   try {
     const loaded = loadConfig({ files: [configFile], env: {}, flags: {}, cwd: basePath })

@@ -10,7 +10,10 @@ export const projectRoot = join(import.meta.dirname, '..', '..')
 export const executable = join(projectRoot, 'dist', 'cli.js')
 
 export interface ServerOptions {
-  /** `section.option` → value. Ports are free ones unless given. */
+  /**
+   * `section.option` → value. Ports are free ones unless given. Packs are not watched unless `content.watch` says so: what a
+   * test registers would change again while it looks.
+   */
   settings?: Record<string, string>
   env?: Record<string, string>
   /** Keeps the data of an earlier server; the caller removes the folder. */
@@ -66,6 +69,7 @@ export async function startServer(options: ServerOptions = {}): Promise<TestServ
     'auth.port': '0',
     'api.port': '0',
     'stream.port': '0',
+    'content.watch': 'False',
     ...options.settings,
   })
   const command = [process.execPath, executable, 'serve', '--config-file', configFile]
