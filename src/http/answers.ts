@@ -105,17 +105,24 @@ export async function sendBytes(
   cutIfIdle(response, idleMs)
 }
 
+/** An answer that is made while it is sent. */
+export interface Pieces extends AsyncIterable<string | Uint8Array> {
+  /** Bytes that the source keeps until they are sent, besides `MAX_SOURCE_BYTES`; default 0. */
+  readonly kept?: number
+}
+
 /** Sends an answer that is made in pieces, each once the client has taken the one before. The caller has checked the room. */
 export async function sendPieces(
   response: ServerResponse,
-  pieces: AsyncIterable<string | Uint8Array>,
+  pieces: Pieces,
   { holding, idleMs }: { holding: Holding; idleMs: number },
 ): Promise<void> {
   response.once('close', () => holding.end())
   const source = pieces[Symbol.asyncIterator]()
   try {
     for (let isFirst = true; ; isFirst = false) {
-      if (!isFirst) await holding.room()
+      // What is kept needs no more room, and sending it frees some.
+      if (!isFirst && (pieces.kept ?? 0) === 0) await holding.room()
       if ((await sendNext()) || response.destroyed) break
     }
   } catch (error) {
@@ -134,7 +141,7 @@ export async function sendPieces(
   async function sendNext(): Promise<boolean> {
     const bytes = await nextBytes(source)
     if (bytes === undefined || response.destroyed) return true
-    holding.set(MAX_SOURCE_BYTES + bytes.length)
+    holding.set(MAX_SOURCE_BYTES + bytes.length + (pieces.kept ?? 0))
     await writeSlices(response, bytes, idleMs)
     return false
   }

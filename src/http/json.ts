@@ -20,6 +20,8 @@ const limits: JsonLimits = { maxDepth: 100, maxValues: 100_000, refusedKey: '__p
 
 /** In characters: a text of this length takes up to some 5 ms. */
 const MAX_AT_ONCE = 64 * 1024
+/** A piece of a character takes longer to make than one of its characters. */
+const MAX_PIECES_AT_ONCE = 500
 
 /** JSON by its media type in lower case, without parameters: RFC 8259, and every type with the suffix of RFC 6839. */
 export function isJsonType(type: string): boolean {
@@ -49,16 +51,33 @@ export async function parseJsonBody(text: string): Promise<unknown> {
 /** Writes a value, between other work if it is long. It must not change meanwhile. */
 export async function writeJsonInTurns(value: unknown): Promise<string> {
   if (!isLong(value)) return writeJson(value)
+  const texts: string[] = []
+  for await (const text of textsInTurns(value)) texts.push(text)
+  return texts.join('')
+}
+
+/** As `writeJsonInTurns`, in UTF-8. */
+export async function writeJsonBytesInTurns(value: unknown): Promise<Buffer> {
+  if (!isLong(value)) return Buffer.from(writeJson(value))
+  const parts: Buffer[] = []
+  for await (const text of textsInTurns(value)) parts.push(Buffer.from(text))
+  return Buffer.concat(parts)
+}
+
+async function* textsInTurns(value: unknown): AsyncGenerator<string> {
   const pause = createPause()
   let text = ''
-  let written = 0
+  let count = 0
   for (const piece of writeJsonInPieces(value)) {
     text += piece
-    if (text.length - written < MAX_AT_ONCE) continue
-    written = text.length
+    count += 1
+    if (text.length < MAX_AT_ONCE && count < MAX_PIECES_AT_ONCE) continue
+    yield text
+    text = ''
+    count = 0
     await pause()
   }
-  return text
+  yield text
 }
 
 /** The type as messages name it: `object`, `array`, `string`, `number`, `integer`, `boolean`, `null`. */

@@ -1,7 +1,9 @@
 import { describe, expect, test } from 'vitest'
+import { WrittenJson } from '../lib/json/index.ts'
 import {
+  arrayOf,
   isNullFilter,
-  type JsonText,
+  JsonText,
   listReply,
   pageHeaders,
   parseAttributes,
@@ -114,6 +116,12 @@ describe('attributes', () => {
     expect(parseAttributes(query, known).apply(record)).toEqual(result)
   })
 
+  test('a part of a long value that was not read', () => {
+    const action = WrittenJson.of(JSON.stringify({ ...record.action, long: 'x'.repeat(70_000) }))
+    const wanted = parseAttributes({ include_attributes: ['action.ref', 'action.deep.x'] }, known)
+    expect(wanted.apply({ ...record, action })).toEqual({ id: '1', ref: 'a.b', action: { ref: 'a.b', deep: { x: 1 } } })
+  })
+
   test.each([
     [
       { include_attributes: ['id'], exclude_attributes: ['parameters'] },
@@ -170,6 +178,28 @@ describe('answers', () => {
     expect(JSON.parse(text)).toEqual(records)
     expect(madeBefore[0]).toBeLessThan(150)
     expect(madeBefore.length).toBeGreaterThan(10)
+  })
+
+  test.each<[name: string, record: unknown, text: string]>([
+    ['text', 'ä\n'.repeat(1_000_000), JSON.stringify('ä\n'.repeat(1_000_000))],
+    [
+      'list',
+      { list: Array.from({ length: 90_000 }, (_, n) => n) },
+      JSON.stringify({ list: [...Array(90_000).keys()] }),
+    ],
+    ['stored text', WrittenJson.of(`{"a": "${'x😀'.repeat(700_000)}"}`), `{"a": "${'x😀'.repeat(700_000)}"}`],
+  ])('a long record is written in turns of its own, and kept until then: %s', async (_, record, written) => {
+    const text = arrayOf([1, record, record, 2])
+    const pieces = new JsonText(text)
+    expect(pieces.begin()).toEqual({ length: '[1,'.length })
+    expect(pieces.kept).toBeGreaterThan(written.length / 10)
+    const made: { piece: string; isKept: boolean }[] = []
+    for await (const piece of pieces) made.push({ piece, isKept: pieces.kept > 0 })
+    expect(made.map(({ piece }) => piece).join('')).toBe(`[1,${written},${written},2]`)
+    expect(Math.max(...made.map(({ piece }) => piece.length))).toBeLessThan(6 * 65_536)
+    // Nothing is kept between the two, and at the end.
+    const changes = made.map(({ isKept }) => isKept).filter((isKept, index, all) => isKept !== all[index - 1])
+    expect(changes).toEqual([true, false, true, false])
   })
 
   test('one that ends with a full piece ends well', async () => {

@@ -18,7 +18,8 @@ import {
 } from './route.ts'
 import { isObject, type Schema } from '../lib/schema/index.ts'
 import { shown } from '../lib/text/index.ts'
-import { writeJson } from '../lib/json/index.ts'
+import { isLong, writeJson, writeJsonInPieces, WrittenJson } from '../lib/json/index.ts'
+import { textLengthOf } from '../core/template-values.ts'
 
 type Query = Readonly<Record<string, QueryValue>>
 
@@ -128,23 +129,30 @@ export function listReply(records: Iterable<unknown>, headers: Record<string, st
   return jsonReply(arrayOf(records), headers)
 }
 
+/** JSON text that is made in pieces. */
+export interface TextSource extends Iterable<string> {
+  /** What it keeps besides its next piece: characters of a long value that is being written; default 0. */
+  readonly kept?: number
+}
+
 /**
- * The text of a JSON array. Keeps neither an item nor its text: a generator would keep both for as long as a slow client
- * takes to read them.
+ * The text of a JSON array. Of a short item it keeps neither the item nor its text: a generator would keep both for as
+ * long as a slow client takes to read them. It keeps a long one until it is written, and says so.
  *
- * @param write yields the text of one item, in pieces; default: as a whole
+ * @param write yields the text of one item, in pieces; default: as a whole, if it is short
  */
-export function arrayOf<T>(items: Iterable<T>, write?: (item: T) => Iterable<string>): Iterable<string> {
+export function arrayOf<T>(items: Iterable<T>, write?: (item: T) => Iterable<string>): TextSource {
   const source = items[Symbol.iterator]()
   let separator = '['
   let current: Iterator<string> | undefined
+  let long: TextSource | undefined
   let isOver = false
 
   function next(): IteratorResult<string, undefined> {
     if (current !== undefined) {
       const piece = current.next()
       if (piece.done !== true) return piece
-      current = undefined
+      current = long = undefined
     }
     if (isOver) return { done: true, value: undefined }
     const item = source.next()
@@ -154,32 +162,73 @@ export function arrayOf<T>(items: Iterable<T>, write?: (item: T) => Iterable<str
     }
     const before = separator
     separator = ','
-    if (write === undefined) return { value: before + writeJson(item.value) }
-    current = write(item.value)[Symbol.iterator]()
+    if (write !== undefined) current = write(item.value)[Symbol.iterator]()
+    else {
+      long = longText(item.value)
+      if (long === undefined) return { value: before + writeJson(item.value) }
+      current = long[Symbol.iterator]()
+    }
     return { value: before }
   }
-  return { [Symbol.iterator]: () => ({ next }) }
+  return {
+    [Symbol.iterator]: () => ({ next }),
+    get kept() {
+      return long?.kept ?? 0
+    },
+  }
 }
 
+/** A value whose text takes more than one turn of the event loop; undefined: it is short. */
+export function longText(value: unknown): TextSource | undefined {
+  if (typeof value === 'string' ? value.length <= PIECE_LENGTH : !isLong(value)) return undefined
+  let left: unknown = value
+  let kept = textLengthOf(value, Infinity)
+  return {
+    *[Symbol.iterator]() {
+      // Reading the value took a turn.
+      yield END_OF_TURN
+      yield* writeJsonInPieces(left)
+      left = undefined
+      kept = 0
+      yield END_OF_TURN
+    },
+    get kept() {
+      return kept
+    },
+  }
+}
+
+/** A piece without text. */
+const END_OF_TURN = ''
+
 /** As `listReply`, for any JSON text that is made in pieces: one record may be as long as a list. */
-export function jsonReply(text: Iterable<string>, headers: Record<string, string> = {}): Reply {
+export function jsonReply(text: TextSource, headers: Record<string, string> = {}): Reply {
   return new Reply(new JsonText(text), { headers: { 'Content-Type': 'application/json; charset=UTF-8', ...headers } })
 }
 
 /** Keeps no piece, but for the first one until it is read. Other requests have the event loop between two pieces. */
 export class JsonText implements AsyncIterable<string> {
-  readonly #nextPiece: () => string | undefined
+  readonly #text: TextSource
+  readonly #source: Iterator<string>
+  #isOver = false
   #first: string | undefined
 
-  constructor(text: Iterable<string>) {
-    this.#nextPiece = gather(text)
+  constructor(text: TextSource) {
+    this.#text = text
+    this.#source = text[Symbol.iterator]()
+  }
+
+  /** Bytes that it keeps until they are sent. */
+  get kept(): number {
+    return this.#text.kept ?? 0
   }
 
   /** Makes the beginning. @returns all of it, if it is short; its bytes otherwise */
   begin(): { whole: Buffer } | { length: number } {
-    this.#first = this.#nextPiece() ?? ''
-    const { length } = this.#first
-    return length < PIECE_LENGTH ? { whole: Buffer.from(this.#first) } : { length }
+    const first = this.#nextPiece()
+    if (this.#isOver) return { whole: Buffer.from(first) }
+    this.#first = first
+    return { length: first.length }
   }
 
   [Symbol.asyncIterator](): AsyncIterator<string, undefined> {
@@ -189,21 +238,21 @@ export class JsonText implements AsyncIterable<string> {
         this.#first = undefined
         if (first !== undefined) return { done: false, value: first }
         await setImmediate()
-        const piece = this.#nextPiece()
-        return piece === undefined ? { done: true, value: undefined } : { done: false, value: piece }
+        return this.#isOver ? { done: true, value: undefined } : { done: false, value: this.#nextPiece() }
       },
     }
   }
-}
 
-/** Joins many small pieces into few large ones; only the last one is shorter than `PIECE_LENGTH`. Undefined: the end. */
-function gather(pieces: Iterable<string>): () => string | undefined {
-  const source = pieces[Symbol.iterator]()
-  return () => {
+  /** Joins many small pieces into one of about `PIECE_LENGTH`. */
+  #nextPiece(): string {
     let text = ''
     while (text.length < PIECE_LENGTH) {
-      const piece = source.next()
-      if (piece.done === true) return text === '' ? undefined : text
+      const piece = this.#source.next()
+      if (piece.done === true) {
+        this.#isOver = true
+        break
+      }
+      if (piece.value === END_OF_TURN) break
       text += piece.value
     }
     return text
@@ -381,7 +430,7 @@ function pick(record: Record<string, unknown>, wanted: Wanted): Record<string, u
   const picked: [string, unknown][] = []
   for (const [name, inner] of wanted) {
     if (!Object.hasOwn(record, name)) continue
-    const value = record[name]
+    const value = inner === undefined ? record[name] : WrittenJson.read(record[name])
     if (inner === undefined) picked.push([name, value])
     else if (isObject(value)) picked.push([name, pick(value, inner)])
   }

@@ -1,10 +1,10 @@
 /** The end of the chain: admission, the handler of the route, and its answer. */
 import type { NextFunction, Request, RequestHandler, Response } from 'express'
-import { MAX_SOURCE_BYTES, sendBytes, sendPieces, type Holding } from '../answers.ts'
+import { MAX_SOURCE_BYTES, sendBytes, sendPieces, type Holding, type Pieces } from '../answers.ts'
 import type { AdmittedRequest, SurfaceTag } from '../admission.ts'
 import { writeJson } from '../../lib/json/index.ts'
-import { writeJsonInTurns } from '../json.ts'
-import { JsonText } from '../list.ts'
+import { writeJsonBytesInTurns } from '../json.ts'
+import { JsonText, longText } from '../list.ts'
 import { mayBeRepeated, type KeyedRequest, type ReadyAnswer, type Repeats } from '../repeats.ts'
 import { Reply, type ApiRequest, type JsonRoute, type StreamRoute } from '../route.ts'
 import { respondWithEvents } from '../sse.ts'
@@ -76,9 +76,8 @@ function answerOnce(
   return repeats.once(keyed, carryOut, hasAgain ? again : undefined)
 }
 
-/** An answer that is made while it is sent. */
 interface LongAnswer extends Omit<ReadyAnswer, 'bytes'> {
-  pieces: AsyncIterable<string | Uint8Array>
+  pieces: Pieces
 }
 
 /**
@@ -93,15 +92,23 @@ async function answerOf(
   checkRoom: () => void,
 ): Promise<ReadyAnswer | LongAnswer> {
   const answer: unknown = await route.handler(prepared)
-  const { body, status, headers } = partsOf(route, answer)
+  const { body: made, status, headers } = partsOf(route, answer)
+  const body = route.method === 'get' && route.mediaType === undefined ? inPieces(made) : made
   if (!isChunks(body)) return readyAnswer(route, answer)
   if (route.method === 'get') checkRoom()
   if (body instanceof JsonText) {
     const begun = body.begin()
     if ('whole' in begun) return readyAnswer(route, new Reply(begun.whole, { status, headers }))
-    holding.set(MAX_SOURCE_BYTES + begun.length)
+    holding.set(MAX_SOURCE_BYTES + begun.length + body.kept)
   }
-  return { status, headers: { 'Content-Type': route.mediaType ?? octets, ...headers }, pieces: body }
+  const contentType = route.mediaType ?? (body instanceof JsonText ? json : octets)
+  return { status, headers: { 'Content-Type': contentType, ...headers }, pieces: body }
+}
+
+/** The value itself if it is short. */
+function inPieces(value: unknown): unknown {
+  const text = isChunks(value) ? undefined : longText(value)
+  return text === undefined ? value : new JsonText(text)
 }
 
 /** The body, status and headers of a handler's answer. */
@@ -114,8 +121,8 @@ function partsOf(
 }
 
 /**
- * A long text is written in turns of the event loop, except for reads: hundreds of them may be admitted in one turn, and
- * each must hold what it has made before the next one is.
+ * A long text is written in turns of the event loop. Long answers of reads are sent in pieces instead: hundreds of them
+ * may be admitted in one turn, and each must hold what it has made before the next one is.
  */
 function readyAnswer(route: JsonRoute, answer: unknown): ReadyAnswer | Promise<ReadyAnswer> {
   const { body, status, headers } = partsOf(route, answer)
@@ -133,7 +140,7 @@ function readyAnswer(route: JsonRoute, answer: unknown): ReadyAnswer | Promise<R
   if (body === undefined || Buffer.isBuffer(body)) return answerWith(body)
   if (isText) return answerWith(Buffer.from(body))
   if (route.method === 'get') return answerWith(Buffer.from(writeJson(body)))
-  return writeJsonInTurns(body).then((text) => answerWith(Buffer.from(text)))
+  return writeJsonBytesInTurns(body).then(answerWith)
 }
 
 async function send(

@@ -11,4 +11,4 @@ export {
 } from './number.ts'
 export { entriesOf, keysOf, mapObject, objectOf, rememberOrder, setOwn } from './order.ts'
 export { JsonLimitError, readJson, readLargeJson, type JsonLimits } from './read.ts'
-export { isLong, writeFiniteJson, writeJson, writeJsonInPieces, writeReplacedJson } from './write.ts'
+export { isLong, writeFiniteJson, writeJson, writeJsonInPieces, writeReplacedJson, WrittenJson } from './write.ts'

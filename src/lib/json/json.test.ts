@@ -14,6 +14,7 @@ import {
   writeJson,
   writeJsonInPieces,
   writeReplacedJson,
+  WrittenJson,
 } from './index.ts'
 
 const seed = seedOfRun()
@@ -229,3 +230,14 @@ test('a long value is written in pieces as it is written at once', () => {
   }
   expect([...writeJsonInPieces(long)].length).toBeGreaterThan(2)
 })
+
+test.each(['{"2":1,"1":[21.0]}', `{"2":21.0,"1":"${'😀'.repeat(70_000)}"}`])(
+  'stored JSON comes back as it was, whoever writes it: %.20s',
+  (text) => {
+    const stored = WrittenJson.of(text)
+    expect(stored instanceof WrittenJson).toBe(text.length > 65_536)
+    expect(writeJson(WrittenJson.read(stored))).toBe(text)
+    expect(writeJson({ a: stored })).toBe(`{"a":${text}}`)
+    expect([...writeJsonInPieces({ a: stored })].join('')).toBe(`{"a":${text}}`)
+  },
+)

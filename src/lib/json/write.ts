@@ -1,6 +1,7 @@
 /** Writes JSON text. */
 import { JsonNumber } from './number.ts'
 import { isOrderUsed, keysOf, mapObject } from './order.ts'
+import { readJson } from './read.ts'
 
 /** Finds all text with integer-like keys, and some without. */
 const hasIndexKey = /[{,\n]\s*"\d/
@@ -64,8 +65,38 @@ function enclose(open: string, parts: string[], close: string, indent: number, l
 /** In UTF-16 units: a piece takes far less than a millisecond. */
 const MAX_PIECE_LENGTH = 64 * 1024
 
-/** As `writeJson`, in pieces: long texts, lists and objects are written part by part, the rest as a whole. */
+/** A value as the JSON text that it was stored as. Who writes long values in pieces does not parse it. */
+export class WrittenJson {
+  readonly text: string
+
+  private constructor(text: string) {
+    this.text = text
+  }
+
+  /** The value of a JSON text, or the text itself if it is long. */
+  static of(text: string): unknown {
+    return text.length > MAX_PIECE_LENGTH ? new WrittenJson(text) : readJson(text)
+  }
+
+  /** The value of what `of` has returned. */
+  static read(value: unknown): unknown {
+    return value instanceof WrittenJson ? value.toJSON() : value
+  }
+
+  toJSON(): unknown {
+    return readJson(this.text)
+  }
+}
+
+/**
+ * As `writeJson`, in pieces: long texts, lists and objects are written part by part, the rest as a whole. A
+ * `WrittenJson` is written as it is.
+ */
 export function* writeJsonInPieces(value: unknown): Generator<string> {
+  if (value instanceof WrittenJson) {
+    yield* slicesOf(value.text)
+    return
+  }
   if (typeof value === 'string') {
     yield* textPieces(value)
     return
@@ -102,14 +133,18 @@ function* textPieces(text: string): Generator<string> {
     return
   }
   yield '"'
+  for (const slice of slicesOf(text)) yield JSON.stringify(slice).slice(1, -1)
+  yield '"'
+}
+
+function* slicesOf(text: string): Generator<string> {
   for (let start = 0; start < text.length;) {
     let end = Math.min(text.length, start + MAX_PIECE_LENGTH)
-    // Half of a pair would be escaped.
+    // Half of a pair would be escaped, or lost.
     if (end < text.length && (text.charCodeAt(end - 1) & 0xfc00) === 0xd800) end -= 1
-    yield JSON.stringify(text.slice(start, end)).slice(1, -1)
+    yield text.slice(start, end)
     start = end
   }
-  yield '"'
 }
 
 /** Whether writing a list or an object at once takes more than a piece. Looks at no more than that. */
@@ -118,7 +153,7 @@ export function isLong(value: unknown): value is object {
   const look = (inner: unknown): boolean => {
     left -= 1
     if (typeof inner === 'string') left -= inner.length
-    else if (inner instanceof JsonNumber) left -= inner.text.length
+    else if (inner instanceof JsonNumber || inner instanceof WrittenJson) left -= inner.text.length
     if (left < 0) return true
     if (typeof inner !== 'object' || inner === null || 'toJSON' in inner) return false
     if (Array.isArray(inner)) return inner.some(look)

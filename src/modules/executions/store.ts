@@ -20,7 +20,7 @@ import type { ActionRecord, RunnerTypeRecord } from '../actions/types.ts'
 import { resultJson } from '../../core/result-json.ts'
 import { finalStatuses, openStatuses } from './state.ts'
 import type { Execution, ExecutionOrigin, ExecutionStatus, Liveaction, LogEntry } from './types.ts'
-import { readJson, writeJson } from '../../lib/json/index.ts'
+import { readJson, writeJson, WrittenJson } from '../../lib/json/index.ts'
 
 /** Of those that something happens to when their time has come. */
 export type DueStatus = 'delayed' | 'pending'
@@ -61,6 +61,7 @@ export interface ExecutionStore {
   countWithStatus(...statuses: ExecutionStatus[]): number
   /** Those that rules started for it, oldest first. */
   ofTriggerInstance(id: string): string[]
+  /** A long one as `WrittenJson`. */
   results(ids: readonly string[]): Map<string, unknown>
   resultText(id: string): string | undefined
   /** Of a result that has secrets. */
@@ -181,7 +182,7 @@ export function createExecutionStore(database: Database): ExecutionStore {
       for (const row of database.all(
         build.selectFrom('execution_results').selectAll().where(isAmong('execution_id', ids)),
       )) {
-        found.set(row.execution_id, readJson(row.result))
+        found.set(row.execution_id, WrittenJson.of(row.result))
       }
       return found
     },

@@ -10,7 +10,7 @@ import type { Actions } from '../../actions/index.ts'
 import type { ExecutionStore } from '../store.ts'
 import type { Execution } from '../types.ts'
 import type { ParameterSecrets } from './parameters.ts'
-import { readJson } from '../../../lib/json/index.ts'
+import { WrittenJson } from '../../../lib/json/index.ts'
 
 /** A result as its row holds it; `sealed`: the result with its secrets, encrypted. */
 export interface StoredResult {
@@ -23,7 +23,7 @@ export interface ResultSecrets {
   mask(execution: Execution, result: Record<string, unknown>): StoredResult
   /** The same for a result from outside: the secrets in the parameters may be in it as well. */
   maskReport(execution: Execution, result: Record<string, unknown>): StoredResult
-  /** The result with its secrets, where they can be decrypted. */
+  /** The result with its secrets, where they can be decrypted. A long one may be a `WrittenJson`. */
   decrypt(execution: Execution): unknown
   /** Cipher text of a result. @throws CRYPTO_KEY_MISSING */
   encrypt(execution: Execution, result: Record<string, unknown>): string
@@ -76,7 +76,7 @@ export function createResultSecrets(deps: {
       const sealed = execution.result === undefined ? undefined : deps.store.sealedResult(execution.id)
       if (sealed === undefined) return execution.result
       try {
-        return readJson(encryption.decrypt(sealed, contextOf(execution), 'the result'))
+        return WrittenJson.of(encryption.decrypt(sealed, contextOf(execution), 'the result'))
       } catch (error) {
         log.error('execution.result_sealed', 'Could not decrypt the secrets in the result of an execution', {
           execution_id: execution.id,

@@ -17,6 +17,7 @@ import { isId } from '../../../core/ids.ts'
 import { mayViewType } from '../visible-types.ts'
 import type { InstanceStore } from './store.ts'
 import { visiblePayload } from './visible-payload.ts'
+import { WrittenJson } from '../../../lib/json/index.ts'
 import type { Log } from '../../../lib/log/index.ts'
 import { isObject } from '../../../lib/schema/index.ts'
 import type { Catalogue } from '../definitions/catalogue.ts'
@@ -60,7 +61,7 @@ export function createInstanceRoutes(deps: {
     const id = params['id'] ?? ''
     const [instance] = isId(id) ? store.instances([id], withPayload ? Infinity : 0) : []
     if (instance === undefined) throw resourceNotFound(id)
-    return instance
+    return { ...instance, payload: WrittenJson.read(instance.payload) }
   }
 
   /** @param maxPayloadBytes the size replaces a larger payload. @param rights decide what of a payload is shown */

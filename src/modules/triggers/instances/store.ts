@@ -13,7 +13,7 @@ import { MAX_SOURCE_BYTES, type Place } from '../../../http/index.ts'
 import { idBound } from '../../../core/ids.ts'
 import { microsOf } from '../../../core/time.ts'
 import type { QueuedInstance, Repetitions, TriggerInstance, TriggerInstanceStatus } from '../types.ts'
-import { readJson } from '../../../lib/json/index.ts'
+import { readJson, WrittenJson } from '../../../lib/json/index.ts'
 
 /** Filter of instance lists. */
 export interface InstanceFilter {
@@ -85,7 +85,7 @@ export interface InstanceStore {
 }
 
 export interface ListedInstance extends TriggerInstance {
-  /** Bytes of the payload. An unread payload is null. */
+  /** Bytes of the payload. An unread payload is null, a long one a `WrittenJson`. */
   payload_size: number
 }
 
@@ -101,17 +101,18 @@ export function createInstanceStore(database: Database): InstanceStore {
   const { build } = database
   const statements = prepareStatements(database)
 
-  function find(id: string): TriggerInstance | undefined {
-    const row = database.first<TriggerInstanceTable>(statements.findInstance(id))
-    return row === undefined ? undefined : toInstance(row)
-  }
+  const findRow = (id: string): TriggerInstanceTable | undefined =>
+    database.first<TriggerInstanceTable>(statements.findInstance(id))
 
   return {
     insert: ({ payloadText: payload, sealed_headers = null, owner = null, ...instance }) => ({
       query: statements.insertInstance({ ...instance, payload, sealed_headers, owner }),
     }),
     end: (id, status) => ({ query: statements.endInstance({ id, status }), expect: 1 }),
-    find,
+    find(id) {
+      const row = findRow(id)
+      return row === undefined ? undefined : toInstance(row)
+    },
     typeOf: (id) =>
       database.first(build.selectFrom('trigger_instances').select('trigger_type').where('id', '=', id))?.trigger_type,
     pending: (afterId, limit) => database.all<QueuedInstance>(statements.pending({ afterId, limit })),
@@ -245,8 +246,8 @@ export function createInstanceStore(database: Database): InstanceStore {
               payload_size: size,
             }
           } else {
-            const whole = find(id)
-            if (whole !== undefined) yield { ...whole, payload_size: size }
+            const whole = findRow(id)
+            if (whole !== undefined) yield { ...toInstance(whole, (text) => WrittenJson.of(text)), payload_size: size }
           }
         }
       }
@@ -290,11 +291,14 @@ function prepareStatements({ build }: Database) {
   }
 }
 
-function toInstance({ payload, sealed_headers, owner, ...row }: TriggerInstanceTable): TriggerInstance {
+function toInstance(
+  { payload, sealed_headers, owner, ...row }: TriggerInstanceTable,
+  read: (text: string) => unknown = readJson,
+): TriggerInstance {
   return {
     ...row,
     status: row.status as TriggerInstanceStatus, // only this module sets it
-    payload: readJson(payload),
+    payload: read(payload),
     ...(sealed_headers === null ? {} : { sealed_headers }),
     ...(owner === null ? {} : { owner }),
   }

@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import type { Permission } from '../../../core/permissions.ts'
+import { WrittenJson } from '../../../lib/json/index.ts'
 import { createGrantSet, type Grant } from '../../rbac/resolve.ts'
 import { createRights } from '../../rbac/rights.ts'
 import { builtinTypes, subjectOf } from '../builtin/types.ts'
@@ -167,6 +168,20 @@ describe.each(types)('%s', (type) => {
     ['who has both permissions', rightsOf('none', grants)],
   ])('is whole for %s', (_, rights) => {
     expect(seenBy(type, rights)).toEqual({ payload })
+  })
+
+  test.each([
+    ['an administrator', rightsOf('admin')],
+    ['nobody', rightsOf('none')],
+    ['who has both permissions', rightsOf('none', grants)],
+    ['who sees the trigger type only', rightsOf('none', [viewOf(type)])],
+    ['an isolated user', rightsOf('none', grants, { isolation: true })],
+  ])('a long payload that was not read is shown as another one is: %s', (_, rights) => {
+    const long = { ...payload, long: 'x'.repeat(70_000) }
+    const unread = visiblePayload(rights, { trigger_type: type, payload: WrittenJson.of(JSON.stringify(long)) })
+    const read = visiblePayload(rights, { trigger_type: type, payload: long })
+    expect(WrittenJson.read(unread.payload)).toEqual(read.payload)
+    expect(unread.withheld?.reason).toBe(read.withheld?.reason)
   })
 
   test('is reduced without trigger_view, whatever else is granted', () => {

@@ -2,6 +2,7 @@
 import { isAppError } from '../../../core/errors.ts'
 import { triggerResource } from '../../../core/permissions.ts'
 import type { Rights } from '../../../http/index.ts'
+import { WrittenJson } from '../../../lib/json/index.ts'
 import { isObject } from '../../../lib/schema/index.ts'
 import { subjectOf } from '../builtin/types.ts'
 import type { Kept, PayloadCheck } from '../builtin/subjects.ts'
@@ -23,19 +24,28 @@ export interface VisiblePayload {
 
 export type VisibilityRights = Pick<Rights, 'may' | 'require' | 'onlyOf'>
 
-/** Asks for no row, so that it can be called for each event. */
+/**
+ * Asks for no row, so that it can be called for each event.
+ *
+ * @param instance its payload may be a `WrittenJson`
+ */
 export function visiblePayload(
   rights: VisibilityRights,
-  { trigger_type: type, payload, owner }: Pick<TriggerInstance, 'trigger_type' | 'payload' | 'owner'>,
+  { trigger_type: type, payload: given, owner }: Pick<TriggerInstance, 'trigger_type' | 'payload' | 'owner'>,
 ): VisiblePayload {
   const subject = subjectOf(type)
-  if (subject === undefined) return { payload }
+  if (subject === undefined) return { payload: given }
   const { kept } = subject
-  const checks: PayloadCheck[] = [
+  const checksOf = (value: unknown): PayloadCheck[] => [
     { permission: 'trigger_view', resource: triggerResource(type) },
-    ...subject.checks(isObject(payload) ? payload : {}, owner),
+    ...subject.checks(isObject(value) ? value : {}, owner),
   ]
-  const missing = checks.find(({ permission, resource }) => !rights.may(permission, resource))
+  // A long payload is read only if something in it decides.
+  const mayAll = (): boolean =>
+    rights.onlyOf === undefined && checksOf({}).every(({ permission }) => rights.may(permission))
+  if (given instanceof WrittenJson && mayAll()) return { payload: given }
+  const payload = WrittenJson.read(given)
+  const missing = checksOf(payload).find(({ permission, resource }) => !rights.may(permission, resource))
   if (missing === undefined) return { payload }
   const names = Object.keys(kept).filter((name) => isObject(payload) && Object.hasOwn(payload, name))
   return {
