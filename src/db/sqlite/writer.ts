@@ -13,9 +13,9 @@ import type { Answer, PlainResults, PlainStep, PlainUnit, Refusal } from './comm
 import { isDamage } from './damage.ts'
 import type { FromWriter, TaskAnswer, ToWriter, WriterTask, WriterThreadData } from './writer-thread.ts'
 
-/** Two full commits: one is written while the next one is prepared. */
-const MAX_UNITS_SENT = 512
-/** Characters and bytes of values that the thread may hold, besides one larger unit. */
+/** One full commit. */
+const MAX_UNITS_SENT = 256
+/** Characters and bytes of values that are sent together, besides one larger unit. */
 const MAX_SIZE_SENT = 33_554_432
 /** A checkpoint waits for the disk, so it runs while no unit waits. */
 const REST_AFTER_IDLE_MS = 1000
@@ -68,7 +68,6 @@ export interface WriterHooks {
 export function createWriter(data: WriterThreadData, hooks: WriterHooks): Writer {
   let queue: Waiting[] = []
   let sent: Waiting[] = []
-  let sentSize = 0
   const tasks: { resolve(answer: TaskAnswer): void; reject(error: unknown): void }[] = []
   let drained: (() => void)[] = []
   let commits = 0
@@ -105,22 +104,27 @@ export function createWriter(data: WriterThreadData, hooks: WriterHooks): Writer
     if (queue.length > 0) sending ??= setImmediate(send)
   }
 
-  /** Sends as many of the waiting units as the thread may hold. */
+  /**
+   * Sends units once those before them are answered: what comes meanwhile shares one message and one commit. Each message
+   * wakes two threads, so that many small ones cost more than the thread's wait for the next.
+   */
   function send(): void {
     sending = undefined
+    if (sent.length > 0) return
     let count = 0
+    let together = 0
     for (const { size } of queue) {
-      const isFirst = sent.length + count === 0
-      if (!isFirst && (sent.length + count >= MAX_UNITS_SENT || sentSize + size > MAX_SIZE_SENT)) break
+      together += size
+      if (count > 0 && (count >= MAX_UNITS_SENT || together > MAX_SIZE_SENT)) break
       count += 1
-      sentSize += size
     }
     if (count === 0) return
     const batch = queue.slice(0, count)
     queue = queue.slice(count)
-    if (tryPost(batch)) return
     // The other units of the batch are sendable.
-    for (const one of batch) tryPost([one])
+    if (!tryPost(batch)) for (const one of batch) tryPost([one])
+    // None was.
+    if (sent.length === 0) scheduleSend()
   }
 
   /** @returns false: a value cannot be sent, and none of several units was sent; a single one is refused */
@@ -133,7 +137,6 @@ export function createWriter(data: WriterThreadData, hooks: WriterHooks): Writer
     } catch (error) {
       const [only] = batch
       if (only === undefined || batch.length > 1) return false
-      sentSize -= only.size
       only.reject(error)
       rest()
       return true
@@ -147,7 +150,6 @@ export function createWriter(data: WriterThreadData, hooks: WriterHooks): Writer
 
   function receive({ outcomes, isCommitted, isSynced }: Answer): void {
     const answered = sent.splice(0, outcomes.length)
-    for (const { size } of answered) sentSize -= size
     if (isCommitted) {
       commits += 1
       if (isSynced) syncs += 1
