@@ -182,8 +182,9 @@ class ChildWatch {
   #killing: Promise<KillReport> | undefined
   #hasExited = false
   #isHandedOver = false
-  /** Aborted when there is nothing more to wait for: the time limit, or the tree is being stopped. */
-  readonly #patience = new AbortController()
+  /** Whether there is nothing more to wait for: the time limit, or the tree is being stopped. */
+  #isImpatient = false
+  readonly #impatience = Promise.withResolvers<void>()
 
   constructor(...[deps, context, child, options]: Parameters<typeof watchChild>) {
     this.#deps = deps
@@ -256,9 +257,8 @@ class ChildWatch {
   async #waitForWriters(): Promise<void> {
     const exitedAt = performance.now()
     const graceMs = (this.#options.background?.graceSeconds ?? 0) * 1000
-    const { signal } = this.#patience
     let lookAt = 0
-    while (!this.#isOver && !signal.aborted) {
+    while (!this.#isOver && !this.#isImpatient) {
       const silentSince = Math.max(exitedAt, this.#stdout.readAt, this.#stderr.readAt)
       const leftMs = Math.max(silentSince + graceMs, lookAt) - performance.now()
       if (leftMs > 0) {
@@ -273,11 +273,11 @@ class ChildWatch {
   /** Resolves when both pipes have ended, or after this time, or when there is nothing more to wait for. */
   async #endsWithin(ms: number): Promise<void> {
     if (this.#stdout.isEnded && this.#stderr.isEnded) return
-    const over = new AbortController()
-    const signal = AbortSignal.any([over.signal, this.#patience.signal])
-    const pause = delay(ms, undefined, { signal }).catch(() => undefined)
-    await Promise.race([pause, Promise.all([this.#stdout.ended, this.#stderr.ended])])
-    over.abort()
+    // Without signals, which cost every run more than the wait.
+    const { promise: pause, resolve } = Promise.withResolvers<void>()
+    const timer = setTimeout(resolve, ms)
+    await Promise.race([pause, this.#impatience.promise, Promise.all([this.#stdout.ended, this.#stderr.ended])])
+    clearTimeout(timer)
   }
 
   /** Stops the processes that outlived the child. */
@@ -331,7 +331,7 @@ class ChildWatch {
   /** What outlives the child is not timed out: the limit ends the wait for it. */
   readonly #onTimeout = (): void => {
     if (this.#hasExited) {
-      this.#patience.abort()
+      this.#stopWaiting()
       return
     }
     this.#timedOut = true
@@ -346,8 +346,13 @@ class ChildWatch {
 
   #kill(graceMs: number): Promise<KillReport> {
     this.#killing ??= this.#killTree(graceMs)
-    this.#patience.abort()
+    this.#stopWaiting()
     return this.#killing
+  }
+
+  #stopWaiting(): void {
+    this.#isImpatient = true
+    this.#impatience.resolve()
   }
 
   async #killTree(graceMs: number): Promise<KillReport> {
