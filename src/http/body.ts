@@ -1,6 +1,7 @@
 /** Reads and parses request bodies (contract 00, 0.3). */
 import type { Hash } from 'node:crypto'
 import type { IncomingMessage } from 'node:http'
+import { setImmediate as nextTurn } from 'node:timers/promises'
 import { promisify } from 'node:util'
 import { brotliDecompress, gunzip, inflate } from 'node:zlib'
 import { bodyMalformed, bodyTooLarge, contentTypeUnsupported } from '../core/errors.ts'
@@ -13,6 +14,8 @@ import { shown } from '../lib/text/index.ts'
 
 /** A field costs far more memory than its bytes. */
 const MAX_FORM_FIELDS = 10_000
+
+const LONG_BODY_BYTES = 1024 * 1024
 
 /** A request body before it is parsed. */
 export interface RawBody {
@@ -57,6 +60,8 @@ export function createBodyReader(maxBytes: number): BodyReader {
     if (bytes.length === 0) return {}
     const plain = decompress === undefined ? bytes : await decompressed(decompress, bytes, maxBytes)
     if (plain.length === 0) return {}
+    // Joining the parts of a long one took a turn.
+    if (plain.length > LONG_BODY_BYTES) await nextTurn()
     switch (type) {
       case formType:
         return formOf(await urlencodedFields(plain), options)

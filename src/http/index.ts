@@ -5,7 +5,7 @@ export { admitOperators } from './control-socket.ts'
 export { shareFilesOf } from './file-limit.ts'
 export { readIdentities } from './identities.ts'
 export { formType } from './body.ts'
-export { jsonTypeOf, parseJsonBody, writeJsonInTurns } from './json.ts'
+export { jsonTypeOf, parseJsonBody, writeJsonInTurns, writeStoredJson } from './json.ts'
 export {
   arrayOf,
   attributeQuery,

@@ -1,6 +1,7 @@
-import { expect, test } from 'vitest'
-import { writeJson } from '../lib/json/index.ts'
-import { parseJsonBody } from './json.ts'
+import { expect, test, vi } from 'vitest'
+import { storedJson } from '../core/stored-json.ts'
+import { readJson, writeJson } from '../lib/json/index.ts'
+import { parseJsonBody, writeJsonInTurns, writeStoredJson } from './json.ts'
 
 test.each(['1e999', '-1e999', '[1E+400]', '{"a":{"b":[1e0400]}}', '9'.repeat(299).concat('.0e+10')])(
   'a number that no JSON can give back is refused: %s',
@@ -50,4 +51,38 @@ test('a long text is read as a short one is', async () => {
   )
   await expect(parseJsonBody(`[${padding},nul]`)).rejects.toThrow('not JSON at position 70004')
   await expect(parseJsonBody(`[${padding},1`)).rejects.toThrow('not JSON at position 70006')
+})
+
+test.each([
+  ['text', `{"a":"${'\\n'.repeat(500_000)}"}`],
+  ['many keys', `{${Array.from({ length: 24_000 }, (_, n) => `"k${n}":{"2":21.0,"1":[]}`).join(',')}}`],
+  ['long keys', `{${Array.from({ length: 50 }, (_, n) => `"${'k'.repeat(10_000)}${n}":1`).join(',')}}`],
+])('a long value is written part by part, and no second time: %s', async (_, text) => {
+  const value = readJson(text)
+  const made = vi.spyOn(JSON, 'stringify')
+  try {
+    await writeStoredJson(value)
+    const lengths = made.mock.results.map(({ value: part }) => String(part).length)
+    expect(lengths.length).toBeGreaterThan(5)
+    expect(Math.max(...lengths)).toBeLessThan(6 * 65_536 + 3)
+    made.mockClear()
+    expect(storedJson(value)).toBe(text)
+    expect(made).not.toHaveBeenCalled()
+  } finally {
+    made.mockRestore()
+  }
+})
+
+test('others work while a value of many short parts is written', async () => {
+  let turns = 0
+  let isOver = false
+  const count = (): void => {
+    turns += 1
+    if (!isOver) setImmediate(count)
+  }
+  setImmediate(count)
+  const text = await writeJsonInTurns(Array.from({ length: 1_000_000 }, (_, n) => n))
+  isOver = true
+  expect(text.length).toBeGreaterThan(6_000_000)
+  expect(turns).toBeGreaterThan(5)
 })

@@ -1,6 +1,7 @@
 /** Parses untrusted JSON: bounded, without keys that become prototypes and without numbers that become null. */
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import { bodyMalformed } from '../core/errors.ts'
+import { rememberJson } from '../core/stored-json.ts'
 import { createPause } from '../lib/concurrency/index.ts'
 import {
   isLong,
@@ -39,6 +40,8 @@ export async function parseJsonBody(text: string): Promise<unknown> {
   try {
     // As an ordinary property, `__proto__` would become a prototype in a copy of the object.
     if (text.length <= MAX_AT_ONCE) return readJson(text, limits)
+    // Receiving and decoding the text took a turn.
+    await nextTurn()
     const value = await readLargeJson(text, limits, nextTurn)
     // Whoever checks and stores it looks at everything at once.
     await nextTurn()
@@ -50,10 +53,18 @@ export async function parseJsonBody(text: string): Promise<unknown> {
 
 /** Writes a value, between other work if it is long. It must not change meanwhile. */
 export async function writeJsonInTurns(value: unknown): Promise<string> {
-  if (!isLong(value)) return writeJson(value)
+  return isLong(value) ? writeLong(value) : writeJson(value)
+}
+
+async function writeLong(value: object): Promise<string> {
   const texts: string[] = []
   for await (const text of textsInTurns(value)) texts.push(text)
   return texts.join('')
+}
+
+/** Writes the text of a long value for `storedJson`, between other work. The value must not change any more. */
+export async function writeStoredJson(value: unknown): Promise<void> {
+  if (isLong(value)) rememberJson(value, await writeLong(value))
 }
 
 /** As `writeJsonInTurns`, in UTF-8. */
@@ -64,11 +75,11 @@ export async function writeJsonBytesInTurns(value: unknown): Promise<Buffer> {
   return Buffer.concat(parts)
 }
 
-async function* textsInTurns(value: unknown): AsyncGenerator<string> {
+async function* textsInTurns(value: object): AsyncGenerator<string> {
   const pause = createPause()
   let text = ''
   let count = 0
-  for (const piece of writeJsonInPieces(value)) {
+  for (const piece of writeJsonInPieces(value, true)) {
     text += piece
     count += 1
     if (text.length < MAX_AT_ONCE && count < MAX_PIECES_AT_ONCE) continue

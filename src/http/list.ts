@@ -187,7 +187,7 @@ export function longText(value: unknown): TextSource | undefined {
     *[Symbol.iterator]() {
       // Reading the value took a turn.
       yield END_OF_TURN
-      yield* writeJsonInPieces(left)
+      yield* writeJsonInPieces(left, true)
       left = undefined
       kept = 0
       yield END_OF_TURN

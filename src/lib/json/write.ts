@@ -91,8 +91,10 @@ export class WrittenJson {
 /**
  * As `writeJson`, in pieces: long texts, lists and objects are written part by part, the rest as a whole. A
  * `WrittenJson` is written as it is.
+ *
+ * @param isKnownLong what `isLong` says
  */
-export function* writeJsonInPieces(value: unknown): Generator<string> {
+export function* writeJsonInPieces(value: unknown, isKnownLong = false): Generator<string> {
   if (value instanceof WrittenJson) {
     yield* slicesOf(value.text)
     return
@@ -101,7 +103,7 @@ export function* writeJsonInPieces(value: unknown): Generator<string> {
     yield* textPieces(value)
     return
   }
-  if (!isLong(value)) {
+  if (!isKnownLong && !isLong(value)) {
     yield writeJson(value) ?? 'null'
     return
   }
@@ -116,9 +118,10 @@ export function* writeJsonInPieces(value: unknown): Generator<string> {
     yield ']'
     return
   }
+  const object = value as Record<string, unknown> // what is long and nothing else
   yield '{'
-  for (const key of keysOf(value)) {
-    const inner = (value as Record<string, unknown>)[key]
+  for (const key of keysOf(object)) {
+    const inner = object[key]
     if (inner === undefined) continue
     yield `${separator}${JSON.stringify(key)}:`
     separator = ','

@@ -1,7 +1,7 @@
 /** What can be done with executions: request, read, cancel, settle, run again. */
 import { commitPlan, merge, type Database, type Unit } from '../../db/index.ts'
 import { noExecutions, queueFull, resourceNotFound, type AppError } from '../../core/errors.ts'
-import { allRights, aboutCaller } from '../../http/index.ts'
+import { allRights, aboutCaller, writeStoredJson } from '../../http/index.ts'
 import { isId } from '../../core/ids.ts'
 import type { Log, LogFields } from '../../lib/log/index.ts'
 import type { Actions } from '../actions/index.ts'
@@ -157,6 +157,7 @@ export function createExecutionService(deps: {
     creating += 1
     try {
       const draft = await makeDraft()
+      await writeStoredJson(draft.execution.parameters)
       // When another request has started a trace with the same tag, this one joins it.
       await commitPlan(
         database,
@@ -216,6 +217,7 @@ export function createExecutionService(deps: {
         triggerInstance,
         ...(failure === undefined ? {} : { failure }),
       })
+      await writeStoredJson(draft.execution.parameters)
       return { execution: draft.execution, unit: planCreation(draft), failure: draft.failure }
     },
     planRetry(ended, changes, about) {

@@ -2,7 +2,7 @@
  * The life of an execution as one table and one function (docs/architecture.md, section 7). Nothing else assigns `status`.
  */
 import { formatMicros, microsOf, secondsBetween } from '../../core/time.ts'
-import { resultJson } from '../../core/result-json.ts'
+import { storedJson } from '../../core/stored-json.ts'
 import type { RunStatus } from '../../runners/index.ts'
 import { executionStatuses, type Execution, type ExecutionStatus, type RunnerInfo } from './types.ts'
 
@@ -154,5 +154,5 @@ function resultOf(execution: Execution, event: ExecutionEvent): unknown {
 function setResult(execution: Execution, result: unknown): void {
   if (result === undefined) return
   execution.result = result
-  execution.result_size = Buffer.byteLength(resultJson(result))
+  execution.result_size = Buffer.byteLength(storedJson(result))
 }

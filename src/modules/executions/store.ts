@@ -17,7 +17,7 @@ import { microsOf } from '../../core/time.ts'
 import { idBound } from '../../core/ids.ts'
 import { Lru } from '../../lib/cache/index.ts'
 import type { ActionRecord, RunnerTypeRecord } from '../actions/types.ts'
-import { resultJson } from '../../core/result-json.ts'
+import { rememberJson, storedJson } from '../../core/stored-json.ts'
 import { finalStatuses, openStatuses } from './state.ts'
 import type { Execution, ExecutionOrigin, ExecutionStatus, Liveaction, LogEntry } from './types.ts'
 import { readJson, writeJson, WrittenJson } from '../../lib/json/index.ts'
@@ -110,7 +110,7 @@ export function createExecutionStore(database: Database): ExecutionStore {
   function resultSteps({ id, result, sealed_result }: Execution): Step[] {
     if (result === undefined || result === null) return []
     return [
-      { query: statements.putResult({ execution_id: id, result: resultJson(result), sealed: sealed_result ?? null }) },
+      { query: statements.putResult({ execution_id: id, result: storedJson(result), sealed: sealed_result ?? null }) },
     ]
   }
 
@@ -218,7 +218,7 @@ export function createExecutionStore(database: Database): ExecutionStore {
             sealed_parameters: execution.sealed_parameters,
             start_timestamp: execution.start_timestamp,
             delay: execution.delay,
-            parameters: writeJson(execution.parameters),
+            parameters: storedJson(execution.parameters),
             ...changing(execution),
           }),
         },
@@ -335,7 +335,13 @@ function dueQueries(
   }
 }
 
+/** Shorter parameters are written again where their text is needed. */
+const MIN_KEPT_LENGTH = 64 * 1024
+
 function executionOf(row: ExecutionTable, snapshots: Snapshots): Execution {
+  // Written by `insert` below from a value of this type.
+  const parameters = readJson(row.parameters) as Record<string, unknown>
+  if (row.parameters.length >= MIN_KEPT_LENGTH) rememberJson(parameters, row.parameters)
   return {
     id: row.id,
     revision: row.revision,
@@ -358,9 +364,9 @@ function executionOf(row: ExecutionTable, snapshots: Snapshots): Execution {
     delay: row.delay,
     due_timestamp: row.due_timestamp,
     result_size: row.result_size,
-    // Written by `insert` and `update` below from values of these types.
-    parameters: readJson(row.parameters) as Record<string, unknown>,
+    parameters,
     sealed_parameters: row.sealed_parameters,
+    // Written by `insert` and `update` below from values of these types.
     context: readJson(row.context) as Record<string, unknown>,
     log: readJson(row.log) as LogEntry[],
     liveaction: readJson(row.liveaction) as Liveaction,

@@ -1,6 +1,7 @@
 /** Cancels executions, and updates that come from outside (contract 03, 3.4). */
 import { executionUpdateRefused, isStorageFailure, transitionRefused } from '../../core/errors.ts'
-import { aboutCaller } from '../../http/index.ts'
+import { aboutCaller, writeStoredJson } from '../../http/index.ts'
+import { isLong } from '../../lib/json/index.ts'
 import type { Log } from '../../lib/log/index.ts'
 import { inquirerName } from '../../runners/index.ts'
 import { aboutExecution, idsOf } from './audit.ts'
@@ -96,6 +97,7 @@ export function createUpdates(deps: {
     result: Record<string, unknown> | undefined,
   ): Promise<Execution> {
     const stored = result === undefined ? { result } : deps.results.maskReport(execution, result)
+    if (isLong(stored.result)) await writeStoredJson(stored.result)
     let seen = execution
     for (;;) {
       refuseFinal(seen)

@@ -4,6 +4,7 @@ import type { Bus } from '../../../bus/index.ts'
 import { merge, type Unit } from '../../../db/index.ts'
 import type { Log } from '../../../lib/log/index.ts'
 import type { Metrics } from '../../../core/metrics.ts'
+import { writeStoredJson } from '../../../http/index.ts'
 import {
   writeStartNote,
   type RunContext,
@@ -185,6 +186,7 @@ export function createDispatcher(deps: {
     try {
       const said = masks === undefined ? outcome.result : await masks.maskLater(outcome.result, isCutText)
       const { result, sealed } = deps.maskResult(execution, said as RunResult['result']) // a copy of one
+      await writeStoredJson(result)
       const { ttlSeconds } = outcome
       const exit = {
         kind: 'exit',

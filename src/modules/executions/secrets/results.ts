@@ -3,7 +3,7 @@
  * administrators who ask for it.
  */
 import type { Encryption } from '../../../core/encryption.ts'
-import { resultJson } from '../../../core/result-json.ts'
+import { storedJson } from '../../../core/stored-json.ts'
 import type { Log } from '../../../lib/log/index.ts'
 import { createSecretValues } from '../../../lib/secrets/index.ts'
 import type { Actions } from '../../actions/index.ts'
@@ -41,7 +41,7 @@ export function createResultSecrets(deps: {
   const { actions, encryption, log, maskSecrets } = deps
 
   const encrypt = (execution: Execution, result: Record<string, unknown>): string =>
-    encryption.encrypt(resultJson(result), contextOf(execution), 'the result')
+    encryption.encrypt(storedJson(result), contextOf(execution), 'the result')
 
   function mask(execution: Execution, result: Record<string, unknown>): StoredResult {
     const masked = actions.maskResult(execution.action, execution.runner, result)

@@ -1,10 +1,10 @@
 /** Payload of the ActionTrigger, which fires when an execution reaches a status (contract 05, 5.9). */
-import { resultJson } from '../../../core/result-json.ts'
+import { storedJson } from '../../../core/stored-json.ts'
 import { offsetTime } from '../../../core/time.ts'
 import type { Execution } from '../../executions/types.ts'
 import { writeJson } from '../../../lib/json/index.ts'
 
-/** Payload as JSON text. Uses the existing JSON text of the result, which can be 20 MB. */
+/** Payload as JSON text. Uses the existing JSON texts of the parameters and the result, which can be 20 MB each. */
 export function actionTriggerPayload(execution: Execution, parameters: Record<string, unknown>): string {
   const { id, status, start_timestamp, action_ref, runner, result } = execution
   const head = writeJson({
@@ -14,7 +14,7 @@ export function actionTriggerPayload(execution: Execution, parameters: Record<st
     action_name: action_ref,
     action_ref,
     runner_ref: runner.name,
-    parameters,
   })
-  return `${head.slice(0, -1)},"result":${result === undefined || result === null ? '{}' : resultJson(result)}}`
+  const resultText = result === undefined || result === null ? '{}' : storedJson(result)
+  return `${head.slice(0, -1)},"parameters":${storedJson(parameters)},"result":${resultText}}`
 }

@@ -1,7 +1,7 @@
 /** Notifications of a finished execution: one payload per route (contract 02, 2.12; 05, 5.9). */
 import { isAppError } from '../../../core/errors.ts'
 import type { Log } from '../../../lib/log/index.ts'
-import { resultJson } from '../../../core/result-json.ts'
+import { storedJson } from '../../../core/stored-json.ts'
 import { isObject } from '../../../lib/schema/index.ts'
 import { watchDecryption } from '../../../core/parameter-scope.ts'
 import { createSecretValues } from '../../../lib/secrets/index.ts'
@@ -115,7 +115,7 @@ function textsOf(value: unknown): string[] {
 
 /** The result as a JSON string that contains JSON. */
 function encodedResult({ id, result }: Execution, count: number): string {
-  const text = result === undefined || result === null ? '{}' : resultJson(result)
+  const text = result === undefined || result === null ? '{}' : storedJson(result)
   if (text.length * count <= MAX_RESULTS_LENGTH) return writeJson(text)
   const message = `The result has ${text.length} characters, too many for a notification. Read it at /v1/executions/${id}/result.`
   return writeJson(writeJson({ message }))

@@ -2,7 +2,7 @@ import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
 import { makeExecution } from '../../../../tests/helpers/execution.ts'
 import { makeFolder, type TemporaryFolder } from '../../../../tests/helpers/folders.ts'
 import { startTriggers, type TriggersWorld } from '../../../../tests/helpers/triggers.ts'
-import { resultJson } from '../../../core/result-json.ts'
+import { storedJson } from '../../../core/stored-json.ts'
 import { TemplateError, type TemplateScope } from '../../../lib/template/render.ts'
 import { executionStatuses, type Execution, type ExecutionStatus } from '../../executions/types.ts'
 import type { Triggers } from '../index.ts'
@@ -133,16 +133,18 @@ describe('the ActionTrigger', () => {
     expect(world.takeFacts()).toMatchObject([{ name: 'trigger_instance.created', payload: { id: instance?.id } }])
   })
 
-  test('reuses the JSON text of the result', () => {
+  test('reuses the JSON texts of the parameters and the result', () => {
     const result = { stdout: 'x' }
+    const parameters = { a: 'x' }
     const execution = ended({ result, liveaction: notifying({ 'on-success': { routes: ['a', 'b'] } }) })
-    resultJson(result)
+    storedJson(result)
+    storedJson(parameters)
     const made = vi.spyOn(JSON, 'stringify')
     try {
-      triggers.planReaction(execution, {})
+      triggers.planReaction(execution, parameters)
       const seen = made.mock.calls.map(([value]) => value as unknown)
       expect(seen.length).toBeGreaterThan(0)
-      expect(seen.filter((value) => value === result)).toEqual([])
+      expect(seen.filter((value) => value === result || value === parameters)).toEqual([])
     } finally {
       made.mockRestore()
     }
