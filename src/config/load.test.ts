@@ -21,6 +21,13 @@ beforeAll(() => {
 })
 afterAll(() => rmSync(folder, { recursive: true, force: true }))
 
+function pipe(): string {
+  written += 1
+  const path = join(folder, `pipe-${written}`)
+  spawnSync('mkfifo', [path])
+  return path
+}
+
 let written = 0
 function file(text: string | Uint8Array): string {
   written += 1
@@ -277,11 +284,21 @@ describe('precedence and places', () => {
     ['a folder', () => folder, 'is a directory'],
     ['a file below a file', () => join(file(''), 'x'), 'does not exist'],
     ['an endless file', () => '/dev/zero', 'larger than'],
+    ['a pipe without a writer', () => pipe(), 'is a pipe without data'],
     ['text that is not UTF-8', () => file(Buffer.from([0x5b, 0x61, 0x5d, 0x0a, 0xff])), ':2: is not valid UTF-8'],
   ])('reports %s', (_name, path, words) => {
     const problems = problemsOf(() => load({ files: [path()] }))
     expect(problems).toHaveLength(1)
     expect(problems[0]).toContain(words)
+  })
+
+  it('waits for the writer of a pipe', () => {
+    const script = `
+      const { loadConfig } = await import(${JSON.stringify(new URL('./load.ts', import.meta.url).href)})
+      console.log(loadConfig({ files: [process.argv[1]], env: {}, cwd: '/' }).config.api.port)`
+    const shell = '"$0" --input-type=module -e "$1" <(sleep 0.3; echo "[api]"; sleep 0.3; echo "port = 7")'
+    const { stdout, stderr } = spawnSync('bash', ['-c', shell, process.execPath, script], { encoding: 'utf8' })
+    expect([stdout, stderr]).toEqual(['7\n', ''])
   })
 
   it('reports a file it may not read', () => {

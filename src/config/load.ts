@@ -3,7 +3,7 @@
  *
  * A configuration with any error is rejected as a whole, and all errors are reported at once.
  */
-import { closeSync, existsSync, fstatSync, openSync, readSync } from 'node:fs'
+import { closeSync, constants, existsSync, fstatSync, openSync, readSync } from 'node:fs'
 import { SocketAddress, isIP } from 'node:net'
 import { resolve } from 'node:path'
 import { closestWords, parseIniBytes, shown } from '../lib/text/index.ts'
@@ -68,6 +68,8 @@ interface GivenValue {
 
 const MAX_FILE_BYTES = 1_048_576
 const MAX_WARNINGS = 50
+/** Between two looks whether the writer of a pipe has written. */
+const PIPE_PAUSE_MS = 10
 
 export function loadConfig(request: ConfigRequest): LoadedConfig {
   const problems: string[] = []
@@ -204,12 +206,15 @@ function readConfigFile(
 export function readBounded(path: string): Buffer | string {
   let descriptor: number | undefined
   try {
-    descriptor = openSync(path, 'r')
-    if (fstatSync(descriptor).isDirectory()) return 'is a directory'
+    // Opening a pipe to which nobody writes would wait for ever.
+    descriptor = openSync(path, constants.O_RDONLY | constants.O_NONBLOCK)
+    const stats = fstatSync(descriptor)
+    if (stats.isDirectory()) return 'is a directory'
     const chunks: Buffer[] = []
     for (let total = 0; ;) {
       const chunk = Buffer.alloc(65_536)
-      const count = readSync(descriptor, chunk)
+      const count = readPatiently(descriptor, chunk)
+      if (count === 0 && total === 0 && stats.isFIFO()) return 'is a pipe without data'
       if (count === 0) return Buffer.concat(chunks)
       total += count
       if (total > MAX_FILE_BYTES) return `is larger than ${MAX_FILE_BYTES} bytes`
@@ -221,6 +226,18 @@ export function readBounded(path: string): Buffer | string {
     return `cannot be read (${codeOf(error) ?? String(error)})`
   } finally {
     if (descriptor !== undefined) closeSync(descriptor)
+  }
+}
+
+/** As `readSync`, but waits for the writer of a pipe. */
+function readPatiently(descriptor: number, chunk: Buffer): number {
+  for (;;) {
+    try {
+      return readSync(descriptor, chunk)
+    } catch (error) {
+      if (!hasCode(error, 'EAGAIN')) throw error
+      Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, PIPE_PAUSE_MS)
+    }
   }
 }
 
