@@ -157,10 +157,8 @@ describe('09.4 waiting', () => {
       const cli = startCli(['run', 'core.local', '--delay', '3000', '-k', 'stdout', 'echo', 'over'], there)
       let second: TestApp | undefined
       try {
-        await waitFor('the run', async () => {
-          const { body } = await first.call<unknown[]>('GET', '/v1/executions')
-          return body.length === 1
-        })
+        // It knows the id: a request that was never answered is not asked again.
+        await waitFor('the client to wait', () => first.log().includes('include_attributes=status'))
         await first.stop('SIGKILL')
         second = await createTestApp({ basePath: place.path, settings })
         const { code, stdout } = await cli.exit

@@ -626,7 +626,13 @@ beforeAll(async () => {
   for (const [path, text] of Object.entries(packFiles)) write(path, text)
   server = await createTestApp({
     basePath: folder.path,
-    settings: { 'auth.enable': 'True', 'rbac.enable': 'True', 'rbac.backend': 'default', 'log.level': 'CRITICAL' },
+    settings: {
+      'auth.enable': 'True',
+      'rbac.enable': 'True',
+      'rbac.backend': 'default',
+      'log.level': 'CRITICAL',
+      'content.watch': 'True',
+    },
   })
   password = firstPassword(folder.path)
   admin = await signIn(server, 'admin', password)

@@ -254,7 +254,8 @@ describe('10.3 hostile bytes', () => {
   }
 
   it('10.3 whatever is sent, each message is one printable line of bounded length, with the ids it belongs to', async () => {
-    const settings = { 'log.file': 'logs/svc.log', 'log.level': 'DEBUG', 'auth.enable': 'False' }
+    const log = { 'log.file': 'logs/svc.log', 'log.level': 'DEBUG' }
+    const settings = { ...log, 'auth.enable': 'False', 'content.watch': 'True' }
     await withServer({ settings }, async (server) => {
       mkdirSync(join(server.basePath, 'packs', 'bad\u001b[2J'), { recursive: true })
       writeFileSync(join(server.basePath, 'packs', 'bad\u001b[2J', 'pack.yaml'), `name: "${'\\u202e'.repeat(100)}"\n`)

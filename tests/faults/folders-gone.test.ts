@@ -88,7 +88,7 @@ const linesWith = (app: TestApp, event: string): string[] =>
 
 describe('the directory of packs', () => {
   test('is missed within seconds, its actions fail in words, and it is used again when it is back', () =>
-    withApp({ basePath }, async (app) => {
+    withApp({ basePath, settings: { 'content.watch': 'True' } }, async (app) => {
       expect(await resultOf(app, 'mine.shell')).toMatchObject({ status: 'succeeded' })
       renameSync(packs, away)
       await waitForReasons(app, ['packs_gone'])

@@ -9,7 +9,8 @@ import { run, runToEnd, startServer, waitForStatus, type TestServer } from '../h
 import { waitFor } from '../helpers/wait.ts'
 
 const MIB = 1024 * 1024
-const MAX_GROWTH_MIB = 100
+/** A busy machine collects garbage later; a part of the output that stayed would be far more. */
+const MAX_GROWTH_MIB = 200
 const LARGE_BYTES = 1_000_000_000
 const line = 'All work and no play makes a dull server, said the client.\n'
 
