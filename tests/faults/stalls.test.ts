@@ -200,10 +200,13 @@ const heavy: Input[] = [
   ),
   post('90,000 unique items', '/executions', () => execution({ a: range(90_000) }, 'default.unique'), 201),
   post(
-    '90,000 items that match a pattern',
+    '8,000 items that match a pattern',
     '/executions',
-    () => execution(`{"a":${listOf(90_000, '"host.example.com"')}}`, 'default.matching'),
+    () => execution(`{"a":${listOf(8000, '"host.example.com"')}}`, 'default.matching'),
     201,
+  ),
+  post('90,000 items that match a pattern', '/executions', () =>
+    execution(`{"a":${listOf(90_000, '"host.example.com"')}}`, 'default.matching'),
   ),
   post(
     '480 parameters',
@@ -216,19 +219,19 @@ const heavy: Input[] = [
     201,
   ),
   post(
-    'a schema of 1,900 values',
+    'a schema of 990 values',
     '/actions',
     () =>
       action(
-        { p: { type: 'object', properties: objectOf(600, (i) => ({ type: 'string', minLength: i })) } },
-        { name: 'p1900' },
+        { p: { type: 'object', properties: objectOf(320, (i) => ({ type: 'string', minLength: i })) } },
+        { name: 'p990' },
       ),
     201,
   ),
   post(
-    'a trigger type of 1,900 values',
+    'a trigger type of 990 values',
     '/triggertypes',
-    () => triggerType(objectOf(600, (i) => ({ type: 'string', minLength: i }))),
+    () => triggerType(objectOf(320, (i) => ({ type: 'string', minLength: i }))),
     201,
   ),
   put('a configuration of 1,990 values', '/configs/core', () => JSON.stringify({ a: range(1990) }), 200),

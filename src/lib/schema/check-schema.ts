@@ -3,21 +3,18 @@ import { shown } from '../text/index.ts'
 import { compileDraft4, compileParameters, compileSchema } from './compile.ts'
 import { draft4MetaSchema, parameterMetaSchema } from './draft4.ts'
 import { represent } from './messages.ts'
-import { MAX_PATTERN_INSTRUCTIONS, patternSize } from './pattern-size.ts'
+import { MAX_PATTERN_INSTRUCTIONS } from './pattern-size.ts'
+import { sizeOfSchema, type SchemaSize } from './schema-size.ts'
 import { isObject, type SchemaProblem } from './types.ts'
 
 const MAX_SCHEMA_NODES = 2_000
 const MAX_SCHEMA_DEPTH = 30
 
-/** What the schemas that are compiled together may still have: compiling them takes some 50 ms. */
-export interface SchemaRoom {
-  /** Values, without descriptions, defaults, choices and other attributes that are not compiled. */
-  nodes: number
-  /** Steps of regular expressions. */
-  patterns: number
-}
+/** Of one schema, which is compiled at once: that takes some 50 ms. */
+const MAX_NODES_AT_ONCE = 1_000
 
-export function createSchemaRoom(): SchemaRoom {
+/** What the schemas that belong together may still have. */
+export function createSchemaRoom(): SchemaSize {
   return { nodes: MAX_SCHEMA_NODES, patterns: MAX_PATTERN_INSTRUCTIONS }
 }
 
@@ -80,28 +77,13 @@ function measure(schema: unknown): string | undefined {
 }
 
 /** @param schema has been measured. Reduces the room; returns what does not fit into it */
-function takeRoom(schema: unknown, room: SchemaRoom): string | undefined {
-  const walk = (value: unknown): void => {
-    room.nodes -= 1
-    if (Array.isArray(value)) value.forEach(walk)
-    if (!isObject(value)) return
-    for (const [name, inner] of Object.entries(value)) {
-      if (uncompiled.has(name) && !isObject(inner)) continue
-      // Their items are not compiled one by one.
-      if (name === 'default' || (name === 'enum' && Array.isArray(inner))) continue
-      if (name === 'pattern' && typeof inner === 'string') room.patterns -= patternSize(inner)
-      if (name === 'patternProperties' && isObject(inner)) {
-        for (const pattern of Object.keys(inner)) room.patterns -= patternSize(pattern)
-      }
-      walk(inner)
-    }
-  }
-  walk(schema)
+function takeRoom(schema: unknown, room: SchemaSize): string | undefined {
+  const { nodes, patterns } = sizeOfSchema(schema)
+  room.nodes -= nodes
+  room.patterns -= patterns
+  if (nodes > MAX_NODES_AT_ONCE) return `it has more than ${MAX_NODES_AT_ONCE} values besides descriptions and choices`
   if (room.nodes < 0) return `the schemas have more than ${MAX_SCHEMA_NODES} values together`
   if (room.patterns < 0)
     return `the regular expressions of the schemas have more than ${MAX_PATTERN_INSTRUCTIONS} steps together`
   return undefined
 }
-
-/** Attributes; a property of the same name is an object. */
-const uncompiled: ReadonlySet<string> = new Set(['title', 'description', 'immutable', 'secret', 'position', 'required'])

@@ -5,10 +5,11 @@ import { Lru } from '../cache/index.ts'
 import { useFormats, useLinearUniqueItems, useQuickLengths, useSafeEnum } from './keywords.ts'
 import { explain, type Root } from './messages.ts'
 import { toPlainDraft4 } from './draft4.ts'
-import { compilePattern } from './pattern.ts'
+import { compilePattern, MATCHES_TOO_LONG, withinMatchLimit } from './pattern.ts'
 import { nearestCopy, useExactNumbers } from './exact.ts'
 import type { Schema } from './record.ts'
-import type { SchemaCheck, JsonSchema, ParameterSchema } from './types.ts'
+import { sizeOfSchema, type SchemaSize } from './schema-size.ts'
+import type { SchemaCheck, JsonSchema, ParameterSchema, SchemaProblem } from './types.ts'
 import { writeJson } from '../json/index.ts'
 
 const compiled = new Lru<string, SchemaCheck>(500)
@@ -31,6 +32,49 @@ export function compileSchema(schema: Schema): SchemaCheck {
  */
 export function compileParameters(parameters: Readonly<Record<string, ParameterSchema>>): SchemaCheck {
   return compileDraft4({ type: 'object', properties: parameters, additionalProperties: false })
+}
+
+/** Of values by the names of their parameters. */
+export type ParameterCheck = (values: Readonly<Record<string, unknown>>) => SchemaProblem | undefined
+
+/** What is compiled at once of a set of parameters: that takes some milliseconds. */
+const MAX_NODES_OF_GROUP = 120
+const MAX_PATTERNS_OF_GROUP = 2_000
+
+/**
+ * As `compileParameters`, some parameters at a time: hundreds of them at once take a tenth of a second. What passes all
+ * checks in their order fits; the names are checked first.
+ */
+export function* compileParametersInGroups(
+  parameters: Readonly<Record<string, ParameterSchema>>,
+): Generator<ParameterCheck> {
+  const groups: Record<string, ParameterSchema>[] = []
+  let left: SchemaSize = { nodes: 0, patterns: 0 }
+  for (const [name, schema] of Object.entries(parameters)) {
+    const { nodes, patterns } = sizeOfSchema(schema)
+    left.nodes -= nodes
+    left.patterns -= patterns
+    if (left.nodes < 0 || left.patterns < 0) {
+      groups.push({})
+      left = { nodes: MAX_NODES_OF_GROUP - nodes, patterns: MAX_PATTERNS_OF_GROUP - patterns }
+    }
+    Object.assign(groups.at(-1) ?? {}, { [name]: schema })
+  }
+  if (groups.length <= 1) {
+    const check = compileParameters(parameters)
+    yield (values) => check.find(values)
+    return
+  }
+  const names = Object.entries(parameters).map(([name, { required }]) => [name, required === true ? { required } : {}])
+  const namesCheck = compileParameters(Object.fromEntries(names) as Record<string, ParameterSchema>)
+  yield (values) => namesCheck.find(values)
+  for (const group of groups) {
+    const check = compileDraft4({ type: 'object', properties: group })
+    // The engine compiles the code of the library when it is called first.
+    check.find({})
+    yield (values) =>
+      check.find(Object.fromEntries(Object.entries(values).filter(([name]) => Object.hasOwn(group, name))))
+  }
 }
 
 /**
@@ -73,8 +117,11 @@ function compileOnce(key: string, schema: Schema, createAjv: () => Ajv): SchemaC
   useExactNumbers(ajv)
   const validate = ajv.compile(schema)
   const root: Root = { schema, hasSecrets: writeJson(schema).includes('"secret":true') }
-  const find: SchemaCheck['find'] = (value) =>
-    validate(nearestCopy(value)) ? undefined : explain(validate.errors ?? [], root, value)
+  const find: SchemaCheck['find'] = (value) => {
+    const { result: fits, isExhausted } = withinMatchLimit(() => validate(nearestCopy(value)))
+    if (isExhausted) return { path: [], message: MATCHES_TOO_LONG }
+    return fits ? undefined : explain(validate.errors ?? [], root, value)
+  }
   const check: SchemaCheck = Object.assign((value: unknown) => find(value)?.message, { find })
   compiled.set(key, check)
   return check

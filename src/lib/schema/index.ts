@@ -1,5 +1,11 @@
 export { checkDraft4, checkParameterSchema, createSchemaRoom } from './check-schema.ts'
-export { compileDraft4, compileParameters, compileSchema } from './compile.ts'
+export {
+  compileDraft4,
+  compileParameters,
+  compileParametersInGroups,
+  compileSchema,
+  type ParameterCheck,
+} from './compile.ts'
 export { nearestDeclared } from './exact.ts'
 export { canonical } from './keywords.ts'
 export { MASK, represent } from './messages.ts'

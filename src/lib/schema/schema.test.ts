@@ -4,6 +4,7 @@ import {
   checkParameterSchema,
   createSchemaRoom,
   compileParameters,
+  compileParametersInGroups,
   compilePattern,
   compileSchema,
   represent,
@@ -356,6 +357,8 @@ describe('schemas that are compiled together share a limit', () => {
     const room = createSchemaRoom()
     return schemas.map((schema) => checkParameterSchema(schema, room)?.message).find((message) => message !== undefined)
   }
+  const propertiesOf = (count: number) =>
+    Object.fromEntries(Array.from({ length: count }, (_, i) => [`k${i}`, { type: 'string', minLength: i } as const]))
   const described = {
     title: 't',
     description: 'd',
@@ -369,6 +372,8 @@ describe('schemas that are compiled together share a limit', () => {
     ['480 described parameters', many(480, () => ({ type: 'array', ...described })), undefined],
     ['200 parameters with choices', many(200, () => ({ type: 'integer', enum: [1, 2, 3, 4, 5, 6, 7, 8] })), undefined],
     ['300 parameters of 8 values', many(300, () => ({ anyOf: [{}, {}, {}, {}, {}, {}] })), 'more than 2000 values'],
+    ['300 properties of one parameter', many(1, () => ({ properties: propertiesOf(300) })), undefined],
+    ['350 properties of one parameter', many(1, () => ({ properties: propertiesOf(350) })), 'more than 1000 values'],
     ['50 patterns', many(50, () => ({ type: 'string', pattern: '^[a-z]{1,63}$' })), undefined],
     ['50 large patterns', many(50, () => ({ pattern: '^[a-z]{1,900}$' })), 'more than 20000 steps together'],
     [
@@ -406,4 +411,62 @@ test('a list is compared with many choices in one step per item', () => {
   const items = Array.from({ length: 300_000 }, () => 'v1899')
   expect(check({ p: items })).toBeUndefined()
   expect(check({ p: [...items, 'other'] })).toMatch(/^p\[300000\]: 'other' is not one of/)
+})
+
+describe('parameters that are compiled in groups', () => {
+  const parameters = Object.fromEntries(
+    Array.from({ length: 480 }, (_, i): [string, ParameterSchema] => [
+      `p${i}`,
+      { type: i % 2 === 0 ? 'string' : 'integer', enum: [i % 2 === 0 ? 'x' : 1], required: i === 479, secret: i === 7 },
+    ]),
+  )
+  const groups = [...compileParametersInGroups(parameters)]
+  const whole = compileParameters(parameters)
+
+  test.each<[name: string, values: Record<string, unknown>]>([
+    ['nothing', {}],
+    ['what fits', { p0: 'x', p479: 1 }],
+    ['an unknown name', { p0: 5, p479: 1, other: 1 }],
+    ['an unknown name, and one that is missing', { other: 1 }],
+    ['problems in several groups', { p479: 2, p300: 1, p1: 'x', p0: 'x' }],
+    ['a secret', { p479: 1, p7: 'canary' }],
+    ['null', { p0: null, p479: null }],
+    ['an exact number', { p0: 'x', p479: readJson('1.0') }],
+  ])('the problem is the same as if they were compiled at once: %s', (_, values) => {
+    const problem = groups.map((check) => check(values)).find((found) => found !== undefined)
+    expect(problem).toEqual(whole.find(values))
+    expect(JSON.stringify(problem ?? '')).not.toContain('canary')
+  })
+
+  test('few parameters are one group, hundreds are many', () => {
+    expect(groups.length).toBeGreaterThan(5)
+    expect([...compileParametersInGroups({ a: { type: 'string' }, b: {} })]).toHaveLength(1)
+    expect([...compileParametersInGroups({})]).toHaveLength(1)
+  })
+})
+
+describe('texts that are matched together', () => {
+  const host = { type: 'string', pattern: '^[a-z0-9.-]{1,63}$' } as const
+  const check = compileParameters({ a: { type: 'array', items: host } })
+  const many = (count: number): { a: string[] } => ({ a: Array.from({ length: count }, () => 'host.example.com') })
+
+  test('5,000 host names fit, a list that takes too many steps is refused', () => {
+    expect(check(many(5_000))).toBeUndefined()
+    expect(check(many(90_000))).toMatch(/^matching its texts takes more than 20000000 steps/)
+    // Each value begins anew.
+    expect(check(many(5_000))).toBeUndefined()
+  })
+
+  test('whatever the schema says about texts that do not match', () => {
+    const unless = compileParameters({ a: { type: 'array', items: { not: host } } })
+    const texts = Array.from({ length: 90_000 }, () => '________________')
+    expect(unless({ a: texts.slice(0, 5_000) })).toBeUndefined()
+    expect(unless({ a: texts })).toMatch(/^matching its texts/)
+  })
+
+  test('masks are not limited', () => {
+    check(many(90_000))
+    const matcher = compilePattern(host.pattern)
+    for (let i = 0; i < 20_000; i++) expect(matcher.test('host.example.com')).toBe(true)
+  })
 })

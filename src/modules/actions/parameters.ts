@@ -1,10 +1,12 @@
 /** The parameters an action really has: its runner's, overlaid, and its own (contract 02, 2.4, "Merge with runner"). */
 import {
   compileParameters,
-  type SchemaCheck,
+  compileParametersInGroups,
+  type ParameterCheck,
   type SchemaProblem,
   type ParameterSchema,
 } from '../../lib/schema/index.ts'
+import { createPause } from '../../lib/concurrency/index.ts'
 import { findTemplates, type Templates } from '../../core/template-values.ts'
 import { compileSecrets, type ReplaceSecrets } from '../../lib/secrets/index.ts'
 
@@ -40,6 +42,8 @@ export interface ParameterSet {
   readonly runnerNames: ReadonlySet<string>
   /** Names whose default has templates in it. */
   readonly templatedDefaults: ReadonlyMap<string, Templates>
+  /** Compiles the checks of many parameters, between other work. */
+  prepare(): Promise<void>
   /** Of values with plain defaults filled in; templated immutable defaults are left out, they are rendered later. */
   check(parameters: Record<string, unknown>): SchemaProblem | undefined
   /** Of one value. */
@@ -58,15 +62,31 @@ export function createParameterSet(runner: ParameterSchemas, action: ParameterSc
     if (templates !== undefined) templatedDefaults.set(name, templates)
   }
 
-  let check: SchemaCheck | undefined
+  const compile = (): ReturnType<typeof compileParametersInGroups> =>
+    compileParametersInGroups(withoutLater(merged, templatedDefaults))
+  let checks: readonly ParameterCheck[] | undefined
   let secrets: { value: ReplaceSecrets | undefined } | undefined
   return {
     schemas,
     runnerNames: new Set(Object.keys(runner)),
     templatedDefaults,
+    async prepare() {
+      if (checks !== undefined) return
+      const pause = createPause()
+      const made: ParameterCheck[] = []
+      for (const check of compile()) {
+        made.push(check)
+        await pause()
+      }
+      checks = made
+    },
     check(parameters) {
-      check ??= compileParameters(withoutLater(merged, templatedDefaults))
-      return check.find(parameters)
+      checks ??= [...compile()]
+      for (const check of checks) {
+        const problem = check(parameters)
+        if (problem !== undefined) return problem
+      }
+      return undefined
     },
     checkOne(name, value) {
       const schema = schemas.get(name)

@@ -56,6 +56,8 @@ export interface ActionService {
     turn: Turn,
     options?: RenderOptions,
   ): Promise<Record<string, unknown>>
+  /** Compiles what `check` needs, between other work. */
+  prepareCheck(action: ActionRecord, runner: RunnerTypeRecord): Promise<void>
   /** @param rendered what `render` gave @throws PARAMETERS_INVALID */
   check(
     action: ActionRecord,
@@ -203,6 +205,7 @@ export function createActionService(deps: {
 
     render: (action, runner, supplied, scope, turn, options) =>
       renderParameters(parameterSetOf(action, runner), supplied, scope, { thread, turn }, options),
+    prepareCheck: (action, runner) => parameterSetOf(action, runner).prepare(),
     check: (action, runner, rendered, supplied) => checkParameters(parameterSetOf(action, runner), rendered, supplied),
     effective: (action, runner, kept, scope, turn) =>
       effectiveParameters(parameterSetOf(action, runner), kept, scope, { thread, turn }),

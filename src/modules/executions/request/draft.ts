@@ -188,6 +188,7 @@ async function prepareParameters(execution: Execution, options: DraftOptions): P
   }
   if (!action.enabled) throw actionDisabled(action.ref)
   if (failure === undefined) {
+    await actions.prepareCheck(action, runner)
     try {
       actions.check(action, runner, execution.parameters, request.parameters ?? {})
     } catch (error) {

@@ -1,4 +1,5 @@
 /** Tests a rule against a trigger instance: runs nothing, stores nothing. */
+import { setImmediate as nextTurn } from 'node:timers/promises'
 import { bodyInvalid, triggerTypeUnknown, within, withSentence } from '../../../core/errors.ts'
 import { MASK } from '../../../lib/schema/index.ts'
 import { findTemplates } from '../../../core/template-values.ts'
@@ -6,6 +7,7 @@ import { CONFIG_SECRETS, type ReadSecrets } from '../../../core/parameter-scope.
 import { createSecretValues } from '../../../lib/secrets/index.ts'
 import { joinScopes, type TemplateScope } from '../../../lib/template/index.ts'
 import { microsOf, nowMicros } from '../../../core/time.ts'
+import { createPause } from '../../../lib/concurrency/index.ts'
 import type { Actions } from '../../actions/index.ts'
 import type { Traces } from '../../traces/index.ts'
 import { visiblePayload, type Triggers } from '../../triggers/index.ts'
@@ -172,7 +174,10 @@ export function createTrial(deps: {
       const { message } = withheld === undefined ? refusal : withSentence(refusal, withheld.reason)
       return isMasked || read.length > 0 ? REASON_MASKED : message
     }
+    // A payload can be large, and each of these steps looks at all of it.
+    const pause = createPause()
     try {
+      await nextTurn()
       const full = within(scope)
       const turn = { caller: caller.principal.user, isRequest: true }
       const parameters = await renderRuleParameters(
@@ -182,6 +187,7 @@ export function createTrial(deps: {
         found,
         within(scope, strangerOf(rule)),
       )
+      await pause()
       const own = (base: TemplateScope): TemplateScope => within(base, ofCaller)
       const visible = await visibleParameters(caller, turn, rule, shownTo, parameters, own, markMasked)
       const shown = (createSecretValues(read)?.maskValue(visible) ?? visible) as typeof visible // a copy of it
@@ -193,6 +199,8 @@ export function createTrial(deps: {
       const literals = new Set(Object.keys(parameters))
       try {
         const converted = await actions.render(action, runner, parameters, full, turn, { literals })
+        await pause()
+        await actions.prepareCheck(action, runner)
         actions.check(action, runner, converted, parameters)
       } catch (error) {
         return { ...result, problem: problemOf(error) }
