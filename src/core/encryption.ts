@@ -97,10 +97,11 @@ export async function loadEncryption({ enabled, keyPath, ownKeyPath }: Encryptio
     },
 
     decrypt(cipherText, context, what = 'the value') {
-      if (cipherText.length % 2 !== 0 || !/^[0-9A-Fa-f]+$/.test(cipherText)) {
+      // Ends before the first other character; a pattern takes a tenth of a second for a long text.
+      const bytes = Buffer.from(cipherText, 'hex')
+      if (cipherText === '' || bytes.length * 2 !== cipherText.length) {
         throw cipherTextInvalid(what, 'cipher text is an even number of hexadecimal digits')
       }
-      const bytes = Buffer.from(cipherText, 'hex')
       if (bytes.length < HEAD_BYTES + TAG_BYTES) throw cipherTextInvalid(what, 'the cipher text is too short')
       if (bytes[0] !== VERSION) throw cipherTextInvalid(what, 'it is not cipher text of this server')
       const id = bytes.subarray(1, 1 + KEY_ID_BYTES).toString('hex')

@@ -64,6 +64,7 @@ const actions = {
   many: objectOf(480, (index) => ({ type: 'string', minLength: index, description: 'x', default: 'y'.repeat(480) })),
   choice: { a: { type: 'array', items: { enum: range(1900).map((index) => `v${index}`) } } },
   unique: { a: { type: 'array', uniqueItems: true } },
+  hidden: { s: { type: 'string', secret: true }, t: { type: 'string' } },
   matching: { a: { type: 'array', items: { type: 'string', pattern: '^[a-z0-9.-]{1,63}$' } } },
 }
 /** @param parameters their text, or a value */
@@ -294,6 +295,54 @@ const heavy: Input[] = [
   get('a page of what was sent before', '/executions?limit=100'),
 ]
 
+const lineEnds = '\n'.repeat(7_000_000)
+const newest = async (list: string): Promise<string> =>
+  (await server.call<{ id: string }[]>('GET', `/v1${list}&limit=1&include_attributes=id`)).body[0]?.id ?? ''
+const running = (cmd: string): string => JSON.stringify({ action: 'core.local', parameters: { cmd } })
+
+/** The same values on other ways. */
+const neighbours: Input[] = [
+  post(
+    'a secret beside 7,000,000 line ends',
+    '/executions',
+    () => execution({ s: 'canary', t: lineEnds }, 'default.hidden'),
+    201,
+  ),
+  post('a text of 12 MB with an Idempotency-Key', '/executions', () => execution({ s: 'x'.repeat(12_000_000) }), 201, {
+    'Idempotency-Key': 'a',
+  }),
+  post('an output of 4,500,000 lines', '/executions', () => running('yes | head -c 9000000'), 201),
+  post('an output of 9 MB in one line', '/executions', () => running('head -c 9000000 /dev/zero | tr "\\0" x'), 201),
+  [
+    'a re-run of 12 MB',
+    async () => send('POST', `/executions/${await newest('/executions?action=default.any')}/re_run`, '{}'),
+    201,
+  ],
+  [
+    'a result of 7,000,000 line ends from outside',
+    async () => {
+      const waiting = { action: 'core.noop', delay: 1_000_000 }
+      const { body } = await server.call<{ id: string }>('POST', '/v1/executions', waiting)
+      const update = JSON.stringify({ status: 'succeeded', result: { a: lineEnds } })
+      return send('PUT', `/executions/${body.id}`, update)
+    },
+    200,
+  ],
+  get('a list of large results', '/executions?action=core.local'),
+  get('one attribute of large results', '/executions?action=core.local&include_attributes=result.stdout'),
+  [
+    'a large result alone',
+    async () => send('GET', `/executions/${await newest('/executions?action=core.local')}/attribute/result`),
+    200,
+  ],
+  [
+    'a trigger instance of a large result',
+    async () =>
+      send('GET', `/triggerinstances/${await newest('/triggerinstances?trigger_type=core.svc.generic.actiontrigger')}`),
+    200,
+  ],
+]
+
 async function costOf<T>(work: () => Promise<T>): Promise<{ value: T; cost: LoopCost }> {
   const printed = (): string[] => server.printed().match(/^LOOP .*$/gm) ?? []
   const count = printed().length
@@ -336,7 +385,7 @@ it.each(daily)('%s: bounded work', async (...input) => {
   expect(seen).toEqual(wanted)
 })
 
-fullOnly(it.each(heavy))('%s: bounded work', async (...input) => {
+fullOnly(it.each([...heavy, ...neighbours]))('%s: bounded work', async (...input) => {
   const [seen, wanted] = await outcomeOf(input)
   expect(seen).toEqual(wanted)
 })

@@ -46,7 +46,7 @@ export interface DraftOptions {
   triggerInstance?: string
   /** What templates may read. */
   readonly sources: TemplateSources
-  parameters: Pick<ParameterSecrets, 'encrypt'>
+  parameters: Pick<ParameterSecrets, 'encryptInTurns'>
   /** Secrets in values that were rendered before. */
   secrets?: readonly unknown[]
   /** Why it fails before it begins. */
@@ -195,7 +195,7 @@ async function prepareParameters(execution: Execution, options: DraftOptions): P
       throw withoutSecrets(error)
     }
   }
-  options.parameters.encrypt(execution, read)
+  await options.parameters.encryptInTurns(execution, read)
   return failure
 }
 

@@ -2,14 +2,16 @@
  * Secret parameters at rest: the row of an execution holds masks in their place, and beside them all parameters encrypted,
  * for the run, for a re-run and for administrators who ask.
  */
+import { setImmediate as nextTurn } from 'node:timers/promises'
 import { isDeepStrictEqual } from 'node:util'
 import type { Encryption } from '../../../core/encryption.ts'
 import { isAppError } from '../../../core/errors.ts'
+import { writeJsonInTurns } from '../../../http/index.ts'
 import type { Log } from '../../../lib/log/index.ts'
 import { createSecretValues } from '../../../lib/secrets/index.ts'
 import type { Actions } from '../../actions/index.ts'
 import type { Execution } from '../types.ts'
-import { readJson, writeJson } from '../../../lib/json/index.ts'
+import { isLong, readJson, writeJson } from '../../../lib/json/index.ts'
 
 export interface DecryptedParameters {
   parameters: Record<string, unknown>
@@ -25,6 +27,8 @@ export interface ParameterSecrets {
    * @throws CRYPTO_KEY_MISSING, STORAGE_FAILED
    */
   encrypt(execution: Execution, read: readonly unknown[]): void
+  /** The same; long parameters are masked and written between other work. */
+  encryptInTurns(execution: Execution, read: readonly unknown[]): Promise<void>
   /** @throws CRYPTO_KEY_MISSING, CIPHER_TEXT_INVALID */
   decrypt(execution: Execution): DecryptedParameters
   /** The same for reading only: the masked parameters where they cannot be decrypted. */
@@ -54,24 +58,40 @@ export function createParameterSecrets(deps: {
   const masked = ({ action, runner, parameters, sealed_parameters: sealed }: Execution): Record<string, unknown> =>
     sealed === null ? actions.mask(action, runner, parameters) : parameters
 
+  function encrypt(execution: Execution, read: readonly unknown[]): void {
+    if (!encryption.enabled) return
+    const { action, runner, parameters } = execution
+    const marked = actions.secretsIn(action, runner, parameters)
+    if (marked.length === 0 && read.length === 0) return
+    const values = createSecretValues([...marked, ...read])
+    const byName = actions.mask(action, runner, parameters)
+    const maskedValues = values?.maskValue(byName) ?? byName
+    if (marked.length === 0 && maskedValues === parameters) return
+    seal(execution, maskedValues, writeJson(decryptedOf(parameters, read)))
+  }
+
+  function seal(execution: Execution, maskedValues: unknown, text: string): void {
+    const { id } = execution
+    execution.sealed_parameters = encryption.encrypt(text, contextOf(id), subjectOf(id))
+    execution.parameters = maskedValues as Record<string, unknown> // a copy of an object
+  }
+
   return {
     decrypt,
-    encrypt(execution, read) {
-      if (!encryption.enabled) return
-      const { id, action, runner, parameters } = execution
-      const marked = actions.secretsIn(action, runner, parameters)
-      if (marked.length === 0 && read.length === 0) return
-      const values = createSecretValues([...marked, ...read])
+    encrypt,
+    async encryptInTurns(execution, read) {
+      const { action, runner, parameters } = execution
+      const marked = encryption.enabled && isLong(parameters) ? actions.secretsIn(action, runner, parameters) : []
+      if (marked.length === 0) {
+        encrypt(execution, read)
+        return
+      }
       const byName = actions.mask(action, runner, parameters)
-      const maskedValues = values?.maskValue(byName) ?? byName
-      if (marked.length === 0 && maskedValues === parameters) return
-      const secrets = [...new Set(read)]
-      execution.sealed_parameters = encryption.encrypt(
-        writeJson({ parameters, secrets } satisfies DecryptedParameters),
-        contextOf(id),
-        subjectOf(id),
-      )
-      execution.parameters = maskedValues as Record<string, unknown> // a copy of an object
+      const values = createSecretValues([...marked, ...read])
+      const maskedValues = values === undefined ? byName : await values.maskLater(byName)
+      const text = await writeJsonInTurns(decryptedOf(parameters, read))
+      await nextTurn()
+      seal(execution, maskedValues, text)
     },
     decryptOrMask(execution) {
       try {
@@ -99,5 +119,9 @@ export function createParameterSecrets(deps: {
   }
 }
 
+const decryptedOf = (parameters: Record<string, unknown>, read: readonly unknown[]): DecryptedParameters => ({
+  parameters,
+  secrets: [...new Set(read)],
+})
 const contextOf = (executionId: string): string => `execution:${executionId}`
 const subjectOf = (executionId: string): string => `the parameters of execution ${executionId}`

@@ -84,6 +84,22 @@ describe('at rest', () => {
     ])
   })
 
+  it('the same of long parameters, which are masked and written between other work', async () => {
+    const given: unknown[] = []
+    await start((context) => {
+      given.push(context.actionParameters)
+      return succeed()
+    })
+    const long = `${'\n"x'.repeat(100_000)} {{ password }} ${'y'.repeat(100_000)}`
+    const execution = await ended({ password: PASSWORD, text: long, count: 7 })
+    const { parameters: text, sealed_parameters: sealed } = stored(execution)
+    const masked = { password: MASK, text: long.replace('{{ password }}', MASK), count: 7 }
+    expect(JSON.parse(text)).toEqual(masked)
+    expect(engine.executions.record(execution)['parameters']).toEqual(masked)
+    expect(sealed).toMatch(/^[0-9A-F]+$/)
+    expect(given).toMatchObject([{ password: PASSWORD, text: long.replace('{{ password }}', PASSWORD), count: 7 }])
+  })
+
   it('nothing is encrypted where nothing is secret', async () => {
     await start(() => succeed())
     const execution = await ended({ text: 'plain', password: null })
