@@ -584,13 +584,22 @@ describe('04.3 resuming', () => {
   const lines = (count: number): string => Array.from({ length: count }, (_, i) => `${i + 1}\n`).join('')
 
   it('04.3 Last-Event-ID: goes on after every single record, also on last, also for one type', async () => {
-    const { id } = await runToEnd(server, {
-      cmd: 'for i in 1 2 3; do echo out$i; sleep 0.05; echo err$i >&2; sleep 0.05; done',
+    // Each line is a record of its own: the next one is written when it has been received.
+    const flag = join(server.basePath, 'seen-')
+    const wait = (line: string): string => `until [ -e ${flag}${line} ]; do sleep 0.02; done`
+    const { id } = await run(server, {
+      cmd: `for i in 1 2; do echo out$i; ${wait('out$i')}; echo err$i >&2; ${wait('err$i')}; done`,
     })
+    const live = await streamOf(id)
+    for (const line of ['out1', 'err1', 'out2', 'err2']) {
+      await waitFor(line, () => outputOf(live.frames).includes(line))
+      writeFileSync(flag + line, '')
+    }
+    await live.ended
     const whole = await streamOf(id)
     await whole.ended
     const records = whole.frames.filter(({ event }) => event === outputEvent)
-    expect(records.length).toBeGreaterThan(2)
+    expect(records).toHaveLength(4)
     for (const [i, { id: position = '' }] of records.entries()) {
       for (const target of [id, 'last']) {
         const rest = await streamOf(target, '', { 'Last-Event-ID': position })
