@@ -89,6 +89,32 @@ describe('kill', () => {
     await letGo(child)
   })
 
+  it('leaves alone what this process has started otherwise while it started the run', async () => {
+    const marker = newId()
+    const mark = String(markOf(marker))
+    // As if they had inherited the mark: a helper with a child, and a process that has escaped.
+    const helper = spawnDirectly('prlimit', [`--rttime=${mark}:`, 'sh', '-c', 'echo up; sleep 1000; true'], {
+      detached: true,
+      stdio: ['ignore', 'pipe', 'ignore'],
+    })
+    await new Promise((resolve) => helper.stdout.once('data', resolve))
+    const script = `(setsid env -i /usr/bin/prlimit --rttime=${mark}: /bin/sleep ${seconds + 1} &); echo up; exec sleep 1000`
+    const { child, identity } = await start(script, marker)
+    const escaped = (): number[] => markedProcesses(SLEEPS[0]).filter((pid) => readMark(pid) === markOf(marker))
+    await waitFor('the one that escapes', () => escaped().length === 1 && readProcess(escaped()[0] ?? 0)?.ppid === 1)
+    try {
+      const found = (await trees.find({ marker, identity })).map(({ pid }) => pid)
+      expect(new Set(found)).toEqual(new Set([identity.pid, ...escaped()]))
+      expect(await trees.kill({ marker, identity, graceMs: 2000 })).toEqual({ killed: 2, survivors: [] })
+      expect([readMark(helper.pid ?? 0), isRunning(helper.pid ?? 0)]).toEqual([markOf(marker), true])
+      expect(escaped()).toEqual([])
+    } finally {
+      process.kill(-(helper.pid ?? 0), 'SIGKILL')
+      await new Promise((resolve) => helper.once('close', resolve))
+      await letGo(child)
+    }
+  })
+
   it('finds nothing of a tree that has ended, quickly', async () => {
     const { child, marker, identity } = await start('echo up')
     await child.exited

@@ -70,6 +70,8 @@ export const DEFAULT_GRACE_MS = 2000
 export const SHUTDOWN_GRACE_MS = 5000
 /** After KILL only the kernel can delay an exit; svc waits no longer than this. */
 const UNKILLABLE_AFTER_MS = 5000
+/** Generations between a process and the one that started it first. */
+const MAX_LEVELS = 100
 /** Listings per pass; a machine that keeps starting processes always has new ones. */
 const MAX_ROUNDS = 8
 const SHORTEST_WAIT_MS = 1
@@ -176,7 +178,12 @@ class SharedKiller implements ProcessTrees {
     const markers = await this.#reader.markers(pids, MARKER_NAME)
     const marks = await this.#reader.marks(pids)
     const mark = markOf(marker)
-    const carriers = pids.filter((_, i) => markers[i] === marker || (mark !== undefined && marks[i] === mark))
+    const first = new Set([identity.pid])
+    const carriers = young
+      .filter(
+        (row, i) => markers[i] === marker || (mark !== undefined && marks[i] === mark && !isHelper(row, rows, first)),
+      )
+      .map(({ pid }) => pid)
     const { children, sessions } = relationsOf(rows)
     findMembers(tree, rows, children, sessions, carriers)
     const found = [...tree.members.values()].map(({ row }) => row).sort((a, b) => a.pid - b.pid)
@@ -251,6 +258,9 @@ class SharedKiller implements ProcessTrees {
     const carriers = new Map<string, number[]>()
     const markers = new Set(actives.map(({ target }) => target.marker))
     const byMark = new Map(actives.map(({ target }) => [markOf(target.marker), target.marker]))
+    const ownRuns = actives.filter(({ isOwnChild }) => isOwnChild)
+    const own = new Set(ownRuns.map(({ target }) => target.marker))
+    const first = new Set(ownRuns.flatMap(({ target: { identity } }) => (identity === undefined ? [] : [identity.pid])))
     const minStartTime = Math.min(...actives.map((active) => active.minStartTime))
     const sudo = actives.find((active) => active.target.sudo !== undefined)?.target.sudo
     const unreadable: number[] = []
@@ -272,7 +282,8 @@ class SharedKiller implements ProcessTrees {
       })
       for (const [pid, { marker, mark }] of await this.#carriedBy(strangers)) {
         const marked = mark === undefined ? undefined : byMark.get(mark)
-        if (marked !== undefined) collect(carriers, marked, pid)
+        const isOthers = marked !== undefined && own.has(marked) && isHelper(rows.get(pid), rows, first)
+        if (marked !== undefined && !isOthers) collect(carriers, marked, pid)
         else if (marker === null) unreadable.push(pid)
         else if (marker !== undefined && markers.has(marker)) collect(carriers, marker, pid)
       }
@@ -515,6 +526,28 @@ function continues(row: ProcessRow, session: number, members: ReadonlyMap<number
 }
 
 /** The server itself and pid 1 are never part of a tree. */
+/**
+ * Whether this process has started it by itself, or what it descends from. The mark of a run is a limit of the whole process
+ * while the run is started, so that a helper which starts at the same moment inherits it.
+ *
+ * @param first pids of the first processes of runs
+ */
+function isHelper(
+  row: ProcessRow | undefined,
+  rows: ReadonlyMap<number, ProcessRow>,
+  first: ReadonlySet<number>,
+): boolean {
+  // The orphans of every run are its children.
+  if (process.pid === 1) return false
+  let current = row
+  for (let level = 0; current !== undefined && level < MAX_LEVELS; level++) {
+    if (first.has(current.pid)) return false
+    if (current.ppid === process.pid) return true
+    current = rows.get(current.ppid)
+  }
+  return false
+}
+
 function isOutOfBounds(pid: number): boolean {
   return pid <= 1 || pid === process.pid
 }
