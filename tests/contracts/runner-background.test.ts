@@ -12,6 +12,20 @@ import { recordRun } from '../helpers/run-context.ts'
 import { variants } from '../helpers/tiers.ts'
 import { waitFor } from '../helpers/wait.ts'
 
+/** Children of this process, those that have ended and nobody has waited for included. */
+function countChildren(): number {
+  const texts = readdirSync('/proc/self/task').map((thread) => {
+    try {
+      return readFileSync(`/proc/self/task/${thread}/children`, 'utf8')
+    } catch {
+      return ''
+    }
+  })
+  return texts.join(' ').split(' ').filter(Boolean).length
+}
+
+let childrenBefore = 0
+
 const kinds: LauncherKind[] = ['posix-spawn-thread', 'child-process']
 const GRACE_SECONDS = 0.5
 /** More than a pipe holds: a writer that nobody reads would wait for ever. */
@@ -42,6 +56,7 @@ describe.each(kinds)('background processes on launcher %s', (kind) => {
   }
 
   beforeAll(async () => {
+    childrenBefore = countChildren()
     folder = makeFolder()
     launcher = (await createLauncher(kind)).launcher
     runners = await createRunners({
@@ -56,6 +71,8 @@ describe.each(kinds)('background processes on launcher %s', (kind) => {
   })
   afterAll(async () => {
     for (const pid of markedProcesses(folder.path)) process.kill(pid, 'SIGKILL')
+    // Whoever read their pipes ends with them; a launcher that has stopped would not take the exit status.
+    await waitFor('the readers of their pipes to end', () => countChildren() === childrenBefore)
     await runners.stop()
     await launcher.stop()
     folder.remove()
