@@ -184,6 +184,20 @@ describe.each(types)('%s', (type) => {
     expect(unread.withheld?.reason).toBe(read.withheld?.reason)
   })
 
+  test('a long payload about a record of another user is reduced as a short one is', () => {
+    const needed = needs === undefined ? [] : [needs.permission]
+    const everything: Grant[] = [viewOf(type), { permission_types: needed }, { permission_types: ['trigger_view'] }]
+    const names = Object.keys(payload).filter((name) => name.endsWith('object'))
+    const long = { ...payload, ...Object.fromEntries(names.map((name) => [name, item])), long: 'x'.repeat(70_000) }
+    const rights = rightsOf('none', everything)
+    const unread = visiblePayload(rights, { trigger_type: type, payload: WrittenJson.of(JSON.stringify(long)) })
+    const read = visiblePayload(rights, { trigger_type: type, payload: long })
+    expect(WrittenJson.read(unread.payload)).toEqual(read.payload)
+    expect(JSON.stringify(unread.payload).includes('canary')).toBe(
+      names.length === 0 && JSON.stringify(long).includes('canary'),
+    )
+  })
+
   test('is reduced without trigger_view, whatever else is granted', () => {
     const { payload: seen, withheld } = seenBy(type, rightsOf('none', needs === undefined ? [] : [needs.grant]))
     expect(seen).toEqual(reduced)

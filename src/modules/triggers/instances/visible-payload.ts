@@ -1,6 +1,6 @@
 /** What of a payload somebody may see: internal triggers tell about executions and other records of everybody. */
 import { isAppError } from '../../../core/errors.ts'
-import { triggerResource } from '../../../core/permissions.ts'
+import { triggerResource, type Resource } from '../../../core/permissions.ts'
 import type { Rights } from '../../../http/index.ts'
 import { WrittenJson } from '../../../lib/json/index.ts'
 import { isObject } from '../../../lib/schema/index.ts'
@@ -24,6 +24,9 @@ export interface VisiblePayload {
 
 export type VisibilityRights = Pick<Rights, 'may' | 'require' | 'onlyOf'>
 
+/** No grant names it and no caller owns it: who may see it may see every record. */
+const OF_SOMEBODY_ELSE: Resource = { uid: '-', owner: '' }
+
 /**
  * Asks for no row, so that it can be called for each event.
  *
@@ -41,8 +44,7 @@ export function visiblePayload(
     ...subject.checks(isObject(value) ? value : {}, owner),
   ]
   // A long payload is read only if something in it decides.
-  const mayAll = (): boolean =>
-    rights.onlyOf === undefined && checksOf({}).every(({ permission }) => rights.may(permission))
+  const mayAll = (): boolean => checksOf({}).every(({ permission }) => rights.may(permission, OF_SOMEBODY_ELSE))
   if (given instanceof WrittenJson && mayAll()) return { payload: given }
   const payload = WrittenJson.read(given)
   const missing = checksOf(payload).find(({ permission, resource }) => !rights.may(permission, resource))
