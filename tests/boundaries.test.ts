@@ -49,6 +49,7 @@ const MODULES: Record<string, readonly string[]> = {
   ui: [],
   maintenance: ['executions'],
   backups: [],
+  workflows: ['actions', 'datastore', 'executions', 'inquiries'],
 }
 
 /** Who asks upward through a port that `app.ts` fills → who answers. */
