@@ -1,11 +1,14 @@
 export { getMember } from './access.ts'
-export { compare, contains, equals } from './compare.ts'
+export { integer, operate, sign } from './arithmetic.ts'
+export { compare, compareText, contains, equals } from './compare.ts'
+export { roundTo } from './decimal.ts'
 export { filterError, limitError, typeError } from './error.ts'
 export { parseJsonPath, select, type JsonPathStep } from './filters/jsonpath.ts'
 export { versionMatches } from './filters/version.ts'
 export { Budget, defaultLimits } from './limits.ts'
+export { findAll, replaceAll, replaceMatches, type RegExpMatch } from './matching.ts'
 export { isMapping, mappingGet, ownValue } from './mapping.ts'
-export { compileTemplatePattern, type PatternOptions } from './pattern.ts'
+export { compileTemplatePattern, paySearch, type PatternOptions } from './pattern.ts'
 export {
   BudgetExhausted,
   TemplateError,
@@ -20,11 +23,15 @@ export {
   type Namespace,
   type TemplateScope,
 } from './render.ts'
+export { indexOfText, lastIndexOfText, splitByText } from './search.ts'
+export { characterCount, charactersOf, floatText, quoteText, sliceCharacters, splitSpace, strip } from './text.ts'
 export {
   Float,
   LazyNamespace,
   Undefined,
   adopt,
+  float,
+  isIntegerValue,
   isList,
   isNumeric,
   isNamespace,

@@ -16,6 +16,8 @@ export interface PatternOptions {
   ignoreCase?: boolean
   /** The dot matches line ends too. */
   dotAll?: boolean
+  /** `^` and `$` match at every line. */
+  multiLine?: boolean
   /** A match must start at the start of the text. */
   fromStart?: boolean
   /** `$` is the very end, not also the place before a last line end. */
@@ -29,23 +31,24 @@ export interface PatternOptions {
  */
 export function compileTemplatePattern(
   pattern: string,
-  { ignoreCase = false, dotAll = false, fromStart = false, exactEnd = false }: PatternOptions,
+  { ignoreCase = false, dotAll = false, multiLine = false, fromStart = false, exactEnd = false }: PatternOptions,
   budget: Budget,
 ): RE2JS {
   if (pattern.length > MAX_PATTERN_LENGTH) {
     throw limitError(`the regular expression is longer than ${MAX_PATTERN_LENGTH} characters`)
   }
-  const key = `${ignoreCase ? 'i' : '-'}${dotAll ? 's' : '-'}${fromStart ? '^' : '-'}${exactEnd ? '$' : '-'}${pattern}`
+  const key = `${ignoreCase ? 'i' : '-'}${dotAll ? 's' : '-'}${multiLine ? 'm' : '-'}${fromStart ? '^' : '-'}${exactEnd ? '$' : '-'}${pattern}`
   const known = compiled.get(key)
   if (known !== undefined) return known
   try {
-    const translated = translate(pattern, !exactEnd)
+    const translated = translate(pattern, !exactEnd && !multiLine)
     const size = patternSize(translated)
     if (size > MAX_PATTERN_INSTRUCTIONS) {
       throw limitError(`the repetitions of the regular expression make more than ${MAX_PATTERN_INSTRUCTIONS} steps`)
     }
     budget.work(size * COMPILE_WORK)
-    const flags = (ignoreCase ? RE2JS.CASE_INSENSITIVE : 0) | (dotAll ? RE2JS.DOTALL : 0)
+    const flags =
+      (ignoreCase ? RE2JS.CASE_INSENSITIVE : 0) | (dotAll ? RE2JS.DOTALL : 0) | (multiLine ? RE2JS.MULTILINE : 0)
     // Within the group, a pattern with an extra closing bracket could become valid.
     if (fromStart) RE2JS.compile(translated, flags)
     const expression = RE2JS.compile(fromStart ? `\\A(?:${translated})` : translated, flags)

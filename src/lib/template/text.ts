@@ -135,7 +135,7 @@ const eachUnprintable = /[\p{C}\p{Z}\\']/gu
 const namedEscapes: Readonly<Record<string, string>> = { '\n': '\\n', '\r': '\\r', '\t': '\\t', '\\': '\\\\', ' ': ' ' }
 
 /** A string as Python writes it: single quotes unless only they occur inside, unprintable characters escaped. */
-function quoteText(text: string): string {
+export function quoteText(text: string): string {
   if (!unprintable.test(text)) return `'${text}'`
   const quote = text.includes("'") && !text.includes('"') ? '"' : "'"
   const body = text.replace(eachUnprintable, (character) => {

@@ -1,0 +1,437 @@
+import { Budget, TemplateError } from '../template/index.ts'
+import type { Argument, CallNode, Expression } from './ast.ts'
+import { equals, hashOf, isTrue, makeDict, mappingGet, membersOf } from './equality.ts'
+import { typeError, YaqlError } from './error.ts'
+import { accepts, CallPlan, isSpecialization, NotAName, planCall, type Candidate, type Layers } from './resolve.ts'
+import type { Runtime } from './runtime.ts'
+import { Lambda, Scope, type DefinedFunctions, type Rule } from './scope.ts'
+import { fn, namedRest, rest, type FunctionTable, type Overload } from './signature.ts'
+import { keyError, shownReceiver, textOf } from './text.ts'
+import { Any } from './types.ts'
+import {
+  adopt,
+  Dict,
+  DictView,
+  isIterable,
+  isMapping,
+  isTuple,
+  Iteration,
+  Repeatable,
+  SetValue,
+  typeNameOf,
+  type Hash,
+  type Value,
+} from './values.ts'
+
+/** Deepest nesting of evaluations: functions within functions, and sequences that read each other. */
+const MAX_DEPTH = 400
+
+type Kind = 'function' | 'method'
+
+const isKind = (overload: Overload<unknown>, kind: Kind): boolean =>
+  kind === 'function' ? overload.isFunction : overload.isMethod
+
+/** Layers of a library and the table of a host, each looked up once per name. */
+export class Functions {
+  readonly #tables: readonly FunctionTable<unknown>[]
+  readonly #known: Record<Kind, Map<string, Layers>> = { function: new Map(), method: new Map() }
+
+  constructor(tables: readonly FunctionTable<unknown>[]) {
+    this.#tables = tables
+  }
+
+  layers(name: string, kind: Kind): Layers {
+    const known = this.#known[kind].get(name)
+    if (known !== undefined) return known
+    const layers = this.#tables
+      .map((table) => table.get(name).filter((overload) => isKind(overload, kind)))
+      .filter((layer) => layer.length > 0)
+    // Only names that exist: an expression can invent others without end.
+    if (layers.length > 0) this.#known[kind].set(name, layers)
+    return layers
+  }
+}
+
+export class Evaluator implements Runtime<unknown> {
+  readonly budget: Budget
+  readonly host: unknown
+  readonly #functions: Functions
+  readonly #root: Scope
+  #depth = 0
+
+  constructor(functions: Functions, budget: Budget, host: unknown) {
+    this.#functions = functions
+    this.budget = budget
+    this.host = host
+    this.#root = new Scope(undefined)
+  }
+
+  /** The value of the whole expression, with every sequence read to its end. */
+  run(expression: Expression, root: Value): Value {
+    try {
+      const scope = root === null ? this.#root : new Scope(this.#root, [root])
+      return this.#finish(this.evaluate(expression, scope), 0)
+    } catch (error) {
+      throw asYaqlError(error)
+    }
+  }
+
+  evaluate(node: Expression, scope: Scope): Value {
+    this.budget.step()
+    switch (node.kind) {
+      case 'constant':
+        return adopt(node.value)
+      case 'variable':
+        return scope.get(node.name, node.index)
+      case 'call':
+    }
+    this.#enter()
+    const value = this.#evaluateCall(node, scope)
+    this.#depth -= 1
+    return value
+  }
+
+  /** An error ends the whole evaluation, so only success has to count down again. */
+  #enter(): void {
+    this.#depth += 1
+    if (this.#depth > MAX_DEPTH) throw new YaqlError('RecursionError', 'maximum recursion depth exceeded')
+  }
+
+  #evaluateCall(node: CallNode, scope: Scope): Value {
+    const [left, right] = node.args
+    switch (node.name) {
+      case '#operator_.':
+      case '#operator_?.': {
+        if (!isExpression(left) || !isExpression(right)) throw noMatch('#operator_.')
+        const receiver = this.evaluate(left, scope)
+        return receiver === null && node.name === '#operator_?.' ? null : this.#member(receiver, right, scope)
+      }
+      case '#operator_and':
+      case '#operator_or': {
+        if (!isExpression(left) || !isExpression(right)) throw noMatch(node.name)
+        const value = this.evaluate(left, scope)
+        return this.isTrue(value) === (node.name === '#operator_or') ? value : this.evaluate(right, scope)
+      }
+      case '#operator_->': {
+        const inner = isExpression(left) ? this.evaluate(left, scope) : null
+        if (!(inner instanceof Scope) || !isExpression(right)) throw noMatch(node.name)
+        return this.evaluate(right, inner)
+      }
+      case '#list': {
+        this.budget.items(node.args.length)
+        return node.args.map((argument) => {
+          if (!isExpression(argument)) throw noMatch('#list')
+          return this.evaluate(argument, scope)
+        })
+      }
+      case '#map': {
+        const entries = node.args.map((argument) => {
+          if (argument.kind !== 'rule') throw noMatch('#map')
+          return [this.evaluate(argument.key, scope), this.evaluate(argument.value, scope)] as const
+        })
+        return makeDict(entries, this.budget)
+      }
+      default:
+        return this.#call(node, undefined, scope)
+    }
+  }
+
+  /** `receiver.right`: a method, a key of a dictionary, the key of each item, or a property. */
+  #member(receiver: Value, right: Expression, scope: Scope): Value {
+    if (right.isGrouped === true) throw noMatch('#operator_.')
+    if (right.kind === 'call') return this.#call(right, { value: receiver }, scope)
+    if (right.kind === 'variable') throw unknownMethod('#get_context_data', receiver, this.budget)
+    if (!right.isKeyword || typeof right.value !== 'string') throw noMatch('#operator_.')
+    return this.#keyword(receiver, right.value)
+  }
+
+  #keyword(receiver: Value, name: string): Value {
+    if (isMapping(receiver)) {
+      const value = mappingGet(receiver, name, this.budget)
+      if (value === undefined) throw keyError(name, this.budget)
+      return value
+    }
+    if (isIterable(receiver)) return this.lazy(this.#eachKeyword(receiver, name))
+    return this.call(`#property#${name}`, [receiver])
+  }
+
+  *#eachKeyword(receiver: Value, name: string): Generator<Value> {
+    for (const item of this.each(receiver)) yield this.#keyword(item, name)
+  }
+
+  #layers(name: string, kind: Kind, scope: Scope): Layers {
+    const layers = this.#functions.layers(name, kind)
+    if (kind === 'method' || scope.functions === undefined) return layers
+    for (let each: DefinedFunctions | undefined = scope.functions; each !== undefined; each = each.outer) {
+      // It takes whatever it is given, so it hides all others.
+      if (each.name === name) return definedLayers(each)
+    }
+    return layers
+  }
+
+  #call(node: CallNode, receiver: { value: Value } | undefined, scope: Scope): Value {
+    const layers = this.#layers(node.name, receiver === undefined ? 'function' : 'method', scope)
+    if (layers.length === 0) {
+      if (receiver !== undefined) throw unknownMethod(node.name, receiver.value, this.budget)
+      throw new YaqlError('NoFunctionRegisteredException', `Unknown function "${node.name}"`, node.position)
+    }
+    const known = node.plan
+    const isKnown =
+      known instanceof CallPlan && known.layers === layers && known.hasReceiver === (receiver !== undefined)
+    const plan = isKnown ? known : planFor(layers, node, receiver !== undefined)
+    node.plan = plan
+    return this.#invoke(node, plan, receiver, scope)
+  }
+
+  #invoke(node: CallNode, plan: CallPlan, receiver: { value: Value } | undefined, scope: Scope): Value {
+    const candidates =
+      receiver === undefined
+        ? plan.candidates
+        : plan.candidates
+            .map((layer) => layer.filter((candidate) => acceptsReceiver(candidate, receiver.value)))
+            .filter((layer) => layer.length > 0)
+    const first = candidates[0]?.[0]
+    if (first === undefined) throw this.#noMatch(node, receiver)
+    const { forms } = first
+    for (const layer of candidates) {
+      for (const other of layer) {
+        if (other !== first && other.forms.some((form, index) => form !== forms[index]))
+          throw this.#ambiguous(node, receiver)
+      }
+    }
+    const values: (Value | Lambda | Rule)[] = []
+    for (let index = 0; index < plan.nodes.length; index += 1) {
+      const argument = plan.nodes[index]
+      if (argument === undefined) values.push(index === 0 && receiver !== undefined ? receiver.value : null)
+      else if (argument.kind === 'rule') {
+        const [key, value] = [Lambda.of(argument.key, scope, this), Lambda.of(argument.value, scope, this)]
+        values.push({ key, value })
+      } else values.push(forms[index] === 'lambda' ? Lambda.of(argument, scope, this) : this.evaluate(argument, scope))
+    }
+    const winner = this.#winner(candidates, values as Value[], plan.nodes.length, node, receiver)
+    return winner.overload.run(argumentsOf(winner, values), this, scope)
+  }
+
+  #winner(
+    candidates: readonly (readonly Candidate[])[],
+    values: readonly Value[],
+    count: number,
+    node: CallNode,
+    receiver: { value: Value } | undefined,
+  ): Candidate {
+    for (const layer of candidates) {
+      let winner: Candidate | undefined
+      for (const candidate of layer) {
+        if (!accepts(candidate, values)) continue
+        if (winner === undefined) winner = candidate
+        else if (!isSpecialization(winner, candidate, count)) {
+          if (!isSpecialization(candidate, winner, count)) throw this.#ambiguous(node, receiver)
+          winner = candidate
+        }
+      }
+      if (winner !== undefined) return winner
+    }
+    throw this.#noMatch(node, receiver)
+  }
+
+  #noMatch({ name, position }: CallNode, receiver: { value: Value } | undefined): YaqlError {
+    if (receiver === undefined) return noMatch(name, position)
+    const shown = shownReceiver(receiver.value, this.budget)
+    const detail = `No method "${name}" for receiver ${shown} matches supplied arguments`
+    return new YaqlError('NoMatchingMethodException', detail, position)
+  }
+
+  #ambiguous({ name, position }: CallNode, receiver: { value: Value } | undefined): YaqlError {
+    if (receiver === undefined) {
+      return new YaqlError('AmbiguousFunctionException', `Ambiguous function "${name}"`, position)
+    }
+    const shown = shownReceiver(receiver.value, this.budget)
+    return new YaqlError('AmbiguousMethodException', `Ambiguous method "${name}" for receiver ${shown}`, position)
+  }
+
+  call(name: string, args: readonly Value[], named?: ReadonlyMap<string, Value>, scope = this.#root): Value {
+    return this.#called(callOf(name, args, named), undefined, scope)
+  }
+
+  callMethod(
+    name: string,
+    receiver: Value,
+    args: readonly Value[],
+    named?: ReadonlyMap<string, Value>,
+    scope = this.#root,
+  ): Value {
+    return this.#called(callOf(name, args, named), { value: receiver }, scope)
+  }
+
+  #called(node: CallNode, receiver: { value: Value } | undefined, scope: Scope): Value {
+    this.#enter()
+    const value = this.#call(node, receiver, scope)
+    this.#depth -= 1
+    return value
+  }
+
+  *each(collection: Value): Generator<Value> {
+    if (isTuple(collection)) {
+      for (let at = 0; at < collection.length; at += 1) {
+        this.budget.step()
+        yield adopt(collection[at])
+      }
+      return
+    }
+    const source = this.#iterator(collection)
+    for (;;) {
+      this.budget.step()
+      this.#enter()
+      const { done, value } = source.next()
+      this.#depth -= 1
+      if (done === true) return
+      yield value
+    }
+  }
+
+  #iterator(collection: Value): Iterator<Value> {
+    if (collection instanceof Iteration) return collection.source
+    if (collection instanceof Repeatable) return collection.start()
+    if (collection instanceof SetValue) return collection.items.values()
+    if (collection instanceof DictView) return membersOf(collection)
+    throw typeError(`'${typeNameOf(collection)}' object is not iterable`)
+  }
+
+  list(collection: Value): Value[] {
+    if (isTuple(collection)) {
+      this.budget.items(collection.length)
+      return Array.from(collection, adopt)
+    }
+    const items: Value[] = []
+    for (const item of this.each(collection)) {
+      items.push(item)
+      if (items.length > this.budget.limits.maxItems) this.budget.items(items.length)
+    }
+    return items
+  }
+
+  lazy(items: Iterator<Value>): Iteration {
+    return new Iteration(items)
+  }
+
+  equals(left: Value, right: Value): boolean {
+    return equals(left, right, this.budget)
+  }
+
+  isTrue(value: Value): boolean {
+    return isTrue(value, this.budget)
+  }
+
+  text(value: Value): string {
+    return textOf(value, 'inner', this.budget)
+  }
+
+  constant(value: Value): Lambda {
+    return Lambda.constant(value, this)
+  }
+
+  /** What the outside sees: sequences become lists, which are no keys. */
+  #finish(value: Value, depth: number): Value {
+    if (typeof value !== 'object' || value === null) return value
+    this.budget.visit()
+    this.budget.depth(depth)
+    if (isMapping(value)) {
+      if (!(value instanceof Dict)) return value
+      const dict = new Dict()
+      for (const [key, item] of value.entries()) {
+        dict.setHashed(this.#finishedHash(key), this.#finish(key, depth + 1), this.#finish(item, depth + 1))
+      }
+      return dict
+    }
+    if (value instanceof SetValue || (value instanceof DictView && value.typeName !== 'ValuesView')) {
+      const items = new Map<Hash, Value>()
+      for (const item of this.each(value)) items.set(this.#finishedHash(item), this.#finish(item, depth + 1))
+      return new SetValue(items)
+    }
+    if (isIterable(value)) return this.list(value).map((item) => this.#finish(item, depth + 1))
+    if (value instanceof Scope) throw typeError('the expression gives a context, which is no value; use it with ->')
+    return value
+  }
+
+  #finishedHash(key: Value): Hash {
+    if (isIterable(key) && !(key instanceof SetValue)) throw typeError("unhashable type: 'list'")
+    if (isMapping(key)) throw typeError("unhashable type: 'dict'")
+    return hashOf(key, this.budget)
+  }
+}
+
+const definitions = new WeakMap<DefinedFunctions, Layers>()
+
+/** The function of a `def(…)`; its body sees the variables of the place that calls it. */
+function definedLayers(definition: DefinedFunctions): Layers {
+  let layers = definitions.get(definition)
+  if (layers === undefined) {
+    const { name, body } = definition
+    const overload = fn(name, [rest('args', Any), namedRest('kwargs', Any)], ([args, named], _runtime, scope) =>
+      body.callIn(scope, args, named),
+    )
+    layers = [[overload as Overload<unknown>]]
+    definitions.set(definition, layers)
+  }
+  return layers
+}
+
+/** What an expression throws: errors of the parts that it shares with templates become its own. */
+function asYaqlError(error: unknown): unknown {
+  if (error instanceof TemplateError) {
+    return new YaqlError(error.code === 'LIMIT' ? 'LimitExceededException' : 'ValueError', error.message)
+  }
+  // The second line behind the bounds of depth: what an expression does is undone by forgetting it.
+  if (error instanceof RangeError && error.message.includes('call stack')) {
+    return new YaqlError('RecursionError', 'maximum recursion depth exceeded')
+  }
+  return error
+}
+
+function isExpression(argument: Argument | undefined): argument is Expression {
+  return argument !== undefined && argument.kind !== 'rule' && argument.kind !== 'empty'
+}
+
+function callOf(name: string, args: readonly Value[], named: ReadonlyMap<string, Value> | undefined): CallNode {
+  const constant = (value: Value, isKeyword = false) =>
+    ({ kind: 'constant', value, isKeyword, position: 0, height: 1 }) as const
+  const nodes: Argument[] = args.map((value) => constant(value))
+  for (const [key, value] of named ?? [])
+    nodes.push({ kind: 'rule', isNamed: true, key: constant(key, true), value: constant(value) })
+  return { kind: 'call', name, args: nodes, position: 0, height: 1, plan: undefined }
+}
+
+function planFor(layers: Layers, { args, position }: CallNode, hasReceiver: boolean): CallPlan {
+  try {
+    return planCall(layers, args, hasReceiver)
+  } catch (error) {
+    if (!(error instanceof NotAName)) throw error
+    if (error.message !== '') throw new YaqlError('ArgumentException', `Invalid argument ${error.message}`, position)
+    throw new YaqlError('MappingTranslationException', 'Cannot convert mapping to keyword argument', position)
+  }
+}
+
+function acceptsReceiver({ overload, sources }: Candidate, receiver: Value): boolean {
+  const at = sources.findIndex((source) => source === 0 || (Array.isArray(source) && source[0] === 0))
+  return overload.parameters[at]?.type.accepts(receiver) === true
+}
+
+function argumentsOf({ overload, sources }: Candidate, values: readonly (Value | Lambda | Rule)[]): unknown[] {
+  return overload.parameters.map(({ type, fallback }, at) => {
+    const source = sources[at]
+    const convert = (index: number): unknown => type.convert(values[index] as Value)
+    if (source === undefined) return fallback?.value
+    if (typeof source === 'number') return convert(source)
+    if (isTuple(source)) return source.map((index) => convert(Number(index)))
+    return new Map(Array.from(source as ReadonlyMap<string, number>, ([name, index]) => [name, convert(index)]))
+  })
+}
+
+function noMatch(name: string, position?: number): YaqlError {
+  return new YaqlError('NoMatchingFunctionException', `No function "${name}" matches supplied arguments`, position)
+}
+
+function unknownMethod(name: string, receiver: Value, budget: Budget): YaqlError {
+  const detail = `Unknown method "${name}" for receiver ${shownReceiver(receiver, budget)}`
+  return new YaqlError('NoMethodRegisteredException', detail)
+}

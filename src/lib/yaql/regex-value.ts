@@ -1,0 +1,15 @@
+import type { RE2JS } from 're2js'
+import { YaqlObject } from './values.ts'
+
+/** A compiled regular expression. */
+export class RegexValue extends YaqlObject {
+  readonly typeName = 're.Pattern'
+  readonly source: string
+  readonly compiled: RE2JS
+
+  constructor(source: string, compiled: RE2JS) {
+    super()
+    this.source = source
+    this.compiled = compiled
+  }
+}
