@@ -5,7 +5,7 @@ import { isExclusive, isNumber } from './exact.ts'
 import { compilePattern } from './pattern.ts'
 import type { Schema } from './record.ts'
 import { isObject, type SchemaProblem } from './types.ts'
-import { writeJson } from '../json/index.ts'
+import { keysOf, writeJson } from '../json/index.ts'
 
 /** Replaces a secret value (contract 00, 0.15). */
 export const MASK = '********'
@@ -205,7 +205,7 @@ export function represent(value: unknown, maxChars: number = MAX_SHOWN_CHARS): s
     if (!isObject(inner)) return add(`<${typeof inner}>`)
     if (!add('{')) return false
     let isFirst = true
-    for (const name of Object.keys(inner)) {
+    for (const name of keysOf(inner)) {
       if (!isFirst && !add(', ')) return false
       isFirst = false
       if (!add(`${quote(name.slice(0, room + 1))}: `) || !walk(inner[name])) return false

@@ -12,6 +12,7 @@ export {
   type FileProblem,
   type MetadataDocument,
   type MetadataProblem,
+  type YamlLimits,
 } from './metadata.ts'
 export { size } from './size.ts'
-export { exactDumpSchema, pythonYamlSchema } from './yaml.ts'
+export { exactDumpSchema, nonTextKeysOf, pythonYamlSchema } from './yaml.ts'

@@ -127,8 +127,8 @@ describe('keys in YAML', () => {
   })
 
   test.each([
-    ['a: 1\na: 2\n', 'duplicated mapping key'],
-    ['9007199254740993: 1\n9007199254740993: 2\n', 'duplicated mapping key'],
+    ['a: 1\na: 2\n', 'found duplicate key "a"'],
+    ['9007199254740993: 1\n9007199254740993: 2\n', 'found duplicate key "9007199254740993"'],
     ['? [a]\n: 1\n', 'a key is text, not a list or a mapping'],
     ['__proto__: 1\n', 'the key "__proto__" is not allowed'],
     ['&a {b: *a}\n', ''],

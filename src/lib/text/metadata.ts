@@ -9,10 +9,24 @@ import { pythonYamlSchema } from './yaml.ts'
 import { shown } from './shown.ts'
 
 /** Aliases are loaded by reference, so a few of them can stand for very many values. */
-const MAX_VALUES = 20_000
-const MAX_ALIASES = 200
-const MAX_MERGE_KEYS = 2_000
-const MAX_DEPTH = 60
+export interface YamlLimits {
+  /** Values of the document, aliases counted as often as used. */
+  maxValues: number
+  /** Characters of the texts among the values, aliases counted as often as used. */
+  maxChars: number
+  maxAliases: number
+  /** Keys that `<<` brings in; 0 refuses `<<`. */
+  maxMergeKeys: number
+  maxDepth: number
+}
+
+const metadataLimits: YamlLimits = {
+  maxValues: 20_000,
+  maxChars: Infinity,
+  maxAliases: 200,
+  maxMergeKeys: 2_000,
+  maxDepth: 60,
+}
 
 export interface MetadataDocument {
   /** Plain JSON: no dates, no binary, no `__proto__`. */
@@ -116,24 +130,27 @@ export function whyUnreadable(problem: ContainedProblem, maxBytes = 0): string {
 }
 
 /** Parses the only document of a YAML file. */
-export function readYamlDocument(text: string): MetadataDocument | { problem: MetadataProblem; isEmpty?: true } {
+export function readYamlDocument(
+  text: string,
+  limits: YamlLimits = metadataLimits,
+): MetadataDocument | { problem: MetadataProblem; isEmpty?: true } {
   let events: Event[] = []
   try {
-    events = parseEvents(text, { maxDepth: MAX_DEPTH })
+    events = parseEvents(text, { maxDepth: limits.maxDepth })
     const documents = constructFromEvents(events, {
       source: text,
       schema: pythonYamlSchema,
-      maxAliases: MAX_ALIASES,
-      maxTotalMergeKeys: MAX_MERGE_KEYS,
+      maxAliases: limits.maxAliases,
+      maxTotalMergeKeys: limits.maxMergeKeys,
     })
     if (documents.length !== 1) {
       const message = `one YAML document is needed, the file has ${documents.length}`
       return documents.length === 0 ? { problem: { message }, isEmpty: true } : { problem: { message } }
     }
     const document = { value: documents[0], lineOf: lineFinder(text, events) }
-    return checked(document)
+    return checked(document, limits)
   } catch (error) {
-    if (error instanceof YAMLException) return { problem: problemOf(error, text, events) }
+    if (error instanceof YAMLException) return { problem: problemOf(error, text, events, limits) }
     // The library documents that hostile input may cause other exceptions.
     return { problem: { message: error instanceof Error ? shown(error.message) : 'it cannot be read' } }
   }
@@ -142,13 +159,35 @@ export function readYamlDocument(text: string): MetadataDocument | { problem: Me
 /** An unquoted template, which YAML reads as a mapping. */
 const bareTemplate = /(?:^|[:\-,[{])\s*\{[{%]/
 
-function problemOf({ reason, mark }: YAMLException, text: string, events: readonly Event[]): MetadataProblem {
+function problemOf(
+  { reason, mark }: YAMLException,
+  text: string,
+  events: readonly Event[],
+  { maxMergeKeys, maxDepth }: YamlLimits,
+): MetadataProblem {
   const keyAt = offsetOfCollectionKey(events)
   const line = keyAt === undefined ? mark && mark.line + 1 : lineAt(text, keyAt)
   if (line === undefined) return { message: shown(reason) }
+  if (reason === 'duplicated mapping key') {
+    return { message: `found duplicate key "${shown(scalarAt(mark?.position, text, events))}"`, line }
+  }
+  if (maxMergeKeys === 0 && reason.startsWith('merge keys exceeded')) {
+    return { message: 'the merge key "<<" is not supported: write the keys out', line }
+  }
+  if (reason.startsWith('nesting exceeded')) return { message: `values are nested more than ${maxDepth} deep`, line }
   const hasTemplate = bareTemplate.test(text.split('\n', line)[line - 1] ?? '')
   const hint = hasTemplate ? '; a value that begins with {{ or {% needs quotes around it' : ''
   return { message: `${keyAt === undefined ? shown(reason) : 'a key is text, not a list or a mapping'}${hint}`, line }
+}
+
+/** The text of the scalar whose tag, anchor or value begins there. */
+function scalarAt(position: number | undefined, text: string, events: readonly Event[]): string {
+  for (const event of events) {
+    if (event.type !== EVENT_ID.SCALAR) continue
+    if ([event.tagStart, event.anchorStart, event.valueStart].includes(position ?? NaN))
+      return getScalarValue(text, event)
+  }
+  return ''
 }
 
 /** The first key that is a list or a mapping: the library reports it without a position. */
@@ -174,7 +213,7 @@ function offsetOfCollectionKey(events: readonly Event[]): number | undefined {
 
 export function readJsonDocument(text: string): MetadataDocument | { problem: MetadataProblem } {
   try {
-    return checked({ value: readJson(text), lineOf: () => undefined })
+    return checked({ value: readJson(text), lineOf: () => undefined }, metadataLimits)
   } catch (error) {
     const message = error instanceof Error ? error.message : 'not JSON'
     const [, line] = /\(line (\d+) /.exec(message) ?? []
@@ -182,8 +221,8 @@ export function readJsonDocument(text: string): MetadataDocument | { problem: Me
   }
 }
 
-function checked(document: MetadataDocument): MetadataDocument | { problem: MetadataProblem } {
-  const found = findProblem(document.value)
+function checked(document: MetadataDocument, limits: YamlLimits): MetadataDocument | { problem: MetadataProblem } {
+  const found = findProblem(document.value, limits)
   if (found === undefined) return document
   const line = document.lineOf(found.path)
   const key = found.path.join('.')
@@ -201,14 +240,17 @@ interface Found {
   message: string
 }
 
-function findProblem(root: unknown): Found | undefined {
+function findProblem(root: unknown, { maxValues, maxChars, maxDepth }: YamlLimits): Found | undefined {
   let values = 0
+  let chars = 0
   const path: string[] = []
   const walk = (value: unknown): string | undefined => {
     values += 1
-    if (values > MAX_VALUES)
-      return `the file stands for more than ${MAX_VALUES} values, aliases counted as often as used`
-    if (path.length > MAX_DEPTH) return `values are nested more than ${MAX_DEPTH} deep`
+    if (values > maxValues) return `the file stands for more than ${maxValues} values, aliases counted as often as used`
+    if (typeof value === 'string') chars += value.length
+    if (chars > maxChars)
+      return `the texts of the file have more than ${maxChars} characters, aliases counted as often as used`
+    if (path.length > maxDepth) return `values are nested more than ${maxDepth} deep`
     const odd = oddity(value)
     if (odd !== undefined) return odd
     if (typeof value !== 'object' || value === null || value instanceof JsonNumber) return undefined

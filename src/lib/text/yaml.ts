@@ -58,6 +58,20 @@ function exactInteger(source: string): number | JsonNumber | undefined {
   return wholeNumber(isNegative ? -value : value)
 }
 
+/** Keys of a mapping that are no text to YAML, such as `1`, `yes` and `null`. */
+const nonTextKeys = new WeakMap<object, string[]>()
+
+/** @param object read with `pythonYamlSchema` */
+export function nonTextKeysOf(object: object): readonly string[] {
+  return nonTextKeys.get(object) ?? []
+}
+
+function rememberNonText(object: object, name: string): void {
+  const names = nonTextKeys.get(object)
+  if (names === undefined) nonTextKeys.set(object, [name])
+  else names.push(name)
+}
+
 interface Mapping {
   object: Record<string, unknown>
   keys: string[]
@@ -70,6 +84,7 @@ const mapTag = defineMappingTag<Mapping, Record<string, unknown>>('tag:yaml.org,
     if (isCollection(key)) return 'a key must be text'
     const name = String(key)
     if (!Object.hasOwn(object, name)) keys.push(name)
+    if (typeof key !== 'string') rememberNonText(object, name)
     setOwn(object, name, value)
     return ''
   },
