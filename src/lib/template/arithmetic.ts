@@ -23,7 +23,7 @@ export function integer(value: bigint, budget: Budget): number | bigint {
 }
 
 const tooBig = (budget: Budget): Error =>
-  limitError(`a number of the template would have more than ${budget.limits.maxIntegerBits} bits`)
+  limitError(`a number would have more than ${budget.limits.maxIntegerBits} bits`)
 
 const zeroDivision = (): Error => typeError('division by zero')
 

@@ -1,8 +1,17 @@
 import { Budget, TemplateError } from '../template/index.ts'
-import type { Argument, CallNode, Expression } from './ast.ts'
+import type { Argument, CallNode, Expression, RuleNode } from './ast.ts'
 import { equals, hashOf, isTrue, makeDict, mappingGet, membersOf } from './equality.ts'
 import { typeError, YaqlError } from './error.ts'
-import { accepts, CallPlan, isSpecialization, NotAName, planCall, type Candidate, type Layers } from './resolve.ts'
+import {
+  accepts,
+  CallPlan,
+  isSpecialization,
+  NotAName,
+  planCall,
+  takeAlike,
+  type Candidate,
+  type Layers,
+} from './resolve.ts'
 import type { Runtime } from './runtime.ts'
 import { Lambda, Scope, type DefinedFunctions, type Rule } from './scope.ts'
 import { fn, namedRest, rest, type FunctionTable, type Overload } from './signature.ts'
@@ -25,6 +34,15 @@ import {
 
 /** Deepest nesting of evaluations: functions within functions, and sequences that read each other. */
 const MAX_DEPTH = 400
+
+/** What is called, and the values of its first arguments. */
+interface Called {
+  readonly name: string
+  readonly position: number | undefined
+  readonly given: readonly Value[]
+  /** The first value is the receiver. */
+  readonly isMethod: boolean
+}
 
 type Kind = 'function' | 'method'
 
@@ -132,14 +150,14 @@ export class Evaluator implements Runtime<unknown> {
         return makeDict(entries, this.budget)
       }
       default:
-        return this.#call(node, undefined, scope)
+        return this.#call(node, [], scope)
     }
   }
 
   /** `receiver.right`: a method, a key of a dictionary, the key of each item, or a property. */
   #member(receiver: Value, right: Expression, scope: Scope): Value {
     if (right.isGrouped === true) throw noMatch('#operator_.')
-    if (right.kind === 'call') return this.#call(right, { value: receiver }, scope)
+    if (right.kind === 'call') return this.#call(right, [receiver], scope)
     if (right.kind === 'variable') throw unknownMethod('#get_context_data', receiver, this.budget)
     if (!right.isKeyword || typeof right.value !== 'string') throw noMatch('#operator_.')
     return this.#keyword(receiver, right.value)
@@ -169,105 +187,102 @@ export class Evaluator implements Runtime<unknown> {
     return layers
   }
 
-  #call(node: CallNode, receiver: { value: Value } | undefined, scope: Scope): Value {
-    const layers = this.#layers(node.name, receiver === undefined ? 'function' : 'method', scope)
-    if (layers.length === 0) {
-      if (receiver !== undefined) throw unknownMethod(node.name, receiver.value, this.budget)
-      throw new YaqlError('NoFunctionRegisteredException', `Unknown function "${node.name}"`, node.position)
-    }
+  /** A call that the expression writes; with a receiver, of a method. */
+  #call(node: CallNode, receivers: readonly [] | readonly [Value], scope: Scope): Value {
+    const { name, position } = node
+    const called: Called = { name, position, given: receivers, isMethod: receivers.length > 0 }
+    const layers = this.#layersOf(called, scope)
     const known = node.plan
-    const isKnown =
-      known instanceof CallPlan && known.layers === layers && known.hasReceiver === (receiver !== undefined)
-    const plan = isKnown ? known : planFor(layers, node, receiver !== undefined)
+    const isKnown = known instanceof CallPlan && known.layers === layers && known.given === receivers.length
+    const plan = isKnown ? known : planFor(called, layers, node.args)
     node.plan = plan
-    return this.#invoke(node, plan, receiver, scope)
+    return this.#invoke(called, plan, scope)
   }
 
-  #invoke(node: CallNode, plan: CallPlan, receiver: { value: Value } | undefined, scope: Scope): Value {
+  call(name: string, args: readonly Value[], named = noNames, scope = this.#root): Value {
+    return this.#callGiven({ name, position: undefined, given: args, isMethod: false }, named, scope)
+  }
+
+  callMethod(name: string, receiver: Value, args: readonly Value[], named = noNames, scope = this.#root): Value {
+    return this.#callGiven({ name, position: undefined, given: [receiver, ...args], isMethod: true }, named, scope)
+  }
+
+  #callGiven(called: Called, named: ReadonlyMap<string, Value>, scope: Scope): Value {
+    this.#enter()
+    const layers = this.#layersOf(called, scope)
+    const plan = named.size === 0 ? plainPlan(called, layers) : planFor(called, layers, rulesOf(named))
+    const value = this.#invoke(called, plan, scope)
+    this.#depth -= 1
+    return value
+  }
+
+  #layersOf({ name, position, given, isMethod }: Called, scope: Scope): Layers {
+    const layers = this.#layers(name, isMethod ? 'method' : 'function', scope)
+    if (layers.length > 0) return layers
+    if (isMethod) throw unknownMethod(name, given[0] ?? null, this.budget)
+    throw new YaqlError('NoFunctionRegisteredException', `Unknown function "${name}"`, position)
+  }
+
+  #invoke(called: Called, plan: CallPlan, scope: Scope): Value {
+    const { given } = called
+    const { nodes } = plan
     const candidates =
-      receiver === undefined
+      given.length === 0
         ? plan.candidates
         : plan.candidates
-            .map((layer) => layer.filter((candidate) => acceptsReceiver(candidate, receiver.value)))
+            .map((layer) => layer.filter((candidate) => accepts(candidate, given, given.length)))
             .filter((layer) => layer.length > 0)
     const first = candidates[0]?.[0]
-    if (first === undefined) throw this.#noMatch(node, receiver)
-    const { forms } = first
-    for (const layer of candidates) {
-      for (const other of layer) {
-        if (other !== first && other.forms.some((form, index) => form !== forms[index]))
-          throw this.#ambiguous(node, receiver)
-      }
+    if (first === undefined) throw this.#noMatch(called)
+    if (candidates.some((layer) => layer.some((other) => other !== first && !takeAlike(first, other)))) {
+      throw this.#ambiguous(called)
     }
     const values: (Value | Lambda | Rule)[] = []
-    for (let index = 0; index < plan.nodes.length; index += 1) {
-      const argument = plan.nodes[index]
-      if (argument === undefined) values.push(index === 0 && receiver !== undefined ? receiver.value : null)
-      else if (argument.kind === 'rule') {
-        const [key, value] = [Lambda.of(argument.key, scope, this), Lambda.of(argument.value, scope, this)]
-        values.push({ key, value })
-      } else values.push(forms[index] === 'lambda' ? Lambda.of(argument, scope, this) : this.evaluate(argument, scope))
+    for (let index = 0; index < nodes.length; index += 1) {
+      values.push(this.#argument(nodes[index], given[index] ?? null, first.types[index]?.form === 'lambda', scope))
     }
-    const winner = this.#winner(candidates, values as Value[], plan.nodes.length, node, receiver)
+    const winner = this.#winner(candidates, values as Value[], called)
     return winner.overload.run(argumentsOf(winner, values), this, scope)
   }
 
-  #winner(
-    candidates: readonly (readonly Candidate[])[],
-    values: readonly Value[],
-    count: number,
-    node: CallNode,
-    receiver: { value: Value } | undefined,
-  ): Candidate {
+  #argument(
+    node: Expression | RuleNode | undefined,
+    given: Value,
+    isLazy: boolean,
+    scope: Scope,
+  ): Value | Lambda | Rule {
+    if (node === undefined) return isLazy ? this.constant(given) : given
+    if (node.kind !== 'rule') return isLazy ? Lambda.of(node, scope, this) : this.evaluate(node, scope)
+    return { key: Lambda.of(node.key, scope, this), value: Lambda.of(node.value, scope, this) }
+  }
+
+  #winner(candidates: readonly (readonly Candidate[])[], values: readonly Value[], called: Called): Candidate {
     for (const layer of candidates) {
       let winner: Candidate | undefined
       for (const candidate of layer) {
-        if (!accepts(candidate, values)) continue
+        if (!accepts(candidate, values, values.length)) continue
         if (winner === undefined) winner = candidate
-        else if (!isSpecialization(winner, candidate, count)) {
-          if (!isSpecialization(candidate, winner, count)) throw this.#ambiguous(node, receiver)
+        else if (!isSpecialization(winner, candidate)) {
+          if (!isSpecialization(candidate, winner)) throw this.#ambiguous(called)
           winner = candidate
         }
       }
       if (winner !== undefined) return winner
     }
-    throw this.#noMatch(node, receiver)
+    throw this.#noMatch(called)
   }
 
-  #noMatch({ name, position }: CallNode, receiver: { value: Value } | undefined): YaqlError {
-    if (receiver === undefined) return noMatch(name, position)
-    const shown = shownReceiver(receiver.value, this.budget)
+  #noMatch({ name, position, given, isMethod }: Called): YaqlError {
+    if (!isMethod) return noMatch(name, position)
+    const shown = shownReceiver(given[0] ?? null, this.budget)
     const detail = `No method "${name}" for receiver ${shown} matches supplied arguments`
     return new YaqlError('NoMatchingMethodException', detail, position)
   }
 
-  #ambiguous({ name, position }: CallNode, receiver: { value: Value } | undefined): YaqlError {
-    if (receiver === undefined) {
-      return new YaqlError('AmbiguousFunctionException', `Ambiguous function "${name}"`, position)
-    }
-    const shown = shownReceiver(receiver.value, this.budget)
+  #ambiguous({ name, position, given, isMethod }: Called): YaqlError {
+    if (!isMethod) return new YaqlError('AmbiguousFunctionException', `Ambiguous function "${name}"`, position)
+    const shown = shownReceiver(given[0] ?? null, this.budget)
     return new YaqlError('AmbiguousMethodException', `Ambiguous method "${name}" for receiver ${shown}`, position)
-  }
-
-  call(name: string, args: readonly Value[], named?: ReadonlyMap<string, Value>, scope = this.#root): Value {
-    return this.#called(callOf(name, args, named), undefined, scope)
-  }
-
-  callMethod(
-    name: string,
-    receiver: Value,
-    args: readonly Value[],
-    named?: ReadonlyMap<string, Value>,
-    scope = this.#root,
-  ): Value {
-    return this.#called(callOf(name, args, named), { value: receiver }, scope)
-  }
-
-  #called(node: CallNode, receiver: { value: Value } | undefined, scope: Scope): Value {
-    this.#enter()
-    const value = this.#call(node, receiver, scope)
-    this.#depth -= 1
-    return value
   }
 
   *each(collection: Value): Generator<Value> {
@@ -278,7 +293,9 @@ export class Evaluator implements Runtime<unknown> {
       }
       return
     }
+    this.#enter()
     const source = this.#iterator(collection)
+    this.#depth -= 1
     for (;;) {
       this.budget.step()
       this.#enter()
@@ -392,18 +409,23 @@ function isExpression(argument: Argument | undefined): argument is Expression {
   return argument !== undefined && argument.kind !== 'rule' && argument.kind !== 'empty'
 }
 
-function callOf(name: string, args: readonly Value[], named: ReadonlyMap<string, Value> | undefined): CallNode {
-  const constant = (value: Value, isKeyword = false) =>
+const noNames: ReadonlyMap<string, Value> = new Map()
+
+/** Values by name as the arguments of a call. */
+function rulesOf(named: ReadonlyMap<string, Value>): Argument[] {
+  const constant = (value: Value, isKeyword: boolean) =>
     ({ kind: 'constant', value, isKeyword, position: 0, height: 1 }) as const
-  const nodes: Argument[] = args.map((value) => constant(value))
-  for (const [key, value] of named ?? [])
-    nodes.push({ kind: 'rule', isNamed: true, key: constant(key, true), value: constant(value) })
-  return { kind: 'call', name, args: nodes, position: 0, height: 1, plan: undefined }
+  return Array.from(named, ([name, value]) => ({
+    kind: 'rule',
+    isNamed: true,
+    key: constant(name, true),
+    value: constant(value, false),
+  }))
 }
 
-function planFor(layers: Layers, { args, position }: CallNode, hasReceiver: boolean): CallPlan {
+function planFor({ given, position }: Called, layers: Layers, args: readonly Argument[]): CallPlan {
   try {
-    return planCall(layers, args, hasReceiver)
+    return planCall(layers, args, given.length)
   } catch (error) {
     if (!(error instanceof NotAName)) throw error
     if (error.message !== '') throw new YaqlError('ArgumentException', `Invalid argument ${error.message}`, position)
@@ -411,9 +433,17 @@ function planFor(layers: Layers, { args, position }: CallNode, hasReceiver: bool
   }
 }
 
-function acceptsReceiver({ overload, sources }: Candidate, receiver: Value): boolean {
-  const at = sources.findIndex((source) => source === 0 || (Array.isArray(source) && source[0] === 0))
-  return overload.parameters[at]?.type.accepts(receiver) === true
+/** Most arguments of a call by the library whose plan is kept. */
+const MAX_KEPT_ARGUMENTS = 4
+const plainPlans = new WeakMap<Layers, CallPlan[]>()
+
+/** The plan of a call whose arguments are all given as values. */
+function plainPlan(called: Called, layers: Layers): CallPlan {
+  const count = called.given.length
+  if (count > MAX_KEPT_ARGUMENTS) return planFor(called, layers, [])
+  let plans = plainPlans.get(layers)
+  if (plans === undefined) plainPlans.set(layers, (plans = []))
+  return (plans[count] ??= planFor(called, layers, []))
 }
 
 function argumentsOf({ overload, sources }: Candidate, values: readonly (Value | Lambda | Rule)[]): unknown[] {

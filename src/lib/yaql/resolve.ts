@@ -1,6 +1,6 @@
 /** Which overload of a function a call means. */
 import type { Argument, Expression, RuleNode } from './ast.ts'
-import type { Overload, Parameter } from './signature.ts'
+import type { Overload } from './signature.ts'
 import { isSpecial, type ParameterType } from './types.ts'
 import { adopt, type Value } from './values.ts'
 
@@ -14,38 +14,43 @@ export interface Candidate {
   readonly overload: Overload<unknown>
   /** One per parameter; arguments count from 0, the receiver included. */
   readonly sources: readonly Source[]
-  /** For each argument: how its parameter takes it. */
-  readonly forms: readonly ParameterType<unknown>['form'][]
+  /** For each argument: the type of the parameter that takes it. */
+  readonly types: readonly ParameterType<unknown>[]
 }
+
+/** An argument that is not evaluated yet; undefined: its value is known. */
+type Node = Expression | RuleNode | undefined
 
 /** What can be said about a call before its arguments are evaluated. */
 export class CallPlan {
   readonly layers: Layers
-  readonly hasReceiver: boolean
-  /** Positional arguments, then those by name. The receiver has no node. */
-  readonly nodes: readonly (Expression | RuleNode | undefined)[]
+  /** How many of the first arguments are given as values, such as the receiver of a method. */
+  readonly given: number
+  /** Positional arguments, then those by name. */
+  readonly nodes: readonly Node[]
   readonly candidates: readonly (readonly Candidate[])[]
 
-  constructor(
-    layers: Layers,
-    hasReceiver: boolean,
-    nodes: readonly (Expression | RuleNode | undefined)[],
-    candidates: readonly (readonly Candidate[])[],
-  ) {
+  constructor(layers: Layers, given: number, nodes: readonly Node[], candidates: readonly (readonly Candidate[])[]) {
     this.layers = layers
-    this.hasReceiver = hasReceiver
+    this.given = given
     this.nodes = nodes
     this.candidates = candidates
   }
 }
 
-/** A rule whose key cannot be the name of a parameter; with a message: the name of an argument that cannot be given by name. */
+/**
+ * A rule whose key cannot be the name of a parameter; with a message: the name of an argument that cannot be given by name.
+ */
 export class NotAName extends Error {}
 
-/** Drops the overloads that do not fit the number, the names and the constants among the arguments. */
-export function planCall(layers: Layers, args: readonly Argument[], hasReceiver: boolean): CallPlan {
+/**
+ * Drops the overloads that do not fit the number, the names and the constants among the arguments.
+ *
+ * @param given how many arguments come before those with a node, as values
+ */
+export function planCall(layers: Layers, args: readonly Argument[], given: number): CallPlan {
   const takesRules = layers.some((layer) => layer.some((overload) => overload.takesRules))
-  const nodes: (Expression | RuleNode | undefined)[] = hasReceiver ? [undefined] : []
+  const nodes: Node[] = Array.from({ length: given }, () => undefined)
   const empty = new Set<number>()
   const named = new Map<string, number>()
   for (const argument of args) {
@@ -71,27 +76,27 @@ export function planCall(layers: Layers, args: readonly Argument[], hasReceiver:
       nodes.push(argument.value)
     }
   }
-  const given: Given = { nodes, empty, positional, named }
+  const supply: Supply = { nodes, empty, positional, named }
   const candidates = layers
-    .map((layer) => layer.flatMap((overload) => fit(overload, given) ?? []))
+    .map((layer) => layer.flatMap((overload) => fit(overload, supply) ?? []))
     .filter((layer) => layer.length > 0)
-  return new CallPlan(layers, hasReceiver, nodes, candidates)
+  return new CallPlan(layers, given, nodes, candidates)
 }
 
-interface Given {
-  nodes: readonly (Expression | RuleNode | undefined)[]
+interface Supply {
+  nodes: readonly Node[]
   empty: ReadonlySet<number>
   positional: number
   named: ReadonlyMap<string, number>
 }
 
-function fit(overload: Overload<unknown>, { nodes, empty, positional, named }: Given): Candidate | undefined {
+function fit(overload: Overload<unknown>, { nodes, empty, positional, named }: Supply): Candidate | undefined {
   const sources: Source[] = []
-  const forms: ParameterType<unknown>['form'][] = nodes.map(() => 'value')
+  const types: ParameterType<unknown>[] = []
   const left = new Map(named)
   let next = 0
   const take = (index: number, type: ParameterType<unknown>): boolean => {
-    forms[index] = type.form
+    types[index] = type
     return mayAccept(type, nodes[index])
   }
   for (const { name, type, form, fallback } of overload.parameters) {
@@ -119,56 +124,48 @@ function fit(overload: Overload<unknown>, { nodes, empty, positional, named }: G
     const index = isGiven ? byPosition : byName
     if (index === undefined) {
       if (fallback === undefined) return undefined
+      if (byPosition !== undefined) types[byPosition] = type
     } else if (!take(index, type)) return undefined
     sources.push(index)
   }
-  return next < positional || left.size > 0 ? undefined : { overload, sources, forms }
+  return next < positional || left.size > 0 ? undefined : { overload, sources, types }
 }
 
 /** Whether the type may accept what the expression gives; certain only for constants. */
-function mayAccept(type: ParameterType<unknown>, node: Expression | RuleNode | undefined): boolean {
-  if (node === undefined) return true
-  if (type.form === 'rule' || node.kind === 'rule') return type.form === 'rule' && node.kind === 'rule'
-  return type.form === 'lambda' || node.kind !== 'constant' || type.accepts(adopt(node.value))
+function mayAccept(type: ParameterType<unknown>, node: Node): boolean {
+  if (type.form === 'rule' || node?.kind === 'rule') return type.form === 'rule' && node?.kind === 'rule'
+  return type.form === 'lambda' || node?.kind !== 'constant' || type.accepts(adopt(node.value))
 }
 
-/** The parameter that takes an argument. */
-function parameterOf({ overload, sources }: Candidate, index: number): Parameter<unknown> | undefined {
-  const at = sources.findIndex(
-    (source) =>
-      source === index ||
-      (Array.isArray(source) && source.includes(index)) ||
-      (source instanceof Map && [...source.values()].includes(index)),
-  )
-  return overload.parameters[at]
-}
-
-/** Whether every evaluated argument has the type that its parameter wants. */
-export function accepts({ overload, sources, forms }: Candidate, values: readonly Value[]): boolean {
-  const { parameters } = overload
-  for (let at = 0; at < parameters.length; at += 1) {
-    const source = sources[at]
-    const type = parameters[at]?.type
-    if (source === undefined || type === undefined) continue
-    if (typeof source === 'number') {
-      if (forms[source] === 'value' && !type.accepts(values[source] ?? null)) return false
-      continue
-    }
-    for (const index of source.values()) {
-      if (forms[index] === 'value' && !type.accepts(values[index] ?? null)) return false
-    }
+/** Whether the first `count` arguments, which are evaluated, have the types that their parameters want. */
+export function accepts(candidate: Candidate, values: readonly Value[], count: number): boolean {
+  for (let index = 0; index < count; index += 1) {
+    const type = candidate.types[index]
+    if (type?.form === 'value' && !type.accepts(values[index] ?? null) && !isLeftOut(candidate, index)) return false
   }
   return true
 }
 
+/** An empty argument: its parameter has its default. */
+function isLeftOut({ sources }: Candidate, index: number): boolean {
+  return !sources.some((source) =>
+    typeof source === 'object' ? [...source.values()].includes(index) : source === index,
+  )
+}
+
+/** Whether both take every argument in the same form. */
+export function takeAlike(first: Candidate, second: Candidate): boolean {
+  return first.types.every(({ form }, index) => form === second.types[index]?.form)
+}
+
 /** Of two overloads that accept the arguments: whether the first one is made for them rather than the second. */
-export function isSpecialization(first: Candidate, second: Candidate, count: number): boolean {
+export function isSpecialization(first: Candidate, second: Candidate): boolean {
   let found = false
-  for (let index = 0; index < count; index += 1) {
-    const [a, b] = [parameterOf(first, index)?.type, parameterOf(second, index)?.type]
-    if (a === undefined || b === undefined) continue
-    if (isSpecial(a, b)) found = true
-    else if (isSpecial(b, a)) return false
+  for (const [index, type] of first.types.entries()) {
+    const other = second.types[index]
+    if (other === undefined) continue
+    if (isSpecial(type, other)) found = true
+    else if (isSpecial(other, type)) return false
   }
   return found
 }

@@ -36,7 +36,7 @@ function power(base: Whole | Float, exponent: Whole | Float, budget: Budget): Va
 }
 
 const tooBig = (budget: Budget): YaqlError =>
-  limitExceeded(`a number of the expression would have more than ${budget.limits.maxIntegerBits} bits`)
+  limitExceeded(`a number would have more than ${budget.limits.maxIntegerBits} bits`)
 
 /** `pow(base, exponent, modulus)`: by squaring, so that no step is larger than the square of the modulus. */
 function powerModulo(base: Value, exponent: Value, modulus: Value, budget: Budget): Value {

@@ -1,4 +1,5 @@
 import {
+  characterCount,
   findAll,
   replaceAll,
   replaceMatches,
@@ -20,28 +21,34 @@ const regexp = param('regexp', Regex)
 const string = param('string', Text)
 
 /** The group as `$`, `$2`, … show it. */
-function groupOf({ groups, spans }: RegExpMatch, index: number, budget: Budget): Value {
-  const [start, end] = spans[index] ?? [-1, -1]
+function groupOf({ groups, spans }: RegExpMatch, index: number, text: string, budget: Budget): Value {
+  const [start, end] = (spans[index] ?? [-1, -1]).map((at) => (at < 0 ? at : characterCount(text.slice(0, at))))
+  budget.work(text.length)
   return makeDict(
     [
       ['value', groups[index] ?? null],
-      ['start', start],
-      ['end', end],
+      ['start', start ?? -1],
+      ['end', end ?? -1],
     ],
     budget,
   )
 }
 
 /** What the function makes of a match: `$` is the whole, `$2` the first group. */
-function select(match: RegExpMatch, regex: RegexValue, selector: Lambda, { budget }: Runtime): Value {
+function select(match: RegExpMatch, regex: RegexValue, text: string, selector: Lambda, { budget }: Runtime): Value {
   if (Object.keys(regex.compiled.namedGroups()).length > 0) {
     throw valueError('a function of a match cannot see groups with names; use ( ) for them, and $2, $3 and so on')
   }
-  return selector.call(match.groups.map((_, index) => groupOf(match, index, budget)))
+  return selector.call(match.groups.map((_, index) => groupOf(match, index, text, budget)))
 }
 
-const results = (match: RegExpMatch, regex: RegexValue, selector: Lambda | null, runtime: Runtime): Value =>
-  selector === null ? (match.groups[0] ?? null) : select(match, regex, selector, runtime)
+const results = (
+  match: RegExpMatch,
+  regex: RegexValue,
+  text: string,
+  selector: Lambda | null,
+  runtime: Runtime,
+): Value => (selector === null ? (match.groups[0] ?? null) : select(match, regex, text, selector, runtime))
 
 const limitOf = (count: number): number => (count <= 0 ? Infinity : count)
 
@@ -71,7 +78,7 @@ function replace(regex: RegexValue, text: string, by: string, count: number, bud
 
 function replaceBy(regex: RegexValue, text: string, by: Lambda, count: number, runtime: Runtime): string {
   const make = (match: RegExpMatch): string => {
-    const value = select(match, regex, by, runtime)
+    const value = select(match, regex, text, by, runtime)
     if (typeof value !== 'string') throw typeError(`expected str instance, ${typeNameOf(value)} found`)
     return value
   }
@@ -123,12 +130,14 @@ export const regexes: readonly Overload[] = [
     isFound(searchPattern(pattern, {}, budget), text, budget),
   ),
   method('search', [regexp, string, optional('selector', orNull(Fn), null)], ([regex, text, selector], runtime) => {
-    for (const match of findAll(regex.compiled, text, runtime.budget)) return results(match, regex, selector, runtime)
+    for (const match of findAll(regex.compiled, text, runtime.budget))
+      return results(match, regex, text, selector, runtime)
     return null
   }),
   method('searchAll', [regexp, string, optional('selector', orNull(Fn), null)], ([regex, text, selector], runtime) => {
     const found = function* (): Generator<Value> {
-      for (const match of findAll(regex.compiled, text, runtime.budget)) yield results(match, regex, selector, runtime)
+      for (const match of findAll(regex.compiled, text, runtime.budget))
+        yield results(match, regex, text, selector, runtime)
     }
     return runtime.lazy(found())
   }),

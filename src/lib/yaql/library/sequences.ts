@@ -116,7 +116,8 @@ const making: readonly Overload[] = [
   extension('append', [collection, rest('args', Any)], ([items, more], runtime) =>
     runtime.lazy(concatenate([items, more], runtime)),
   ),
-  extension('enumerate', [collection, optional('start', Int, 0)], ([items, start], runtime) => {
+  extension('enumerate', [collection, optional('start', orNull(Int), 0)], ([items, start], runtime) => {
+    if (start === null) throw typeError("'NoneType' object cannot be interpreted as an integer")
     let index = Number(start) - 1
     const number = (item: Value): Value => {
       index += 1
@@ -124,13 +125,13 @@ const making: readonly Overload[] = [
     }
     return runtime.lazy(mapItems(items, number, runtime))
   }),
-  fn('range', [param('stop', Int)], ([stop], runtime) => runtime.lazy(count(0, Number(stop), 1, runtime))),
+  fn('range', [param('stop', Int)], ([stop], runtime) => runtime.lazy(count(0, Number(stop), 1))),
   fn('range', [param('start', Int), param('stop', Int), optional('step', Int, 1)], ([start, stop, step], runtime) => {
     if (Number(step) === 0) throw valueError('range() arg 3 must not be zero')
-    return runtime.lazy(count(Number(start), Number(stop), Number(step), runtime))
+    return runtime.lazy(count(Number(start), Number(stop), Number(step)))
   }),
   fn('sequence', [optional('start', Int, 0), optional('step', Int, 1)], ([start, step], runtime) =>
-    runtime.lazy(count(Number(start), Number(step) < 0 ? -Infinity : Infinity, Number(step), runtime)),
+    runtime.lazy(count(Number(start), Number(step) < 0 ? -Infinity : Infinity, Number(step))),
   ),
   method('repeat', [param('value', Any), optional('times', Index, -1)], ([value, times], runtime) => {
     const again = function* (): Generator<Value> {
@@ -150,9 +151,11 @@ const making: readonly Overload[] = [
     }
     return runtime.lazy(again())
   }),
-  method('memorize', [collection], ([items], runtime) =>
-    items instanceof Iteration ? new Repeatable(() => memory(items, [], runtime)) : items,
-  ),
+  method('memorize', [collection], ([items], runtime) => {
+    if (!(items instanceof Iteration)) return items
+    const kept: Value[] = []
+    return new Repeatable(() => memory(items, kept, runtime))
+  }),
   method('defaultIfEmpty', [collection, param('default', Items)], ([items, fallback], runtime) => {
     const both = function* (): Generator<Value> {
       let isEmpty = true
@@ -237,11 +240,9 @@ const making: readonly Overload[] = [
   ),
 ]
 
-function* count(start: number, stop: number, step: number, runtime: Run): Generator<Value> {
-  for (let value = start; step > 0 ? value < stop : value > stop; value += step) {
-    runtime.budget.step()
-    yield value
-  }
+/** Whoever reads the numbers pays for them. */
+function* count(start: number, stop: number, step: number): Generator<Value> {
+  for (let value = start; step > 0 ? value < stop : value > stop; value += step) yield value
 }
 
 /** The items that were read so far, then those of the source. */

@@ -28,7 +28,7 @@ export function textOfValue(value: Value, runtime: Runtime): string {
   return value === null || typeof value === 'boolean' ? String(value) : runtime.text(value)
 }
 
-function split(text: string, separator: string | null, limit: number, budget: Budget): ListValue {
+function split(text: string, separator: string | null, limit: number, budget: Budget): string[] {
   budget.work(text.length)
   if (separator === '') throw valueError('empty separator')
   let parts: string[]
@@ -40,30 +40,19 @@ function split(text: string, separator: string | null, limit: number, budget: Bu
     }
   }
   budget.items(parts.length)
-  return ListValue.of_(parts)
+  return parts
 }
 
-/** As `split`, but the first part is the one that keeps the rest. */
+/** As `split`, but from the end: the first part is the one that keeps the rest. */
 function splitRight(text: string, separator: string | null, limit: number, budget: Budget): ListValue {
-  if (limit < 0) return split(text, separator, limit, budget)
-  if (separator !== null) {
-    const parts = split(text, separator, -1, budget).map(String)
-    if (parts.length <= limit + 1) return ListValue.of_(parts)
-    const cut = parts.length - limit
-    return ListValue.of_([parts.slice(0, cut).join(separator), ...parts.slice(cut)])
-  }
-  budget.work(text.length)
-  const parts: string[] = []
-  let rest_ = strip(text, undefined, false, true)
-  while (parts.length < limit && rest_ !== '') {
-    const last = /\S+$/u.exec(rest_)?.[0] ?? rest_
-    parts.unshift(last)
-    rest_ = strip(rest_.slice(0, rest_.length - last.length), undefined, false, true)
-    budget.work(rest_.length)
-  }
-  const head = strip(rest_, undefined, true, false)
-  return ListValue.of_(head === '' ? parts : [head, ...parts])
+  budget.characters(text.length)
+  const turned = separator === null ? null : reversed(separator)
+  const parts = split(reversed(text), turned, limit, budget)
+  return ListValue.of_(parts.map(reversed).toReversed())
 }
+
+/** By units: what is reversed twice is whole again. */
+const reversed = (text: string): string => text.split('').toReversed().join('')
 
 /** Replaces the first `count` occurrences; all where it is negative. */
 function replace(text: string, old: string, by: string, count: number, budget: Budget): string {
@@ -169,7 +158,7 @@ export const strings: readonly Overload[] = [
   method(
     'split',
     [string, optional('separator', orNull(Text), null), optional('maxSplits', Index, -1)],
-    ([text, separator, limit], { budget }) => split(text, separator, limit, budget),
+    ([text, separator, limit], { budget }) => ListValue.of_(split(text, separator, limit, budget)),
   ),
   method(
     'rightSplit',
