@@ -32,29 +32,38 @@ export function findReachable(starts: readonly number[], outgoing: readonly (rea
   return isReached
 }
 
-/** Whether each task lies in a cycle. Tarjan's strongly connected components, without recursion. */
+/** Whether each task lies in a cycle. */
 export function findCycles(outgoing: readonly (readonly Edge[])[]): boolean[] {
+  const component = findComponents(outgoing)
+  const sizes = new Map<number, number>()
+  for (const number of component) sizes.set(number, (sizes.get(number) ?? 0) + 1)
+  return outgoing.map(
+    (edges, index) => (sizes.get(component[index] ?? 0) ?? 0) > 1 || edges.some(({ to }) => to === index),
+  )
+}
+
+/**
+ * The number of the strongly connected component of each task: those that share one lie in a cycle. A component has a
+ * greater number than those that it leads to. Tarjan's algorithm, without recursion.
+ */
+export function findComponents(outgoing: readonly (readonly Edge[])[]): Int32Array {
   const count = outgoing.length
-  const isInCycle = outgoing.map((edges, index) => edges.some(({ to }) => to === index))
+  const component = new Int32Array(count).fill(-1)
   const order = new Int32Array(count).fill(-1)
   const low = new Int32Array(count)
-  const isOnStack = new Uint8Array(count)
   const stack: number[] = []
   let next = 0
+  let components = 0
 
   const enter = (index: number): { index: number; edge: number } => {
     order[index] = low[index] = next++
-    isOnStack[index] = 1
     stack.push(index)
     return { index, edge: 0 }
   }
   const leave = (index: number): void => {
     if (low[index] !== order[index]) return
-    const component = stack.splice(stack.lastIndexOf(index))
-    for (const member of component) {
-      isOnStack[member] = 0
-      if (component.length > 1) isInCycle[member] = true
-    }
+    for (const member of stack.splice(stack.lastIndexOf(index))) component[member] = components
+    components += 1
   }
   for (let root = 0; root < count; root++) {
     if (order[root] !== -1) continue
@@ -68,8 +77,8 @@ export function findCycles(outgoing: readonly (readonly Edge[])[]): boolean[] {
         const parent = path.at(-1)?.index
         if (parent !== undefined) low[parent] = Math.min(low[parent] ?? 0, low[index] ?? 0)
       } else if (order[to] === -1) path.push(enter(to))
-      else if (isOnStack[to] === 1) low[index] = Math.min(low[index] ?? 0, order[to] ?? 0)
+      else if (component[to] === -1) low[index] = Math.min(low[index] ?? 0, order[to] ?? 0)
     }
   }
-  return isInCycle
+  return component
 }

@@ -47,10 +47,27 @@ describe('inline parameters', () => {
         ['k', '[1]'],
       ],
     ],
+    [
+      `x=["a"] y=TRUE z=null`,
+      [
+        ['x', '["a"]'],
+        ['y', true],
+        ['z', null],
+      ],
+    ],
     ['x = 1', []],
+    ['=1 x=<% a\n %> y={{ z', []],
   ])('%s', (text, pairs) => {
     expect(readInlineParameters(text)).toEqual(pairs)
   })
+
+  test.each(['a=[', 'a=<%', 'a={{', "a='a='", 'a=1\n', 'a=', 'a'])(
+    'of a text that repeats %j take linear time',
+    (part) => {
+      // Quadratic work would take minutes, and run into the time limit of tests.
+      expect(readInlineParameters(part.repeat(200_000)).length).toBeLessThanOrEqual(200_000)
+    },
+  )
 
   test('of an action', () => {
     expect(readInlineAction('core.echo message="hi there"')).toEqual({
