@@ -30,8 +30,14 @@ export function getMember(object: Value, name: string): Value | undefined {
   return isMapping(object) ? mappingGet(object, name) : undefined
 }
 
+const internalName = /^__\w+__$/
+
 /** The undefined value of a name that an object lacks. */
 export function missingMember(object: Value, name: string): Undefined {
+  if (internalName.test(name)) {
+    const message = `access to attribute ${quoted(name)} of '${typeNameOf(object)}' object is unsafe.`
+    return new Undefined(message, false, false, 'SecurityError')
+  }
   return new Undefined(
     object === null
       ? `'None' has no attribute ${quoted(name)}`

@@ -25,7 +25,7 @@ export function integer(value: bigint, budget: Budget): number | bigint {
 const tooBig = (budget: Budget): Error =>
   limitError(`a number would have more than ${budget.limits.maxIntegerBits} bits`)
 
-const zeroDivision = (): Error => typeError('division by zero')
+const zeroDivision = (): Error => typeError('division by zero', 'ZeroDivisionError')
 
 /** `left operator right` of Python. */
 export function operate(operator: BinaryOperator, left: Value, right: Value, budget: Budget): Value {

@@ -7,16 +7,34 @@ import { shown } from '../text/index.ts'
  */
 export type TemplateErrorCode = 'SYNTAX' | 'UNDEFINED' | 'TYPE' | 'LIMIT' | 'FILTER' | 'UNSUPPORTED'
 
+const classNames: Readonly<Record<TemplateErrorCode, string>> = {
+  SYNTAX: 'TemplateSyntaxError',
+  UNDEFINED: 'UndefinedError',
+  TYPE: 'TypeError',
+  LIMIT: 'LimitError',
+  FILTER: 'ValueError',
+  UNSUPPORTED: 'TemplateSyntaxError',
+}
+
 /** A template that cannot be parsed or rendered; the message names templates, names and types, never a value. */
 export class TemplateError extends Error {
   readonly code: TemplateErrorCode
+  /** The name of the error under Python, which workflows show. */
+  readonly className: string
   /** Offset into the template text, in UTF-16 units, where it is known. */
   readonly position: number | undefined
   /** The text may belong to another program: its syntax, a variable, a filter or a test is unknown here. */
   readonly isForeign: boolean
 
-  constructor(code: TemplateErrorCode, message: string, position?: number, isForeign = code === 'SYNTAX') {
+  constructor(
+    code: TemplateErrorCode,
+    message: string,
+    position?: number,
+    isForeign = code === 'SYNTAX',
+    className = classNames[code],
+  ) {
     super(message)
+    this.className = className
     this.name = 'TemplateError'
     this.code = code
     this.position = position
@@ -35,16 +53,23 @@ export const syntaxError = (message: string, position: number): TemplateError =>
   new TemplateError('SYNTAX', message, position)
 
 /** What a template names exists neither in Jinja2 nor in svc. */
-export const foreignError = (code: TemplateErrorCode, message: string, position?: number): TemplateError =>
-  new TemplateError(code, message, position, true)
+export const foreignError = (
+  code: TemplateErrorCode,
+  message: string,
+  position?: number,
+  className?: string,
+): TemplateError => new TemplateError(code, message, position, true, className)
 
-export const typeError = (message: string): TemplateError => new TemplateError('TYPE', message)
+export const typeError = (message: string, className?: string): TemplateError =>
+  new TemplateError('TYPE', message, undefined, false, className)
 
 export const limitError = (message: string): TemplateError => new TemplateError('LIMIT', message)
 
-export const filterError = (message: string): TemplateError => new TemplateError('FILTER', message)
+export const filterError = (message: string, className?: string): TemplateError =>
+  new TemplateError('FILTER', message, undefined, false, className)
 
-export const undefinedError = (message: string): TemplateError => new TemplateError('UNDEFINED', message)
+export const undefinedError = (message: string, className?: string): TemplateError =>
+  new TemplateError('UNDEFINED', message, undefined, false, className)
 
 export const unsupportedError = (message: string): TemplateError => new TemplateError('UNSUPPORTED', message)
 

@@ -22,7 +22,7 @@ import { plainValue } from './json.ts'
 import { MAX_NESTING, type Budget } from './limits.ts'
 import { isMapping, mappingEntries, ownValue } from './mapping.ts'
 import { loopMember, type LoopState } from './loop.ts'
-import { methodOf } from './methods.ts'
+import { changingMethod, methodOf } from './methods.ts'
 import { LoopScope } from './scope.ts'
 import { tests } from './tests.ts'
 import { textOf } from './text.ts'
@@ -57,13 +57,25 @@ export interface EvaluationOptions {
   budget: Budget
   filters: Readonly<Record<string, HostFunction>>
   functions: Readonly<Record<string, HostFunction>>
+  /** An inline `if` without `else` gives an undefined value, which cannot be printed. Default: it prints as nothing. */
+  isStrict?: boolean
+  /** Nothing follows the expression: a method that changes a value gives its result, and changes nothing. */
+  isSingle?: boolean
 }
 
 /** Evaluates a template once. */
 export function evaluateTemplate(template: Template, variables: Variables, options: EvaluationOptions): unknown {
-  const evaluation = new Evaluation(variables, options)
+  return bounded(() => new Evaluation(variables, options).run(template))
+}
+
+/** The value of one expression, which can be `Undefined`. */
+export function evaluateOnly(expression: Expression, variables: Variables, options: EvaluationOptions): Value {
+  return bounded(() => new Evaluation(variables, { ...options, isSingle: true }).evaluateOnly(expression))
+}
+
+function bounded<T>(run: () => T): T {
   try {
-    return evaluation.run(template)
+    return run()
   } catch (error) {
     if (error instanceof RangeError) throw limitError('the template nests calls or values too deeply')
     throw error
@@ -97,6 +109,10 @@ class Evaluation implements Runtime {
     return output.text
   }
 
+  evaluateOnly(expression: Expression): Value {
+    return this.#evaluate(expression, new LoopScope())
+  }
+
   filter(name: string, value: Value, call: Call): Value {
     this.budget.step()
     const own = ownFunction(this.#options.filters, name)
@@ -105,7 +121,8 @@ class Evaluation implements Runtime {
       return this.#callHost(own, `the filter ${quoted(name)}`, [value, ...call.positional], call.named)
     }
     const run = filters.get(name)
-    if (run === undefined) throw foreignError('FILTER', `there is no filter named ${quoted(name)}`)
+    if (run === undefined)
+      throw foreignError('FILTER', `No filter named ${quoted(name)}.`, undefined, 'TemplateAssertionError')
     return run(value, call, this)
   }
 
@@ -115,7 +132,8 @@ class Evaluation implements Runtime {
     if (name === 'test')
       return typeof value === 'string' && (tests.has(value) || value === 'filter' || value === 'test')
     const run = tests.get(name)
-    if (run === undefined) throw foreignError('FILTER', `there is no test named ${quoted(name)}`)
+    if (run === undefined)
+      throw foreignError('FILTER', `No test named ${quoted(name)}.`, undefined, 'TemplateAssertionError')
     return run(value, call, this)
   }
 
@@ -216,7 +234,7 @@ class Evaluation implements Runtime {
       case 'condition':
         if (isTrue(this.#evaluate(node.test, scope))) return this.#evaluate(node.value, scope)
         return node.otherwise === undefined
-          ? new Undefined('the inline if evaluated to false and has no else', true)
+          ? new Undefined('the inline if evaluated to false and has no else', this.#options.isStrict !== true)
           : this.#evaluate(node.otherwise, scope)
     }
   }
@@ -280,6 +298,10 @@ class Evaluation implements Runtime {
       const object = this.#evaluate(callee.object, scope)
       // A dictionary may hold a key such as `items`; what is called is the method.
       const method = isMapping(object) || typeof object === 'string' ? methodOf(object, callee.name) : undefined
+      if (this.#options.isSingle === true) {
+        const change = changingMethod(object, callee.name)
+        if (change !== undefined) return change(object, call, this.budget)
+      }
       if (method !== undefined) return method(object, call, this.budget)
       return this.#callValue(getAttribute(object, callee.name), call)
     }

@@ -17,6 +17,17 @@ const constants: Readonly<Record<string, null | boolean>> = {
   None: null,
 }
 
+const descriptions: Partial<Readonly<Record<TokenType, string>>> = {
+  text: 'template data / text',
+  'variable-begin': 'begin of print statement',
+  'variable-end': 'end of print statement',
+  'block-begin': 'begin of statement block',
+  'block-end': 'end of statement block',
+  end: 'end of template',
+}
+
+const describe = (type: TokenType): string => descriptions[type] ?? type
+
 /** Token reading and expressions; statements build on it. */
 export class ExpressionParser {
   readonly #tokens: readonly Token[]
@@ -35,6 +46,7 @@ export class ExpressionParser {
   #ahead(distance: number): Token {
     const token = this.#tokens[Math.min(this.#at + distance, this.#tokens.length - 1)]
     if (token === undefined) throw syntaxError('the template is empty', 0)
+    if (token.error !== undefined) throw token.error
     return token
   }
 
@@ -61,22 +73,17 @@ export class ExpressionParser {
   }
 
   protected expect(type: TokenType, value?: string): Token {
-    if (!this.is(type, value)) throw this.unexpected(value === undefined ? type : `'${value}'`)
+    if (!this.is(type, value)) throw this.unexpected(value ?? describe(type))
     return this.next()
   }
 
+  /** @param expected what should stand here instead of the current token; undefined: nothing that starts with it fits */
   protected unexpected(expected?: string): Error {
     const token = this.current
-    const found =
-      token.type === 'end'
-        ? 'end of the template'
-        : token.type === 'text' || token.type === 'string'
-          ? token.type
-          : quoted(token.value)
-    return syntaxError(
-      expected === undefined ? `unexpected ${found}` : `expected ${expected}, found ${found}`,
-      token.position,
-    )
+    const found = token.type === 'name' || token.type === 'operator' ? token.value : describe(token.type)
+    if (expected === undefined) return syntaxError(`unexpected ${quoted(found)}`, token.position)
+    if (token.type === 'end') return syntaxError(`unexpected ${found}, expected ${quoted(expected)}.`, token.position)
+    return syntaxError(`expected token ${quoted(expected)}, got ${quoted(found)}`, token.position)
   }
 
   /** Runs one level of recursion, refusing more than `MAX_NESTING`. */
@@ -125,6 +132,10 @@ export class ExpressionParser {
   /** An expression or, when commas follow, a tuple. `conditions` is false where `if` belongs to the statement. */
   parseTuple(conditions = true, ends: () => boolean = () => false): Expression {
     const parse = (): Expression => (conditions ? this.parseExpression() : this.parseOr())
+    if (this.#endsTuple()) {
+      const found = this.is('operator') ? this.current.value : describe(this.current.type)
+      throw syntaxError(`Expected an expression, got ${quoted(found)}`, this.current.position)
+    }
     const first = parse()
     if (!this.is('operator', ',')) return first
     const items = [first]
@@ -249,7 +260,7 @@ export class ExpressionParser {
         if (token.value === '{') return this.#parseDict()
         throw this.unexpected()
       default:
-        throw this.unexpected('an expression')
+        throw this.unexpected()
     }
   }
 
@@ -309,7 +320,7 @@ export class ExpressionParser {
     const token = this.next()
     const { position } = token
     if (token.type === 'name') return this.#over({ kind: 'attribute', object, name: token.value, position }, object)
-    if (token.type !== 'integer') throw syntaxError('expected a name or a number after the dot', position)
+    if (token.type !== 'integer') throw syntaxError('expected name or number', position)
     const key: Expression = { kind: 'literal', value: Number(token.value) }
     return this.#over({ kind: 'item', object, key, position }, object)
   }
@@ -324,7 +335,7 @@ export class ExpressionParser {
       this.expect('operator', ']')
       return this.#over({ kind: 'slice', object, start: first, stop, step }, object, first, stop, step)
     }
-    if (first === undefined) throw this.unexpected('a key')
+    if (first === undefined) throw this.unexpected()
     const items = [first]
     while (this.skip('operator', ',')) items.push(this.parseExpression())
     this.expect('operator', ']')
@@ -351,7 +362,7 @@ export class ExpressionParser {
         if (this.is('operator', ')')) break
       }
       const { position } = this.current
-      const invalid = (): Error => syntaxError('the arguments of a call are in an impossible order', position)
+      const invalid = (): Error => syntaxError('invalid syntax for function call expression', position)
       if (this.skip('operator', '*')) {
         if (spread !== undefined || spreadNamed !== undefined) throw invalid()
         spread = this.parseExpression()

@@ -5,6 +5,7 @@ export { roundTo } from './decimal.ts'
 export { filterError, limitError, typeError } from './error.ts'
 export { parseJsonPath, select, type JsonPathStep } from './filters/jsonpath.ts'
 export { versionMatches } from './filters/version.ts'
+export { plainValue } from './json.ts'
 export { Budget, defaultLimits } from './limits.ts'
 export { findAll, replaceAll, replaceMatches, type RegExpMatch } from './matching.ts'
 export { isMapping, mappingGet, ownValue } from './mapping.ts'
@@ -13,6 +14,9 @@ export {
   BudgetExhausted,
   TemplateError,
   type TemplateErrorCode,
+  applyFilter,
+  callsOf,
+  evaluateExpression,
   isTemplate,
   joinScopes,
   partsOf,
@@ -24,10 +28,21 @@ export {
   type TemplateScope,
 } from './render.ts'
 export { indexOfText, lastIndexOfText, splitByText } from './search.ts'
-export { characterCount, charactersOf, floatText, quoteText, sliceCharacters, splitSpace, strip } from './text.ts'
+export {
+  characterCount,
+  charactersOf,
+  floatText,
+  quoteText,
+  sliceCharacters,
+  splitSpace,
+  strip,
+  textOf,
+} from './text.ts'
 export {
   Float,
   LazyNamespace,
+  Sequence,
+  TemplateObject,
   Undefined,
   adopt,
   float,

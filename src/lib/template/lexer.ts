@@ -1,5 +1,5 @@
 import { MAX_NESTING, MAX_TOKENS } from './limits.ts'
-import { limitError, quoted, syntaxError } from './error.ts'
+import { limitError, quoted, syntaxError, TemplateError } from './error.ts'
 
 export type TokenType =
   | 'text'
@@ -13,12 +13,21 @@ export type TokenType =
   | 'float'
   | 'operator'
   | 'end'
+  | 'error'
 
 export interface Token {
   type: TokenType
   /** name, operator, decoded string, digits without underscores, or text */
   value: string
   position: number
+  /** Of a token of the type `error`, the last one: why the text after it cannot be read. The parser reports the first mistake. */
+  error?: TemplateError
+}
+
+/** How blocks change the whitespace around them. */
+export interface LexerOptions {
+  /** Drops the line end after a block, and blanks before a block that starts its line. Default: keeps them. */
+  trimBlocks?: boolean
 }
 
 const namePattern = /[\p{L}\p{Nl}_][\p{L}\p{Nl}\p{Nd}\p{Mn}\p{Mc}\p{Pc}]*/uy
@@ -39,23 +48,50 @@ const closing: Readonly<Record<string, string>> = { '(': ')', '[': ']', '{': '}'
  *
  * @param tokens receives them, also those before an error
  */
-export function tokenize(source: string, tokens: Token[]): Token[] {
+export function tokenize(source: string, tokens: Token[], options: LexerOptions = {}): Token[] {
   const normalized = source.includes('\r') ? source.replace(/\r\n?/g, '\n') : source
-  return new Lexer(normalized.endsWith('\n') ? normalized.slice(0, -1) : normalized, tokens).run()
+  const text = normalized.endsWith('\n') ? normalized.slice(0, -1) : normalized
+  return new Lexer(text, tokens, options.trimBlocks === true).run()
+}
+
+/** Splits what stands between `{{` and `}}`. */
+export function tokenizeExpression(source: string): Token[] {
+  return new Lexer(source, [], false).runExpression()
 }
 
 class Lexer {
   readonly #source: string
   readonly #tokens: Token[]
+  readonly #trimBlocks: boolean
   #position = 0
   #stripNext = false
 
-  constructor(source: string, tokens: Token[]) {
+  constructor(source: string, tokens: Token[], trimBlocks: boolean) {
     this.#source = source
     this.#tokens = tokens
+    this.#trimBlocks = trimBlocks
   }
 
   run(): Token[] {
+    return this.#until(() => this.#template())
+  }
+
+  runExpression(): Token[] {
+    return this.#until(() => this.#expression())
+  }
+
+  #until(read: () => void): Token[] {
+    try {
+      read()
+      this.#push('end', '', this.#source.length)
+    } catch (error) {
+      if (!(error instanceof TemplateError) || error.code !== 'SYNTAX') throw error
+      this.#tokens.push({ type: 'error', value: '', position: error.position ?? 0, error })
+    }
+    return this.#tokens
+  }
+
+  #template(): void {
     while (this.#position < this.#source.length) {
       const opening = this.#nextOpening()
       if (opening < 0) {
@@ -63,7 +99,7 @@ class Lexer {
         break
       }
       const sign = this.#source[opening + 2]
-      this.#text(this.#position, opening, sign === '-')
+      this.#text(this.#position, this.#indentedAt(opening, sign), sign === '-')
       const signed = sign === '-' || sign === '+' ? 1 : 0
       switch (this.#source[opening + 1]) {
         case '#':
@@ -72,17 +108,28 @@ class Lexer {
         case '{':
           this.#push('variable-begin', '{{', opening)
           this.#position = opening + 2 + signed
-          this.#expression('variable-end', '}}', opening)
+          this.#expression('variable-end', '}}')
           break
         default:
           if (this.#raw(opening)) break
           this.#push('block-begin', '{%', opening)
           this.#position = opening + 2 + signed
-          this.#expression('block-end', '%}', opening)
+          this.#expression('block-end', '%}')
       }
     }
-    this.#push('end', '', this.#source.length)
-    return this.#tokens
+  }
+
+  /** Where the text before a block ends: at the start of its line, if blanks alone precede the block there. */
+  #indentedAt(opening: number, sign: string | undefined): number {
+    if (!this.#trimBlocks || sign === '+' || this.#source[opening + 1] === '{') return opening
+    let at = opening
+    while (at > this.#position && isSpace(this.#source.charCodeAt(at - 1)) && this.#source[at - 1] !== '\n') at -= 1
+    return at === 0 || this.#source[at - 1] === '\n' ? at : opening
+  }
+
+  /** Drops the line end after a block that does not end in a sign. */
+  #trimLineEnd(sign: string | undefined): void {
+    if (this.#trimBlocks && sign !== '-' && sign !== '+' && this.#source[this.#position] === '\n') this.#position += 1
   }
 
   #push(type: TokenType, value: string, position: number): void {
@@ -113,9 +160,11 @@ class Lexer {
 
   #comment(opening: number, start: number): void {
     const end = this.#source.indexOf('#}', start)
-    if (end < 0) throw syntaxError('a comment {# is not closed with #}', opening)
-    this.#stripNext = end > start && this.#source[end - 1] === '-'
+    if (end < 0) throw syntaxError('Missing end of comment tag', opening)
+    const sign = end > start ? this.#source[end - 1] : undefined
+    this.#stripNext = sign === '-'
     this.#position = end + 2
+    this.#trimLineEnd(sign)
   }
 
   #raw(opening: number): boolean {
@@ -125,28 +174,31 @@ class Lexer {
     const start = opening + begin[0].length
     endRawPattern.lastIndex = start
     const end = endRawPattern.exec(this.#source)
-    if (end === null) throw syntaxError('{% raw %} is not closed with {% endraw %}', opening)
+    if (end === null) throw syntaxError('Missing end of raw directive', opening)
     this.#stripNext = begin[2] === '-'
-    this.#text(start, end.index, end[1] === '-')
+    this.#position = start
+    this.#text(start, this.#indentedAt(end.index, end[1]), end[1] === '-')
     this.#stripNext = end[2] === '-'
     this.#position = end.index + end[0].length
+    this.#trimLineEnd(end[2])
     return true
   }
 
-  #expression(endType: 'variable-end' | 'block-end', delimiter: string, opening: number): void {
+  /** Reads up to and including a delimiter, else to the end of the text. */
+  #expression(endType?: 'variable-end' | 'block-end', delimiter = ''): void {
     const source = this.#source
     const brackets: string[] = []
     for (;;) {
       this.#match(spacePattern)
       const at = this.#position
-      if (at >= source.length)
-        throw syntaxError(`${source.slice(opening, opening + 2)} is not closed with ${delimiter}`, opening)
-      if (brackets.length === 0) {
+      if (at >= source.length) return
+      if (brackets.length === 0 && endType !== undefined) {
         const sign = source[at] === '-' || source[at] === '+' ? 1 : 0
         if (source.startsWith(delimiter, at + sign)) {
           this.#push(endType, delimiter, at)
           this.#stripNext = source[at] === '-'
           this.#position = at + sign + delimiter.length
+          if (endType === 'block-end') this.#trimLineEnd(source[at])
           return
         }
       }
@@ -157,7 +209,7 @@ class Lexer {
         continue
       }
       const operator = this.#match(operatorPattern)
-      if (operator === undefined) throw syntaxError(`unexpected character ${quoted(characterAt(source, at))}`, at)
+      if (operator === undefined) throw unexpectedCharacter(source, at)
       this.#push('operator', operator, at)
       const close = closing[operator]
       if (close !== undefined) {
@@ -201,11 +253,16 @@ class Lexer {
       }
       at += 1
     }
-    if (at >= source.length) throw syntaxError('a string is not closed', start)
+    if (at >= source.length) throw unexpectedCharacter(source, start)
     const body = source.slice(start + 1, at)
     this.#push('string', escaped ? unescapeString(body, start) : body, start)
     this.#position = at + 1
   }
+}
+
+function unexpectedCharacter(source: string, at: number): TemplateError {
+  const character = characterAt(source, at)
+  return syntaxError(`unexpected char ${character === "'" ? `"'"` : quoted(character)} at ${at}`, at)
 }
 
 function isSpace(code: number): boolean {

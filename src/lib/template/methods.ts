@@ -10,6 +10,7 @@ import {
   characterCount,
   charactersOf,
   isSpaceCharacter,
+  pythonRepr,
   sliceCharacters,
   splitLines,
   splitSpace,
@@ -402,3 +403,48 @@ const mappingMethods: ReadonlyMap<string, Method> = new Map([
 const floatMethods: ReadonlyMap<string, Method> = new Map([
   method('is_integer', '', isNumeric, (self) => Number.isInteger(toNumber(self))),
 ])
+
+/** What methods that change a list give under Python. */
+const listChanges: ReadonlyMap<string, Method> = new Map([
+  method('append', 'object', isList, () => null),
+  method('extend', 'iterable', isList, () => null),
+  method('insert', 'index object', isList, () => null),
+  method('sort', 'key? reverse?', isList, () => null),
+  method('reverse', '', isList, () => null),
+  method('clear', '', isList, () => null),
+  method('remove', 'value', isList, (self, [wanted = null], budget) => {
+    if (self.some((item) => equals(adopt(item), wanted, budget))) return null
+    throw typeError('list.remove(x): x not in list', 'ValueError')
+  }),
+  method('pop', 'index?', isList, (self, [index]) => {
+    const item = self.at(wholeArgument('pop()', index, -1))
+    if (item !== undefined) return adopt(item)
+    throw typeError(self.length === 0 ? 'pop from empty list' : 'pop index out of range', 'IndexError')
+  }),
+])
+
+/** What methods that change a dictionary give under Python. */
+const mappingChanges: ReadonlyMap<string, Method> = new Map([
+  ['update', (): Value => null],
+  method('clear', '', isMapping, () => null),
+  method('setdefault', 'key default?', isMapping, (self, [key = null, fallback = null]) =>
+    orElse(mappingGet(self, key), fallback),
+  ),
+  method('pop', 'key default?', isMapping, (self, [key = null, fallback], budget) => {
+    const value = mappingGet(self, key)
+    if (value !== undefined) return value
+    if (fallback !== undefined) return fallback
+    throw typeError(pythonRepr(key, budget), 'KeyError')
+  }),
+  method('popitem', '', isMapping, (self, _args, budget) => {
+    const last = mappingEntries(self, (count) => budget.items(count)).at(-1)
+    if (last !== undefined) return new Sequence(last)
+    throw typeError("'popitem(): dictionary is empty'", 'KeyError')
+  }),
+])
+
+/** A method that would change its value. This one does not, for values are shared, but gives the same result. */
+export function changingMethod(value: Value, name: string): Method | undefined {
+  if (isList(value)) return listChanges.get(name)
+  return isMapping(value) ? mappingChanges.get(name) : undefined
+}

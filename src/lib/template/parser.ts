@@ -1,26 +1,52 @@
 import type { Expression, FilterStep, MacroStatement, Parameter, Statement, Target, Template } from './ast.ts'
 import { foreignError, limitError, quoted, syntaxError } from './error.ts'
 import { ExpressionParser } from './expression-parser.ts'
-import { tokenize, type Token } from './lexer.ts'
+import { tokenize, tokenizeExpression, type LexerOptions, type Token } from './lexer.ts'
 import { MAX_SOURCE_LENGTH } from './limits.ts'
 import { readsOfMacro } from './references.ts'
 
 /** Statements of Jinja2 that load other templates or change the output mode; a template here is one text. */
-const unsupported: readonly string[] = ['include', 'import', 'from', 'extends', 'block', 'autoescape', 'do', 'trans']
+const unsupported: readonly string[] = ['include', 'import', 'from', 'extends', 'block', 'autoescape']
+
+/** Statements that Jinja2 knows only with an extension. */
+const foreign: readonly string[] = ['do', 'trans']
 
 /**
  * Parses template text; throws `TemplateError` with code SYNTAX, LIMIT or UNSUPPORTED.
  *
  * @param tokens see `tokenize`
  */
-export function parse(source: string, tokens: Token[] = []): Template {
+export function parse(source: string, tokens: Token[] = [], options: LexerOptions = {}): Template {
+  requireLength(source)
+  return new Parser(tokenize(source, tokens, options)).parseTemplate()
+}
+
+/** Parses what stands between `{{` and `}}`; throws as `parse` does. */
+export function parseExpression(source: string): Expression {
+  requireLength(source)
+  const tokens = tokenizeExpression(source)
+  // Jinja2 names the line of a mistake at the very start only.
+  const mistake = tokens[0]?.error
+  if (mistake !== undefined) throw syntaxError(`${mistake.message}\n  line 1`, 0)
+  return new Parser(tokens).parseOnly()
+}
+
+function requireLength(source: string): void {
   if (source.length > MAX_SOURCE_LENGTH) {
     throw limitError(`the template is longer than ${MAX_SOURCE_LENGTH} characters`)
   }
-  return new Parser(tokenize(source, tokens)).parseTemplate()
 }
 
 class Parser extends ExpressionParser {
+  /** The open blocks, outermost first: their names, and the tags that each waits for. */
+  readonly #open: { name: string; ends: readonly string[] }[] = []
+
+  parseOnly(): Expression {
+    const expression = this.parseExpression()
+    if (!this.is('end')) throw syntaxError('chunk after expression', this.current.position)
+    return expression
+  }
+
   parseTemplate(): Template {
     const body = this.#parseBody()
     if (!this.is('end')) throw this.unexpected()
@@ -31,6 +57,8 @@ class Parser extends ExpressionParser {
   /** Statements up to one of the `ends`, which is left unread. */
   #parseBody(...ends: string[]): Statement[] {
     const body: Statement[] = []
+    const block = this.#open.at(-1)
+    if (block !== undefined) block.ends = ends
     for (;;) {
       if (this.is('text')) {
         body.push({ kind: 'text', text: this.next().value })
@@ -40,14 +68,42 @@ class Parser extends ExpressionParser {
       } else if (this.is('block-begin') && !this.nextIsBlock(...ends)) {
         body.push(this.nested(() => this.#parseStatement()))
       } else {
+        if (block !== undefined && this.is('end')) {
+          throw syntaxError(`Unexpected end of template.${this.#expectation()}`, this.current.position)
+        }
         return body
       }
     }
   }
 
+  /** What the innermost open block waits for; `name` is the tag that stands there instead. */
+  #expectation(name?: string): string {
+    const block = this.#open.at(-1)
+    if (block === undefined) return ''
+    const tags = block.ends.map(quoted).join(' or ')
+    const isOuter = name !== undefined && this.#open.some(({ ends }) => ends.includes(name))
+    const what = isOuter
+      ? `You probably made a nesting mistake. Jinja is expecting this tag, but currently looking for ${tags}.`
+      : `Jinja was looking for the following tags: ${tags}.`
+    return ` ${what} The innermost block that needs to be closed is ${quoted(block.name)}.`
+  }
+
+  #unknownTag(name: string, position: number): Error {
+    const message = `Encountered unknown tag ${quoted(name)}.${this.#expectation(name)}`
+    return foreign.includes(name) ? foreignError('UNSUPPORTED', message, position) : syntaxError(message, position)
+  }
+
   #parseStatement(): Statement {
     const { position } = this.expect('block-begin')
-    const name = this.expect('name').value
+    if (!this.is('name')) throw syntaxError('tag name expected', this.current.position)
+    const name = this.next().value
+    this.#open.push({ name, ends: [] })
+    const statement = this.#statement(name, position)
+    this.#open.pop()
+    return statement
+  }
+
+  #statement(name: string, position: number): Statement {
     switch (name) {
       case 'if':
         return this.#parseIf()
@@ -64,9 +120,9 @@ class Parser extends ExpressionParser {
       case 'call':
         return this.#parseCallBlock()
       default:
-        if (unsupported.includes(name))
-          throw foreignError('UNSUPPORTED', `the statement {% ${name} %} cannot be used here`, position)
-        throw syntaxError(`unknown statement ${quoted(name)}`, position)
+        this.#open.pop()
+        if (!unsupported.includes(name)) throw this.#unknownTag(name, position)
+        throw foreignError('UNSUPPORTED', `the statement {% ${name} %} cannot be used here`, position, 'TypeError')
     }
   }
 
@@ -102,7 +158,7 @@ class Parser extends ExpressionParser {
     const test = this.skip('name', 'if') ? this.parseExpression() : undefined
     const recursive = this.skip('name', 'recursive')
     this.expect('block-end')
-    const body = this.#parseBody('else', 'endfor')
+    const body = this.#parseBody('endfor', 'else')
     let otherwise: readonly Statement[] = []
     this.expect('block-begin')
     if (this.skip('name', 'else')) {

@@ -15,6 +15,14 @@ export function collectReferences(template: Template, globals: ReadonlySet<strin
   return { names: [...collector.names], paths: [...collector.paths] }
 }
 
+/** Functions and filters that a template, or a single expression, calls by name, in order of appearance. */
+export function collectCalls(parsed: Template | Expression): string[] {
+  const collector = new Collector(new Set())
+  if ('body' in parsed) collector.statements(parsed.body, new Bound())
+  else collector.expression(parsed, new Bound())
+  return [...collector.calls]
+}
+
 /** Which of the names that every macro has of its own the body of one reads; macros inside it have theirs. */
 export function readsOfMacro(body: readonly Statement[]): ReadonlySet<string> {
   const collector = new Collector(new Set(), false)
@@ -45,6 +53,7 @@ class Bound {
 class Collector {
   readonly names = new Set<string>()
   readonly paths = new Set<string>()
+  readonly calls = new Set<string>()
   readonly #globals: ReadonlySet<string>
   readonly #entersMacros: boolean
 
@@ -147,7 +156,10 @@ class Collector {
   }
 
   #steps(steps: readonly FilterStep[], bound: Bound): void {
-    for (const step of steps) this.#arguments(step.call, bound)
+    for (const step of steps) {
+      this.calls.add(step.name)
+      this.#arguments(step.call, bound)
+    }
   }
 
   #arguments(call: Arguments, bound: Bound): void {
@@ -212,6 +224,7 @@ class Collector {
       case 'call': {
         // The last name of a called path is a method, not data.
         const { callee } = expression
+        if (callee.kind === 'name' && !bound.has(callee.name)) this.calls.add(callee.name)
         this.expression(callee.kind === 'attribute' ? callee.object : callee, bound)
         this.#arguments(expression.call, bound)
         return
@@ -219,6 +232,7 @@ class Collector {
       case 'filter':
       case 'test':
         this.expression(expression.value, bound)
+        if (expression.kind === 'filter') this.calls.add(expression.name)
         this.#arguments(expression.call, bound)
         return
       case 'negative':

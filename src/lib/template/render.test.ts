@@ -221,12 +221,24 @@ describe('references', () => {
 
 describe('errors', () => {
   test.each([
-    ['{{ a b }}', 'SYNTAX', "expected variable-end, found 'b'", 5],
-    ['x{% if a %}', 'SYNTAX', 'expected block-begin, found end of the template', 11],
+    ['{{ a b }}', 'SYNTAX', "expected token 'end of print statement', got 'b'", 5],
+    ['x{% if a %}', 'SYNTAX', 'Unexpected end of template. Jinja was looking for', 11],
+    ['{{ (1 }}', 'SYNTAX', "unexpected '}', expected ')'", 6],
+    ['{{ 1', 'SYNTAX', "unexpected end of template, expected 'end of print statement'.", 4],
+    ['{{ }}', 'SYNTAX', "Expected an expression, got 'end of print statement'", 3],
+    ['{{ a $ "', 'SYNTAX', "unexpected char '$' at 5", 5],
+    ['{% endif %}', 'SYNTAX', "Encountered unknown tag 'endif'.", 0],
+    [
+      '{% if a %}{% for b in c %}{% endif %}',
+      'SYNTAX',
+      "Encountered unknown tag 'endif'. You probably made a nesting mistake. Jinja is expecting this tag, but currently " +
+        "looking for 'endfor' or 'else'. The innermost block that needs to be closed is 'for'.",
+      26,
+    ],
     ['{{ missing }}', 'UNDEFINED', "'missing' is undefined", undefined],
     ['{{ 1 + [] }}', 'TYPE', "unsupported operand type(s) for +: 'int' and 'list'", undefined],
-    ['{{ 1|nope }}', 'FILTER', "there is no filter named 'nope'", undefined],
-    ['{{ 1 is nope }}', 'FILTER', "there is no test named 'nope'", undefined],
+    ['{{ 1|nope }}', 'FILTER', "No filter named 'nope'.", undefined],
+    ['{{ 1 is nope }}', 'FILTER', "No test named 'nope'.", undefined],
     ['{% include "a" %}', 'UNSUPPORTED', 'the statement {% include %} cannot be used here', 0],
     ['{{ [].append(1) }}', 'UNSUPPORTED', 'append() would change a list, which a template cannot do', undefined],
   ] as const)('%s', (template, code, message, position) => {

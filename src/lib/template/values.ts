@@ -26,6 +26,8 @@ export interface Namespace {
    * Value of the namespace itself: `svckv.system.a` and `svckv.system.a.b` can both be values. Absent: no value.
    */
   value?(): unknown
+  /** What messages call it. Default: `namespace`. */
+  readonly typeName?: string
 }
 
 /** Base of everything that is neither JSON data nor a primitive. */
@@ -58,17 +60,20 @@ export class Undefined extends TemplateObject {
   readonly isRequired: boolean
   /** a variable that nobody has set; else something inside of a value */
   readonly isVariable: boolean
+  /** `className` of the error that its use throws */
+  readonly className: string | undefined
 
-  constructor(message: string, lenient: boolean | 'unless printed' = false, isVariable = false) {
+  constructor(message: string, lenient: boolean | 'unless printed' = false, isVariable = false, className?: string) {
     super()
     this.message = message
+    this.className = className
     this.lenient = lenient !== false
     this.isRequired = lenient === 'unless printed'
     this.isVariable = isVariable
   }
 
   raise(): never {
-    throw this.isVariable ? foreignError('UNDEFINED', this.message) : undefinedError(this.message)
+    throw this.isVariable ? foreignError('UNDEFINED', this.message) : undefinedError(this.message, this.className)
   }
 }
 
@@ -189,11 +194,12 @@ function hashOf(key: Value): Key {
 
 /** Names resolved on demand. */
 export class LazyNamespace extends TemplateObject {
-  readonly typeName = 'namespace'
+  readonly typeName: string
   readonly #source: Namespace
 
   constructor(source: Namespace) {
     super()
+    this.typeName = source.typeName ?? 'namespace'
     this.#source = source
   }
 

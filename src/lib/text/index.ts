@@ -15,4 +15,4 @@ export {
   type YamlLimits,
 } from './metadata.ts'
 export { size } from './size.ts'
-export { exactDumpSchema, nonTextKeysOf, pythonYamlSchema } from './yaml.ts'
+export { exactDumpSchema, nonTextKeysOf, pythonDumpSchema, pythonYamlSchema } from './yaml.ts'

@@ -123,6 +123,9 @@ export const exactDumpSchema = DUMP_SCHEMA.withTags(
   }),
 )
 
+/** As `exactDumpSchema`, but leaves the single letters `y` and `n` without quotes. */
+export const pythonDumpSchema = exactDumpSchema.withTags(boolTag)
+
 function scalarTag(name: string): ScalarTagDefinition {
   const tag = DUMP_SCHEMA.tags.find(({ tagName }) => tagName === name)
   if (tag?.nodeKind !== 'scalar') throw new Error(`js-yaml has no scalar tag ${name}`)

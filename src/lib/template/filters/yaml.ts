@@ -1,6 +1,6 @@
 import { dump, loadAll, realMapTag, Schema, YAMLException } from 'js-yaml'
 import { JsonNumber } from '../../json/index.ts'
-import { exactDumpSchema, pythonYamlSchema } from '../../text/index.ts'
+import { pythonDumpSchema, pythonYamlSchema } from '../../text/index.ts'
 import { filterError, limitError, typeError } from '../error.ts'
 import { iterate } from '../iteration.ts'
 import type { Budget } from '../limits.ts'
@@ -61,7 +61,7 @@ function fromYaml(value: unknown, budget: Budget, depth: number): Value {
 /** Writes YAML in block style with sorted keys. */
 export function writeYaml(value: Value, indent: number | undefined, budget: Budget): string {
   const text = dump(toYaml(value, budget, 0), {
-    schema: exactDumpSchema,
+    schema: pythonDumpSchema,
     sortKeys: true,
     seqNoIndent: true,
     noRefs: true,

@@ -1,0 +1,72 @@
+/** A part of a text: literal text, or an expression between delimiters. */
+export interface Block {
+  /** with its delimiters, or the literal text */
+  readonly text: string
+  /** Without delimiters and the blanks around it; undefined: literal text. */
+  readonly source: string | undefined
+  /** Offset into the text, in UTF-16 units. */
+  readonly position: number
+}
+
+interface Delimiters {
+  readonly open: string
+  readonly close: string
+  /** Characters that are no part of an expression at its ends. */
+  readonly edges: string
+}
+
+const yaql: Delimiters = { open: '<%', close: '%>', edges: '<%>' }
+const inline: Delimiters = { open: '{{', close: '}}', edges: '{}' }
+const statement: Delimiters = { open: '{%', close: '%}', edges: '{%}' }
+
+/** Whether the text has `<% … %>`. An expression does not span lines. */
+export const hasYaql = (text: string): boolean => nextBlock(text, yaql, 0) !== undefined
+
+/** Whether the text has `{% … %}`, which makes the whole of it a template. */
+export const hasStatement = (text: string): boolean => nextBlock(text, statement, 0) !== undefined
+
+/** Whether the text has `{{ … }}` or `{% … %}`. Comments are no expressions. */
+export const hasJinja = (text: string): boolean => nextBlock(text, inline, 0) !== undefined || hasStatement(text)
+
+/** Splits a text with YAQL. */
+export const yaqlBlocks = (text: string): Block[] => split(text, yaql)
+
+/** Splits a text with Jinja, unless it has statements. */
+export const jinjaBlocks = (text: string): Block[] => split(text, inline)
+
+/** The statements of a text with Jinja, and what is between them. */
+export const statementBlocks = (text: string): Block[] => split(text, statement)
+
+function split(text: string, delimiters: Delimiters): Block[] {
+  const blocks: Block[] = []
+  let at = 0
+  for (let next = nextBlock(text, delimiters, 0); next !== undefined; next = nextBlock(text, delimiters, at)) {
+    const [start, end] = next
+    if (start > at) blocks.push({ text: text.slice(at, start), source: undefined, position: at })
+    const block = text.slice(start, end)
+    blocks.push({ text: block, source: stripped(block, delimiters.edges), position: start })
+    at = end
+  }
+  if (at < text.length || text === '') blocks.push({ text: text.slice(at), source: undefined, position: at })
+  return blocks
+}
+
+/** Start and end of the next block: the shortest one, on one line. */
+function nextBlock(text: string, { open, close }: Delimiters, from: number): readonly [number, number] | undefined {
+  let end = -1
+  for (let start = text.indexOf(open, from); start >= 0;) {
+    if (end < start + open.length) end = text.indexOf(close, start + open.length)
+    if (end < 0) return undefined
+    const lineEnd = text.indexOf('\n', start)
+    if (lineEnd < 0 || lineEnd > end) return [start, end + close.length]
+    start = text.indexOf(open, lineEnd)
+  }
+  return undefined
+}
+
+function stripped(block: string, edges: string): string {
+  let [start, end] = [0, block.length]
+  while (start < end && edges.includes(block.charAt(start))) start += 1
+  while (end > start && edges.includes(block.charAt(end - 1))) end -= 1
+  return block.slice(start, end).trim()
+}

@@ -1,0 +1,122 @@
+import { describe, expect, test } from 'vitest'
+import { JsonNumber } from '../../../lib/json/index.ts'
+import { Budget, BudgetExhausted, defaultLimits } from '../../../lib/template/index.ts'
+import { evaluate, ExpressionError, type Readings, type Scope } from './index.ts'
+
+/** A scope that notes which variables it was asked for. */
+function scopeWith(
+  variables: Readonly<Record<string, unknown>>,
+  more: Partial<Scope> = {},
+): Scope & { asked: string[] } {
+  const asked: string[] = []
+  return {
+    asked,
+    variable(name) {
+      asked.push(name)
+      return variables[name]
+    },
+    variables() {
+      asked.push('*')
+      return variables
+    },
+    task: undefined,
+    item: undefined,
+    taskStatus: () => undefined,
+    taskRecord: () => undefined,
+    readKey: () => undefined,
+    ...more,
+  }
+}
+
+const budget = (limits: Partial<typeof defaultLimits> = {}): Budget => new Budget({ ...defaultLimits, ...limits })
+
+function errorOf(run: () => unknown): unknown {
+  try {
+    run()
+  } catch (error) {
+    return error
+  }
+  throw new Error('nothing was thrown')
+}
+
+describe('a value', () => {
+  test('without expressions is returned as it is', () => {
+    const value = { a: [1, { b: new JsonNumber('1.0') }], c: 'text', d: null }
+    expect(evaluate(value, scopeWith({}), { budget: budget() })).toBe(value)
+  })
+
+  test('is evaluated in depth, keys too, and the parts without expressions are shared', () => {
+    const value = { same: [1, 2], '{{ ctx().name }}': ['x{{ ctx().n }}', '{{ ctx().n }}'] }
+    const result = evaluate(value, scopeWith({ name: 'key', n: 3 }), { budget: budget() }) as Record<string, unknown>
+    expect(result).toEqual({ same: [1, 2], key: ['x3', 3] })
+    expect(result['same']).toBe(value.same)
+  })
+
+  test('keeps numbers exact', () => {
+    const big = new JsonNumber('9007199254740993')
+    const scope = scopeWith({ big, f: new JsonNumber('1.0') })
+    expect(evaluate('{{ ctx().big }}', scope, { budget: budget() })).toEqual(big)
+    expect(evaluate('{{ ctx().f }}', scope, { budget: budget() })).toEqual(new JsonNumber('1.0'))
+    expect(evaluate('{{ ctx().f }}!', scope, { budget: budget() })).toBe('1.0!')
+  })
+
+  test('that an expression reads is never evaluated itself', () => {
+    const data = { jinja: '{{ 1 + 1 }}', block: '{% if true %}y{% endif %}', yaql: '<% 1 + 1 %>' }
+    for (const [name, text] of Object.entries(data)) {
+      expect(evaluate(`{{ ctx().${name} }}`, scopeWith(data), { budget: budget() })).toBe(text)
+      expect(evaluate(`{{ ctx('${name}') }}.`, scopeWith(data), { budget: budget() })).toBe(`${text}.`)
+      expect(evaluate(`{% if true %}{{ ctx().${name} }}{% endif %}`, scopeWith(data), { budget: budget() })).toBe(text)
+    }
+  })
+})
+
+describe('the scope', () => {
+  test.each([
+    ['{{ ctx().a.b }}', ['a']],
+    ["{{ ctx()['a'] }}", ['a']],
+    ["{{ ctx('a') }}", ['a']],
+    ["{{ ctx().get('a') }}", ['*']],
+    ['{{ 1 }}', []],
+  ])('%s asks for no more than it reads', (text, asked) => {
+    const scope = scopeWith({ a: { b: 1 }, other: 2 })
+    evaluate(text, scope, { budget: budget() })
+    expect(scope.asked).toEqual(asked)
+  })
+
+  test('is noted as it is read', () => {
+    const readings: Readings = []
+    const task = { name: 't', route: 0, status: 'failed', result: () => ({ code: 2 }) }
+    const text = '{{ failed() and result().code == ctx().limit and ctx("limit") == 2 }}'
+    evaluate(text, scopeWith({ limit: 2 }, { task }), { budget: budget(), readings })
+    expect(readings).toEqual([
+      { name: 'failed', args: [], value: true },
+      { name: 'result', args: [], value: { code: 2 } },
+      { name: 'ctx', args: ['limit'], value: 2 },
+      { name: 'ctx', args: ['limit'], value: 2 },
+    ])
+  })
+
+  test('cannot be changed by an expression', () => {
+    const variables = { list: [1, 2], map: { a: 1 } }
+    const value = ['{{ ctx().list.pop() }}', '{{ ctx().list.append(3) }}', "{{ ctx().map.pop('a') }}"]
+    expect(evaluate(value, scopeWith(variables), { budget: budget() })).toEqual([2, null, 1])
+    expect(variables).toEqual({ list: [1, 2], map: { a: 1 } })
+  })
+})
+
+describe('an error', () => {
+  test('has a class and a message with the expression', () => {
+    const error = errorOf(() => evaluate('a {{ 1 / 0 }}', scopeWith({}), { budget: budget() }))
+    expect(error).toBeInstanceOf(ExpressionError)
+    expect(error).toMatchObject({
+      text: "JinjaEvaluationException: Unable to evaluate expression '{{ 1 / 0 }}'. ZeroDivisionError: division by zero",
+    })
+  })
+
+  test('of the budget differs from others, and a larger budget repairs it', () => {
+    const text = '{{ range(5000) | sum }}'
+    const run = (maxSteps: number): unknown => evaluate(text, scopeWith({}), { budget: budget({ maxSteps }) })
+    expect(errorOf(() => run(1000))).toBeInstanceOf(BudgetExhausted)
+    expect(run(100_000)).toBe(12_497_500)
+  })
+})

@@ -1,0 +1,153 @@
+import { keysOf, objectOf } from '../../../lib/json/index.ts'
+import { isObject } from '../../../lib/schema/index.ts'
+import { FunctionError } from './error.ts'
+import type { FunctionContext, WorkflowFunction } from './function.ts'
+import type { CurrentTask, DatastoreKey, TaskRecord } from './scope.ts'
+
+/** Variables that belong to the engine. */
+const PRIVATE_PREFIX = '__'
+
+const COMPLETED: readonly string[] = ['succeeded', 'failed', 'timeout', 'abandoned', 'canceled']
+
+const fail = (message: string): Error => new FunctionError('ExpressionEvaluationException', message)
+
+/** None, an empty text, zero and the like stand for "no argument". */
+const isGiven = (value: unknown): boolean =>
+  value !== undefined && value !== null && value !== '' && value !== 0 && value !== false
+
+function currentTask({ scope }: FunctionContext): CurrentTask {
+  if (scope.task === undefined) throw fail('The current task is not set in the context.')
+  return scope.task
+}
+
+/** The variables that an expression can see. */
+export function visibleVariables({ scope }: Pick<FunctionContext, 'scope'>): Readonly<Record<string, unknown>> {
+  const all = scope.variables()
+  const names = keysOf(all)
+  if (!names.some((name) => name.startsWith(PRIVATE_PREFIX))) return all
+  return objectOf(names.filter((name) => !name.startsWith(PRIVATE_PREFIX)).map((name) => [name, all[name]]))
+}
+
+/** One of them; undefined: there is none. */
+export function visibleVariable({ scope }: Pick<FunctionContext, 'scope'>, name: string): unknown {
+  return name.startsWith(PRIVATE_PREFIX) ? undefined : scope.variable(name)
+}
+
+function variable(key: unknown, { scope }: FunctionContext): unknown {
+  const name = String(key)
+  const value = scope.variable(name)
+  if (value === undefined) throw new FunctionError('VariableUndefinedError', `The variable "${name}" is undefined.`)
+  if (!name.startsWith(PRIVATE_PREFIX)) return value
+  throw new FunctionError('VariableInaccessibleError', `The variable "${name}" is for internal use and inaccessible.`)
+}
+
+function routeOf(route: unknown): number | undefined {
+  if (route === undefined || route === null) return undefined
+  if (typeof route !== 'number') throw new FunctionError('TypeError', 'Given route is not typeof integer.')
+  return route
+}
+
+function shownRecord(record: TaskRecord): Readonly<Record<string, unknown>> {
+  return {
+    task_execution_id: record.id,
+    workflow_execution_id: record.workflowExecution,
+    task_name: record.name,
+    task_id: record.name,
+    route: record.route,
+    result: record.result,
+    status: record.status,
+    start_timestamp: record.startTimestamp,
+    // Packs compare with the text.
+    end_timestamp: record.endTimestamp ?? 'None',
+  }
+}
+
+function taskRecord([name, route]: readonly unknown[], { scope }: FunctionContext): unknown {
+  let wanted = name
+  if (!isGiven(name)) {
+    if (scope.task === undefined) throw new FunctionError('KeyError', 'id')
+    wanted = scope.task.name
+  }
+  const record = typeof wanted === 'string' ? scope.taskRecord(wanted, routeOf(route)) : undefined
+  if (record === undefined) throw fail(`Unable to find task execution for "${String(wanted)}".`)
+  return shownRecord(record)
+}
+
+function item([key]: readonly unknown[], { scope }: FunctionContext): unknown {
+  const value = scope.item ?? null
+  if (!isGiven(key)) return value
+  if (!isObject(value)) throw fail('Item is not type of collections.abc.Mapping.')
+  const name = String(key)
+  if (!Object.hasOwn(value, name)) throw fail(`Item does not have key "${name}".`)
+  return value[name]
+}
+
+const SYSTEM_PREFIX = 'system.'
+
+function datastoreKey(key: string, scope: FunctionContext['scope']): DatastoreKey {
+  const svc = scope.variable('svc')
+  const user = isObject(svc) ? svc['user'] : undefined
+  if (typeof user !== 'string') throw new FunctionError('KeyError', 'Could not get user from context.')
+  return key.startsWith(SYSTEM_PREFIX)
+    ? { scope: 'system', user: '', name: key.slice(SYSTEM_PREFIX.length) }
+    : { scope: 'user', user, name: key }
+}
+
+function svckv([given, decrypt = false, fallback]: readonly unknown[], { scope }: FunctionContext): unknown {
+  if (typeof given !== 'string') throw new FunctionError('TypeError', 'Given key is not typeof string.')
+  if (typeof decrypt !== 'boolean') throw new FunctionError('TypeError', 'Decrypt parameter is not typeof bool.')
+  const key = datastoreKey(given, scope)
+  let value: unknown
+  try {
+    value = scope.readKey(key, decrypt)
+  } catch (error) {
+    throw fail(error instanceof Error ? error.message : 'the datastore does not answer')
+  }
+  if (value !== undefined) return value
+  if (fallback !== undefined) return fallback
+  throw fail(`The key "${key.scope === 'user' ? `${key.user}:` : ''}${key.name}" does not exist in the datastore.`)
+}
+
+/** Functions that read the state of the workflow and the datastore. */
+export const stateFunctions: readonly WorkflowFunction[] = [
+  {
+    name: 'ctx',
+    parameters: ['key?'],
+    isReading: true,
+    run: ([key], context) => (isGiven(key) ? variable(key, context) : visibleVariables(context)),
+  },
+  {
+    name: 'succeeded',
+    parameters: [],
+    isReading: true,
+    run: (_, context) => currentTask(context).status === 'succeeded',
+  },
+  {
+    name: 'failed',
+    parameters: [],
+    isReading: true,
+    run: (_, context) => currentTask(context).status === 'failed',
+  },
+  {
+    name: 'completed',
+    parameters: [],
+    isReading: true,
+    run: (_, context) => COMPLETED.includes(currentTask(context).status),
+  },
+  {
+    name: 'result',
+    parameters: [],
+    isReading: true,
+    run: (_, context) => currentTask(context).result() ?? null,
+  },
+  {
+    name: 'task_status',
+    parameters: ['task_id', 'route?'],
+    isReading: true,
+    run: ([name, route], { scope }) =>
+      (typeof name === 'string' ? scope.taskStatus(name, routeOf(route)) : undefined) ?? 'null',
+  },
+  { name: 'task', parameters: ['task_id?', 'route?'], isReading: true, run: taskRecord },
+  { name: 'item', parameters: ['key?'], isReading: true, run: item },
+  { name: 'svckv', parameters: ['key', 'decrypt?', 'default?'], isReading: true, run: svckv },
+]
