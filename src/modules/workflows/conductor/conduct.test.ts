@@ -1,0 +1,517 @@
+import { describe, expect, test } from 'vitest'
+import { readDefinition } from '../definition/model.ts'
+import { ExpressionError, type Scope } from '../expressions/index.ts'
+import {
+  apply,
+  conduct,
+  createMemory,
+  defaultLimits,
+  emptyState,
+  loadState,
+  type Event,
+  type Limits,
+  type LogEntry,
+  type Outcome,
+  type StartCommand,
+  type State,
+} from './index.ts'
+
+/** In these tests, an expression is a function, or `$name` for a variable. */
+type Expression = (scope: Scope) => unknown
+
+const evaluate = (value: unknown, scope: Scope): unknown => {
+  if (typeof value === 'function') return (value as Expression)(scope)
+  if (typeof value === 'string' && value.startsWith('$')) return scope.variable(value.slice(1))
+  if (Array.isArray(value)) return value.map((item): unknown => evaluate(item, scope))
+  if (typeof value !== 'object' || value === null) return value
+  return Object.fromEntries(Object.entries(value).map(([key, item]) => [key, evaluate(item, scope)]))
+}
+
+const variable =
+  (name: string): Expression =>
+  (scope) =>
+    scope.variable(name) ?? null
+const succeeded: Expression = ({ task }) => task?.status === 'succeeded'
+const failed: Expression = ({ task }) => task?.status === 'failed'
+const result: Expression = ({ task }) => task?.result()
+const mistake: Expression = () => {
+  throw new ExpressionError('YaqlEvaluationException', 'no')
+}
+
+type Actions = Pick<StartCommand, 'task' | 'item' | 'input'>[]
+
+/** A run whose actions are ended by hand. */
+class Run {
+  state: State = emptyState()
+  readonly log: LogEntry[] = []
+  readonly changes: number[] = []
+  readonly running: StartCommand[] = []
+  readonly #definition
+  readonly #limits: Limits
+  readonly #results = new Map<string, unknown>()
+  /** undefined: nothing is kept between the calls. */
+  memory: ReturnType<typeof createMemory> | undefined = createMemory()
+
+  constructor(document: Record<string, unknown>, limits: Partial<Limits> = {}) {
+    this.#definition = readDefinition(document)
+    this.#limits = { ...defaultLimits, ...limits }
+  }
+
+  conduct(event: Event, evaluateOther = evaluate): Outcome {
+    return conduct(this.#definition, this.state, event, {
+      evaluate: evaluateOther,
+      ...(this.memory === undefined ? {} : { memory: this.memory }),
+      limits: this.#limits,
+      explains: true,
+      outside: {
+        environment: { svc: { user: 'ana' } },
+        startEnvironment: {},
+        resultOf: (instance, item) => this.#results.get(`${instance}/${item ?? ''}`),
+        recordOf: ({ id }) => ({ id: String(id), workflowExecution: 'w', startTimestamp: '', endTimestamp: null }),
+        readKey: () => undefined,
+      },
+    })
+  }
+
+  /** @returns what starts */
+  send(event: Event): Actions {
+    const outcome = this.conduct(event)
+    if (event.kind === 'ended') this.#results.set(`${event.instance}/${event.item ?? ''}`, event.result)
+    this.log.push(...outcome.log)
+    if (outcome.changes === undefined) return []
+    const { indexes: _, workflow: __, ...tables } = outcome.changes
+    this.changes.push(Object.values(tables).reduce((sum, { size }) => sum + size, 0))
+    this.state = apply(this.state, outcome.changes)
+    const starts = outcome.commands.filter((command) => command.kind === 'start')
+    this.running.push(...starts)
+    const started = starts.map(({ task, item, input }) => ({ task, item, input }))
+    const isMore = outcome.commands.some(({ kind }) => kind === 'continue')
+    return isMore ? [...started, ...this.send({ kind: 'continue' })] : started
+  }
+
+  start(input: Record<string, unknown> = {}): Actions {
+    return this.send({ kind: 'started', input })
+  }
+
+  /** The event that ends the oldest action of the task. */
+  ending(task: string, status: 'succeeded' | 'failed' | 'canceled' = 'succeeded', value: unknown = task): Event {
+    const index = this.running.findIndex((command) => command.task === task)
+    const [command] = this.running.splice(index, 1)
+    if (index < 0 || command === undefined) throw new Error(`${task} does not run`)
+    const { instance, attempt, item } = command
+    return { kind: 'ended', instance, attempt, ...(item === undefined ? {} : { item }), status, result: value }
+  }
+
+  end(...given: Parameters<Run['ending']>): Actions {
+    return this.send(this.ending(...given))
+  }
+
+  get status(): string {
+    return this.state.workflow.status
+  }
+
+  get messages(): string[] {
+    return Array.from(this.state.errors.values(), ({ entry }) => entry.message)
+  }
+
+  /** The state as a server reads it after a restart. */
+  reload(): void {
+    const rows = <Row>(table: ReadonlyMap<unknown, Row>): Row[] => [...table.values()]
+    const { instances, arrivals, items, contexts, joins, sources, routes, errors, workflow } = this.state
+    this.memory = undefined
+    this.state = loadState(structuredClone(workflow), {
+      instances: rows(instances),
+      arrivals: rows(arrivals),
+      items: rows(items),
+      contexts: rows(contexts),
+      joins: rows(joins),
+      sources: rows(sources),
+      routes: rows(routes),
+      errors: rows(errors),
+    })
+  }
+}
+
+const names = (actions: Actions): string[] => actions.map(({ task }) => task)
+
+const diamond = {
+  vars: [{ seen: 'none' }, { count: { base: 1 } }],
+  tasks: {
+    begin: { action: 'a', next: [{ do: 'left, right' }] },
+    left: { action: 'a', next: [{ publish: [{ seen: 'left' }, { count: { left: result } }], do: 'end' }] },
+    right: { action: 'a', next: [{ publish: [{ count: { right: result } }], do: 'end' }] },
+    end: { join: 'all', action: 'a', input: { seen: variable('seen'), count: variable('count') } },
+  },
+  output: [{ seen: variable('seen') }],
+}
+
+describe('a turn', () => {
+  test('leaves the state as it is, and gives the same again', () => {
+    const run = new Run(diamond)
+    run.start()
+    const before = structuredClone(run.state)
+    const event = run.ending('begin')
+    const [first, second] = [run.conduct(event), run.conduct(event)]
+    expect(run.state).toEqual(before)
+    expect(first).toEqual(second)
+  })
+
+  test('that an expression breaks off changes nothing, and can be repeated', () => {
+    const run = new Run(diamond)
+    run.start()
+    run.end('begin')
+    run.end('left')
+    const before = structuredClone(run.state)
+    const event = run.ending('right')
+    const exhausted = new Error('out of budget')
+    expect(() =>
+      run.conduct(event, () => {
+        throw exhausted
+      }),
+    ).toThrow(exhausted)
+    expect(run.state).toEqual(before)
+    expect(names(run.send(event))).toEqual(['end'])
+  })
+
+  test('changes few rows, however large the workflow is', () => {
+    const count = 2_000
+    const tasks = Array.from({ length: count }, (_, index): [string, unknown] => [
+      `t${index}`,
+      { action: 'a', next: [{ publish: [{ n: index }], do: index + 1 < count ? `t${index + 1}` : 'noop' }] },
+    ])
+    const run = new Run({ tasks: Object.fromEntries(tasks) })
+    run.start()
+    for (const [name] of tasks) run.end(name)
+    expect(run.status).toBe('succeeded')
+    expect(Math.max(...run.changes)).toBeLessThanOrEqual(4)
+  })
+
+  test('of a fork of 1,000 with a join writes a constant number of rows per task', () => {
+    const branches = Array.from({ length: 1_000 }, (_, index) => `b${index}`)
+    const run = new Run({
+      tasks: {
+        begin: { action: 'a', next: [{ do: branches }] },
+        ...Object.fromEntries(
+          branches.map((name) => [name, { action: 'a', next: [{ publish: [{ [name]: 1 }], do: 'end' }] }]),
+        ),
+        end: { join: 'all', action: 'a', input: (scope: Scope) => ({ count: Object.keys(scope.variables()).length }) },
+      },
+    })
+    run.start()
+    run.end('begin')
+    run.changes.length = 0
+    const last = branches.map((name) => run.end(name)).at(-1)
+    expect(last).toEqual([{ task: 'end', item: undefined, input: { count: 1_001 } }])
+    expect(Math.max(...run.changes)).toBeLessThanOrEqual(7)
+  })
+
+  test('starts items one after the other, also after a restart', () => {
+    const run = new Run({
+      vars: [{ list: ['x', 'y', 'z'] }],
+      tasks: {
+        each: {
+          with: { items: 'name in $list', concurrency: 1 },
+          action: 'a',
+          input: { item: ({ item }: Scope) => item },
+        },
+      },
+    })
+    const starts = [run.start()]
+    for (const _ of [1, 2]) {
+      run.reload()
+      starts.push(run.end('each'))
+    }
+    expect(starts.flat()).toEqual(
+      ['x', 'y', 'z'].map((name, item) => ({ task: 'each', item, input: { item: { name } } })),
+    )
+    run.end('each')
+    expect(run.status).toBe('succeeded')
+  })
+
+  test('goes on from stored rows as from memory', () => {
+    const [kept, reloaded] = [new Run(diamond), new Run(diamond)]
+    for (const run of [kept, reloaded]) run.start()
+    for (const name of ['begin', 'right', 'left', 'end']) {
+      reloaded.reload()
+      expect(reloaded.state).toEqual(kept.state)
+      expect(reloaded.end(name)).toEqual(kept.end(name))
+    }
+    expect(reloaded.state.workflow).toEqual(kept.state.workflow)
+    expect(kept.status).toBe('succeeded')
+  })
+})
+
+describe('contexts', () => {
+  test('objects merge, branches do not see each other, and a join has both', () => {
+    const run = new Run(diamond)
+    run.start()
+    run.end('begin')
+    run.end('left', 'succeeded', 1)
+    const count = { base: 1, left: 1, right: 2 }
+    expect(run.end('right', 'succeeded', 2)).toEqual([{ task: 'end', item: undefined, input: { seen: 'left', count } }])
+    run.end('end')
+    expect(run.state.workflow.output).toEqual({ seen: 'left' })
+  })
+
+  test('an object that took the place of another value in a branch replaces in the join, too', () => {
+    const step = (name: string, value: unknown, target: string): unknown => ({
+      action: 'a',
+      next: [{ publish: [{ v: value }], do: target }],
+      name,
+    })
+    const run = new Run({
+      vars: [{ v: { a: 1 } }],
+      tasks: {
+        begin: { action: 'a', next: [{ do: 'x, y' }] },
+        x: step('x', { b: { x: 1 } }, 'end'),
+        y: step('y', 5, 'y2'),
+        y2: step('y2', { c: 1 }, 'end'),
+        end: { join: 'all', action: 'a', input: { v: variable('v') } },
+      },
+    })
+    run.start()
+    run.end('begin')
+    run.end('x')
+    run.end('y')
+    expect(run.end('y2')).toEqual([{ task: 'end', item: undefined, input: { v: { c: 1 } } }])
+  })
+
+  test('5,000 contexts behind one another need no recursion', () => {
+    const run = new Run(
+      {
+        vars: [{ n: 0 }],
+        tasks: {
+          begin: { next: [{ do: 'turn' }] },
+          turn: {
+            next: [
+              {
+                when: (scope: Scope) => Number(scope.variable('n')) < 5_000,
+                publish: [{ n: (scope: Scope) => Number(scope.variable('n')) + 1 }],
+                do: 'turn',
+              },
+              { when: (scope: Scope) => scope.variable('n') === 5_000, do: 'end' },
+            ],
+          },
+          end: { action: 'a', input: { n: variable('n') } },
+        },
+      },
+      { maxEndsPerTurn: 9_000 },
+    )
+    expect(run.start()).toEqual([{ task: 'end', item: undefined, input: { n: 5_000 } }])
+    run.reload()
+    run.end('end')
+    expect(run.status).toBe('succeeded')
+  })
+
+  test('variables of an entry are evaluated once for all its targets', () => {
+    let calls = 0
+    const run = new Run({
+      tasks: {
+        a: { action: 'a', next: [{ publish: [{ n: () => (calls += 1) }], do: 'b, c' }] },
+        b: { action: 'a' },
+        c: { action: 'a' },
+      },
+    })
+    run.start()
+    run.end('a')
+    expect(calls).toBe(1)
+  })
+})
+
+describe('bounds', () => {
+  const idle = { tasks: { begin: { next: [{ do: 'x' }] }, x: { next: [{ do: 'y' }] }, y: { next: [{ do: 'x' }] } } }
+
+  test('a cycle without progress ends with the reason', () => {
+    const run = new Run(idle, { maxIdleTurns: 50, maxEndsPerTurn: 20 })
+    run.start()
+    expect(run.status).toBe('failed')
+    expect(run.messages).toEqual([expect.stringContaining('ProgressError: The tasks of a cycle have ended 50 times')])
+  })
+
+  test('a run has a limit of instances', () => {
+    const run = new Run(idle, { maxInstances: 30 })
+    run.start()
+    expect(run.status).toBe('failed')
+    expect(run.messages).toEqual([expect.stringContaining('LimitError: The workflow has started 30 task instances')])
+  })
+
+  test('one call ends a limited number of tasks in place', () => {
+    const run = new Run(idle, { maxEndsPerTurn: 20 })
+    const outcome = run.conduct({ kind: 'started', input: {} })
+    expect(outcome.commands).toContainEqual({ kind: 'continue' })
+    expect(outcome.changes?.workflow.starts).toBe(20)
+  })
+
+  test('a list of items has a limit', () => {
+    const run = new Run(
+      { vars: [{ list: [1, 2, 3] }], tasks: { each: { with: '$list', action: 'a' } } },
+      { maxItems: 2 },
+    )
+    run.start()
+    expect([run.status, run.messages]).toEqual(['failed', ['LimitError: The list has 3 items; a task may have 2.']])
+  })
+})
+
+describe('repairs of what the incumbent does', () => {
+  test('an answered inquiry goes on while another branch runs', () => {
+    const run = new Run({
+      tasks: {
+        ask: { action: 'ask', next: [{ do: 'after' }] },
+        other: { action: 'a', next: [{ do: 'more' }] },
+        after: { action: 'a' },
+        more: { action: 'a' },
+      },
+    })
+    run.start()
+    const instance = run.running.find(({ task }) => task === 'ask')?.instance ?? -1
+    run.send({ kind: 'pending', instance })
+    expect(run.status).toBe('pausing')
+    run.send({ kind: 'answered', instance })
+    expect(names(run.end('ask'))).toEqual(['after'])
+    expect(names(run.end('other'))).toEqual(['more'])
+    run.end('after')
+    run.end('more')
+    expect(run.status).toBe('succeeded')
+  })
+
+  test('an inquiry that ends without an answer does not leave the workflow paused', () => {
+    const run = new Run({
+      tasks: { ask: { action: 'ask', next: [{ when: failed, do: 'late' }] }, late: { action: 'a' } },
+    })
+    run.start()
+    run.send({ kind: 'pending', instance: 0 })
+    expect(run.status).toBe('paused')
+    expect(names(run.end('ask', 'failed'))).toEqual(['late'])
+  })
+
+  test('a canceled workflow ends canceled, although an expression fails and a join waits', () => {
+    const run = new Run({
+      tasks: {
+        a: { action: 'a', next: [{ do: 'end' }] },
+        b: { action: 'a', next: [{ when: mistake, do: 'end' }] },
+        end: { join: 'all' },
+      },
+    })
+    run.start()
+    run.end('a')
+    run.send({ kind: 'cancel' })
+    run.end('b')
+    expect(run.status).toBe('canceled')
+  })
+
+  test('a retry whose condition fails ends the workflow', () => {
+    const run = new Run({ tasks: { a: { action: 'a', retry: { count: 3, when: mistake } } } })
+    run.start()
+    run.end('a')
+    expect([run.status, run.messages]).toEqual(['failed', ['YaqlEvaluationException: no']])
+  })
+
+  test('a join with a number starts once, and late arrivals are ignored', () => {
+    const source = { action: 'a', next: [{ do: 'end' }] }
+    const run = new Run({ tasks: { a: source, b: source, c: source, end: { join: 2, action: 'a' } } })
+    run.start()
+    run.end('a')
+    expect(names(run.end('b'))).toEqual(['end'])
+    expect(run.end('c')).toEqual([])
+    run.end('end')
+    expect(run.status).toBe('succeeded')
+  })
+
+  test('a re-run repeats the items that failed, has the results of the others, and renders the output again', () => {
+    const run = new Run({
+      vars: [{ list: [1, 2, 3] }],
+      tasks: { each: { with: '$list', action: 'a', next: [{ publish: [{ all: result }], do: 'noop' }] } },
+      output: [{ all: variable('all') }],
+    })
+    run.start()
+    run.end('each', 'succeeded', 'one')
+    run.end('each', 'failed', 'two')
+    run.end('each', 'succeeded', 'three')
+    expect(run.state.workflow.output).toEqual({ all: ['one', 'two', 'three'] })
+    expect(run.send({ kind: 'rerun', tasks: ['each'], reset: [] })).toEqual([{ task: 'each', item: 1, input: null }])
+    run.end('each', 'succeeded', 'new')
+    expect(run.state.workflow.output).toEqual({ all: ['one', 'new', 'three'] })
+    expect(run.messages).toEqual([])
+  })
+
+  test('a re-run of what has not run is refused', () => {
+    const run = new Run({ tasks: { a: { action: 'a', next: [{ when: failed, do: 'b' }] }, b: { action: 'a' } } })
+    run.start()
+    expect(run.conduct({ kind: 'rerun', tasks: ['a'], reset: [] }).refused).toBe('not completed')
+    run.end('a')
+    expect(run.conduct({ kind: 'rerun', tasks: ['b', 'x'], reset: [] }).refused).toBe(
+      'Unable to rerun workflow because one or more tasks is not found: b,x',
+    )
+  })
+})
+
+describe('late and foreign events', () => {
+  test('are ignored', () => {
+    const run = new Run(diamond)
+    run.start()
+    const event = run.ending('begin')
+    run.send(event)
+    for (const late of [event, { ...event, instance: 99 }, { ...event, instance: 1, attempt: 7 }] as Event[])
+      expect(run.conduct(late)).toEqual({ changes: undefined, commands: [], log: [], refused: undefined })
+  })
+
+  test('requests to a workflow that is over are refused', () => {
+    const run = new Run({ tasks: { a: {} } })
+    run.start()
+    expect(run.status).toBe('succeeded')
+    for (const kind of ['pause', 'resume', 'cancel'] as const) expect(run.conduct({ kind }).refused).toBe('completed')
+  })
+})
+
+describe('the log', () => {
+  test('has each transition with the value of its condition', () => {
+    const run = new Run({
+      tasks: {
+        a: {
+          action: 'a',
+          next: [
+            { when: succeeded, do: 'b' },
+            { when: failed, do: 'c' },
+          ],
+        },
+        b: {},
+        c: {},
+      },
+    })
+    run.start()
+    run.end('a')
+    expect(run.log.filter(({ kind }) => kind === 'transition')).toEqual([
+      { kind: 'transition', instance: 0, transition: 'b__t0', isTaken: true, value: true, readings: [] },
+      { kind: 'transition', instance: 0, transition: 'c__t0', isTaken: false, value: false, readings: [] },
+    ])
+  })
+
+  test('says who has come to a join that can start no more, and who is missing', () => {
+    const run = new Run({
+      ...diamond,
+      tasks: { ...diamond.tasks, left: { action: 'a', next: [{ when: failed, do: 'end' }] } },
+    })
+    run.start()
+    run.end('begin')
+    run.end('right')
+    run.end('left')
+    expect(run.log.find(({ kind }) => kind === 'join')).toMatchObject({
+      task: 'end',
+      need: 2,
+      arrived: ['right'],
+      missing: ['left'],
+    })
+    expect(run.messages).toEqual([expect.stringContaining('UnreachableJoinError')])
+  })
+
+  test('has what a failed expression saw', () => {
+    const run = new Run({ vars: [{ v: 1 }], tasks: { a: { action: 'a', next: [{ when: mistake, do: 'noop' }] } } })
+    run.start()
+    run.end('a')
+    expect(run.log.find(({ kind }) => kind === 'error')).toMatchObject({
+      instance: 0,
+      message: 'YaqlEvaluationException: no',
+      variables: { v: 1 },
+    })
+  })
+})

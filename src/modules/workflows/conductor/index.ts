@@ -1,0 +1,31 @@
+export { conduct, createMemory, type Memory, type World } from './conduct.ts'
+export { ContextCache, variablesOf, type Variables } from './contexts.ts'
+export { apply, Draft, loadState, type Changes, type StoredRows } from './draft.ts'
+export { arrivalsOf, joinProgress } from './joins.ts'
+export {
+  emptyState,
+  type ArrivalRow,
+  type ContextRow,
+  type ErrorEntry,
+  type ErrorRow,
+  type InstanceRow,
+  type ItemRow,
+  type JoinRow,
+  type JoinSourceRow,
+  type RouteRow,
+  type State,
+  type WorkflowRow,
+} from './state.ts'
+export type { EndStatus, TaskStatus, WorkflowStatus } from './status.ts'
+export {
+  defaultLimits,
+  type Command,
+  type Evaluate,
+  type Event,
+  type JoinProgress,
+  type Limits,
+  type LogEntry,
+  type Outcome,
+  type Outside,
+  type StartCommand,
+} from './types.ts'

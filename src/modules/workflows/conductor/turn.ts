@@ -1,0 +1,185 @@
+/** One event on its way through the conductor: what its parts share. */
+import { createHash } from 'node:crypto'
+import { objectOf, setOwn, writeJson } from '../../../lib/json/index.ts'
+import type { Definition, Task } from '../definition/model.ts'
+import { ExpressionError, type CurrentTask, type Reading, type Scope } from '../expressions/index.ts'
+import { variablesOf, type ContextCache, type Variables } from './contexts.ts'
+import type { Draft } from './draft.ts'
+import { FIRST_ROUTE, visibleInstance } from './routes.ts'
+import { resultOf, shownResultOf } from './results.ts'
+import type { ErrorEntry, InstanceRow } from './state.ts'
+import { isCompleted, nextWorkflowStatus, type Remainder, type WorkflowEvent } from './status.ts'
+import type { Command, Evaluate, Limits, LogEntry, Outside } from './types.ts'
+
+export interface Turn {
+  readonly definition: Definition
+  readonly draft: Draft
+  readonly evaluate: Evaluate
+  readonly outside: Outside
+  readonly contexts: ContextCache
+  /** Lists of items, by instance and retry: read once, then used for each item. */
+  readonly lists: ItemLists
+  readonly limits: Limits
+  /** Whether the log also gets what expressions read, and the variables that they saw. */
+  readonly explains: boolean
+  readonly commands: Command[]
+  readonly log: LogEntry[]
+  /** The result that the event brought. */
+  readonly news: { instance: number; item: number | undefined; result: unknown } | undefined
+  /** Instances that this call has ended in place. */
+  endsInPlace: number
+}
+
+export interface ItemLists {
+  get(key: string): readonly unknown[] | undefined
+  set(key: string, items: readonly unknown[]): void
+  delete(key: string): void
+}
+
+/** A mistake of the workflow that is not one of an expression. */
+export class ConductError extends Error {
+  readonly className: string
+
+  constructor(className: string, message: string) {
+    super(message)
+    this.className = className
+  }
+}
+
+/** `<class>: <text>`. Everything but a mistake of the workflow is thrown on. */
+export function messageOf(error: unknown): string {
+  if (error instanceof ExpressionError) return error.text
+  if (error instanceof ConductError) return `${error.className}: ${error.message}`
+  throw error
+}
+
+export function taskOf({ definition }: Pick<Turn, 'definition'>, { task }: { readonly task: number }): Task {
+  const found = definition.tasks[task]
+  if (found === undefined) throw new Error(`the definition has no task ${task}`)
+  return found
+}
+
+/** What is left to do in the workflow. */
+function remainderOf({ workflow: { active, held, ready } }: Draft): Remainder {
+  return active > 0 ? 'active' : held > 0 ? 'held' : ready > 0 ? 'open' : 'done'
+}
+
+/** Tells the workflow an event. @returns whether its status admits it */
+export function tellWorkflow({ draft }: Pick<Turn, 'draft'>, event: WorkflowEvent): boolean {
+  const status = nextWorkflowStatus(draft.workflow.status, event, remainderOf(draft))
+  if (status === undefined) return false
+  if (status !== draft.workflow.status) draft.setWorkflow({ status })
+  return true
+}
+
+export const isOver = ({ draft }: Pick<Turn, 'draft'>): boolean => isCompleted(draft.workflow.status)
+
+/** Notes an error once, however often it happens. */
+export function noteError(
+  { draft }: Pick<Turn, 'draft'>,
+  instance: number | null,
+  entry: Omit<ErrorEntry, 'type'>,
+): void {
+  const complete: ErrorEntry = { type: 'error', ...entry }
+  const key = createHash('sha256').update(writeJson(complete)).digest('base64')
+  if (draft.hasError(key)) return
+  draft.setError({ id: draft.take('errors'), instance, key, entry: complete })
+}
+
+export interface Sight {
+  /** Variables of the workflow that the expression sees. */
+  readonly variables: Variables
+  readonly environment?: Variables
+  /** The task that the expression belongs to. */
+  readonly instance?: InstanceRow
+  /** Whether the task has ended, so that its result can be read. */
+  readonly hasResult?: boolean
+  readonly item?: unknown
+}
+
+/** Evaluates a value. Of a failure, the log keeps what the expression saw. */
+export function evaluateIn(turn: Turn, value: unknown, sight: Sight, readings?: Reading[]): unknown {
+  const read = readings ?? (turn.explains ? [] : undefined)
+  try {
+    return turn.evaluate(value, scopeOf(turn, sight), read)
+  } catch (error) {
+    if (turn.explains)
+      turn.log.push({
+        kind: 'error',
+        instance: sight.instance?.id,
+        message: messageOf(error),
+        variables: sight.variables,
+        readings: read ?? [],
+      })
+    throw error
+  }
+}
+
+export function sightOf({ draft, contexts }: Turn, instance: InstanceRow): Sight & { variables: Variables } {
+  return { variables: variablesOf(draft, contexts, instance.context ?? 0), instance }
+}
+
+function scopeOf(turn: Turn, sight: Sight): Scope {
+  const environment = sight.environment ?? turn.outside.environment
+  const { variables, instance } = sight
+  const route = instance?.route ?? FIRST_ROUTE
+  const find = (name: string, wanted: number | undefined): InstanceRow | undefined => {
+    const index = turn.definition.taskIndexes.get(name)
+    return index === undefined ? undefined : visibleInstance(turn.draft, index, wanted ?? route)
+  }
+  return {
+    variable: (name) =>
+      Object.hasOwn(variables, name)
+        ? variables[name]
+        : Object.hasOwn(environment, name)
+          ? environment[name]
+          : undefined,
+    variables: () => ({ ...environment, ...variables }),
+    task: instance === undefined ? undefined : currentTask(turn, instance, sight.hasResult === true),
+    item: sight.item,
+    taskStatus: (name, wanted) => find(name, wanted)?.status,
+    taskRecord(name, wanted) {
+      const found = find(name, wanted)
+      if (found === undefined) return undefined
+      const { outside } = turn
+      return {
+        ...outside.recordOf(found),
+        name,
+        route: found.route,
+        status: found.status,
+        result: shownResultOf(turn, found),
+      }
+    },
+    readKey: (key, decrypt) => turn.outside.readKey(key, decrypt),
+  }
+}
+
+function currentTask(turn: Turn, instance: InstanceRow, hasResult: boolean): CurrentTask {
+  return {
+    name: taskOf(turn, instance).name,
+    route: instance.route,
+    status: instance.status,
+    result: () => (hasResult ? resultOf(turn, instance) : null),
+  }
+}
+
+/** `assignments` one after the other; each sees those before it. A private name can be read by none. */
+export function assign(
+  turn: Turn,
+  assignments: readonly { readonly name: string; readonly value: unknown }[],
+  sight: Sight,
+  onError: (error: unknown) => void,
+): Record<string, unknown> {
+  const assigned: Record<string, unknown> = {}
+  let { variables } = sight
+  for (const { name, value } of assignments) {
+    try {
+      const result = evaluateIn(turn, value, { ...sight, variables })
+      setOwn(assigned, name, result)
+      variables = { ...variables, ...objectOf([[name, result]]) }
+    } catch (error) {
+      onError(error)
+    }
+  }
+  return assigned
+}
