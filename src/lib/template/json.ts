@@ -181,7 +181,7 @@ export function readTemplateJson(text: string, budget: Budget): Value {
     data = readJson(text)
   } catch (error) {
     if (error instanceof JsonNumberError) throw limitError(`in the JSON text, ${error.message}`)
-    throw filterError('the text is not valid JSON')
+    throw filterError('the text is not valid JSON', 'JSONDecodeError')
   }
   return toValue(data, budget, 0)
 }

@@ -59,6 +59,7 @@ export function compileTemplatePattern(
     if (!(error instanceof RE2JSException)) throw error
     throw filterError(
       `the regular expression is invalid or uses something that cannot be run in linear time (${reasonOf(error)})`,
+      'error',
     )
   }
 }

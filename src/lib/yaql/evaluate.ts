@@ -1,4 +1,4 @@
-import { Budget, TemplateError } from '../template/index.ts'
+import { Budget, BudgetExhausted, TemplateError } from '../template/index.ts'
 import type { Argument, CallNode, Expression, RuleNode } from './ast.ts'
 import { equals, hashOf, isTrue, makeDict, mappingGet, membersOf } from './equality.ts'
 import { typeError, YaqlError } from './error.ts'
@@ -88,7 +88,7 @@ export class Evaluator implements Runtime<unknown> {
   run(expression: Expression, root: Value): Value {
     try {
       const scope = root === null ? this.#root : new Scope(this.#root, [root])
-      return this.#finish(this.evaluate(expression, scope), 0)
+      return this.finish(this.evaluate(expression, scope))
     } catch (error) {
       throw asYaqlError(error)
     }
@@ -348,7 +348,7 @@ export class Evaluator implements Runtime<unknown> {
   }
 
   /** What the outside sees: sequences become lists, which are no keys. */
-  #finish(value: Value, depth: number): Value {
+  finish(value: Value, depth = 0): Value {
     if (typeof value !== 'object' || value === null) return value
     this.budget.visit()
     this.budget.depth(depth)
@@ -356,16 +356,16 @@ export class Evaluator implements Runtime<unknown> {
       if (!(value instanceof Dict)) return value
       const dict = new Dict()
       for (const [key, item] of value.entries()) {
-        dict.setHashed(this.#finishedHash(key), this.#finish(key, depth + 1), this.#finish(item, depth + 1))
+        dict.setHashed(this.#finishedHash(key), this.finish(key, depth + 1), this.finish(item, depth + 1))
       }
       return dict
     }
     if (value instanceof SetValue || (value instanceof DictView && value.typeName !== 'ValuesView')) {
       const items = new Map<Hash, Value>()
-      for (const item of this.each(value)) items.set(this.#finishedHash(item), this.#finish(item, depth + 1))
+      for (const item of this.each(value)) items.set(this.#finishedHash(item), this.finish(item, depth + 1))
       return new SetValue(items)
     }
-    if (isIterable(value)) return this.list(value).map((item) => this.#finish(item, depth + 1))
+    if (isIterable(value)) return this.list(value).map((item) => this.finish(item, depth + 1))
     if (value instanceof Scope) throw typeError('the expression gives a context, which is no value; use it with ->')
     return value
   }
@@ -395,7 +395,7 @@ function definedLayers(definition: DefinedFunctions): Layers {
 
 /** What an expression throws: errors of the parts that it shares with templates become its own. */
 function asYaqlError(error: unknown): unknown {
-  if (error instanceof TemplateError) {
+  if (error instanceof TemplateError && !(error instanceof BudgetExhausted)) {
     return new YaqlError(error.code === 'LIMIT' ? 'LimitExceededException' : 'ValueError', error.message)
   }
   // The second line behind the bounds of depth: what an expression does is undone by forgetting it.

@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs'
 import { expect, test } from 'vitest'
 import { readJson } from '../json/index.ts'
-import { Budget, defaultLimits, Float } from '../template/index.ts'
+import { Budget, BudgetExhausted, defaultLimits, Float } from '../template/index.ts'
 import {
   adopt,
   DateTime,
@@ -186,6 +186,7 @@ const outcomeOf = (row: Row & { expr: string }): unknown => {
       data: value,
     }
   } catch (error) {
+    if (error instanceof BudgetExhausted) return { error: 'LimitExceededException', isLimit: true }
     if (!(error instanceof YaqlError)) throw error
     return { error: error.errorClass, detail: error.message.replace(/^'+|'+$/g, ''), isLimit: error.isLimit }
   }

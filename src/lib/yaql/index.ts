@@ -82,7 +82,7 @@ function functionsOf(table: FunctionTable<unknown> | undefined): Functions {
   return functions
 }
 
-/** The value of an expression. @throws YaqlError */
+/** The value of an expression. @throws YaqlError, and BudgetExhausted when a larger budget could suffice */
 export function evaluate<Host = undefined>(expression: Expression, options: EvaluateOptions<Host> = {}): Value {
   const { functions, host, root = null, budget = new Budget(defaultLimits, 'the expression') } = options
   const table = functions as FunctionTable<unknown> | undefined

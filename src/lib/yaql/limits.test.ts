@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { Budget, defaultLimits } from '../template/index.ts'
+import { Budget, BudgetExhausted, defaultLimits } from '../template/index.ts'
 import { evaluate, parse, textOf, YaqlError, type YaqlErrorClass } from './index.ts'
 
 function outcome(text: string): YaqlErrorClass | 'value' {
@@ -7,6 +7,7 @@ function outcome(text: string): YaqlErrorClass | 'value' {
     evaluate(parse(text))
     return 'value'
   } catch (error) {
+    if (error instanceof BudgetExhausted) return limit
     if (error instanceof YaqlError) return error.errorClass
     throw error
   }

@@ -11,6 +11,8 @@ export interface Runtime<Host = never> {
   each(collection: Value): Generator<Value>
   /** All items of a collection. */
   list(collection: Value): Value[]
+  /** The value with every sequence in it read to its end, as the whole expression gives it. */
+  finish(value: Value): Value
   /** A sequence that is worked out as it is read. */
   lazy(items: Iterator<Value>): Iteration
   equals(left: Value, right: Value): boolean

@@ -58,7 +58,10 @@ export const regexFilters: readonly [string, TemplateFilter][] = [
     const results = Array.from(findAll(expression, text, budget), found)
     const result = results.at(wanted)
     if (result === undefined) {
-      throw filterError(`regex_substring found ${results.length} matches, so there is no result ${wanted}`)
+      throw filterError(
+        `regex_substring found ${results.length} matches, so there is no result ${wanted}`,
+        'IndexError',
+      )
     }
     return result
   }),

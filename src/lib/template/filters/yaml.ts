@@ -33,12 +33,12 @@ export function readYaml(text: string, budget: Budget): Value {
   budget.work(text.length)
   let documents: unknown[]
   try {
-    documents = loadAll(text, { schema: readSchema, maxAliases: MAX_ALIASES })
+    documents = loadAll(text, { schema: readSchema, maxAliases: MAX_ALIASES, json: true })
   } catch (error) {
     if (error instanceof RangeError) throw limitError('the YAML text is nested too deeply')
     // The reason may quote the text, which may be secret.
     const line = error instanceof YAMLException ? error.mark?.line : undefined
-    throw filterError(`the text is not valid YAML${line === undefined ? '' : ` (line ${line + 1})`}`)
+    throw filterError(`the text is not valid YAML${line === undefined ? '' : ` (line ${line + 1})`}`, 'ParserError')
   }
   if (documents.length > 1) throw filterError('the text holds more than one YAML document')
   return fromYaml(documents[0] ?? null, budget, 0)

@@ -1,11 +1,9 @@
-import { applyFilter, Sequence, type Value, adopt } from '../../../lib/template/index.ts'
+import { adopt, applyFilter, isNumeric, Sequence, textOf, typeNameOf, type Value } from '../../../lib/template/index.ts'
 import { FunctionError } from './error.ts'
 import type { WorkflowFunction } from './function.ts'
 
 /** The functions that are filters of every template: function → filter, parameters. */
 const filters: Readonly<Record<string, readonly [filter: string, ...parameters: string[]]>> = {
-  from_json_string: ['from_json_string', 'value'],
-  json_parse: ['from_json_string', 'value'],
   from_yaml_string: ['from_yaml_string', 'value'],
   yaml_parse: ['from_yaml_string', 'value'],
   to_yaml_string: ['to_yaml_string', 'value', 'indent?', 'allow_unicode?'],
@@ -16,8 +14,6 @@ const filters: Readonly<Record<string, readonly [filter: string, ...parameters: 
   regex_replace: ['regex_replace', 'value', 'pattern', 'replacement', 'ignorecase?'],
   regex_search: ['regex_search', 'value', 'pattern', 'ignorecase?'],
   regex_substring: ['regex_substring', 'value', 'pattern', 'result_index?', 'ignorecase?'],
-  basename: ['basename', 'path'],
-  dirname: ['dirname', 'path'],
   version_compare: ['version_compare', 'value', 'pattern'],
   version_more_than: ['version_more_than', 'value', 'pattern'],
   version_less_than: ['version_less_than', 'value', 'pattern'],
@@ -27,7 +23,6 @@ const filters: Readonly<Record<string, readonly [filter: string, ...parameters: 
   version_bump_minor: ['version_bump_minor', 'value'],
   version_bump_patch: ['version_bump_patch', 'value'],
   version_strip_patch: ['version_strip_patch', 'value'],
-  to_human_time_from_seconds: ['to_human_time_from_seconds', 'seconds'],
   use_none: ['use_none', 'value'],
 }
 
@@ -40,6 +35,7 @@ function fromFilter([name, [filter, ...parameters]]: readonly [
     name,
     parameters,
     isFilter: true,
+    givesTemplateValue: true,
     run([value, ...options], { budget }) {
       const named: Record<string, unknown> = {}
       for (const [index, option] of options.entries()) {
@@ -56,13 +52,45 @@ const toJson = (name: string): WorkflowFunction => ({
   name,
   parameters: ['value', 'indent?', 'sort_keys?', 'separators?'],
   isFilter: true,
+  givesTemplateValue: true,
   run: ([value, indent = null, sort_keys = false, separators = [',', ': ']], { budget }) =>
     applyFilter('to_json_string', [value], { indent, sort_keys, separators }, budget),
 })
 
+/** Reads what the value prints as: a number is JSON too. */
+const fromJson = (name: string): WorkflowFunction => ({
+  name,
+  parameters: ['value'],
+  isFilter: true,
+  givesTemplateValue: true,
+  run: ([value], { budget }) => applyFilter('from_json_string', [textOf(adopt(value), budget)], {}, budget),
+})
+
+const ofPath = (name: string): WorkflowFunction => ({
+  name,
+  parameters: ['path'],
+  isFilter: true,
+  run([path], { budget }) {
+    if (typeof path === 'string') return applyFilter(name, [path], {}, budget)
+    throw new FunctionError('TypeError', `expected str, bytes or os.PathLike object, not ${typeNameOf(adopt(path))}`)
+  },
+})
+
+const humanTime: WorkflowFunction = {
+  name: 'to_human_time_from_seconds',
+  parameters: ['seconds'],
+  isFilter: true,
+  run([seconds], { budget }) {
+    // Without a message, as clients know it.
+    if (!isNumeric(adopt(seconds))) throw new FunctionError('AssertionError', '')
+    return applyFilter('to_human_time_from_seconds', [seconds], {}, budget)
+  },
+}
+
 const json: WorkflowFunction = {
   name: 'json',
   parameters: ['s'],
+  givesTemplateValue: true,
   run([text], { budget }) {
     if (typeof text !== 'string') throw new FunctionError('TypeError', 'Given object is not typeof string.')
     return applyFilter('from_json_string', [text], {}, budget)
@@ -72,8 +100,10 @@ const json: WorkflowFunction = {
 /** The items of the lists side by side, as many as the longest has. */
 const zip: WorkflowFunction = {
   name: 'zip',
-  parameters: ['pad?'],
+  parameters: [],
+  options: ['pad'],
   isVariadic: true,
+  givesTemplateValue: true,
   run([pad = null, ...given], { budget }) {
     const lists = given.map((list): readonly unknown[] => {
       if (list === null) return []
@@ -93,6 +123,11 @@ const zip: WorkflowFunction = {
 /** Functions over their arguments alone. */
 export const dataFunctions: readonly WorkflowFunction[] = [
   ...Object.entries(filters).map(fromFilter),
+  fromJson('from_json_string'),
+  fromJson('json_parse'),
+  ofPath('basename'),
+  ofPath('dirname'),
+  humanTime,
   toJson('to_json_string'),
   toJson('json_dump'),
   json,

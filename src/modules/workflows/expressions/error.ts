@@ -1,3 +1,6 @@
+import { BudgetExhausted } from '../../../lib/template/index.ts'
+import type { YaqlErrorClass } from '../../../lib/yaql/index.ts'
+
 /** Names of the errors of an expression, as users see them before the message. */
 export type ExpressionErrorClass =
   | 'ExpressionEvaluationException'
@@ -22,11 +25,23 @@ export class ExpressionError extends Error {
   }
 }
 
+/** An expression that needs more than its budget: a larger one could suffice. */
+export class ExpressionExhausted extends BudgetExhausted {
+  /** As that of an `ExpressionError`. */
+  readonly text: string
+
+  constructor(className: ExpressionErrorClass, expression: string, reason: string) {
+    const message = unableToEvaluate(expression, 'LimitExceededException', reason)
+    super(message)
+    this.text = `${className}: ${message}`
+  }
+}
+
 /** A function of workflows that refuses its arguments or finds nothing. `KeyError`: the message is the missing key. */
 export class FunctionError extends Error {
-  readonly className: string
+  readonly className: YaqlErrorClass
 
-  constructor(className: string, message: string) {
+  constructor(className: YaqlErrorClass, message: string) {
     super(message)
     this.name = 'FunctionError'
     this.className = className

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import { JsonNumber } from '../../../lib/json/index.ts'
 import { Budget, BudgetExhausted, defaultLimits } from '../../../lib/template/index.ts'
-import { evaluate, ExpressionError, type Readings, type Scope } from './index.ts'
+import { evaluate, evaluateNative, ExpressionError, ExpressionExhausted, type Readings, type Scope } from './index.ts'
 
 /** A scope that notes which variables it was asked for. */
 function scopeWith(
@@ -64,10 +64,22 @@ describe('a value', () => {
     const data = { jinja: '{{ 1 + 1 }}', block: '{% if true %}y{% endif %}', yaql: '<% 1 + 1 %>' }
     for (const [name, text] of Object.entries(data)) {
       expect(evaluate(`{{ ctx().${name} }}`, scopeWith(data), { budget: budget() })).toBe(text)
+      expect(evaluate(`<% ctx().${name} %>`, scopeWith(data), { budget: budget() })).toBe(text)
+      expect(evaluate(`<% ctx(${name}) %>.`, scopeWith(data), { budget: budget() })).toBe(`${text}.`)
       expect(evaluate(`{{ ctx('${name}') }}.`, scopeWith(data), { budget: budget() })).toBe(`${text}.`)
       expect(evaluate(`{% if true %}{{ ctx().${name} }}{% endif %}`, scopeWith(data), { budget: budget() })).toBe(text)
     }
   })
+})
+
+test('results of YAQL become JSON data', () => {
+  const texts = ['<% set(1) %>', '<% {a => 1}.keys() %>', '<% datetime(2024, 2, 29) %>', '<% {1 => range(2)} %>']
+  expect(evaluate(texts, scopeWith({}), { budget: budget() })).toEqual([
+    [1],
+    ['a'],
+    '2024-02-29T00:00:00+00:00',
+    { 1: [0, 1] },
+  ])
 })
 
 describe('the scope', () => {
@@ -75,24 +87,31 @@ describe('the scope', () => {
     ['{{ ctx().a.b }}', ['a']],
     ["{{ ctx()['a'] }}", ['a']],
     ["{{ ctx('a') }}", ['a']],
-    ["{{ ctx().get('a') }}", ['*']],
+    ["{{ ctx().get('a') }}", ['a']],
+    ['{{ ctx() | length }}', ['*']],
     ['{{ 1 }}', []],
+    ['<% ctx().a.b %>', ['a']],
+    ['<% ctx(a) %>', ['a']],
+    ['<% ctx().get(a) %>', ['a']],
+    ['<% ctx().len() %>', ['*']],
+    ['<% 1 %>', []],
   ])('%s asks for no more than it reads', (text, asked) => {
     const scope = scopeWith({ a: { b: 1 }, other: 2 })
     evaluate(text, scope, { budget: budget() })
-    expect(scope.asked).toEqual(asked)
+    expect([...new Set(scope.asked)].filter((name) => name !== 'get')).toEqual(asked)
   })
 
   test('is noted as it is read', () => {
     const readings: Readings = []
     const task = { name: 't', route: 0, status: 'failed', result: () => ({ code: 2 }) }
-    const text = '{{ failed() and result().code == ctx().limit and ctx("limit") == 2 }}'
+    const text = '<% failed() and result().code = ctx().limit and ctx(limit) = 2 and ctx().len() = 1 %>'
     evaluate(text, scopeWith({ limit: 2 }, { task }), { budget: budget(), readings })
     expect(readings).toEqual([
       { name: 'failed', args: [], value: true },
       { name: 'result', args: [], value: { code: 2 } },
       { name: 'ctx', args: ['limit'], value: 2 },
       { name: 'ctx', args: ['limit'], value: 2 },
+      { name: 'ctx', args: [], value: { limit: 2 } },
     ])
   })
 
@@ -113,10 +132,41 @@ describe('an error', () => {
     })
   })
 
-  test('of the budget differs from others, and a larger budget repairs it', () => {
-    const text = '{{ range(5000) | sum }}'
-    const run = (maxSteps: number): unknown => evaluate(text, scopeWith({}), { budget: budget({ maxSteps }) })
-    expect(errorOf(() => run(1000))).toBeInstanceOf(BudgetExhausted)
-    expect(run(100_000)).toBe(12_497_500)
+  test.each([
+    ['<% 1 / 0 %>', 'YaqlEvaluationException', 'ZeroDivisionError: integer division or modulo by zero'],
+    ['<% ctx(nope) %>', 'YaqlEvaluationException', 'VariableUndefinedError: The variable "nope" is undefined.'],
+    ['<% json(5) %>', 'YaqlEvaluationException', 'TypeError: Given object is not typeof string.'],
+    ['{{ json(5) }}', 'JinjaEvaluationException', 'TypeError: Given object is not typeof string.'],
+    [
+      '{{ succeeded(1) }}',
+      'JinjaEvaluationException',
+      'TypeError: succeeded() takes 0 positional arguments but 1 were given',
+    ],
+    ["{{ svckv('a', b=1) }}", 'JinjaEvaluationException', "TypeError: svckv() got an unexpected keyword argument 'b'"],
+    ["{{ svckv('a') }}", 'JinjaEvaluationException', "KeyError: 'Could not get user from context.'"],
+    ['{{ task() }}', 'JinjaEvaluationException', "KeyError: 'id'"],
+  ])('of %s', (text, className, detail) => {
+    const error = errorOf(() => evaluate(text, scopeWith({}), { budget: budget() }))
+    expect(error).toMatchObject({ className, message: `Unable to evaluate expression '${text}'. ${detail}` })
   })
+
+  test('of a value without a JSON form', () => {
+    const text = '<% timespan(hours => 1) %>'
+    expect(errorOf(() => evaluate(text, scopeWith({}), { budget: budget() }))).toMatchObject({ className: 'TypeError' })
+    expect(evaluateNative(text, scopeWith({}), { budget: budget() })).toMatchObject({ micros: 3_600_000_000n })
+  })
+
+  test.each(['{{ range(5000) | sum }}', '<% range(5000).sum() %>'])(
+    'of the budget: a larger one repairs %s',
+    (text) => {
+      const run = (maxSteps: number): unknown => evaluate(text, scopeWith({}), { budget: budget({ maxSteps }) })
+      const error = errorOf(() => run(1000))
+      expect(error).toBeInstanceOf(BudgetExhausted)
+      expect(error).toBeInstanceOf(ExpressionExhausted)
+      expect(error).toMatchObject({
+        text: expect.stringContaining(`Unable to evaluate expression '${text}'.`) as string,
+      })
+      expect(run(100_000)).toBe(12_497_500)
+    },
+  )
 })

@@ -54,3 +54,23 @@ test('both languages in one text are a mistake', () => {
     ],
   })
 })
+
+test('YAQL: blocks, variables, calls and mistakes', () => {
+  expect(findExpressions("a <% ctx().x.select($ + ctx(y)) %> <% ctx('z').b[ %> <% 'a %>")).toEqual({
+    expressions: [
+      {
+        language: 'yaql',
+        text: '<% ctx().x.select($ + ctx(y)) %>',
+        position: 2,
+        variables: ['x', 'y'],
+        functions: ['ctx', 'select'],
+      },
+      { language: 'yaql', text: "<% ctx('z').b[ %>", position: 35, variables: ['z'], functions: [] },
+      { language: 'yaql', text: "<% 'a %>", position: 53, variables: [], functions: [] },
+    ],
+    mistakes: [
+      { language: 'yaql', expression: "<% ctx('z').b[ %>", message: 'Parse error: unexpected end of statement' },
+      { language: 'yaql', expression: "<% 'a %>", message: "Lexical error: illegal character ''' at position 0" },
+    ],
+  })
+})

@@ -1,5 +1,6 @@
 import { hasJinja, hasStatement, hasYaql, jinjaBlocks, statementBlocks, yaqlBlocks, type Block } from './blocks.ts'
 import { inspectJinja } from './jinja.ts'
+import { inspectYaql } from './yaql.ts'
 
 export type Language = 'yaql' | 'jinja'
 
@@ -30,7 +31,6 @@ export interface ExpressionMistake {
 
 export interface Found {
   readonly expressions: readonly FoundExpression[]
-  /** Of one text at most one. */
   readonly mistakes: readonly ExpressionMistake[]
 }
 
@@ -49,8 +49,14 @@ export function findExpressions(text: string): Found {
 }
 
 function findYaql(text: string): Found {
-  const expressions = yaqlBlocks(text).flatMap((block) => expressionOf(block, 'yaql', []))
-  return { expressions, mistakes: [] }
+  const mistakes: ExpressionMistake[] = []
+  const expressions = yaqlBlocks(text).flatMap((block) => {
+    if (block.source === undefined) return []
+    const { calls, error } = inspectYaql(block.source)
+    if (error !== undefined) mistakes.push({ language: 'yaql', expression: block.text, message: error })
+    return expressionOf(block, 'yaql', calls)
+  })
+  return { expressions, mistakes }
 }
 
 /** A mistake of the whole text counts first; one of a block is another only if its text is. */

@@ -1,53 +1,41 @@
 import { dataFunctions } from './data-functions.ts'
 import { FunctionError } from './error.ts'
-import type { FunctionContext, WorkflowFunction } from './function.ts'
-import type { Readings } from './scope.ts'
+import type { Evaluation, WorkflowFunction } from './function.ts'
 import { stateFunctions } from './state-functions.ts'
 
-/** Every function of workflows by name; the libraries of the languages come on top. */
-export const workflowFunctions: ReadonlyMap<string, WorkflowFunction> = new Map(
-  [...stateFunctions, ...dataFunctions].map((each) => [each.name, each]),
-)
+/** Every function of workflows; the libraries of the languages come on top. */
+export const workflowFunctions: readonly WorkflowFunction[] = [...stateFunctions, ...dataFunctions]
 
-/**
- * Calls a function with arguments as an author has written them.
- *
- * @param readings gets the call, if its value depends on more than the arguments
- */
-export function callFunction(
-  called: WorkflowFunction,
-  positional: readonly unknown[],
-  named: Readonly<Record<string, unknown>>,
-  context: FunctionContext,
-  readings?: Readings,
-): unknown {
-  const value = called.run(bind(called, positional, named), context)
-  if (called.isReading === true && readings !== undefined) {
-    const args = Object.keys(named).length === 0 ? positional : [...positional, named]
-    readings.push({ name: called.name, args, value })
-  }
+/** Calls a function with arguments that are bound to its parameters. @throws FunctionError TemplateError */
+export function callFunction(called: WorkflowFunction, args: readonly unknown[], evaluation: Evaluation): unknown {
+  const value = called.run(args, evaluation)
+  if (called.isReading === true) evaluation.readings?.push({ name: called.name, args: givenOf(args), value })
   return value
 }
 
-function bind(
-  { name, parameters, isVariadic = false }: WorkflowFunction,
+const givenOf = (args: readonly unknown[]): readonly unknown[] =>
+  args.slice(0, args.findLastIndex((argument) => argument !== undefined) + 1)
+
+/** Binds arguments as a call in Python does. @throws FunctionError */
+export function bindArguments(
+  { name, parameters, options = [], isVariadic = false }: WorkflowFunction,
   positional: readonly unknown[],
   named: Readonly<Record<string, unknown>>,
 ): unknown[] {
-  const names = parameters.map((parameter) => parameter.replace('?', ''))
-  const args: unknown[] = names.map((_, index) => (isVariadic ? undefined : positional[index]))
-  if (!isVariadic && positional.length > names.length) {
-    throw new FunctionError('TypeError', `${name}() takes ${names.length} arguments, ${positional.length} were given`)
+  if (!isVariadic && positional.length > parameters.length) {
+    throw wrong(`${name}() takes ${parameters.length} positional arguments but ${positional.length} were given`)
   }
+  const names = [...parameters.map((parameter) => parameter.replace('?', '')), ...options]
+  const args = names.map((_, index) => (index < parameters.length ? positional[index] : undefined))
   for (const [key, value] of Object.entries(named)) {
     const index = names.indexOf(key)
-    if (index < 0) throw new FunctionError('TypeError', `${name}() got an unexpected keyword argument '${key}'`)
-    if (args[index] !== undefined) {
-      throw new FunctionError('TypeError', `${name}() got multiple values for argument '${key}'`)
-    }
+    if (index < 0) throw wrong(`${name}() got an unexpected keyword argument '${key}'`)
+    if (args[index] !== undefined) throw wrong(`${name}() got multiple values for argument '${key}'`)
     args[index] = value
   }
-  const missing = names.find((key, index) => args[index] === undefined && parameters[index] === key)
-  if (missing !== undefined) throw new FunctionError('TypeError', `${name}() is missing the argument '${missing}'`)
-  return isVariadic ? [...args, ...positional] : args
+  const missing = parameters.find((parameter, index) => args[index] === undefined && !parameter.endsWith('?'))
+  if (missing !== undefined) throw wrong(`${name}() missing 1 required positional argument: '${missing}'`)
+  return [...args, ...positional.slice(parameters.length)]
 }
+
+const wrong = (message: string): Error => new FunctionError('TypeError', message)

@@ -8,23 +8,16 @@ import {
   textOf,
   Undefined,
   type HostFunction,
-  type Namespace,
   type Value,
 } from '../../../lib/template/index.ts'
 import { hasStatement, jinjaBlocks, type Block } from './blocks.ts'
 import { ExpressionError, FunctionError, unableToEvaluate } from './error.ts'
-import type { FunctionContext, WorkflowFunction } from './function.ts'
-import { callFunction, workflowFunctions } from './functions.ts'
-import type { Readings } from './scope.ts'
-import { visibleVariable, visibleVariables } from './state-functions.ts'
-
-/** What one evaluation needs. */
-export interface Evaluation extends FunctionContext {
-  readonly readings: Readings | undefined
-}
+import type { Evaluation, WorkflowFunction } from './function.ts'
+import { bindArguments, callFunction, workflowFunctions } from './functions.ts'
+import { lazyVariables } from './state-functions.ts'
 
 interface Surroundings {
-  readonly budget: FunctionContext['budget']
+  readonly budget: Evaluation['budget']
   readonly functions: Readonly<Record<string, HostFunction>>
   readonly filters: Readonly<Record<string, HostFunction>>
   readonly variables: Readonly<Record<string, unknown>>
@@ -96,47 +89,23 @@ function guarded<T>(expression: string, run: () => T): T {
 function surroundingsOf(evaluation: Evaluation): Surroundings {
   const functions: Record<string, HostFunction> = {}
   const filters: Record<string, HostFunction> = {}
-  for (const [name, called] of workflowFunctions) {
-    functions[name] = hostFunction(called, evaluation)
-    if (called.isFilter === true) filters[name] = functions[name]
+  for (const called of workflowFunctions) {
+    const run = hostFunction(called, evaluation)
+    functions[called.name] = run
+    if (called.isFilter === true) filters[called.name] = run
   }
-  functions['ctx'] = contextFunction(functions['ctx'], evaluation)
-  return { budget: evaluation.budget, functions, filters, variables: { __vars: namespaceOf(evaluation) } }
+  return { budget: evaluation.budget, functions, filters, variables: { __vars: lazyVariables(evaluation) } }
 }
 
 function hostFunction(called: WorkflowFunction, evaluation: Evaluation): HostFunction {
   return (positional, named) => {
     try {
-      return callFunction(called, positional, named, evaluation, evaluation.readings)
+      return callFunction(called, bindArguments(called, positional, named), evaluation)
     } catch (error) {
       if (!(error instanceof FunctionError)) throw error
-      throw new TemplateError('FILTER', error.message, undefined, false, error.className)
+      const message = error.className === 'KeyError' ? `'${error.message}'` : error.message
+      throw new TemplateError('FILTER', message, undefined, false, error.className)
     }
-  }
-}
-
-/** `ctx()` without a name asks for one variable only, where one is named after it. */
-function contextFunction(byName: HostFunction | undefined, evaluation: Evaluation): HostFunction {
-  return (positional, named) => {
-    const [key = named['key']] = positional
-    const isWhole = key === undefined || key === null || key === ''
-    return isWhole && positional.length <= 1 ? namespaceOf(evaluation) : byName?.(positional, named)
-  }
-}
-
-function namespaceOf(evaluation: Evaluation): Namespace {
-  const record = (args: readonly unknown[], value: unknown): unknown => {
-    evaluation.readings?.push({ name: 'ctx', args, value })
-    return value
-  }
-  return {
-    typeName: 'dict',
-    get: (name) => {
-      const value = visibleVariable(evaluation, name)
-      return value === undefined ? undefined : record([name], value)
-    },
-    has: (name) => visibleVariable(evaluation, name) !== undefined,
-    value: () => record([], visibleVariables(evaluation)),
   }
 }
 

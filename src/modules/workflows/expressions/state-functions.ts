@@ -1,8 +1,8 @@
 import { keysOf, objectOf } from '../../../lib/json/index.ts'
 import { isObject } from '../../../lib/schema/index.ts'
 import { FunctionError } from './error.ts'
-import type { FunctionContext, WorkflowFunction } from './function.ts'
-import type { CurrentTask, DatastoreKey, TaskRecord } from './scope.ts'
+import type { Evaluation, WorkflowFunction } from './function.ts'
+import type { CurrentTask, DatastoreKey, Scope, TaskRecord } from './scope.ts'
 
 /** Variables that belong to the engine. */
 const PRIVATE_PREFIX = '__'
@@ -15,30 +15,60 @@ const fail = (message: string): Error => new FunctionError('ExpressionEvaluation
 const isGiven = (value: unknown): boolean =>
   value !== undefined && value !== null && value !== '' && value !== 0 && value !== false
 
-function currentTask({ scope }: FunctionContext): CurrentTask {
+function currentTask({ scope }: Evaluation): CurrentTask {
   if (scope.task === undefined) throw fail('The current task is not set in the context.')
   return scope.task
 }
 
 /** The variables that an expression can see. */
-export function visibleVariables({ scope }: Pick<FunctionContext, 'scope'>): Readonly<Record<string, unknown>> {
+function visibleVariables(scope: Scope): Readonly<Record<string, unknown>> {
   const all = scope.variables()
   const names = keysOf(all)
   if (!names.some((name) => name.startsWith(PRIVATE_PREFIX))) return all
   return objectOf(names.filter((name) => !name.startsWith(PRIVATE_PREFIX)).map((name) => [name, all[name]]))
 }
 
-/** One of them; undefined: there is none. */
-export function visibleVariable({ scope }: Pick<FunctionContext, 'scope'>, name: string): unknown {
-  return name.startsWith(PRIVATE_PREFIX) ? undefined : scope.variable(name)
+/** All variables as an object that asks for each one as it is read, and for the whole only when it is listed. */
+export function lazyVariables({ scope, readings }: Evaluation): Readonly<Record<string, unknown>> {
+  let all: Readonly<Record<string, unknown>> | undefined
+  const list = (): Readonly<Record<string, unknown>> => {
+    if (all === undefined) {
+      all = visibleVariables(scope)
+      readings?.push({ name: 'ctx', args: [], value: all })
+    }
+    return all
+  }
+  const read = (name: string | symbol): unknown => {
+    if (typeof name === 'symbol' || name.startsWith(PRIVATE_PREFIX)) return undefined
+    if (all !== undefined) return Object.hasOwn(all, name) ? all[name] : undefined
+    const value = scope.variable(name)
+    if (value !== undefined) readings?.push({ name: 'ctx', args: [name], value })
+    return value
+  }
+  return new Proxy<Record<string, unknown>>(Object.create(null) as Record<string, unknown>, {
+    get: (_, name) => read(name),
+    has: (_, name) => read(name) !== undefined,
+    getOwnPropertyDescriptor(_, name) {
+      const value = read(name)
+      return value === undefined ? undefined : { value, enumerable: true, configurable: true }
+    },
+    ownKeys: () => [...keysOf(list())],
+    set: () => false,
+    defineProperty: () => false,
+    deleteProperty: () => false,
+  })
 }
 
-function variable(key: unknown, { scope }: FunctionContext): unknown {
+function ctx([key]: readonly unknown[], evaluation: Evaluation): unknown {
+  if (!isGiven(key)) return lazyVariables(evaluation)
   const name = String(key)
-  const value = scope.variable(name)
+  const value = evaluation.scope.variable(name)
   if (value === undefined) throw new FunctionError('VariableUndefinedError', `The variable "${name}" is undefined.`)
-  if (!name.startsWith(PRIVATE_PREFIX)) return value
-  throw new FunctionError('VariableInaccessibleError', `The variable "${name}" is for internal use and inaccessible.`)
+  if (name.startsWith(PRIVATE_PREFIX)) {
+    throw new FunctionError('VariableInaccessibleError', `The variable "${name}" is for internal use and inaccessible.`)
+  }
+  evaluation.readings?.push({ name: 'ctx', args: [name], value })
+  return value
 }
 
 function routeOf(route: unknown): number | undefined {
@@ -62,7 +92,7 @@ function shownRecord(record: TaskRecord): Readonly<Record<string, unknown>> {
   }
 }
 
-function taskRecord([name, route]: readonly unknown[], { scope }: FunctionContext): unknown {
+function taskRecord([name, route]: readonly unknown[], { scope }: Evaluation): unknown {
   let wanted = name
   if (!isGiven(name)) {
     if (scope.task === undefined) throw new FunctionError('KeyError', 'id')
@@ -73,7 +103,7 @@ function taskRecord([name, route]: readonly unknown[], { scope }: FunctionContex
   return shownRecord(record)
 }
 
-function item([key]: readonly unknown[], { scope }: FunctionContext): unknown {
+function item([key]: readonly unknown[], { scope }: Evaluation): unknown {
   const value = scope.item ?? null
   if (!isGiven(key)) return value
   if (!isObject(value)) throw fail('Item is not type of collections.abc.Mapping.')
@@ -84,7 +114,7 @@ function item([key]: readonly unknown[], { scope }: FunctionContext): unknown {
 
 const SYSTEM_PREFIX = 'system.'
 
-function datastoreKey(key: string, scope: FunctionContext['scope']): DatastoreKey {
+function datastoreKey(key: string, scope: Scope): DatastoreKey {
   const svc = scope.variable('svc')
   const user = isObject(svc) ? svc['user'] : undefined
   if (typeof user !== 'string') throw new FunctionError('KeyError', 'Could not get user from context.')
@@ -93,7 +123,7 @@ function datastoreKey(key: string, scope: FunctionContext['scope']): DatastoreKe
     : { scope: 'user', user, name: key }
 }
 
-function svckv([given, decrypt = false, fallback]: readonly unknown[], { scope }: FunctionContext): unknown {
+function svckv([given, decrypt = false, fallback]: readonly unknown[], { scope }: Evaluation): unknown {
   if (typeof given !== 'string') throw new FunctionError('TypeError', 'Given key is not typeof string.')
   if (typeof decrypt !== 'boolean') throw new FunctionError('TypeError', 'Decrypt parameter is not typeof bool.')
   const key = datastoreKey(given, scope)
@@ -110,35 +140,31 @@ function svckv([given, decrypt = false, fallback]: readonly unknown[], { scope }
 
 /** Functions that read the state of the workflow and the datastore. */
 export const stateFunctions: readonly WorkflowFunction[] = [
-  {
-    name: 'ctx',
-    parameters: ['key?'],
-    isReading: true,
-    run: ([key], context) => (isGiven(key) ? variable(key, context) : visibleVariables(context)),
-  },
+  // Notes what is read by itself: the whole is read only when it is listed.
+  { name: 'ctx', parameters: ['key?'], run: ctx },
   {
     name: 'succeeded',
     parameters: [],
     isReading: true,
-    run: (_, context) => currentTask(context).status === 'succeeded',
+    run: (_, evaluation) => currentTask(evaluation).status === 'succeeded',
   },
   {
     name: 'failed',
     parameters: [],
     isReading: true,
-    run: (_, context) => currentTask(context).status === 'failed',
+    run: (_, evaluation) => currentTask(evaluation).status === 'failed',
   },
   {
     name: 'completed',
     parameters: [],
     isReading: true,
-    run: (_, context) => COMPLETED.includes(currentTask(context).status),
+    run: (_, evaluation) => COMPLETED.includes(currentTask(evaluation).status),
   },
   {
     name: 'result',
     parameters: [],
     isReading: true,
-    run: (_, context) => currentTask(context).result() ?? null,
+    run: (_, evaluation) => currentTask(evaluation).result() ?? null,
   },
   {
     name: 'task_status',
@@ -149,5 +175,5 @@ export const stateFunctions: readonly WorkflowFunction[] = [
   },
   { name: 'task', parameters: ['task_id?', 'route?'], isReading: true, run: taskRecord },
   { name: 'item', parameters: ['key?'], isReading: true, run: item },
-  { name: 'svckv', parameters: ['key', 'decrypt?', 'default?'], isReading: true, run: svckv },
+  { name: 'svckv', parameters: ['key'], options: ['decrypt', 'default'], isReading: true, run: svckv },
 ]
