@@ -59,9 +59,11 @@ export function hashOf(key: Value, budget: Budget, depth = 0): Hash {
     )
   if (key instanceof SetValue)
     return compound('f', [...key.items.values()].map((item) => part(item, budget, depth)).toSorted())
+  if (key instanceof DictView && isSetLike(key)) throw typeError(`unhashable type: '${key.typeName}'`)
   if (key instanceof DateTime) return `\0d${key.instant}`
   if (key instanceof TimeSpan) return `\0p${key.micros}`
   if (key instanceof RegexValue) return `\0r${key.source}`
+  if (key instanceof Dict && key.typeName === 'dict') throw typeError("unhashable type: 'dict'")
   if (!isMapping(key)) return `\0o${identityOf(key)}`
   const parts: string[] = []
   for (const [name, value] of entriesOfMapping(key)) {
@@ -93,8 +95,8 @@ export function mappingGet(mapping: Mapping, key: Value, budget: Budget): Value 
   return undefined
 }
 
-export function makeDict(entries: Iterable<readonly [Value, Value]>, budget: Budget): Dict {
-  const dict = new Dict()
+export function makeDict(entries: Iterable<readonly [Value, Value]>, budget: Budget, isFrozen = true): Dict {
+  const dict = new Dict(isFrozen)
   for (const [key, value] of entries) {
     budget.step()
     dict.setHashed(hashOf(key, budget), key, value)

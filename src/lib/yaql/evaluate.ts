@@ -22,6 +22,7 @@ import {
   Dict,
   DictView,
   isIterable,
+  isSetLike,
   isMapping,
   isTuple,
   Iteration,
@@ -156,11 +157,13 @@ export class Evaluator implements Runtime<unknown> {
 
   /** `receiver.right`: a method, a key of a dictionary, the key of each item, or a property. */
   #member(receiver: Value, right: Expression, scope: Scope): Value {
-    if (right.isGrouped === true) throw noMatch('#operator_.')
-    if (right.kind === 'call') return this.#call(right, [receiver], scope)
-    if (right.kind === 'variable') throw unknownMethod('#get_context_data', receiver, this.budget)
-    if (!right.isKeyword || typeof right.value !== 'string') throw noMatch('#operator_.')
-    return this.#keyword(receiver, right.value)
+    if (right.isGrouped !== true) {
+      if (right.kind === 'call' && !right.name.startsWith('#')) return this.#call(right, [receiver], scope)
+      if (right.kind === 'constant' && right.isKeyword && typeof right.value === 'string') {
+        return this.#keyword(receiver, right.value)
+      }
+    }
+    throw noMatch('#operator_.')
   }
 
   #keyword(receiver: Value, name: string): Value {
@@ -371,7 +374,8 @@ export class Evaluator implements Runtime<unknown> {
   }
 
   #finishedHash(key: Value): Hash {
-    if (isIterable(key) && !(key instanceof SetValue)) throw typeError("unhashable type: 'list'")
+    if (isSetLike(key)) throw typeError("unhashable type: 'set'")
+    if (isIterable(key)) throw typeError("unhashable type: 'list'")
     if (isMapping(key)) throw typeError("unhashable type: 'dict'")
     return hashOf(key, this.budget)
   }
@@ -379,14 +383,12 @@ export class Evaluator implements Runtime<unknown> {
 
 const definitions = new WeakMap<DefinedFunctions, Layers>()
 
-/** The function of a `def(…)`; its body sees the variables of the place that calls it. */
+/** The function of a `def(…)`. */
 function definedLayers(definition: DefinedFunctions): Layers {
   let layers = definitions.get(definition)
   if (layers === undefined) {
-    const { name, body } = definition
-    const overload = fn(name, [rest('args', Any), namedRest('kwargs', Any)], ([args, named], _runtime, scope) =>
-      body.callIn(scope, args, named),
-    )
+    const { name, call } = definition
+    const overload = fn(name, [rest('args', Any), namedRest('kwargs', Any)], ([args, named]) => call(args, named))
     layers = [[overload as Overload<unknown>]]
     definitions.set(definition, layers)
   }

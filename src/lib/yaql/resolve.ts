@@ -97,7 +97,7 @@ function fit(overload: Overload<unknown>, { nodes, empty, positional, named }: S
   let next = 0
   const take = (index: number, type: ParameterType<unknown>): boolean => {
     types[index] = type
-    return mayAccept(type, nodes[index])
+    return mayAccept(type, nodes[index], index < positional)
   }
   for (const { name, type, form, fallback } of overload.parameters) {
     if (form === 'rest') {
@@ -131,10 +131,10 @@ function fit(overload: Overload<unknown>, { nodes, empty, positional, named }: S
   return next < positional || left.size > 0 ? undefined : { overload, sources, types }
 }
 
-/** Whether the type may accept what the expression gives; certain only for constants. */
-function mayAccept(type: ParameterType<unknown>, node: Node): boolean {
+/** Whether the type may accept what the expression gives; certain only for constants, by position. */
+function mayAccept(type: ParameterType<unknown>, node: Node, isPositional: boolean): boolean {
   if (type.form === 'rule' || node?.kind === 'rule') return type.form === 'rule' && node?.kind === 'rule'
-  return type.form === 'lambda' || node?.kind !== 'constant' || type.accepts(adopt(node.value))
+  return type.form === 'lambda' || !isPositional || node?.kind !== 'constant' || type.accepts(adopt(node.value))
 }
 
 /** Whether the first `count` arguments, which are evaluated, have the types that their parameters want. */

@@ -43,7 +43,7 @@ export class Scope extends YaqlObject {
 /** A function that the expression defined, and those before it. */
 export interface DefinedFunctions {
   readonly name: string
-  readonly body: Lambda
+  readonly call: (positional: readonly Value[], named: ReadonlyMap<string, Value>) => Value
   readonly outer: DefinedFunctions | undefined
 }
 
@@ -84,7 +84,7 @@ export class Lambda {
     return this.callIn(this.#scope, positional, named)
   }
 
-  /** Sees the variables and functions of the place it is called from. */
+  /** Sees the variables and functions of another place. */
   callIn(scope: Scope | undefined, positional: readonly Value[], named?: ReadonlyMap<string, Value>): Value {
     if (this.#expression === undefined) return this.#value
     const inner =

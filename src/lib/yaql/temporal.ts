@@ -102,6 +102,14 @@ export class DateTime extends YaqlObject {
   }
 
   static fromFields(fields: DateFields, offset: bigint): DateTime {
+    for (const [name] of bounds) {
+      if (Math.abs(fields[name]) > 0x7fffffff) {
+        throw new YaqlError(
+          'OverflowError',
+          `signed integer is ${fields[name] < 0 ? 'less than minimum' : 'greater than maximum'}`,
+        )
+      }
+    }
     for (const [name, low, high] of bounds) {
       if (fields[name] >= low && fields[name] <= high) continue
       if (name === 'year') throw valueError(`year ${fields.year} is out of range`)

@@ -1,8 +1,19 @@
 import { Float, floatText, isIntegerValue, quoteText, type Budget } from '../template/index.ts'
+import { membersOf } from './equality.ts'
 import { YaqlError } from './error.ts'
 import { RegexValue } from './regex-value.ts'
 import { DateTime, TimeSpan } from './temporal.ts'
-import { adopt, DictView, entriesOfMapping, isMapping, isTuple, ListValue, SetValue, type Value } from './values.ts'
+import {
+  adopt,
+  Dict,
+  DictView,
+  entriesOfMapping,
+  isMapping,
+  isTuple,
+  ListValue,
+  SetValue,
+  type Value,
+} from './values.ts'
 
 /**
  * How Python prints values. Inside an expression (`inner`) arrays are tuples and sets are frozen; in what an expression
@@ -70,12 +81,17 @@ function write(value: Value, form: Form, parts: string[], budget: Budget, depth:
     else if (form === 'inner') writeAll('frozenset({', value.items.values(), '})')
     else writeAll('{', value.items.values(), '}')
   } else if (value instanceof DictView) {
-    parts.push(`${value.typeName}(`)
-    write(value.mapping, form, parts, budget, depth + 1)
-    parts.push(')')
+    const isPlain = value.mapping instanceof Dict && value.mapping.typeName === 'dict'
+    if (isPlain) writeAll(`dict_${value.typeName.replace('View', '').toLowerCase()}([`, membersOf(value), '])')
+    else {
+      parts.push(`${value.typeName}(`)
+      write(value.mapping, form, parts, budget, depth + 1)
+      parts.push(')')
+    }
   } else if (value instanceof DateTime || value instanceof TimeSpan) parts.push(value.representation())
-  else if (value instanceof RegexValue) parts.push(`re.compile(${quoteText(value.source)})`)
-  else if (!isMapping(value)) parts.push(`<${value.typeName} object>`)
+  else if (value instanceof RegexValue) {
+    parts.push(`re.compile(${quoteText(value.source)}${value.flags === '' ? '' : `, ${value.flags}`})`)
+  } else if (!isMapping(value)) parts.push(`<${value.typeName} object>`)
   else {
     parts.push('{')
     let separator = ''

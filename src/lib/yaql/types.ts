@@ -84,6 +84,8 @@ export const Num = type<number | bigint | Float>('Number', isNumber, as)
 export const Integer = type<Whole>('Integer', isInteger, as)
 /** A whole number; booleans are 0 and 1. */
 export const Int = type<Whole>('int', (value) => isInteger(value) || typeof value === 'boolean', wholeOf)
+/** As `Int`, with booleans as they are. */
+export const WholeOrBool = type<Whole | boolean>('int', (value) => Int.accepts(value), as)
 /** As `Int`, for positions and counts. */
 export const Index = type<number>(
   'int',
@@ -94,6 +96,8 @@ export const Index = type<number>(
   },
 )
 export const Items = type<Value>('Iterable', isIterable, as)
+/** A collection whose items have an order. */
+export const Ordinal = type<Value>('Iterable', (value) => isIterable(value) && !isSetLike(value), as)
 export const List = type<readonly unknown[]>('Sequence', isTuple, as, ['Iterable'])
 export const Iterator_ = type<Value>(
   'Iterator',

@@ -82,8 +82,14 @@ export interface SortKey {
 export type Hash = string | number | bigint | null
 
 export class Dict extends YaqlObject {
-  readonly typeName = 'FrozenDict'
+  readonly typeName: 'FrozenDict' | 'dict'
   readonly #entries = new Map<Hash, readonly [Value, Value]>()
+
+  /** @param isFrozen whether it can be a key; what some functions make cannot */
+  constructor(isFrozen = true) {
+    super()
+    this.typeName = isFrozen ? 'FrozenDict' : 'dict'
+  }
 
   get size(): number {
     return this.#entries.size
@@ -117,8 +123,20 @@ export class SetValue extends YaqlObject {
 
   constructor(items: ReadonlyMap<Hash, Value>) {
     super()
-    this.items = items
+    this.items = inOrder(items)
   }
+}
+
+/** Sets of small whole numbers are in ascending order, as those of Python are; others in the order they were made. */
+function inOrder(items: ReadonlyMap<Hash, Value>): ReadonlyMap<Hash, Value> {
+  let last = -1
+  let isAscending = true
+  for (const hash of items.keys()) {
+    if (typeof hash !== 'number' || !Number.isInteger(hash) || hash < 0) return items
+    isAscending &&= hash > last
+    last = hash
+  }
+  return isAscending ? items : new Map([...items].toSorted(([a], [b]) => Number(a) - Number(b)))
 }
 
 /** `d.keys()`, `d.values()`, `d.items()`: the first and the last are sets. */

@@ -1,3 +1,4 @@
+import { charactersOf } from '../../template/index.ts'
 import { hashOf, makeDict, makeSet, mappingGet, mappingSize } from '../equality.ts'
 import { typeError, YaqlError } from '../error.ts'
 import type { Runtime } from '../runtime.ts'
@@ -25,9 +26,15 @@ function withEntries(mapping: Mapping, added: Iterable<readonly [Value, Value]>,
 }
 
 function without(mapping: Mapping, keys: Iterable<Value>, { budget }: Runtime): Dict {
-  const copy = makeDict(entriesOfMapping(mapping), budget)
+  const copy = makeDict(entriesOfMapping(mapping), budget, false)
   for (const key of keys) copy.deleteHashed(hashOf(key, budget))
   return copy
+}
+
+/** A pair may also be a text of two characters or a dictionary of two keys. */
+function pairOfParts(item: Value): Value {
+  if (typeof item === 'string') return charactersOf(item.slice(0, 4))
+  return isMapping(item) ? new DictView('KeysView', item) : item
 }
 
 interface Merge {
@@ -38,7 +45,7 @@ interface Merge {
 function merge(left: Mapping, right: Mapping, how: Merge, levels: number, depth: number, runtime: Runtime): Dict {
   const { budget } = runtime
   budget.depth(depth)
-  const result = new Dict()
+  const result = new Dict(false)
   for (const [key, value] of entriesOfMapping(left)) {
     budget.step()
     const other = mappingGet(right, key, budget)
@@ -82,7 +89,7 @@ export const dictionaries: readonly Overload[] = [
   fn('dict', [param('items', Items)], ([items], runtime) => {
     const pairs = function* (): Generator<readonly [Value, Value]> {
       for (const item of runtime.each(items)) {
-        const source = runtime.each(item)
+        const source = runtime.each(pairOfParts(item))
         const [key, value] = [source.next(), source.next()]
         if (key.done === true || value.done === true) throw new YaqlError('StopIteration', '')
         yield [key.value, value.value]

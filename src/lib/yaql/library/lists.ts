@@ -1,20 +1,11 @@
 /** Functions that need a whole collection, or positions in it. */
 import { hashOf, makeSet } from '../equality.ts'
+import { valueError } from '../error.ts'
 import type { Runtime } from '../runtime.ts'
 import type { Lambda } from '../scope.ts'
 import { extension, fn, method, optional, param, rest, type Overload } from '../signature.ts'
-import { Any, Fn, Index, Items, Iterator_, List, Ordering, orNull } from '../types.ts'
-import {
-  Dict,
-  isNumber,
-  isTuple,
-  Iteration,
-  ListValue,
-  Ordered,
-  type SortKey,
-  type Hash,
-  type Value,
-} from '../values.ts'
+import { Any, Fn, Index, Items, Iterator_, List, Ordering, Ordinal, orNull } from '../types.ts'
+import { Dict, isNumber, isTuple, ListValue, Ordered, type SortKey, type Hash, type Value } from '../values.ts'
 import { compareNumbers } from './operators.ts'
 import { compareText } from '../../template/index.ts'
 
@@ -24,7 +15,7 @@ const predicate = param('predicate', Fn)
 /** Sequences that can be read once are read; every other value is an item. */
 function* spread(args: readonly Value[], runtime: Runtime): Generator<Value> {
   for (const value of args) {
-    if (value instanceof Iteration) yield* runtime.each(value)
+    if (Iterator_.accepts(value)) yield* runtime.each(value)
     else yield value
   }
 }
@@ -97,8 +88,10 @@ const editing: readonly Overload[] = [
     ([items, at, values, count], runtime) =>
       runtime.lazy(replaceRange(items, at, count, runtime.list(values), runtime)),
   ),
-  method('insert', [collection, param('position', Index), param('value', Any)], ([items, at, value], runtime) =>
-    runtime.lazy(insertAt(items, at, [value], false, runtime)),
+  method(
+    'insert',
+    [param('collection', Ordinal), param('position', Index), param('value', Any)],
+    ([items, at, value], runtime) => runtime.lazy(insertAt(items, at, [value], false, runtime)),
   ),
   method(
     'insert',
@@ -117,13 +110,16 @@ const editing: readonly Overload[] = [
 const splitting: readonly Overload[] = [
   method('slice', [collection, param('length', Index)], ([items, length], runtime) => {
     const slices = function* (): Generator<Value> {
-      if (length <= 0) return
-      let slice = new ListValue()
+      if (length < 0) {
+        throw valueError('Stop argument for islice() must be None or an integer: 0 <= x <= sys.maxsize.')
+      }
+      if (length === 0) return
+      let slice: Value[] = []
       for (const item of runtime.each(items)) {
         slice.push(item)
         if (slice.length < length) continue
         yield slice
-        slice = new ListValue()
+        slice = []
       }
       if (slice.length > 0) yield slice
     }
@@ -131,30 +127,30 @@ const splitting: readonly Overload[] = [
   }),
   method('splitAt', [collection, param('index', Index)], ([items, index], runtime) => {
     const all = runtime.list(items)
-    return [ListValue.of_(all.slice(0, index)), ListValue.of_(all.slice(index))]
+    return ListValue.of_([all.slice(0, index), all.slice(index)])
   }),
   method('splitWhere', [collection, predicate], ([items, holds], runtime) => {
     const slices = function* (): Generator<Value> {
-      let slice = new ListValue()
+      let slice: Value[] = []
       for (const item of runtime.each(items)) {
         if (runtime.isTrue(holds.call([item]))) {
           yield slice
-          slice = new ListValue()
+          slice = []
         } else slice.push(item)
       }
-      yield slice
+      if (slice.length > 0) yield slice
     }
     return runtime.lazy(slices())
   }),
   method('sliceWhere', [collection, predicate], ([items, holds], runtime) => {
     const slices = function* (): Generator<Value> {
-      let slice = new ListValue()
+      let slice: Value[] = []
       let last: Value | undefined
       for (const item of runtime.each(items)) {
         const key = holds.call([item])
         if (last !== undefined && !runtime.equals(key, last)) {
           yield slice
-          slice = new ListValue()
+          slice = []
         }
         slice.push(item)
         last = key
@@ -182,9 +178,9 @@ const grouping: readonly Overload[] = [
     ([items, keyOf, valueOf, aggregate], runtime) => {
       const groups = new Map<Hash, Group>()
       for (const item of runtime.each(items)) {
+        const value = valueOf === null ? item : valueOf.call([item])
         const key = keyOf.call([item])
         const hash = hashOf(key, runtime.budget)
-        const value = valueOf === null ? item : valueOf.call([item])
         const group = groups.get(hash)
         if (group === undefined) groups.set(hash, { key, values: ListValue.of_([value]) })
         else group.values.push(value)
@@ -196,7 +192,7 @@ const grouping: readonly Overload[] = [
     'toDict',
     [collection, param('keySelector', Fn), optional('valueSelector', orNull(Fn), null)],
     ([items, keyOf, valueOf], runtime) => {
-      const dict = new Dict()
+      const dict = new Dict(false)
       for (const item of runtime.each(items)) {
         const key = keyOf.call([item])
         dict.setHashed(hashOf(key, runtime.budget), key, valueOf === null ? item : valueOf.call([item]))
@@ -222,14 +218,27 @@ function order(left: Value, right: Value, runtime: Runtime): number {
   return runtime.isTrue(runtime.call('#operator_>', [left, right])) ? 1 : 0
 }
 
+interface Row {
+  readonly item: Value
+  readonly known: (Value | undefined)[]
+}
+
 /** Sorts when it is read: by the first key, then by the next. */
 function sorted(source: Value, keys: readonly SortKey[], runtime: Runtime): Ordered {
   return new Ordered(source, keys, () => {
-    const rows = runtime.list(source).map((item) => ({ item, keys: keys.map(({ keyOf }) => keyOf.call([item])) }))
+    const items = runtime.list(source)
+    // Nothing is compared, so no key is asked for.
+    if (items.length < 2) return items.values()
+    const rows = items.map((item) => ({ item, known: new Array<Value | undefined>() }))
+    // A key is asked for when the ones before it are equal.
+    const key = (row: Row, index: number, { keyOf }: SortKey): Value => {
+      const known = row.known[index]
+      return known === undefined ? (row.known[index] = keyOf.call([row.item])) : known
+    }
     rows.sort((a, b) => {
-      for (const [index, { direction }] of keys.entries()) {
-        const difference = order(a.keys[index] ?? null, b.keys[index] ?? null, runtime)
-        if (difference !== 0) return difference * direction
+      for (const [index, each] of keys.entries()) {
+        const difference = order(key(a, index, each), key(b, index, each), runtime)
+        if (difference !== 0) return difference * each.direction
       }
       return 0
     })

@@ -1,17 +1,19 @@
 import { float, integer, roundTo, toNumber, type Budget, type Float } from '../../template/index.ts'
 import { limitExceeded, typeError, valueError, YaqlError } from '../error.ts'
 import { fn, optional, param, type Overload } from '../signature.ts'
-import { Any, Index, Int, Num, orNull } from '../types.ts'
+import { Any, Index, Int, Num, orNull, WholeOrBool } from '../types.ts'
 import { isInteger, isNumber, typeNameOf, type Value } from '../values.ts'
 
 type Whole = number | bigint
 
 const whole = (value: bigint, budget: Budget): Whole => integer(value, budget)
 
+/** Of two booleans it makes a boolean. */
 const bitwise = (name: string, run: (left: bigint, right: bigint) => bigint): Overload =>
-  fn(name, [param('left', Int), param('right', Int)], ([left, right], { budget }) =>
-    whole(run(BigInt(left), BigInt(right)), budget),
-  )
+  fn(name, [param('left', WholeOrBool), param('right', WholeOrBool)], ([left, right], { budget }) => {
+    const result = run(BigInt(left), BigInt(right))
+    return typeof left === 'boolean' && typeof right === 'boolean' ? result === 1n : whole(result, budget)
+  })
 
 function power(base: Whole | Float, exponent: Whole | Float, budget: Budget): Value {
   if (!isInteger(base) || !isInteger(exponent) || exponent < 0) {
@@ -45,16 +47,29 @@ function powerModulo(base: Value, exponent: Value, modulus: Value, budget: Budge
   }
   const m = BigInt(modulus)
   if (m === 0n) throw valueError('pow() 3rd argument cannot be 0')
-  if (exponent < 0) throw valueError('pow() with a modulus takes an exponent from 0')
   let result = 1n
-  let square = BigInt(base) % m
-  for (let left = BigInt(exponent); left > 0n; left >>= 1n) {
+  let square = exponent < 0 ? inverse(BigInt(base), m) : BigInt(base) % m
+  for (let left = exponent < 0 ? -BigInt(exponent) : BigInt(exponent); left > 0n; left >>= 1n) {
     budget.step()
     if (left & 1n) result = (result * square) % m
     square = (square * square) % m
   }
   const rest = result % m
   return whole(rest !== 0n && rest < 0n !== m < 0n ? rest + m : rest, budget)
+}
+
+/** The number that gives 1 with another one, modulo a third (Euclid). */
+function inverse(value: bigint, modulus: bigint): bigint {
+  const size = modulus < 0n ? -modulus : modulus
+  let [a, b] = [((value % size) + size) % size, size]
+  let [x, y] = [1n, 0n]
+  while (b !== 0n) {
+    const quotient = a / b
+    ;[a, b] = [b, a - quotient * b]
+    ;[x, y] = [y, x - quotient * y]
+  }
+  if (a !== 1n) throw valueError('base is not invertible for the given modulus')
+  return x
 }
 
 /** Rounds half to even, at a digit before the point where `digits` is negative. */

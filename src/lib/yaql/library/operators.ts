@@ -1,6 +1,6 @@
 /** Arithmetic, comparison, and what else operators do. */
 import { compareText, Float, float, indexOfText, operate, sign, toNumber, type Budget } from '../../template/index.ts'
-import { asSet, isSubset, makeDict, mappingGet, membersOf } from '../equality.ts'
+import { asSet, isSubset, makeDict, mappingGet } from '../equality.ts'
 import { valueError, YaqlError } from '../error.ts'
 import { isFound, searchPattern } from '../patterns.ts'
 import { fn, param, rest, type Overload } from '../signature.ts'
@@ -22,8 +22,9 @@ import {
   Time,
   type ParameterType,
 } from '../types.ts'
-import { adopt, entriesOfMapping, isInteger, isSetLike, isTuple, ListValue, SetValue, type Value } from '../values.ts'
-import { concatenate } from './sequences.ts'
+import { adopt, entriesOfMapping, isInteger, isTuple, ListValue, SetValue, type Value } from '../values.ts'
+import { concatenate, contains } from './sequences.ts'
+import { ownSet } from './sets.ts'
 
 type Numeric = number | bigint | Float
 
@@ -112,7 +113,7 @@ const minus: readonly Overload[] = [
   fn('#operator_-', [param('left', SetLike), param('right', SetLike)], ([left, right], { budget }) => {
     const without = asSet(right, budget).items
     budget.step(without.size)
-    return new SetValue(new Map([...asSet(left, budget).items].filter(([hash]) => !without.has(hash))))
+    return new SetValue(new Map([...ownSet(left, 'difference').items].filter(([hash]) => !without.has(hash))))
   }),
   fn('#operator_-', [param('dt1', Time), param('dt2', Time)], ([a, b]) => new TimeSpan(a.instant - b.instant)),
   fn('#operator_-', [param('ts1', Span), param('ts2', Span)], ([a, b]) => new TimeSpan(a.micros - b.micros)),
@@ -142,7 +143,7 @@ const over: readonly Overload[] = [
   binary('%', 'mod'),
   fn('#operator_/', [param('ts', Span), param('n', Num)], ([span, by]) => divideSpan(span, by)),
   fn('#operator_/', [param('ts1', Span), param('ts2', Span)], ([a, b]) => {
-    if (b.micros === 0n) throw zeroDivision('division by zero')
+    if (b.micros === 0n) throw zeroDivision('float division by zero')
     return float(Number(a.micros) / Number(b.micros))
   }),
 ]
@@ -221,12 +222,9 @@ const membership: readonly Overload[] = [
     budget.work(whole.length)
     return indexOfText(whole, part) >= 0
   }),
-  fn('#operator_in', [param('value', Any), param('collection', Items)], ([value, collection], runtime) => {
-    for (const item of isSetLike(collection) ? membersOf(collection) : runtime.each(collection)) {
-      if (runtime.equals(item, value)) return true
-    }
-    return false
-  }),
+  fn('#operator_in', [param('value', Any), param('collection', Items)], ([value, items], runtime) =>
+    contains(items, value, runtime),
+  ),
 ]
 
 const matching: readonly Overload[] = (['=~', '!~'] as const).flatMap((operator) => [

@@ -31,6 +31,7 @@ function groupOf({ groups, spans }: RegExpMatch, index: number, text: string, bu
       ['end', end ?? -1],
     ],
     budget,
+    false,
   )
 }
 
@@ -50,7 +51,8 @@ const results = (
   runtime: Runtime,
 ): Value => (selector === null ? (match.groups[0] ?? null) : select(match, regex, text, selector, runtime))
 
-const limitOf = (count: number): number => (count <= 0 ? Infinity : count)
+/** All for 0, and none for a negative number. */
+const limitOf = (count: number): number => (count === 0 ? Infinity : Math.max(0, count))
 
 function split(regex: RegexValue, text: string, limit: number, budget: Budget): Value {
   const parts = new ListValue()
@@ -122,7 +124,13 @@ export const regexes: readonly Overload[] = [
     ],
     ([pattern, ignoreCase, multiLine, dotAll], { budget }) => {
       const flags = { ignoreCase: ignoreCase === true, multiLine: multiLine === true, dotAll: dotAll === true }
-      return new RegexValue(pattern, searchPattern(pattern, flags, budget))
+      const names = [
+        flags.ignoreCase ? 're.IGNORECASE' : '',
+        flags.multiLine ? 're.MULTILINE' : '',
+        flags.dotAll ? 're.DOTALL' : '',
+      ]
+      const shown = names.filter((name) => name !== '').join('|')
+      return new RegexValue(pattern, searchPattern(pattern, flags, budget), shown)
     },
   ),
   method('matches', [regexp, string], ([regex, text], { budget }) => isFound(regex.compiled, text, budget)),

@@ -5,7 +5,18 @@ import type { Runtime } from '../runtime.ts'
 import type { Lambda } from '../scope.ts'
 import { extension, fn, method, namedRest, optional, param, rest, type Overload } from '../signature.ts'
 import { Any, Bool, Fn, Index, Int, Items, orNull } from '../types.ts'
-import { adopt, isIterable, isTuple, Iteration, ListValue, Repeatable, type Value } from '../values.ts'
+import {
+  adopt,
+  DictView,
+  isIterable,
+  isSetLike,
+  isTuple,
+  Iteration,
+  ListValue,
+  Repeatable,
+  SetValue,
+  type Value,
+} from '../values.ts'
 
 type Run = Runtime
 
@@ -117,21 +128,23 @@ const making: readonly Overload[] = [
     runtime.lazy(concatenate([items, more], runtime)),
   ),
   extension('enumerate', [collection, optional('start', orNull(Int), 0)], ([items, start], runtime) => {
-    if (start === null) throw typeError("'NoneType' object cannot be interpreted as an integer")
-    let index = Number(start) - 1
-    const number = (item: Value): Value => {
-      index += 1
-      return [index, item]
+    const numbered = function* (): Generator<Value> {
+      if (start === null) throw typeError("'NoneType' object cannot be interpreted as an integer")
+      let index = start
+      for (const item of runtime.each(items)) {
+        yield ListValue.of_([index, item])
+        index = sum(index, 1)
+      }
     }
-    return runtime.lazy(mapItems(items, number, runtime))
+    return runtime.lazy(numbered())
   }),
-  fn('range', [param('stop', Int)], ([stop], runtime) => runtime.lazy(count(0, Number(stop), 1))),
+  fn('range', [param('stop', Int)], ([stop], runtime) => runtime.lazy(count(0, stop, 1))),
   fn('range', [param('start', Int), param('stop', Int), optional('step', Int, 1)], ([start, stop, step], runtime) => {
     if (Number(step) === 0) throw valueError('range() arg 3 must not be zero')
-    return runtime.lazy(count(Number(start), Number(stop), Number(step)))
+    return runtime.lazy(count(start, stop, step))
   }),
   fn('sequence', [optional('start', Int, 0), optional('step', Int, 1)], ([start, step], runtime) =>
-    runtime.lazy(count(Number(start), Number(step) < 0 ? -Infinity : Infinity, Number(step))),
+    runtime.lazy(count(start, step < 0 ? -Infinity : Infinity, step)),
   ),
   method('repeat', [param('value', Any), optional('times', Index, -1)], ([value, times], runtime) => {
     const again = function* (): Generator<Value> {
@@ -151,12 +164,10 @@ const making: readonly Overload[] = [
     }
     return runtime.lazy(again())
   }),
-  method('memorize', [collection], ([items], runtime) => {
-    if (!(items instanceof Iteration)) return items
-    const kept: Value[] = []
-    return new Repeatable(() => memory(items, kept, runtime))
-  }),
+  method('memorize', [collection], ([items], runtime) => memorize(items, runtime)),
   method('defaultIfEmpty', [collection, param('default', Items)], ([items, fallback], runtime) => {
+    if (isTuple(items)) return items.length > 0 ? items : fallback
+    if (items instanceof SetValue || items instanceof DictView) return runtime.isTrue(items) ? items : fallback
     const both = function* (): Generator<Value> {
       let isEmpty = true
       for (const item of runtime.each(items)) {
@@ -241,8 +252,25 @@ const making: readonly Overload[] = [
 ]
 
 /** Whoever reads the numbers pays for them. */
-function* count(start: number, stop: number, step: number): Generator<Value> {
-  for (let value = start; step > 0 ? value < stop : value > stop; value += step) yield value
+function* count(start: Whole, stop: Whole, step: Whole): Generator<Value> {
+  for (let value = start; step < 0 ? value > stop : value < stop; value = sum(value, step)) yield value
+}
+
+type Whole = number | bigint
+
+/** Exact, whatever the size. */
+function sum(a: Whole, b: Whole): Whole {
+  const quick = Number(a) + Number(b)
+  return Number.isSafeInteger(quick) ? quick : BigInt(a) + BigInt(b)
+}
+
+/** The same value; a sequence that can be read once becomes one that can be read again. */
+export function memorize(value: Value, runtime: Runtime): Value {
+  const isOnce = value instanceof Iteration || (value instanceof DictView && !isSetLike(value))
+  if (!isOnce) return value
+  const kept: Value[] = []
+  const source = value instanceof Iteration ? value : runtime.lazy(runtime.each(value))
+  return new Repeatable(() => memory(source, kept, runtime))
 }
 
 /** The items that were read so far, then those of the source. */
@@ -356,6 +384,12 @@ function position(items: Value, holds: (item: Value) => boolean, runtime: Run): 
   return -1
 }
 
+/** Whether a collection has an item that equals a value; a set is asked for its hash. */
+export function contains(items: Value, value: Value, runtime: Run): boolean {
+  if (items instanceof SetValue) return items.items.has(hashOf(value, runtime.budget))
+  return position(items, (item) => runtime.equals(item, value), runtime) >= 0
+}
+
 function lastPosition(items: Value, holds: (item: Value) => boolean, runtime: Run): number {
   let index = 0
   let found = -1
@@ -377,7 +411,7 @@ function reduce(items: Value, combine: Combine, start: Value | undefined, runtim
 }
 
 const pick = (runtime: Run, isLargest: boolean): Combine => {
-  return (best, item) => (runtime.isTrue(runtime.call('#operator_>', [best, item])) === isLargest ? best : item)
+  return (best, item) => (runtime.isTrue(runtime.call('#operator_>', [item, best])) === isLargest ? item : best)
 }
 
 const combining: readonly Overload[] = [

@@ -1,8 +1,15 @@
 import { asSet, makeSet } from '../equality.ts'
+import { YaqlError } from '../error.ts'
 import type { Runtime } from '../runtime.ts'
 import { extension, method, param, rest, type Overload } from '../signature.ts'
 import { Any, SetLike } from '../types.ts'
 import { SetValue, type DictView, type Hash, type Value } from '../values.ts'
+
+/** The set; a view of a dictionary has the operators of sets, but not their methods. */
+export function ownSet(set: SetValue | DictView, method_: string): SetValue {
+  if (set instanceof SetValue) return set
+  throw new YaqlError('AttributeError', `'${set.typeName}' object has no method '${method_}'; use list() and toSet()`)
+}
 
 type Members = ReadonlyMap<Hash, Value>
 
@@ -13,8 +20,8 @@ const pair = (
   keepRight: (hash: Hash, left: Members) => boolean,
 ): Overload =>
   method(name, [param('left', SetLike), param('right', SetLike)], ([a, b], runtime) => {
-    const [left, right] = [asSet(a, runtime.budget).items, asSet(b, runtime.budget).items]
-    return joined(left, right, keepLeft, keepRight, runtime)
+    const right = asSet(b, runtime.budget).items
+    return joined(ownSet(a, name).items, right, keepLeft, keepRight, runtime)
   })
 
 function joined(
@@ -45,9 +52,9 @@ export const sets: readonly Overload[] = [
   pair('difference', isNotIn, never),
   pair('symmetricDifference', isNotIn, isNotIn),
   method('add', [param('set', SetLike), rest('values', Any)], ([set, values], runtime) =>
-    joined(asSet(set, runtime.budget).items, makeSet(values, runtime.budget).items, always, always, runtime),
+    joined(ownSet(set, 'add').items, makeSet(values, runtime.budget).items, always, always, runtime),
   ),
   method('remove', [param('set', SetLike), rest('values', Any)], ([set, values], runtime) =>
-    joined(asSet(set, runtime.budget).items, makeSet(values, runtime.budget).items, isNotIn, never, runtime),
+    joined(ownSet(set, 'remove').items, makeSet(values, runtime.budget).items, isNotIn, never, runtime),
   ),
 ]

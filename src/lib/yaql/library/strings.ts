@@ -9,7 +9,7 @@ import {
   strip,
   type Budget,
 } from '../../template/index.ts'
-import { valueError } from '../error.ts'
+import { valueError, YaqlError } from '../error.ts'
 import type { Runtime } from '../runtime.ts'
 import { extension, fn, method, optional, param, rest, type Overload } from '../signature.ts'
 import { Any, Bool, Dictionary, Index, Items, orNull, Text } from '../types.ts'
@@ -124,21 +124,35 @@ const upper = lower.toUpperCase()
 const punctuation = '!"#$%&\'()*+,-./:;<=>?@[\\]^_`{|}~'
 const whitespace = ' \t\n\r\v\f'
 
-/** The sets of characters that `characters(…)` joins, by parameter. */
-const alphabets: readonly (readonly [string, string])[] = [
+/** The sets of characters that `characters(…)` joins. */
+const alphabets = new Map([
   ['digits', digits],
   ['hexdigits', `${digits}abcdefABCDEF`],
   ['asciiLowercase', lower],
   ['asciiUppercase', upper],
   ['asciiLetters', lower + upper],
-  ['letters', lower + upper],
   ['octdigits', '01234567'],
   ['punctuation', punctuation],
   ['printable', digits + lower + upper + punctuation + whitespace],
-  ['lowercase', lower],
-  ['uppercase', upper],
   ['whitespace', whitespace],
-]
+])
+
+/** The parameters of `characters(…)`, some of which the original engine has and cannot use. */
+const alphabetNames: readonly string[] =
+  'digits hexdigits asciiLowercase asciiUppercase asciiLetters letters octdigits punctuation printable lowercase uppercase whitespace'.split(
+    ' ',
+  )
+
+function alphabetOf(name: string): string {
+  const alphabet = alphabets.get(name)
+  if (alphabet === undefined) {
+    throw new YaqlError(
+      'AttributeError',
+      `the characters '${name}' are not defined; use asciiLetters, asciiLowercase or asciiUppercase`,
+    )
+  }
+  return alphabet
+}
 
 export const strings: readonly Overload[] = [
   extension('len', [string], ([text], runtime) => characterCount(reading(text, runtime))),
@@ -212,10 +226,10 @@ export const strings: readonly Overload[] = [
   ),
   fn(
     'characters',
-    alphabets.map(([name]) => optional(name, orNull(Bool), false)),
+    alphabetNames.map((name) => optional(name, orNull(Bool), false)),
     (wanted) => {
-      const all = alphabets.map(([, alphabet], index) => (wanted[index] === true ? alphabet : ''))
-      return [...new Set(charactersOf(all.join('')))]
+      const names = alphabetNames.filter((_name, index) => wanted[index] === true)
+      return [...new Set(charactersOf(names.map(alphabetOf).join('')))]
     },
   ),
 ]

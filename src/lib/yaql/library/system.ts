@@ -1,6 +1,7 @@
 /** Variables, functions and contexts: `let`, `with`, `def`, `unpack`, `call`, `assert`. */
 import { valueError, YaqlError } from '../error.ts'
-import { Scope } from '../scope.ts'
+import { memorize } from './sequences.ts'
+import { Scope, type DefinedFunctions } from '../scope.ts'
 import { fn, method, namedRest, optional, param, rest, type Overload } from '../signature.ts'
 import { Any, Dictionary, Fn, Items, List, Text } from '../types.ts'
 import { adopt, entriesOfMapping, typeNameOf, type Value } from '../values.ts'
@@ -12,11 +13,12 @@ export const system: readonly Overload[] = [
     ([args, named], _runtime, scope) => new Scope(scope, args, named),
   ),
   fn('with', [rest('args', Any)], ([args], _runtime, scope) => new Scope(scope, args)),
-  fn(
-    'def',
-    [param('name', Text), param('func', Fn)],
-    ([name, body], _runtime, scope) => new Scope(scope, undefined, undefined, { name, body, outer: scope.functions }),
-  ),
+  fn('def', [param('name', Text), param('func', Fn)], ([name, body], _runtime, scope) => {
+    // The body sees what the place of the definition sees, and the function itself.
+    const call: DefinedFunctions['call'] = (args, named) => body.callIn(inner, args, named)
+    const inner: Scope = new Scope(scope, undefined, undefined, { name, call, outer: scope.functions })
+    return inner
+  }),
   method('unpack', [param('sequence', Items), rest('args', Text)], ([sequence, names], runtime, scope) => {
     const items = runtime.list(sequence)
     if (names.length === 0) return new Scope(scope, items)
@@ -28,7 +30,8 @@ export const system: readonly Overload[] = [
   method(
     'assert',
     [param('obj', Any), param('condition', Fn), optional('message', Text, 'Assertion failed')],
-    ([value, holds, message], runtime) => {
+    ([given, holds, message], runtime) => {
+      const value = memorize(given, runtime)
       if (!runtime.isTrue(holds.call([value]))) throw new YaqlError('AssertionError', message)
       return value
     },

@@ -1,7 +1,7 @@
 /** Points in time, and durations. */
 import { readDateText } from '../../calendar/index.ts'
 import { float, toNumber, type Float } from '../../template/index.ts'
-import { YaqlError } from '../error.ts'
+import { valueError, YaqlError } from '../error.ts'
 import { fn, method, optional, param, type Overload } from '../signature.ts'
 import { DateTime, DAY, TimeSpan } from '../temporal.ts'
 import { formatTime, parseTime } from '../time-format.ts'
@@ -10,6 +10,8 @@ import { isInteger, type Value } from '../values.ts'
 import { spanOf } from './operators.ts'
 
 const zero = new TimeSpan(0n)
+/** Microseconds in ten thousand years, which no time is away from 1970. */
+const SPAN = 3_652_500n * DAY
 const MINUTE = 60_000_000n
 
 function fromText(text: string): DateTime {
@@ -20,6 +22,7 @@ function fromText(text: string): DateTime {
 
 function fromTimestamp(timestamp: number | bigint | Float, offset: TimeSpan): DateTime {
   const micros = isInteger(timestamp) ? BigInt(timestamp) * 1_000_000n : spanOf(toNumber(timestamp) * 1e6).micros
+  if (micros < -SPAN || micros > SPAN) throw valueError(`the year of ${micros / 1_000_000n} is out of range`)
   return new DateTime(micros + offset.micros, offset.micros)
 }
 
@@ -38,6 +41,9 @@ const spanField = (name: string, unit: number): Overload =>
   fn(`#property#${name}`, [param('obj', Span)], ([span]) => float(Number(span.micros) / unit))
 
 const midnight = (time: DateTime): DateTime => time.plus(-(((time.wall % DAY) + DAY) % DAY))
+
+/** As the original engine has it: the clock of UTC, in the zone that the time was in. */
+const utcOf = (time: DateTime): DateTime => time.plus(-time.offset)
 
 const part = (name: string) => optional(name, orNull(Index), null)
 
@@ -123,10 +129,10 @@ export const times: readonly Overload[] = [
   field('microsecond', (time) => time.fields.microsecond),
   field('weekday', (time) => time.weekday),
   field('offset', (time) => new TimeSpan(time.offset)),
-  field('timestamp', (time) => float(Number(time.instant) / 1e6)),
+  field('timestamp', (time) => float(Number(utcOf(time).instant) / 1e6)),
   field('date', midnight),
   field('time', (time) => new TimeSpan(time.wall - midnight(time).wall)),
-  field('utc', (time) => time.at(0n)),
+  field('utc', utcOf),
   spanField('days', 86_400e6),
   spanField('hours', 3600e6),
   spanField('minutes', 60e6),
