@@ -295,7 +295,7 @@ describe('contexts', () => {
           end: { action: 'a', input: { n: variable('n') } },
         },
       },
-      { maxEndsPerTurn: 9_000 },
+      { maxStartsPerTurn: 9_000 },
     )
     expect(run.start()).toEqual([{ task: 'end', item: undefined, input: { n: 5_000 } }])
     run.reload()
@@ -322,7 +322,7 @@ describe('bounds', () => {
   const idle = { tasks: { begin: { next: [{ do: 'x' }] }, x: { next: [{ do: 'y' }] }, y: { next: [{ do: 'x' }] } } }
 
   test('a cycle without progress ends with the reason', () => {
-    const run = new Run(idle, { maxIdleTurns: 50, maxEndsPerTurn: 20 })
+    const run = new Run(idle, { maxIdleTurns: 50, maxStartsPerTurn: 20 })
     run.start()
     expect(run.status).toBe('failed')
     expect(run.messages).toEqual([expect.stringContaining('ProgressError: The tasks of a cycle have ended 50 times')])
@@ -335,8 +335,32 @@ describe('bounds', () => {
     expect(run.messages).toEqual([expect.stringContaining('LimitError: The workflow has started 30 task instances')])
   })
 
+  test('one call starts a limited number of items', () => {
+    const run = new Run(
+      { vars: [{ list: [1, 2, 3, 4, 5] }], tasks: { each: { with: '$list', action: 'a' } } },
+      { maxStartsPerTurn: 2 },
+    )
+    const { commands } = run.conduct({ kind: 'started', input: {} })
+    expect(commands.map(({ kind }) => kind)).toEqual(['start', 'start', 'continue', 'status'])
+    expect(run.start().map(({ item }) => item)).toEqual([0, 1, 2, 3, 4])
+  })
+
+  test('one call starts a limited number of tasks', () => {
+    const run = new Run(
+      { tasks: { a: { action: 'a' }, b: { action: 'a' }, c: { action: 'a' } } },
+      { maxStartsPerTurn: 2 },
+    )
+    expect(run.conduct({ kind: 'started', input: {} }).commands.map(({ kind }) => kind)).toEqual([
+      'start',
+      'start',
+      'continue',
+      'status',
+    ])
+    expect(names(run.start())).toEqual(['a', 'b', 'c'])
+  })
+
   test('one call ends a limited number of tasks in place', () => {
-    const run = new Run(idle, { maxEndsPerTurn: 20 })
+    const run = new Run(idle, { maxStartsPerTurn: 20 })
     const outcome = run.conduct({ kind: 'started', input: {} })
     expect(outcome.commands).toContainEqual({ kind: 'continue' })
     expect(outcome.changes?.workflow.starts).toBe(20)

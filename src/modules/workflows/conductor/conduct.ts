@@ -43,6 +43,7 @@ export function createMemory(): Memory {
  */
 export function conduct(definition: Definition, state: State, event: Event, world: World): Outcome {
   const draft = new Draft(state)
+  const { limits = defaultLimits } = world
   const { contexts, lists } = world.memory ?? createMemory()
   const turn: Turn = {
     definition,
@@ -51,12 +52,12 @@ export function conduct(definition: Definition, state: State, event: Event, worl
     outside: world.outside,
     contexts,
     lists,
-    limits: world.limits ?? defaultLimits,
+    limits,
     explains: world.explains ?? false,
     commands: [],
     log: [],
     news: event.kind === 'ended' ? { instance: event.instance, item: event.item, result: event.result } : undefined,
-    endsInPlace: 0,
+    starts: limits.maxStartsPerTurn,
   }
   const refused = handle(turn, event)
   if (refused !== undefined)

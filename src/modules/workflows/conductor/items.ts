@@ -63,9 +63,9 @@ export const newCounts = (count: number, concurrency: number | null): ItemCounts
   canceled: 0,
 })
 
-/** Indexes of the items that may start now. Items of an earlier run that need no repetition are passed over. */
-export function startableItems(turn: Turn, instance: InstanceRow, counts: ItemCounts): number[] {
-  const free = (counts.concurrency ?? Infinity) - counts.active
+/** Indexes of the items that may start now, `most` of them. Items that an earlier run has done are passed over. */
+export function startableItems(turn: Turn, instance: InstanceRow, counts: ItemCounts, most: number): number[] {
+  const free = Math.min(most, (counts.concurrency ?? Infinity) - counts.active)
   const indexes: number[] = []
   for (let index = counts.next; index < counts.count && indexes.length < free; index++)
     if (turn.draft.item(instance.id, index) === undefined) indexes.push(index)

@@ -20,17 +20,16 @@ import { isActive } from './status.ts'
 import { ConductError, evaluateIn, messageOf, sightOf, taskOf, tellWorkflow, type Turn } from './turn.ts'
 import type { StartCommand } from './types.ts'
 
-/** Starts what is ready, then what follows from tasks that end in place, until nothing is left. */
+/** Starts what is ready, then what follows from tasks that end in place, until nothing is left, or the call has done enough. */
 export function startReady(turn: Turn): void {
-  const { draft, limits } = turn
-  while (draft.workflow.ready > 0) {
+  while (turn.draft.workflow.ready > 0) {
     const round = nextRound(turn)
     if (round.length === 0) return
-    if (turn.endsInPlace >= limits.maxEndsPerTurn) {
+    if (turn.starts <= 0) {
       turn.commands.push({ kind: 'continue' })
       return
     }
-    startRound(turn, round)
+    startRound(turn, round.slice(0, turn.starts))
   }
 }
 
@@ -53,7 +52,9 @@ function startRound(turn: Turn, round: readonly InstanceRow[]): void {
   for (const instance of round) {
     const task = taskOf(turn, instance)
     try {
-      plans.push(planStart(turn, task, instance))
+      const plan = planStart(turn, task, instance)
+      turn.starts -= Math.max(1, plan.requests.length)
+      plans.push(plan)
     } catch (error) {
       fail(turn, instance.id, { message: messageOf(error), task_id: task.name, route: instance.route })
     }
@@ -97,7 +98,8 @@ function planStart(turn: Turn, task: Task, waiting: InstanceRow): Plan {
     const counts = instance.items ?? newCounts(list.length, null)
     instance = { ...instance, items: { ...counts, concurrency: concurrencyOf(turn, task.items, instance) } }
   }
-  const indexes = instance.items === null ? [undefined] : startableItems(turn, instance, instance.items)
+  const indexes =
+    instance.items === null ? [undefined] : startableItems(turn, instance, instance.items, Math.max(1, turn.starts))
   const delay = !isAttempt ? 0 : instance.retries > 0 ? (instance.retry?.delay ?? 0) : delayOf(turn, task, instance)
   const latest = draft.latest(task.index, instance.route)
   const running = isFirst && latest !== undefined && isActive(latest.status) ? latest : undefined
@@ -183,7 +185,6 @@ function countStarts(turn: Turn, instance: InstanceRow, counts: ItemCounts, requ
 /** Asks for the actions, or ends what has none. @returns false: an action was refused, which has failed the workflow */
 function request(turn: Turn, { task, instance, requests }: Plan): boolean {
   if (task.action === undefined || instance.items?.count === 0) {
-    turn.endsInPlace += 1
     endInPlace(turn, instance.id)
     return true
   }

@@ -26,8 +26,8 @@ export interface Turn {
   readonly log: LogEntry[]
   /** The result that the event brought. */
   readonly news: { instance: number; item: number | undefined; result: unknown } | undefined
-  /** Instances that this call has ended in place. */
-  endsInPlace: number
+  /** Actions, and instances without one, that this call may still start. */
+  starts: number
 }
 
 export interface ItemLists {

@@ -45,7 +45,7 @@ export type Command =
       readonly status: WorkflowStatus
       readonly output: Readonly<Record<string, unknown>> | null
     }
-  /** The turn has done as much as one may. Send `continue`. */
+  /** More is ready than one call may start. Send `continue`; after a restart of the server, too, to a run with `ready` rows. */
   | { readonly kind: 'continue' }
 
 /**
@@ -111,7 +111,10 @@ export interface Outside {
   resultOf(instance: number, item: number | undefined): unknown
   recordOf(instance: InstanceRow): Pick<TaskRecord, 'id' | 'workflowExecution' | 'startTimestamp' | 'endTimestamp'>
   readKey: Scope['readKey']
-  /** Why an action cannot be started, `<class>: <text>`; undefined: it can */
+  /**
+   * Why an action cannot be started, `<class>: <text>`; undefined: it can. Whoever learns it only by asking repeats the call,
+   * from the same state, with the reasons; an action that is refused after the commit is an event `refused`.
+   */
   whyRefused?(command: StartCommand): string | undefined
 }
 
@@ -122,15 +125,15 @@ export interface Limits {
   readonly maxItems: number
   /** Turns of a cycle in a row in which nothing is published and no action runs. */
   readonly maxIdleTurns: number
-  /** Instances that one call ends in place. */
-  readonly maxEndsPerTurn: number
+  /** Actions, and instances without one, that one call starts. */
+  readonly maxStartsPerTurn: number
 }
 
 export const defaultLimits: Limits = {
   maxInstances: 100_000,
   maxItems: 100_000,
   maxIdleTurns: 10_000,
-  maxEndsPerTurn: 1_000,
+  maxStartsPerTurn: 1_000,
 }
 
 export interface Outcome {
