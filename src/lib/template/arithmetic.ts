@@ -25,7 +25,7 @@ export function integer(value: bigint, budget: Budget): number | bigint {
 const tooBig = (budget: Budget): Error =>
   limitError(`a number would have more than ${budget.limits.maxIntegerBits} bits`)
 
-const zeroDivision = (): Error => typeError('division by zero', 'ZeroDivisionError')
+const zeroDivision = (message: string): Error => typeError(message, 'ZeroDivisionError')
 
 /** `left operator right` of Python. */
 export function operate(operator: BinaryOperator, left: Value, right: Value, budget: Budget): Value {
@@ -60,11 +60,12 @@ function operateWhole(operator: BinaryOperator, a: bigint, b: bigint, budget: Bu
     case '*':
       return integer(a * b, budget)
     case '/':
-      if (b === 0n) throw zeroDivision()
+      if (b === 0n) throw zeroDivision('division by zero')
       return float(divideWhole(a, b))
     case '//':
       return integer(floorDivide(a, b), budget)
     case '%':
+      if (b === 0n) throw zeroDivision('integer modulo by zero')
       return integer(a - floorDivide(a, b) * b, budget)
     case '**':
       if (b < 0n) return operateFloat('**', Number(a), Number(b))
@@ -97,7 +98,7 @@ function divideWhole(a: bigint, b: bigint): number {
 }
 
 function floorDivide(a: bigint, b: bigint): bigint {
-  if (b === 0n) throw zeroDivision()
+  if (b === 0n) throw zeroDivision('integer division or modulo by zero')
   const quotient = a / b
   return a % b !== 0n && a < 0n !== b < 0n ? quotient - 1n : quotient
 }
@@ -111,10 +112,10 @@ function operateFloat(operator: BinaryOperator, a: number, b: number): Value {
     case '*':
       return float(a * b)
     case '/':
-      if (b === 0) throw zeroDivision()
+      if (b === 0) throw zeroDivision('float division by zero')
       return float(a / b)
     case '//': {
-      if (b === 0) throw zeroDivision()
+      if (b === 0) throw zeroDivision('float floor division by zero')
       // Step by step as Python, since each step rounds.
       const rest = a % b
       const near = (a - rest) / b - (rest !== 0 && rest < 0 !== b < 0 ? 1 : 0)
@@ -123,16 +124,16 @@ function operateFloat(operator: BinaryOperator, a: number, b: number): Value {
       return float(a / b < 0 || Object.is(a / b, -0) ? -0 : 0)
     }
     case '%':
-      if (b === 0) throw zeroDivision()
+      if (b === 0) throw zeroDivision('float modulo')
       return float(floorRest(a, b))
     case '**': {
-      if (a === 0 && b < 0) throw typeError('0.0 cannot be raised to a negative power')
+      if (a === 0 && b < 0) throw zeroDivision('0.0 cannot be raised to a negative power')
       const power = a ** b
       if (Number.isNaN(power) && !Number.isNaN(a) && !Number.isNaN(b)) {
         throw typeError('a negative number cannot be raised to a fractional power')
       }
       if (!Number.isFinite(power) && Number.isFinite(a) && Number.isFinite(b)) {
-        throw typeError('the result of ** is too large for a float')
+        throw typeError('the result of ** is too large for a float', 'OverflowError')
       }
       return float(power)
     }

@@ -86,6 +86,11 @@ export class ExpressionParser {
     return syntaxError(`expected token ${quoted(expected)}, got ${quoted(found)}`, token.position)
   }
 
+  protected missingExpression(): Error {
+    const { type, value, position } = this.current
+    return syntaxError(`Expected an expression, got ${quoted(type === 'operator' ? value : describe(type))}`, position)
+  }
+
   /** Runs one level of recursion, refusing more than `MAX_NESTING`. */
   protected nested<T>(parse: () => T): T {
     this.#nesting += 1
@@ -132,10 +137,7 @@ export class ExpressionParser {
   /** An expression or, when commas follow, a tuple. `conditions` is false where `if` belongs to the statement. */
   parseTuple(conditions = true, ends: () => boolean = () => false): Expression {
     const parse = (): Expression => (conditions ? this.parseExpression() : this.parseOr())
-    if (this.#endsTuple()) {
-      const found = this.is('operator') ? this.current.value : describe(this.current.type)
-      throw syntaxError(`Expected an expression, got ${quoted(found)}`, this.current.position)
-    }
+    if (this.#endsTuple()) throw this.missingExpression()
     const first = parse()
     if (!this.is('operator', ',')) return first
     const items = [first]

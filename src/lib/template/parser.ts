@@ -6,7 +6,7 @@ import { MAX_SOURCE_LENGTH } from './limits.ts'
 import { readsOfMacro } from './references.ts'
 
 /** Statements of Jinja2 that load other templates or change the output mode; a template here is one text. */
-const unsupported: readonly string[] = ['include', 'import', 'from', 'extends', 'block', 'autoescape']
+const unsupported: readonly string[] = ['include', 'import', 'from', 'extends', 'autoescape']
 
 /** Statements that Jinja2 knows only with an extension. */
 const foreign: readonly string[] = ['do', 'trans']
@@ -119,6 +119,8 @@ class Parser extends ExpressionParser {
         return this.#parseMacro()
       case 'call':
         return this.#parseCallBlock()
+      case 'block':
+        return this.#parseNamedBlock()
       default:
         this.#open.pop()
         if (!unsupported.includes(name)) throw this.#unknownTag(name, position)
@@ -181,7 +183,7 @@ class Parser extends ExpressionParser {
       comma ||= this.is('operator', ',')
     }
     const [first] = items
-    if (first === undefined) throw this.unexpected('a name')
+    if (first === undefined) throw this.missingExpression()
     return comma ? { kind: 'tuple', items } : first
   }
 
@@ -260,6 +262,19 @@ class Parser extends ExpressionParser {
     const body = this.#parseBody('endcall')
     this.#endBlock('endcall')
     return { kind: 'call-block', caller: macroOf('caller', parameters, body), call }
+  }
+
+  /** `{% block name %}`: nothing replaces it, so its body stands where it is. */
+  #parseNamedBlock(): Statement {
+    this.expect('name')
+    while (this.skip('name', 'scoped') || this.skip('name', 'required'));
+    this.expect('block-end')
+    const body = this.#parseBody('endblock')
+    this.expect('block-begin')
+    this.expect('name', 'endblock')
+    this.skip('name')
+    this.expect('block-end')
+    return { kind: 'with', bindings: [], body }
   }
 
   #parseParameters(): Parameter[] {

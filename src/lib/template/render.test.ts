@@ -227,6 +227,10 @@ describe('errors', () => {
     ['{{ 1', 'SYNTAX', "unexpected end of template, expected 'end of print statement'.", 4],
     ['{{ }}', 'SYNTAX', "Expected an expression, got 'end of print statement'", 3],
     ['{{ a $ "', 'SYNTAX', "unexpected char '$' at 5", 5],
+    ['{% for %}', 'SYNTAX', "Expected an expression, got 'end of statement block'", 7],
+    ['{{ 1 // 0 }}', 'TYPE', 'integer division or modulo by zero', undefined],
+    ['{{ 1 % 0 }}', 'TYPE', 'integer modulo by zero', undefined],
+    ['{{ 1.0 / 0 }}', 'TYPE', 'float division by zero', undefined],
     ['{% endif %}', 'SYNTAX', "Encountered unknown tag 'endif'.", 0],
     [
       '{% if a %}{% for b in c %}{% endif %}',

@@ -1,3 +1,5 @@
+import { keysOf } from '../../../lib/json/index.ts'
+import { isObject } from '../../../lib/schema/index.ts'
 import { adopt, applyFilter, isNumeric, Sequence, textOf, typeNameOf, type Value } from '../../../lib/template/index.ts'
 import { FunctionError } from './error.ts'
 import type { WorkflowFunction } from './function.ts'
@@ -109,7 +111,8 @@ const zip: WorkflowFunction = {
       if (list === null) return []
       if (typeof list === 'string') return Array.from(list)
       if (Array.isArray(list)) return list
-      throw new FunctionError('TypeError', 'zip() takes lists')
+      if (isObject(list)) return keysOf(list)
+      throw new FunctionError('TypeError', `'${typeNameOf(adopt(list))}' object is not iterable`)
     })
     const length = Math.max(0, ...lists.map((list) => list.length))
     budget.items(length * Math.max(1, lists.length))

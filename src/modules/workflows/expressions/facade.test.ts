@@ -72,6 +72,25 @@ describe('a value', () => {
   })
 })
 
+test('zip takes lists, texts, dictionaries and null', () => {
+  const text = "{{ zip([1, 2], 'abc', {'k': 1}, none, pad='-') }}"
+  const rows = [
+    [1, 'a', 'k', '-'],
+    [2, 'b', '-', '-'],
+    ['-', 'c', '-', '-'],
+  ]
+  expect(evaluate(text, scopeWith({}), { budget: budget() })).toEqual(rows)
+  expect(evaluate("<% zip([1, 2], 'abc', {k => 1}, null, pad => '-') %>", scopeWith({}), { budget: budget() })).toEqual(
+    rows,
+  )
+  expect(evaluate('{{ zip([1]) }}.', scopeWith({}), { budget: budget() })).toBe('[(1,)].')
+})
+
+test('a block of a template stands where it is, and lines of statements leave no trace', () => {
+  const text = '{% block a %}\n  {% if true %}\n{{ ctx().x }}\n  {% endif %}\n{% endblock %}'
+  expect(evaluate(text, scopeWith({ x: 1 }), { budget: budget() })).toBe('1\n')
+})
+
 test('results of YAQL become JSON data', () => {
   const texts = ['<% set(1) %>', '<% {a => 1}.keys() %>', '<% datetime(2024, 2, 29) %>', '<% {1 => range(2)} %>']
   expect(evaluate(texts, scopeWith({}), { budget: budget() })).toEqual([
@@ -113,6 +132,19 @@ describe('the scope', () => {
       { name: 'ctx', args: ['limit'], value: 2 },
       { name: 'ctx', args: [], value: { limit: 2 } },
     ])
+  })
+
+  test.each([
+    ["{{ task_status('a', '1') }}", 'a:1'],
+    ["{{ task_status('a', route=2) }}", 'a:2'],
+    ["{{ task_status('a') }}", 'a:undefined'],
+    ["{{ task_status('a', []) }}", 'a:-1'],
+    ['{{ task_status(none) }}', 'null'],
+    ['<% task_status(a, 3) %>', 'a:3'],
+    ['<% task_status(taskId => a, route => null) %>', 'a:undefined'],
+  ])('is asked for a task: %s', (text, value) => {
+    const scope = scopeWith({}, { taskStatus: (name, route) => `${name}:${String(route)}` })
+    expect(evaluate(text, scope, { budget: budget() })).toBe(value)
   })
 
   test('cannot be changed by an expression', () => {

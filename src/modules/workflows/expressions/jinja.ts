@@ -86,7 +86,19 @@ function guarded<T>(expression: string, run: () => T): T {
   }
 }
 
+const known = new WeakMap<Evaluation, Surroundings>()
+
+/** What the texts of one evaluation share. */
 function surroundingsOf(evaluation: Evaluation): Surroundings {
+  let surroundings = known.get(evaluation)
+  if (surroundings === undefined) {
+    surroundings = newSurroundings(evaluation)
+    known.set(evaluation, surroundings)
+  }
+  return surroundings
+}
+
+function newSurroundings(evaluation: Evaluation): Surroundings {
   const functions: Record<string, HostFunction> = {}
   const filters: Record<string, HostFunction> = {}
   for (const called of workflowFunctions) {

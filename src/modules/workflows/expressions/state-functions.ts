@@ -71,10 +71,13 @@ function ctx([key]: readonly unknown[], evaluation: Evaluation): unknown {
   return value
 }
 
+/** No route has this number. */
+const NO_ROUTE = -1
+
 function routeOf(route: unknown): number | undefined {
   if (route === undefined || route === null) return undefined
-  if (typeof route !== 'number') throw new FunctionError('TypeError', 'Given route is not typeof integer.')
-  return route
+  if (typeof route === 'string' && /^\d{1,9}$/.test(route)) return Number(route)
+  return typeof route === 'number' ? route : NO_ROUTE
 }
 
 function shownRecord(record: TaskRecord): Readonly<Record<string, unknown>> {
@@ -94,7 +97,7 @@ function shownRecord(record: TaskRecord): Readonly<Record<string, unknown>> {
 
 function taskRecord([name, route]: readonly unknown[], { scope }: Evaluation): unknown {
   let wanted = name
-  if (!isGiven(name)) {
+  if (name === undefined || name === null) {
     if (scope.task === undefined) throw new FunctionError('KeyError', 'id')
     wanted = scope.task.name
   }
