@@ -469,6 +469,30 @@ describe('repairs of what the incumbent does', () => {
   })
 })
 
+test('a cycle that reaches a task which still runs starts its action again, and the first to end counts', () => {
+  const run = new Run({
+    tasks: {
+      begin: { action: 'a', next: [{ do: 'work, other' }] },
+      other: { action: 'a', next: [{ do: 'work' }] },
+      work: {
+        action: 'a',
+        next: [
+          { when: failed, do: 'other' },
+          { when: succeeded, do: 'end' },
+        ],
+      },
+      end: { action: 'a', input: { result: (scope: Scope) => scope.taskRecord('work', undefined)?.result } },
+    },
+  })
+  run.start()
+  run.end('begin')
+  expect(names(run.end('other'))).toEqual(['work'])
+  expect(run.end('work', 'succeeded', 'first')).toEqual([{ task: 'end', item: undefined, input: { result: 'first' } }])
+  expect(run.end('work', 'failed', 'second')).toEqual([])
+  run.end('end')
+  expect([run.status, run.messages]).toEqual(['succeeded', []])
+})
+
 describe('late and foreign events', () => {
   test('are ignored', () => {
     const run = new Run(diamond)
