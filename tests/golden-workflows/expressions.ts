@@ -80,12 +80,11 @@ function scopeOf(row: Row, { contexts, records, datastore }: World): Scope {
   const state = context['__state'] as EngineState | undefined
   const current = context['__current_task'] as { id: string; route: number; result: unknown } | undefined
 
-  /** The current route and those it came from, the nearest first. */
+  /** The current route and those it came from, the latest first. */
   const routes = (route = current?.route ?? 0): number[] => {
     const own = state?.routes[route] ?? []
-    return (state?.routes ?? [])
-      .flatMap((steps, index) => (steps.every((step) => own.includes(step)) ? [index] : []))
-      .toSorted((a, b) => (state?.routes[b]?.length ?? 0) - (state?.routes[a]?.length ?? 0))
+    const isEarlier = (index: number): boolean => (state?.routes[index] ?? []).every((step) => own.includes(step))
+    return [route, ...Array.from({ length: route }, (_, index) => route - 1 - index).filter(isEarlier)]
   }
   const runRoute = (name: string, route: number | undefined): number | undefined =>
     (route === undefined ? routes() : [route]).find((each) => state?.tasks[`${name}__r${each}`] !== undefined)

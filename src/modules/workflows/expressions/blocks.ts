@@ -18,6 +18,7 @@ interface Delimiters {
 const yaql: Delimiters = { open: '<%', close: '%>', edges: '<%>' }
 const inline: Delimiters = { open: '{{', close: '}}', edges: '{}' }
 const statement: Delimiters = { open: '{%', close: '%}', edges: '{%}' }
+const raw: Delimiters = { open: '{% raw %}', close: '{% endraw %}', edges: '' }
 
 /** Whether the text has `<% … %>`. An expression does not span lines. */
 export const hasYaql = (text: string): boolean => nextBlock(text, yaql, 0) !== undefined
@@ -33,6 +34,19 @@ export const yaqlBlocks = (text: string): Block[] => split(text, yaql)
 
 /** Splits a text with Jinja, unless it has statements. */
 export const jinjaBlocks = (text: string): Block[] => split(text, inline)
+
+/**
+ * Splits a text whose only statements are `{% raw %} … {% endraw %}`, each on one line; what they protect is literal text.
+ * undefined: there are other statements.
+ */
+export function rawBlocks(text: string): Block[] | undefined {
+  const parts = split(text, raw)
+  if (parts.some((part) => part.source === undefined && hasStatement(part.text))) return undefined
+  return parts.flatMap((part): Block[] => {
+    if (part.source === undefined) return jinjaBlocks(part.text)
+    return [{ ...part, text: part.text.slice(raw.open.length, -raw.close.length), source: undefined }]
+  })
+}
 
 /** The statements of a text with Jinja, and what is between them. */
 export const statementBlocks = (text: string): Block[] => split(text, statement)
@@ -57,9 +71,10 @@ function nextBlock(text: string, { open, close }: Delimiters, from: number): rea
   for (let start = text.indexOf(open, from); start >= 0;) {
     if (end < start + open.length) end = text.indexOf(close, start + open.length)
     if (end < 0) return undefined
-    const lineEnd = text.indexOf('\n', start)
-    if (lineEnd < 0 || lineEnd > end) return [start, end + close.length]
-    start = text.indexOf(open, lineEnd)
+    // Not a search in the whole text, which can be one long line of many blocks.
+    const lineEnd = text.slice(start, end).indexOf('\n')
+    if (lineEnd < 0) return [start, end + close.length]
+    start = text.indexOf(open, start + lineEnd)
   }
   return undefined
 }

@@ -92,35 +92,41 @@ const humanTime: WorkflowFunction = {
 const json: WorkflowFunction = {
   name: 'json',
   parameters: ['s'],
+  isFilter: true,
   givesTemplateValue: true,
-  run([text], { budget }) {
-    if (typeof text !== 'string') throw new FunctionError('TypeError', 'Given object is not typeof string.')
-    return applyFilter('from_json_string', [text], {}, budget)
+  run([given], { budget }) {
+    if (isObject(given)) return given
+    if (typeof given !== 'string') throw new FunctionError('TypeError', 'Given object is not typeof string.')
+    return applyFilter('from_json_string', [given], {}, budget)
   },
 }
 
-/** The items of the lists side by side, as many as the longest has. */
+/** The items of the lists side by side, as many as the longest has. One list alone stays as it is. */
 const zip: WorkflowFunction = {
   name: 'zip',
   parameters: [],
   options: ['pad'],
   isVariadic: true,
+  isFilter: true,
   givesTemplateValue: true,
   run([pad = null, ...given], { budget }) {
-    const lists = given.map((list): readonly unknown[] => {
-      if (list === null) return []
-      if (typeof list === 'string') return Array.from(list)
-      if (Array.isArray(list)) return list
-      if (isObject(list)) return keysOf(list)
-      throw new FunctionError('TypeError', `'${typeNameOf(adopt(list))}' object is not iterable`)
-    })
+    if (given.length === 1) return given[0] ?? []
+    const lists = given.map((list) => (list === null ? [] : itemsOf(list)))
     const length = Math.max(0, ...lists.map((list) => list.length))
-    budget.items(length * Math.max(1, lists.length))
+    budget.items(length * lists.length)
     return Array.from(
       { length },
       (_, index): Value => new Sequence(lists.map((list) => adopt(index < list.length ? list[index] : pad))),
     )
   },
+}
+
+/** What Python iterates over. */
+function itemsOf(value: unknown): readonly unknown[] {
+  if (typeof value === 'string') return Array.from(value)
+  if (Array.isArray(value)) return value
+  if (isObject(value)) return keysOf(value)
+  throw new FunctionError('TypeError', `'${typeNameOf(adopt(value))}' object is not iterable`)
 }
 
 /** Functions over their arguments alone. */

@@ -83,7 +83,26 @@ test('zip takes lists, texts, dictionaries and null', () => {
   expect(evaluate("<% zip([1, 2], 'abc', {k => 1}, null, pad => '-') %>", scopeWith({}), { budget: budget() })).toEqual(
     rows,
   )
-  expect(evaluate('{{ zip([1]) }}.', scopeWith({}), { budget: budget() })).toBe('[(1,)].')
+  expect(evaluate('{{ zip([1], [2]) }}.', scopeWith({}), { budget: budget() })).toBe('[(1, 2)].')
+  expect(evaluate(['{{ zip([1]) }}', '{{ [1] | zip([2]) }}'], scopeWith({}), { budget: budget() })).toEqual([
+    [1],
+    [[1, 2]],
+  ])
+})
+
+test.each([
+  ['{% raw %}{{ x }}{% endraw %}', '{{ x }}'],
+  ['{{ 1 }} {% raw %}{{ x }}{% endraw %} {{ 2 }}', '1 {{ x }} 2'],
+  ['{% raw %}{% endraw %}{{ 1 }}', '1'],
+  ['{% if true %}{% raw %}{{ x }}{% endraw %}{{ 1 }}{% endif %}', '{{ x }}1'],
+])('text within raw tags is no expression: %s', (text, value) => {
+  expect(evaluate(text, scopeWith({}), { budget: budget() })).toBe(value)
+})
+
+test('around raw tags, each expression is evaluated by itself', () => {
+  const text = '{{ a }} {% raw %}{{ x }}{% endraw %} {{ b }}'
+  const message = 'There are unresolved variables: a, b'
+  expect(errorOf(() => evaluate(text, scopeWith({}), { budget: budget() }))).toMatchObject({ message })
 })
 
 test('a block of a template stands where it is, and lines of statements leave no trace', () => {

@@ -74,3 +74,16 @@ test('YAQL: blocks, variables, calls and mistakes', () => {
     ],
   })
 })
+
+test('long texts are split in linear time', () => {
+  const count = 20_000
+  for (const text of [
+    '{{'.repeat(count),
+    '<%\n'.repeat(count),
+    '{% raw %}'.repeat(count),
+    `${'{{ a\n'.repeat(count)}}}`,
+  ]) {
+    expect(findExpressions(text).expressions.length).toBeLessThanOrEqual(count)
+  }
+  expect(findExpressions('<% 1 %>'.repeat(count)).expressions.length).toBe(count)
+})

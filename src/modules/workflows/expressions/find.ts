@@ -88,8 +88,7 @@ function expressionOf(
   return source === undefined ? [] : [{ language, text, position, variables: variablesIn(source), functions }]
 }
 
-const variablePattern =
-  /(?<![\p{L}\p{N}_])ctx\((?:\)\.([\p{L}\p{N}_]+)(?![\p{L}\p{N}_(])|(['"]?)([\p{L}\p{N}_]+)\2\))/gu
+const variablePattern = /(?<![\p{L}\p{N}_])ctx\((?:\)\.([A-Za-z0-9_]+)(?![\p{L}\p{N}_(])|(['"]?)([A-Za-z0-9_-]+)\2\))/gu
 
 function variablesIn(source: string): string[] {
   const names = Array.from(source.matchAll(variablePattern), ([, member, , key]) => member ?? key ?? '')

@@ -10,7 +10,7 @@ import {
   type HostFunction,
   type Value,
 } from '../../../lib/template/index.ts'
-import { hasStatement, jinjaBlocks, type Block } from './blocks.ts'
+import { hasStatement, jinjaBlocks, rawBlocks, type Block } from './blocks.ts'
 import { ExpressionError, FunctionError, unableToEvaluate } from './error.ts'
 import type { Evaluation, WorkflowFunction } from './function.ts'
 import { bindArguments, callFunction, workflowFunctions } from './functions.ts'
@@ -32,8 +32,8 @@ interface Surroundings {
 export function evaluateJinja(given: string, evaluation: Evaluation): unknown {
   const text = withoutOddRaw(given)
   const surroundings = surroundingsOf(evaluation)
-  if (hasStatement(text)) return renderWhole(text, surroundings)
-  const blocks = jinjaBlocks(text)
+  const blocks = hasStatement(text) ? rawBlocks(text) : jinjaBlocks(text)
+  if (blocks === undefined) return renderWhole(text, surroundings)
   const values = blocks.map((block) => valueOf(block, surroundings))
   const missing = blocks.filter((_, index) => values[index] instanceof Undefined).map(({ source }) => source)
   if (missing.length > 0) {
