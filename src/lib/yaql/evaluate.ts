@@ -342,6 +342,17 @@ export class Evaluator implements Runtime<unknown> {
     return isTrue(value, this.budget)
   }
 
+  attempt(run: () => Value): Value | YaqlError {
+    const depth = this.#depth
+    try {
+      return run()
+    } catch (error) {
+      if (!(error instanceof YaqlError) || error.isLimit) throw error
+      this.#depth = depth
+      return error
+    }
+  }
+
   text(value: Value): string {
     return textOf(value, 'inner', this.budget)
   }
@@ -359,13 +370,17 @@ export class Evaluator implements Runtime<unknown> {
       if (!(value instanceof Dict)) return value
       const dict = new Dict()
       for (const [key, item] of value.entries()) {
-        dict.setHashed(this.#finishedHash(key), this.finish(key, depth + 1), this.finish(item, depth + 1))
+        const finished = this.finish(key, depth + 1)
+        dict.setHashed(this.#finishedHash(key), finished, this.finish(item, depth + 1))
       }
       return dict
     }
     if (value instanceof SetValue || (value instanceof DictView && value.typeName !== 'ValuesView')) {
       const items = new Map<Hash, Value>()
-      for (const item of this.each(value)) items.set(this.#finishedHash(item), this.finish(item, depth + 1))
+      for (const item of this.each(value)) {
+        const finished = this.finish(item, depth + 1)
+        items.set(this.#finishedHash(item), finished)
+      }
       return new SetValue(items)
     }
     if (isIterable(value)) return this.list(value).map((item) => this.finish(item, depth + 1))

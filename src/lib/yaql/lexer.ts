@@ -1,4 +1,4 @@
-import { characterCount, Float } from '../template/index.ts'
+import { characterCount, Float, floatText } from '../template/index.ts'
 import { limitExceeded, YaqlError } from './error.ts'
 import { integerFromText, plainDigits } from './number-text.ts'
 import { signs, wordOperators } from './operators.ts'
@@ -115,11 +115,12 @@ function readNumber(text: string, at: number): Read | undefined {
   const decimal = matchAt(float, text, at)
   if (decimal !== undefined) {
     const value = Number(plainDigits(decimal))
-    return { kind: 'constant', text: decimal, value: new Float(value), length: decimal.length }
+    return { kind: 'constant', text: floatText(value), value: new Float(value), length: decimal.length }
   }
   const digits = matchAt(whole, text, at)
   if (digits === undefined) return undefined
-  return { kind: 'constant', text: digits, value: integerFromText(digits), length: digits.length }
+  const value = integerFromText(digits)
+  return { kind: 'constant', text: String(value), value, length: digits.length }
 }
 
 function readText(text: string, at: number): Read | undefined {

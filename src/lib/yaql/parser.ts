@@ -145,6 +145,11 @@ class Parser {
       else {
         const value = this.#expression(0)
         if (this.#isSign('=>')) {
+          // Between a value and the first rule there may be one more comma, which stands for nothing.
+          if (found.at(-1)?.kind === 'empty') {
+            found.pop()
+            if (found.length === 0 || found.at(-1)?.kind === 'empty') this.#unexpected()
+          }
           this.#at += 1
           found.push({ kind: 'rule', key: value, value: this.#expression(0) })
           hasRule = true

@@ -1,4 +1,5 @@
 import type { Budget } from '../template/index.ts'
+import type { YaqlError } from './error.ts'
 import type { Lambda, Scope } from './scope.ts'
 import type { Iteration, Value } from './values.ts'
 
@@ -26,6 +27,8 @@ export interface Runtime<Host = never> {
     named?: ReadonlyMap<string, Value>,
     scope?: Scope,
   ): Value
+  /** The value, or the error where it has one; a limit that is exceeded is thrown. */
+  attempt(run: () => Value): Value | YaqlError
   /** `str(value)` as the expression itself sees the value. */
   text(value: Value): string
   /** A function that gives this value whenever it is called. */

@@ -152,6 +152,31 @@ test('times are formatted and parsed', () => {
   expect(failure("datetime('x', '%Y')").message).toBe("time data 'x' does not match format '%Y'")
 })
 
+test('dates in numbers have the month first, unless it cannot be one', () => {
+  const dates = value("['02/03/2024', '29/02/2024', '29.02.2024', '2-29-2024 10:30'].select(str(datetime($)))")
+  expect(toData(dates, budget())).toEqual([
+    '2024-02-03 00:00:00+00:00',
+    '2024-02-29 00:00:00+00:00',
+    '2024-02-29 00:00:00+00:00',
+    '2024-02-29 10:30:00+00:00',
+  ])
+})
+
+test('rules follow values, with one comma too many at most', () => {
+  expect(value('let(1,, x => 2) -> $ + $x')).toBe(3)
+  expect(failure('let(, x => 2)').message).toMatch(/^Parse error: unexpected '=>' at position 8/)
+  expect(failure('let(1,,, x => 2)').message).toMatch(/^Parse error: unexpected '=>' at position 11/)
+})
+
+test('functions see the place of their definition', () => {
+  expect(value('let(x => 4) -> def(f, $x) -> f()')).toBe(4)
+  expect(value('def(f, $x) -> let(x => 4) -> f()')).toBe(null)
+})
+
+test('keys are compared only where they decide', () => {
+  expect(toData(value('[[2, a], [1, b]].orderBy($[0]).thenBy($.nope).select($[1])'), budget())).toEqual(['b', 'a'])
+})
+
 test('a splitted text can be split from the end', () => {
   expect(
     toData(value("['aaa'.rightSplit('aa', 1), '  a b'.rightSplit(null, 1), 'a b c'.rightSplit(' ', 1)]"), budget()),

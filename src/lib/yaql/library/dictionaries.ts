@@ -52,7 +52,7 @@ function merge(left: Mapping, right: Mapping, how: Merge, levels: number, depth:
     let merged = value
     if (other !== undefined) {
       const isDeep = levels !== 1 && (isMapping(other) || isTuple(other))
-      if (isDeep && isMapping(other) !== isMapping(value) && isTuple(other) !== isTuple(value)) {
+      if (isDeep && (isMapping(other) ? !isMapping(value) : !isTuple(value))) {
         throw typeError(`Cannot merge ${typeNameOf(value)} with ${typeNameOf(other)}`)
       }
       if (isDeep && isMapping(other) && isMapping(value)) {

@@ -1,13 +1,23 @@
 /** Functions that need a whole collection, or positions in it. */
-import { hashOf, makeSet } from '../equality.ts'
-import { valueError } from '../error.ts'
+import { hashOf, makeSet, mappingSize } from '../equality.ts'
+import { valueError, YaqlError, type YaqlErrorClass } from '../error.ts'
 import type { Runtime } from '../runtime.ts'
 import type { Lambda } from '../scope.ts'
 import { extension, fn, method, optional, param, rest, type Overload } from '../signature.ts'
 import { Any, Fn, Index, Items, Iterator_, List, Ordering, Ordinal, orNull } from '../types.ts'
-import { Dict, isNumber, isTuple, ListValue, Ordered, type SortKey, type Hash, type Value } from '../values.ts'
+import {
+  Dict,
+  isMapping,
+  isNumber,
+  isTuple,
+  ListValue,
+  Ordered,
+  type SortKey,
+  type Hash,
+  type Value,
+} from '../values.ts'
 import { compareNumbers } from './operators.ts'
-import { compareText } from '../../template/index.ts'
+import { characterCount, compareText } from '../../template/index.ts'
 
 const collection = param('collection', Items)
 const predicate = param('predicate', Fn)
@@ -185,7 +195,7 @@ const grouping: readonly Overload[] = [
         if (group === undefined) groups.set(hash, { key, values: ListValue.of_([value]) })
         else group.values.push(value)
       }
-      return runtime.lazy(grouped(groups.values(), aggregate))
+      return runtime.lazy(grouped(groups.values(), aggregate, runtime))
     },
   ),
   method(
@@ -202,8 +212,35 @@ const grouping: readonly Overload[] = [
   ),
 ]
 
-function* grouped(groups: Iterable<Group>, aggregate: Lambda | null): Generator<Value> {
-  for (const { key, values } of groups) yield [key, aggregate === null ? values : aggregate.call([values])]
+/** Errors of an aggregator that was written for pairs. */
+const pairErrors = new Set<YaqlErrorClass>(['NoMatchingMethodException', 'NoMatchingFunctionException', 'IndexError'])
+
+/**
+ * Pairs of a key and the values of its group, or what the aggregator makes of the values. Aggregators of old get the pair and
+ * give a pair: one that fails on values is taken for such from then on.
+ */
+function* grouped(groups: Iterable<Group>, aggregate: Lambda | null, runtime: Runtime): Generator<Value> {
+  let isOld = false
+  for (const { key, values } of groups) {
+    if (aggregate === null || isOld) {
+      yield aggregate === null ? [key, values] : aggregate.call([[key, values]])
+      continue
+    }
+    const result = runtime.attempt(() => aggregate.call([values]))
+    if (!(result instanceof YaqlError)) {
+      yield [key, result]
+      continue
+    }
+    const pair = pairErrors.has(result.errorClass) ? runtime.attempt(() => aggregate.call([[key, values]])) : result
+    if (pair instanceof YaqlError || !isPair(pair, runtime)) throw result
+    isOld = true
+    yield pair
+  }
+}
+
+function isPair(value: Value, { budget }: Runtime): boolean {
+  if (typeof value === 'string') return characterCount(value) === 2
+  return isTuple(value) ? value.length === 2 : isMapping(value) && mappingSize(value, budget) === 2
 }
 
 /** Below zero, zero, above, as the operators `<` and `>` say. */

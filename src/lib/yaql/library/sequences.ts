@@ -168,13 +168,12 @@ const making: readonly Overload[] = [
   method('defaultIfEmpty', [collection, param('default', Items)], ([items, fallback], runtime) => {
     if (isTuple(items)) return items.length > 0 ? items : fallback
     if (items instanceof SetValue || items instanceof DictView) return runtime.isTrue(items) ? items : fallback
+    const source = runtime.each(items)
+    const first = source.next()
+    if (first.done === true) return fallback
     const both = function* (): Generator<Value> {
-      let isEmpty = true
-      for (const item of runtime.each(items)) {
-        isEmpty = false
-        yield item
-      }
-      if (isEmpty) yield* runtime.each(fallback)
+      yield first.value
+      yield* source
     }
     return runtime.lazy(both())
   }),

@@ -14,8 +14,16 @@ const zero = new TimeSpan(0n)
 const SPAN = 3_652_500n * DAY
 const MINUTE = 60_000_000n
 
+/** `29.02.2024`, `2-29-2024`: the month first, unless it cannot be one. */
+const numeric = /^\s*(\d{1,2})([./-])(\d{1,2})\2(\d{4})(?!\d)/
+
 function fromText(text: string): DateTime {
-  const date = readDateText(text)
+  const date = readDateText(
+    text.replace(numeric, (_found, first: string, _sign, second: string, year: string) => {
+      const [month, day] = Number(first) > 12 ? [second, first] : [first, second]
+      return `${year}-${month}-${day}`
+    }),
+  )
   if (date === undefined) throw new YaqlError('ParserError', `Unknown string format: ${text.slice(0, 100)}`)
   return new DateTime(BigInt(date.wallMicros), BigInt(date.offsetMinutes ?? 0) * MINUTE)
 }
