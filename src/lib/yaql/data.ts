@@ -6,13 +6,8 @@ import { DateTime } from './temporal.ts'
 import { represent } from './text.ts'
 import { adopt, entriesOfMapping, isInteger, isMapping, isTuple, SetValue, typeNameOf, type Value } from './values.ts'
 
-/**
- * The result of an expression as plain data: arrays, objects without a prototype, and JSON's scalars, numbers as `readJson`
- * gives them. Sets become lists, points in time ISO 8601 text, keys text.
- *
- * @throws YaqlError TypeError for what has no JSON form: a duration, a regular expression
- */
-export function toData(value: Value, budget: Budget, depth = 0): unknown {
+/** The value as plain data; `toData` describes it. */
+export function dataOf(value: Value, budget: Budget, depth = 0): unknown {
   budget.visit()
   if (value === null || typeof value === 'string' || typeof value === 'boolean') return value
   if (isInteger(value)) return wholeData(value)
@@ -21,8 +16,8 @@ export function toData(value: Value, budget: Budget, depth = 0): unknown {
     return Number.isFinite(value.value) ? jsonNumber(value.source ?? floatText(value.value)) : value.value
   }
   budget.depth(depth)
-  if (isTuple(value)) return value.map((item) => toData(adopt(item), budget, depth + 1))
-  if (value instanceof SetValue) return Array.from(value.items.values(), (item) => toData(item, budget, depth + 1))
+  if (isTuple(value)) return value.map((item) => dataOf(adopt(item), budget, depth + 1))
+  if (value instanceof SetValue) return Array.from(value.items.values(), (item) => dataOf(item, budget, depth + 1))
   if (value instanceof DateTime) return value.text('T')
   if (!isMapping(value)) throw typeError(`a value of type ${typeNameOf(value)} has no JSON form; convert it with str()`)
   const result: Record<string, unknown> = Object.create(null)
@@ -30,7 +25,7 @@ export function toData(value: Value, budget: Budget, depth = 0): unknown {
   for (const [key, item] of entriesOfMapping(value)) {
     const name = keyText(key, budget)
     if (!Object.hasOwn(result, name)) keys.push(name)
-    setOwn(result, name, toData(item, budget, depth + 1))
+    setOwn(result, name, dataOf(item, budget, depth + 1))
   }
   rememberOrder(result, keys)
   return result

@@ -1,4 +1,4 @@
-import { Budget, BudgetExhausted, TemplateError } from '../template/index.ts'
+import type { Budget } from '../template/index.ts'
 import type { Argument, CallNode, Expression, RuleNode } from './ast.ts'
 import { equals, hashOf, isTrue, makeDict, mappingGet, membersOf } from './equality.ts'
 import { typeError, YaqlError } from './error.ts'
@@ -15,7 +15,7 @@ import {
 import type { Runtime } from './runtime.ts'
 import { Lambda, Scope, type DefinedFunctions, type Rule } from './scope.ts'
 import { fn, namedRest, rest, type FunctionTable, type Overload } from './signature.ts'
-import { keyError, shownReceiver, textOf } from './text.ts'
+import { keyError, shownReceiver, printed } from './text.ts'
 import { Any } from './types.ts'
 import {
   adopt,
@@ -87,12 +87,8 @@ export class Evaluator implements Runtime<unknown> {
 
   /** The value of the whole expression, with every sequence read to its end. */
   run(expression: Expression, root: Value): Value {
-    try {
-      const scope = root === null ? this.#root : new Scope(this.#root, [root])
-      return this.finish(this.evaluate(expression, scope))
-    } catch (error) {
-      throw asYaqlError(error)
-    }
+    const scope = root === null ? this.#root : new Scope(this.#root, [root])
+    return this.finish(this.evaluate(expression, scope))
   }
 
   evaluate(node: Expression, scope: Scope): Value {
@@ -354,7 +350,7 @@ export class Evaluator implements Runtime<unknown> {
   }
 
   text(value: Value): string {
-    return textOf(value, 'inner', this.budget)
+    return printed(value, 'inner', this.budget)
   }
 
   constant(value: Value): Lambda {
@@ -408,18 +404,6 @@ function definedLayers(definition: DefinedFunctions): Layers {
     definitions.set(definition, layers)
   }
   return layers
-}
-
-/** What an expression throws: errors of the parts that it shares with templates become its own. */
-function asYaqlError(error: unknown): unknown {
-  if (error instanceof TemplateError && !(error instanceof BudgetExhausted)) {
-    return new YaqlError(error.code === 'LIMIT' ? 'LimitExceededException' : 'ValueError', error.message)
-  }
-  // The second line behind the bounds of depth: what an expression does is undone by forgetting it.
-  if (error instanceof RangeError && error.message.includes('call stack')) {
-    return new YaqlError('RecursionError', 'maximum recursion depth exceeded')
-  }
-  return error
 }
 
 function isExpression(argument: Argument | undefined): argument is Expression {

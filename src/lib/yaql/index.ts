@@ -12,18 +12,20 @@
  * A host adds functions: `declarations<Host>()` gives the builders, `new FunctionTable([...])` the table, and
  * `runtime.host` is what the host passes to `evaluate`. A function of a host hides the overloads of the library where it fits.
  *
- * Work is bounded by the same `Budget` as that of templates, and nesting by bounds of its own. Everything that can go wrong
- * is a `YaqlError`, whose class and words are those of the original engine.
+ * Work is bounded by the same `Budget` as that of templates, and nesting by bounds of its own. What goes wrong is a
+ * `YaqlError`, whose class and words are those of the original engine, or `BudgetExhausted` of the templates.
  */
 import { Budget, defaultLimits } from '../template/index.ts'
 import type { Expression } from './ast.ts'
+import { dataOf } from './data.ts'
+import { translateErrors } from './error.ts'
 import { Evaluator, Functions } from './evaluate.ts'
 import { library } from './library/index.ts'
 import { FunctionTable } from './signature.ts'
+import { printed, type Form } from './text.ts'
 import { adopt, type Value } from './values.ts'
 
 export { partsOf, type Argument, type CallNode, type Expression } from './ast.ts'
-export { toData } from './data.ts'
 export { YaqlError, type YaqlErrorClass } from './error.ts'
 export type { Runtime } from './runtime.ts'
 export { parse } from './parser.ts'
@@ -38,7 +40,7 @@ export {
   type Overload,
   type Parameter,
 } from './signature.ts'
-export { keyError, textOf } from './text.ts'
+export { keyError } from './text.ts'
 export * as types from './types.ts'
 export { DateTime, TimeSpan } from './temporal.ts'
 export { RegexValue } from './regex-value.ts'
@@ -86,5 +88,20 @@ function functionsOf(table: FunctionTable<unknown> | undefined): Functions {
 export function evaluate<Host = undefined>(expression: Expression, options: EvaluateOptions<Host> = {}): Value {
   const { functions, host, root = null, budget = new Budget(defaultLimits, 'the expression') } = options
   const table = functions as FunctionTable<unknown> | undefined
-  return new Evaluator(functionsOf(table), budget, host).run(expression, adopt(root))
+  return translateErrors(() => new Evaluator(functionsOf(table), budget, host).run(expression, adopt(root)))
+}
+
+/**
+ * The result of an expression as plain data: arrays, objects without a prototype, and JSON's scalars, numbers as `readJson`
+ * gives them. Sets become lists, points in time ISO 8601 text, keys text.
+ *
+ * @throws YaqlError TypeError for what has no JSON form: a duration, a regular expression
+ */
+export function toData(value: Value, budget: Budget): unknown {
+  return translateErrors(() => dataOf(value, budget))
+}
+
+/** `str(value)` of Python: as the value of an expression prints (`result`), or as the expression itself sees it (`inner`). */
+export function textOf(value: Value, form: Form, budget: Budget): string {
+  return translateErrors(() => printed(value, form, budget))
 }

@@ -88,7 +88,9 @@ describe('work is bounded', () => {
     const budget = new Budget({ ...defaultLimits, maxSteps: 100 }, 'the expression')
     const expression = parse('range(60).len()')
     expect(evaluate(expression, { budget })).toBe(60)
-    expect(() => evaluate(expression, { budget })).toThrow('the expression needs more than 100 steps')
+    expect(() => evaluate(expression, { budget })).toThrow(
+      new BudgetExhausted('the expression needs more than 100 steps'),
+    )
   })
 })
 

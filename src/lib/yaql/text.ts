@@ -19,10 +19,10 @@ import {
  * How Python prints values. Inside an expression (`inner`) arrays are tuples and sets are frozen; in what an expression
  * gives (`result`), they are lists and sets.
  */
-type Form = 'inner' | 'result'
+export type Form = 'inner' | 'result'
 
 /** `str(value)` of Python. */
-export function textOf(value: Value, form: Form, budget: Budget): string {
+export function printed(value: Value, form: Form, budget: Budget): string {
   if (typeof value === 'string') return value
   if (value instanceof DateTime) return value.text(' ')
   if (value instanceof TimeSpan) return value.text()
@@ -111,7 +111,7 @@ const MAX_SHOWN = 400
 
 /** The receiver of a method as messages print it, shortened. */
 export function shownReceiver(value: Value, budget: Budget): string {
-  const text = textOf(value, 'inner', budget)
+  const text = printed(value, 'inner', budget)
   return text.length <= MAX_SHOWN ? text : `${text.slice(0, MAX_SHOWN)}…`
 }
 

@@ -99,7 +99,7 @@ export const Items = type<Value>('Iterable', isIterable, as)
 /** A collection whose items have an order. */
 export const Ordinal = type<Value>('Iterable', (value) => isIterable(value) && !isSetLike(value), as)
 export const List = type<readonly unknown[]>('Sequence', isTuple, as, ['Iterable'])
-export const Iterator_ = type<Value>(
+export const IteratorValue = type<Value>(
   'Iterator',
   (value) => value instanceof Iteration || (value instanceof Repeatable && !(value instanceof Ordered)),
   as,

@@ -30,12 +30,12 @@ export class ListValue extends Array<Value> {
   static override get [Symbol.species](): ArrayConstructor {
     return Array
   }
+}
 
-  static of_(items: Iterable<Value>): ListValue {
-    const list = new ListValue()
-    for (const item of items) list.push(item)
-    return list
-  }
+export function listOf(items: Iterable<Value>): ListValue {
+  const list = new ListValue()
+  for (const item of items) list.push(item)
+  return list
 }
 
 /** A sequence that can be read once, and only from its start. */

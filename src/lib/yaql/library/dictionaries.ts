@@ -77,7 +77,7 @@ function mergeDistinct(left: Value, right: Value, runtime: Runtime): Value {
   )
 }
 
-const pairOf = (merge_: Lambda) => (left: Value, right: Value) => merge_.call([left, right])
+const pairOf = (merger: Lambda) => (left: Value, right: Value) => merger.call([left, right])
 
 export const dictionaries: readonly Overload[] = [
   fn('dict', [rest('args', KeyValue)], ([rules], { budget }) =>

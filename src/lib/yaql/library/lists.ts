@@ -4,16 +4,17 @@ import { valueError, YaqlError, type YaqlErrorClass } from '../error.ts'
 import type { Runtime } from '../runtime.ts'
 import type { Lambda } from '../scope.ts'
 import { extension, fn, method, optional, param, rest, type Overload } from '../signature.ts'
-import { Any, Fn, Index, Items, Iterator_, List, Ordering, Ordinal, orNull } from '../types.ts'
+import { Any, Fn, Index, Items, IteratorValue, List, Ordering, Ordinal, orNull } from '../types.ts'
 import {
   Dict,
   isMapping,
   isNumber,
   isTuple,
+  listOf,
   ListValue,
   Ordered,
-  type SortKey,
   type Hash,
+  type SortKey,
   type Value,
 } from '../values.ts'
 import { compareNumbers } from './operators.ts'
@@ -25,7 +26,7 @@ const predicate = param('predicate', Fn)
 /** Sequences that can be read once are read; every other value is an item. */
 function* spread(args: readonly Value[], runtime: Runtime): Generator<Value> {
   for (const value of args) {
-    if (Iterator_.accepts(value)) yield* runtime.each(value)
+    if (IteratorValue.accepts(value)) yield* runtime.each(value)
     else yield value
   }
 }
@@ -36,7 +37,7 @@ const whole: readonly Overload[] = [
   method('toList', [collection], ([items], runtime) => (isTuple(items) ? items : runtime.list(items))),
   method('toSet', [collection], ([items], runtime) => makeSet(runtime.each(items), runtime.budget)),
   extension('len', [param('sequence', List)], ([items]) => items.length),
-  extension('len', [param('collection', Iterator_)], ([items], runtime) => {
+  extension('len', [param('collection', IteratorValue)], ([items], runtime) => {
     let size = 0
     for (const _item of runtime.each(items)) size += 1
     return size
@@ -107,7 +108,7 @@ const editing: readonly Overload[] = [
     'insert',
     [param('collection', List), param('position', Index), param('value', Any)],
     ([items, at, value], runtime) => {
-      const list = ListValue.of_(runtime.list(items))
+      const list = listOf(runtime.list(items))
       list.splice(at, 0, value)
       return list
     },
@@ -137,7 +138,7 @@ const splitting: readonly Overload[] = [
   }),
   method('splitAt', [collection, param('index', Index)], ([items, index], runtime) => {
     const all = runtime.list(items)
-    return ListValue.of_([all.slice(0, index), all.slice(index)])
+    return listOf([all.slice(0, index), all.slice(index)])
   }),
   method('splitWhere', [collection, predicate], ([items, holds], runtime) => {
     const slices = function* (): Generator<Value> {
@@ -192,7 +193,7 @@ const grouping: readonly Overload[] = [
         const key = keyOf.call([item])
         const hash = hashOf(key, runtime.budget)
         const group = groups.get(hash)
-        if (group === undefined) groups.set(hash, { key, values: ListValue.of_([value]) })
+        if (group === undefined) groups.set(hash, { key, values: listOf([value]) })
         else group.values.push(value)
       }
       return runtime.lazy(grouped(groups.values(), aggregate, runtime))

@@ -12,7 +12,7 @@ import {
   isSetLike,
   isTuple,
   Iteration,
-  ListValue,
+  listOf,
   Repeatable,
   SetValue,
   type Value,
@@ -132,7 +132,7 @@ const making: readonly Overload[] = [
       if (start === null) throw typeError("'NoneType' object cannot be interpreted as an integer")
       let index = start
       for (const item of runtime.each(items)) {
-        yield ListValue.of_([index, item])
+        yield listOf([index, item])
         index = sum(index, 1)
       }
     }
@@ -187,7 +187,7 @@ const making: readonly Overload[] = [
   fn('zip', [rest('args', Any), namedRest('kwargs', Any)], ([collections, named], runtime) => {
     const pad = named.get('pad') ?? null
     const lists = collections.map((each) => (isIterable(each) ? each : [each]))
-    return ListValue.of_(zip(lists, pad, runtime))
+    return listOf(zip(lists, pad, runtime))
   }),
   fn(
     'generate',

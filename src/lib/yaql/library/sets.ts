@@ -6,9 +6,12 @@ import { Any, SetLike } from '../types.ts'
 import { SetValue, type DictView, type Hash, type Value } from '../values.ts'
 
 /** The set; a view of a dictionary has the operators of sets, but not their methods. */
-export function ownSet(set: SetValue | DictView, method_: string): SetValue {
+export function ownSet(set: SetValue | DictView, methodName: string): SetValue {
   if (set instanceof SetValue) return set
-  throw new YaqlError('AttributeError', `'${set.typeName}' object has no method '${method_}'; use list() and toSet()`)
+  throw new YaqlError(
+    'AttributeError',
+    `'${set.typeName}' object has no method '${methodName}'; use list() and toSet()`,
+  )
 }
 
 type Members = ReadonlyMap<Hash, Value>

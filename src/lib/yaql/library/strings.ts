@@ -13,7 +13,7 @@ import { valueError, YaqlError } from '../error.ts'
 import type { Runtime } from '../runtime.ts'
 import { extension, fn, method, optional, param, rest, type Overload } from '../signature.ts'
 import { Any, Bool, Dictionary, Index, Items, orNull, Text } from '../types.ts'
-import { entriesOfMapping, ListValue, type Value } from '../values.ts'
+import { entriesOfMapping, listOf, ListValue, type Value } from '../values.ts'
 
 const string = param('string', Text)
 
@@ -48,7 +48,7 @@ function splitRight(text: string, separator: string | null, limit: number, budge
   budget.characters(text.length)
   const turned = separator === null ? null : reversed(separator)
   const parts = split(reversed(text), turned, limit, budget)
-  return ListValue.of_(parts.map(reversed).toReversed())
+  return listOf(parts.map(reversed).toReversed())
 }
 
 /** By units: what is reversed twice is whole again. */
@@ -172,7 +172,7 @@ export const strings: readonly Overload[] = [
   method(
     'split',
     [string, optional('separator', orNull(Text), null), optional('maxSplits', Index, -1)],
-    ([text, separator, limit], { budget }) => ListValue.of_(split(text, separator, limit, budget)),
+    ([text, separator, limit], { budget }) => listOf(split(text, separator, limit, budget)),
   ),
   method(
     'rightSplit',
