@@ -11,6 +11,7 @@ import * as packs from '../src/core/errors/packs.ts'
 import * as permissions from '../src/core/errors/permissions.ts'
 import * as requests from '../src/core/errors/requests.ts'
 import * as storage from '../src/core/errors/storage.ts'
+import * as workflows from '../src/core/errors/workflows.ts'
 
 const areas: [title: string, factories: object][] = [
   ['Requests', requests],
@@ -19,6 +20,7 @@ const areas: [title: string, factories: object][] = [
   ['Actions and policies', content],
   ['Packs', packs],
   ['Executions and inquiries', executions],
+  ['Workflows', workflows],
   ['Traces, triggers, rules, timers and webhooks', events],
   ['Datastore and encryption', datastore],
   ['Database and backups', storage],

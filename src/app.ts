@@ -45,6 +45,7 @@ import { createTriggers, triggersSettings } from './modules/triggers/index.ts'
 import { createUi } from './modules/ui/index.ts'
 import type { Ports } from './modules/ports.ts'
 import { createWebhooks } from './modules/webhooks/index.ts'
+import { createWorkflows } from './modules/workflows/index.ts'
 import { createLauncher, createRunners, runnersSettings, type HttpGet } from './runners/index.ts'
 
 export interface App {
@@ -259,7 +260,8 @@ async function assemble(
   const baseFolder = createBasePath({ path: basePath, log })
   const data: Module[] = [createLogFolders(log), monitoring, idempotency, rbac, auth, datastore]
   const base: Module[] = [baseFolder, ...data, traces, triggers, actions, policies, packs]
-  const engine: Module[] = [executions, inquiries, rules, webhooks, timers, stream, createUi()]
+  const workflows = createWorkflows({ actions })
+  const engine: Module[] = [executions, workflows, inquiries, rules, webhooks, timers, stream, createUi()]
   const maintenance = createMaintenance({
     ...platform,
     log: log.of('garbagecollector'),

@@ -29,6 +29,8 @@ export interface RawBody {
    * @throws BODY_MALFORMED, BODY_TOO_LARGE (once decompressed), CONTENT_TYPE_UNSUPPORTED
    */
   parse(options?: ParseOptions): Promise<unknown>
+  /** The body as text, whatever its media type. @throws BODY_MALFORMED, BODY_TOO_LARGE (once decompressed) */
+  text(): Promise<string>
 }
 
 export interface ParseOptions {
@@ -83,6 +85,10 @@ export function createBodyReader(maxBytes: number): BodyReader {
         bytes,
         mediaType: mediaType(request.headers['content-type']),
         parse: async (options = {}) => parse(bytes, kindOf(request), options),
+        async text() {
+          const decompress = decompressorFor(request.headers['content-encoding'])
+          return decodeUtf8(decompress === undefined ? bytes : await decompressed(decompress, bytes, maxBytes))
+        },
       }
     },
   }

@@ -189,11 +189,12 @@ function healthOperation(
 
 const formTypes = ['application/x-www-form-urlencoded', 'multipart/form-data']
 
-function requestBody({ body, rawBody }: Route, components: Map<string, unknown>): Record<string, unknown> {
+function requestBody({ body, rawBody, rawBodyType }: Route, components: Map<string, unknown>): Record<string, unknown> {
   const schema = body ?? rawBody
   if (schema === undefined) return {}
   // An unchecked body may also be a form: an object of lists.
-  const types = ['application/json', ...(rawBody === undefined ? [] : formTypes)]
+  const unchecked = rawBody === undefined ? [] : formTypes
+  const types = rawBodyType === undefined ? ['application/json', ...unchecked] : [rawBodyType]
   const content = Object.fromEntries(types.map((type) => [type, { schema: hoist(schema, components) }]))
   return { requestBody: { required: body !== undefined, content } }
 }

@@ -148,6 +148,8 @@ interface RouteBase<Path extends string, Query, Body> {
    * `body`.
    */
   rawBody?: Schema
+  /** For the OpenAPI document only: the media type of `rawBody`; default JSON and forms. */
+  rawBodyType?: string
   /** Error statuses of the handler itself. */
   failures?: number[]
 }

@@ -17,6 +17,7 @@ import { remoteCommands } from './ssh.ts'
 import { stopping } from './stop.ts'
 import { scrollingAGigabyte } from './web-output.ts'
 import { openingTheClient } from './web.ts'
+import { inspecting } from './workflows.ts'
 
 const parts: Record<string, () => Promise<Row[]>> = {
   latency: oneAtATime,
@@ -31,6 +32,7 @@ const parts: Record<string, () => Promise<Row[]>> = {
   webhook: webhooks,
   rules: ruleMatching,
   ssh: remoteCommands,
+  inspect: inspecting,
   scale,
   cli: commandLine,
   binary: singleExecutable,

@@ -557,6 +557,13 @@ const samples: [
   ['put', '/v1/rules/{ref_or_id}', { body: rule, status: 404 }],
   ['post', '/v1/rules/test', { body: { rule_ref: 'default.listed', trigger_instance: event } }],
   ['post', '/v1/rules/test', { body: { rule: { ...rule, criteria: never }, trigger_instance: event } }],
+  [
+    'post',
+    '/v1/workflows/inspect',
+    { path: () => '/v1/workflows/inspect?hints=true', body: { tasks: { first: { next: [{ do: 'firsd' }] } } } },
+  ],
+  ['post', '/v1/workflows/inspect', { body: { tasks: { a: { action: '<% ctx(x) %>' } } } }],
+  ['post', '/v1/workflows/inspect', { path: () => '/v1/workflows/inspect?action=a.b', body: {}, status: 400 }],
   ['post', '/v1/rules/test', { body: {}, status: 400 }],
   ['post', '/v1/rules/test', { body: { rule_ref: 'a.b', trigger_instance: event }, status: 404 }],
   ['delete', '/v1/rules/{ref_or_id}', { path: () => '/v1/rules/default.listed', status: 204 }],

@@ -141,6 +141,13 @@ export const commands: readonly CommandEntry[] = [
     load: async (context) => (await import('./action.ts')).createActionCommand(context),
   },
   {
+    name: 'workflow',
+    summary: 'Inspect the definitions of workflows.',
+    example: 'svc workflow inspect deploy.yaml',
+    group: 'Actions:',
+    load: async (context) => (await import('./workflow.ts')).createWorkflowCommand(context),
+  },
+  {
     name: 'action-alias',
     summary: 'List and show chat aliases of actions.',
     example: 'svc action-alias list -p examples',

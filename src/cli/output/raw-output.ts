@@ -23,11 +23,8 @@ export async function openFile(
   }
 }
 
-/**
- * @param about attributes that stand before the content in machine output
- * @throws CliFailure for binary content where text is needed; ConnectionFailure when the connection is lost
- */
-export async function printFile(session: Session, response: IncomingMessage, about: Json): Promise<void> {
+/** @throws CliFailure for a file that is too large; ConnectionFailure when the connection is lost */
+export async function readFile(response: IncomingMessage): Promise<Buffer> {
   const chunks: Buffer[] = []
   let size = 0
   try {
@@ -42,8 +39,16 @@ export async function printFile(session: Session, response: IncomingMessage, abo
       `The download was interrupted: ${error instanceof Error ? error.message : String(error)}`,
     )
   }
+  return Buffer.concat(chunks)
+}
+
+/**
+ * @param about attributes that stand before the content in machine output
+ * @throws CliFailure for binary content where text is needed; ConnectionFailure when the connection is lost
+ */
+export async function printFile(session: Session, response: IncomingMessage, about: Json): Promise<void> {
   // Printed only when complete: an error must not end up in the middle of the file.
-  const bytes = Buffer.concat(chunks)
+  const bytes = await readFile(response)
   const { stdout } = cliProcess()
   if (session.form === 'human' && stdout.isTTY !== true) {
     if (!stdout.write(bytes)) await once(stdout, 'drain')

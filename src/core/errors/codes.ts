@@ -84,6 +84,8 @@ export const errorCodes = {
     action: 'Correct the template, or the datastore keys that it reads. `{% raw %}…{% endraw %}` keeps text as it is.',
   },
   POLICY_TYPE_UNKNOWN: { kind: 'invalid', action: 'Check the type of the policy; `GET /v1/policytypes` lists them.' },
+  // workflows
+  DEFINITION_UNREADABLE: { kind: 'invalid', action: 'Correct the workflow definition as the message says.' },
   // packs
   PACK_NOT_ON_DISK: { kind: 'invalid', action: 'Put the pack into one of the pack folders, then register it.' },
   PACK_INVALID: {

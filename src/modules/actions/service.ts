@@ -40,6 +40,8 @@ export interface ActionService {
   findRunnerType(nameOrId: string): RunnerTypeRecord | undefined
   /** The parameters of the runner with the action's overrides, then the action's own. */
   parametersOf(action: ActionRecord): ParameterSchemas
+  /** Of all actions of a pack. */
+  refsOfPack(pack: string): string[]
 
   /**
    * Renders templates and converts to the declared types; the result is what an execution keeps.
@@ -202,6 +204,7 @@ export function createActionService(deps: {
     findRunnerType,
     parametersOf: (action) =>
       mergeParameters(findRunnerType(action.runner_type)?.runner_parameters ?? {}, action.parameters),
+    refsOfPack: (pack) => store.ofPack(pack).map(({ ref }) => ref),
 
     render: (action, runner, supplied, scope, turn, options) =>
       renderParameters(parameterSetOf(action, runner), supplied, scope, { thread, turn }, options),

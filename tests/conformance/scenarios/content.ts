@@ -16,6 +16,27 @@ const greet = {
 }
 const greetWithScript = { ...greet, data_files: [{ file_path: 'greet.sh', content: script }] }
 
+const wrongWorkflow = `input: [target]
+tasks:
+  build:
+    action: core.echoo
+    next:
+      - do: pubish
+  publish:
+    action: core.echo
+    input: {message: <% ctx(target) %> <% ctx(version) %>}
+`
+const deploy = {
+  name: 'deploy',
+  pack: 'default',
+  runner_type: 'local-shell-script',
+  entry_point: 'deploy.yaml',
+  parameters: { target: { type: 'string' } },
+  data_files: [
+    { file_path: 'deploy.yaml', content: 'input:\n  - target: here\ntasks:\n  build: {action: core.noop}\n' },
+  ],
+}
+
 const oneDeploy = {
   name: 'one_deploy',
   resource_ref: 'core.local',
@@ -63,6 +84,10 @@ export function contentScenarios(server: TestApp): Scenario[] {
   }
   const noGreet = (): Promise<unknown> => call('DELETE', '/actions/default.greet', { remove_files: true })
   const newGreet = async (): Promise<unknown> => (await noGreet(), call('POST', '/actions', greetWithScript))
+  const newDeploy = async (): Promise<unknown> => {
+    await call('DELETE', '/actions/default.deploy', { remove_files: true })
+    return call('POST', '/actions', deploy)
+  }
   const noPolicy = (): Promise<unknown> => call('DELETE', '/policies/default.one_deploy')
   const newPolicy = async (): Promise<unknown> => (await noPolicy(), call('POST', '/policies', oneDeploy))
 
@@ -151,6 +176,38 @@ export function contentScenarios(server: TestApp): Scenario[] {
     },
     { command: 'action entry-point', about: 'none', args: () => ['action', 'entry-point', 'core.noop'] },
     { command: 'action entry-point', about: 'unknown', args: () => ['action', 'entry-point', 'core.nope'] },
+    {
+      command: 'workflow inspect',
+      args: () => ['workflow', 'inspect', file('deploy.yaml', 'tasks:\n  build: {action: core.noop}\n')],
+    },
+    {
+      command: 'workflow inspect',
+      about: 'with mistakes',
+      args: () => ['workflow', 'inspect', '--file', file('wrong.yaml', wrongWorkflow)],
+    },
+    {
+      command: 'workflow inspect',
+      about: 'as JSON',
+      args: () => ['workflow', 'inspect', '-j', file('wrong.yaml', 'tasks:\n  build: {delay: -1}\n')],
+    },
+    {
+      command: 'workflow inspect',
+      about: 'unreadable',
+      args: () => ['workflow', 'inspect', file('twice.yaml', 'tasks:\n  a: {delay: 1}\n  a: {delay: 2}\n')],
+    },
+    {
+      command: 'workflow inspect',
+      about: 'of an action',
+      before: newDeploy,
+      args: () => ['workflow', 'inspect', '--action', 'default.deploy'],
+    },
+    {
+      command: 'workflow inspect',
+      about: 'of an unknown action',
+      args: () => ['workflow', 'inspect', '--action', 'core.nope'],
+    },
+    { command: 'workflow inspect', about: 'of nothing', args: () => ['workflow', 'inspect'] },
+
     { command: 'action delete', before: newGreet, args: () => ['action', 'delete', '-r', 'default.greet'] },
     { command: 'action delete', about: 'unknown', args: () => ['action', 'delete', 'default.greet'] },
     { command: 'action delete', about: 'refused', args: () => ['action', 'delete', 'core.noop'] },

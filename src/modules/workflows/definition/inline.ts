@@ -79,6 +79,7 @@ function readValue(text: string): unknown {
   const quote = text[0] === '"' || text[0] === "'" ? text[0] : undefined
   const body = quote === undefined ? text : text.slice(1, -1)
   if (quote !== undefined && !(body.startsWith('{') && body.endsWith('}'))) return body
+  if (text.startsWith('<%') || text.startsWith('{{')) return text
   try {
     return readJson(/^(?:true|false)$/i.test(body) ? body.toLowerCase() : body)
   } catch {

@@ -21,8 +21,8 @@ const definitionLimits: YamlLimits = {
  */
 export type DefinitionDocument = MetadataDocument & { value: Record<string, unknown> | unknown[] }
 
-/** @returns the document, or why there is none: `Failed to load workflow definition because …` */
-export function loadDefinition(text: string): DefinitionDocument | { refusal: string } {
+/** @returns the document, or why there is none: the end of a sentence, see `definitionUnreadable` */
+export function loadDefinition(text: string): DefinitionDocument | { problem: string } {
   if (Buffer.byteLength(text) > MAX_DEFINITION_BYTES) {
     return refuse(`it has more than ${MAX_DEFINITION_BYTES} bytes. Move parts of it into workflows that it calls`)
   }
@@ -43,9 +43,8 @@ export function loadDefinition(text: string): DefinitionDocument | { refusal: st
   return { value: value as DefinitionDocument['value'], lineOf } // an object, and no number
 }
 
-function refuse(reason: string, line?: number): { refusal: string } {
-  const place = line === undefined ? '' : ` See line ${line}.`
-  return { refusal: `Failed to load workflow definition because ${reason}.${place}` }
+function refuse(reason: string, line?: number): { problem: string } {
+  return { problem: line === undefined ? `${reason}.` : `${reason}. See line ${line}.` }
 }
 
 interface Problem {

@@ -4,7 +4,7 @@ import { inspectShape } from './schema.ts'
 
 function messagesOf(text: string): [string | null, string][] {
   const read = loadDefinition(text)
-  if ('refusal' in read) throw new Error(read.refusal)
+  if ('problem' in read) throw new Error(read.problem)
   return Array.from(inspectShape(read.value), ({ spec_path, message }) => [spec_path, message])
 }
 

@@ -2,7 +2,7 @@
 import { JsonNumber, entriesOf, jsonNumber, keysOf } from '../../../lib/json/index.ts'
 import { canonical, isObject, represent } from '../../../lib/schema/index.ts'
 import { nonTextKeysOf } from '../../../lib/text/index.ts'
-import type { InspectionEntry } from './entry.ts'
+import type { InspectionEntry } from '../types.ts'
 
 const MAX_SHOWN_CHARS = 1_000
 

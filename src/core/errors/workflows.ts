@@ -1,0 +1,6 @@
+/** Errors of workflows. */
+import { AppError } from './app-error.ts'
+
+/** @param why ends the sentence, with its full stop */
+export const definitionUnreadable = (why: string): AppError =>
+  new AppError('DEFINITION_UNREADABLE', `Failed to load workflow definition because ${why}`)

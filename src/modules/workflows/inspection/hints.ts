@@ -1,0 +1,26 @@
+import { closestWords, shown } from '../../../lib/text/index.ts'
+
+const MAX_HINTS = 20
+const MAX_CANDIDATES = 2_000
+const MAX_NAMES = 3
+
+/** Suggests names that are close to a wrong one. It stops after some hints, because each compares with all names. */
+export class Hints {
+  #left: number
+
+  /** @param isWanted false: there are no hints */
+  constructor(isWanted: boolean) {
+    this.#left = isWanted ? MAX_HINTS : 0
+  }
+
+  /** @returns `{ hint }`, or `{}` if nothing is close */
+  of(name: string, candidates: () => readonly string[]): { hint?: string } {
+    if (this.#left === 0) return {}
+    this.#left -= 1
+    const names = candidates()
+    if (names.length > MAX_CANDIDATES) return {}
+    const closest = closestWords(name, names, Math.min(3, Math.floor(name.length / 3))).slice(0, MAX_NAMES)
+    if (closest.length === 0) return {}
+    return { hint: `Did you mean ${closest.map((close) => `"${shown(close)}"`).join(' or ')}?` }
+  }
+}

@@ -1,0 +1,72 @@
+/** Inspection of a workflow definition (contract 08, 8.13): every mistake that the text shows without running it. */
+import { isObject } from '../../../lib/schema/index.ts'
+import type { InspectionEntry } from '../types.ts'
+import { readDefinition } from '../definition/model.ts'
+import { loadDefinition } from '../definition/read.ts'
+import { inspectShape } from '../definition/schema.ts'
+import { findActionUse, type ActionUse } from './content.ts'
+import { findInputDefaults, type InputDefault } from './defaults.ts'
+import { Findings } from './findings.ts'
+import { Hints } from './hints.ts'
+import { inspectExpressions } from './mistakes.ts'
+import { taskParts, transitionParts, workflowPart } from './parts.ts'
+import { inspectSemantics } from './semantics.ts'
+import { Texts } from './texts.ts'
+import { inspectVariables } from './variables.ts'
+
+/** What a definition shows by itself. Plain data, which can be sent to another thread. */
+export interface Inspection {
+  /** Unsorted. */
+  readonly entries: readonly InspectionEntry[]
+  /** Whether there are more than that. */
+  readonly hasMore: boolean
+  /** Whose existence and parameters are still to be checked. */
+  readonly actions: readonly ActionUse[]
+  readonly defaults: readonly InputDefault[]
+}
+
+/** `problem`: why the text is no definition. */
+export type TextInspection = Inspection | { readonly problem: string }
+
+export interface InspectOptions {
+  /** Names of variables that have a value before the workflow starts; default: those that svc gives to each workflow. */
+  readonly variables?: readonly string[]
+  /** Whether entries about unknown names suggest others; default false. */
+  readonly hints?: boolean
+}
+
+const serverVariables: readonly string[] = ['svc']
+
+export function inspectText(text: string, options: InspectOptions = {}): TextInspection {
+  const document = loadDefinition(text)
+  return 'problem' in document ? document : inspectDocument(document.value, options)
+}
+
+function inspectDocument(value: unknown, { variables = serverVariables, hints = false }: InspectOptions): Inspection {
+  const findings = new Findings()
+  const document = isObject(value) ? value : {}
+  const documents = isObject(document['tasks']) ? document['tasks'] : {}
+  const definition = readDefinition(document)
+  const texts = new Texts()
+  const actions: ActionUse[] = []
+
+  findings.addAll(inspectShape(value))
+  findings.addAll(inspectSemantics(definition, documents, new Hints(hints)))
+  findings.addAll(inspectVariables(definition, document, texts, variables))
+  for (const name of ['vars', 'input', 'output', 'timeout']) {
+    findings.addAll(inspectExpressions(workflowPart(document, name), texts))
+  }
+  for (const task of definition.tasks.filter(({ kind }) => kind === 'task')) {
+    const part = documents[task.name]
+    const use = findActionUse(task, part, texts)
+    if (use !== undefined) actions.push(use)
+    for (const each of taskParts(task, part)) findings.addAll(inspectExpressions(each, texts))
+    for (const position of task.next.keys()) {
+      for (const each of Object.values(transitionParts(task, part, position))) {
+        findings.addAll(inspectExpressions(each, texts))
+      }
+    }
+  }
+  const { entries, hasMore } = findings
+  return { entries, hasMore, actions, defaults: findInputDefaults(document) }
+}

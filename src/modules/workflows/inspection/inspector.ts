@@ -1,0 +1,64 @@
+/** Inspection on the server: it keeps the event loop free, and looks actions up. */
+import { locateCode } from '../../../core/bundle.ts'
+import { definitionUnreadable, queueFull } from '../../../core/errors.ts'
+import { createThread } from '../../../core/thread.ts'
+import { createPause } from '../../../lib/concurrency/index.ts'
+import type { InspectionEntry } from '../types.ts'
+import { inspectAction, type ActionCatalog } from './content.ts'
+import { inspectDefaults } from './defaults.ts'
+import { Findings } from './findings.ts'
+import { Hints } from './hints.ts'
+import { inspectText, type InspectOptions, type TextInspection } from './inspect.ts'
+import type { InspectionQuestion } from './inspection-thread.ts'
+
+/** A longer definition is inspected by a thread; this one takes some 20 ms. */
+const MAX_QUICK_CHARS = 16_384
+/** Definitions that wait for the thread hold their text. */
+const MAX_WAITING = 50
+
+export interface InspectRequest extends InspectOptions {
+  actions: ActionCatalog
+  /** The action that runs the workflow, with its own parameters. With it, inspection warns of defaults without effect. */
+  action?: { readonly ref: string; readonly parameters: Readonly<Record<string, unknown>> } | undefined
+}
+
+export interface Inspector {
+  /**
+   * The mistakes of a definition, sorted; none: it can run.
+   *
+   * @throws DEFINITION_UNREADABLE, QUEUE_FULL, SHUTTING_DOWN
+   */
+  inspect(text: string, request: InspectRequest): Promise<InspectionEntry[]>
+  stop(): Promise<void>
+}
+
+export function createInspector(): Inspector {
+  const thread = createThread<InspectionQuestion, TextInspection>({
+    name: 'the thread for inspections',
+    file: locateCode('./inspection-thread', import.meta.url),
+  })
+
+  function read(text: string, options: InspectOptions): TextInspection | Promise<TextInspection> {
+    // Aliases let a short text stand for much.
+    if (text.length <= MAX_QUICK_CHARS && !text.includes('&')) return inspectText(text, options)
+    if (thread.waitingCount >= MAX_WAITING) throw queueFull('inspections of workflows', MAX_WAITING)
+    return thread.ask({ text, ...options })
+  }
+
+  return {
+    async inspect(text, { actions, action, ...options }) {
+      const inspection = await read(text, options)
+      if ('problem' in inspection) throw definitionUnreadable(inspection.problem)
+      const findings = new Findings(inspection)
+      const hints = new Hints(options.hints === true)
+      const pause = createPause()
+      for (const use of inspection.actions) {
+        findings.addAll(inspectAction(use, actions, hints))
+        await pause()
+      }
+      if (action !== undefined) findings.addAll(inspectDefaults(inspection.defaults, action))
+      return findings.sorted()
+    },
+    stop: () => thread.stop(),
+  }
+}

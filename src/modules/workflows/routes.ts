@@ -1,0 +1,68 @@
+/** Endpoints of contract 08. */
+import { actionResource } from '../../core/permissions.ts'
+import { actionUnknown } from '../../core/errors.ts'
+import { route, type Rights, type Route } from '../../http/index.ts'
+import { Type } from '../../lib/schema/index.ts'
+import type { Actions } from '../actions/index.ts'
+import type { ActionCatalog } from './inspection/content.ts'
+import type { Inspector } from './inspection/inspector.ts'
+import { InspectionEntry } from './types.ts'
+
+type ActionSource = Pick<Actions, 'find' | 'parametersOf' | 'refsOfPack'>
+
+export function createWorkflowRoutes({ actions, inspector }: { actions: ActionSource; inspector: Inspector }): Route[] {
+  return [
+    route({
+      surface: 'api',
+      method: 'post',
+      path: '/workflows/inspect',
+      permission: 'authenticated',
+      summary:
+        'Inspects the definition of a workflow, in YAML, without running it. An empty list means that it has no mistakes. Parameters of actions are checked as far as the caller may view them.',
+      query: {
+        action: {
+          type: 'string',
+          description:
+            'Reference of the action that runs the workflow: the list also has warnings about its parameters.',
+        },
+        hints: { type: 'boolean', description: 'Adds hints about misspelled names.' },
+      },
+      rawBody: Type.String(),
+      rawBodyType: 'text/plain',
+      changesNothing: true,
+      response: Type.Array(InspectionEntry),
+      failures: [400, 403, 503],
+      async handler({ raw, query, rights }) {
+        const catalog = catalogFor(actions, rights)
+        const ref = query.action
+        const action = ref === undefined ? undefined : { ref, parameters: parametersFor(actions, rights, ref) }
+        const text = (await raw?.text()) ?? ''
+        return inspector.inspect(text, { actions: catalog, action, hints: query.hints === true })
+      },
+    }),
+  ]
+}
+
+/** Each action is looked up once. */
+function catalogFor(actions: ActionSource, rights: Rights): ActionCatalog {
+  const known = new Map<string, ReturnType<ActionCatalog['parametersOf']>>()
+  const mayView = (ref: string): boolean => rights.may('action_view', actionResource(ref))
+  return {
+    parametersOf(ref) {
+      if (known.has(ref)) return known.get(ref)
+      const action = actions.find(ref)
+      const parameters = action === undefined ? undefined : mayView(ref) ? actions.parametersOf(action) : 'hidden'
+      known.set(ref, parameters)
+      return parameters
+    },
+    refsOfPack: (pack) => actions.refsOfPack(pack).filter(mayView),
+  }
+}
+
+/** The parameters that an action declares itself. @throws ACTION_UNKNOWN, PERMISSION_DENIED */
+function parametersFor(actions: ActionSource, rights: Rights, ref: string): Readonly<Record<string, unknown>> {
+  const action = actions.find(ref)
+  if (action === undefined) throw actionUnknown(ref)
+  rights.require('action_view', actionResource(action.ref))
+  return action.parameters
+}
