@@ -1,6 +1,7 @@
 /** Plays golden data of workflows against svc: `npm run golden -- <folder>`. Prints each difference. */
 import { existsSync } from 'node:fs'
 import { join } from 'node:path'
+import { playConduct } from '../tests/golden-workflows/conduct.ts'
 import { playExpressions } from '../tests/golden-workflows/expressions.ts'
 import { printTally, type Tally } from '../tests/golden-workflows/tally.ts'
 
@@ -8,6 +9,7 @@ import { printTally, type Tally } from '../tests/golden-workflows/tally.ts'
 const players: Readonly<Record<string, (folder: string) => Tally>> = {
   'jinja.jsonl': (folder) => playExpressions(folder, 'jinja'),
   'yaql.jsonl': (folder) => playExpressions(folder, 'yaql'),
+  'conduct.jsonl': (folder) => playConduct(folder),
 }
 
 const [folder] = process.argv.slice(2)
