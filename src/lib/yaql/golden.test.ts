@@ -117,7 +117,7 @@ const functions = new FunctionTable<Host>([
 ])
 
 /** Functions of workflows that are not here. */
-const foreign = /\b(?:task|task_status|svckv|regex_replace)\(/
+const foreign = /(?<![.\w])(?:task|task_status|svckv|regex_replace|zip|json)\(/
 
 /** The result as the rows write it: with tags for what JSON cannot say. */
 function tagged(value: Value): unknown {

@@ -1,23 +1,12 @@
 /** Conversions, and questions about types. */
 import { float, integer, quoteText, strip, toNumber, type Budget } from '../../template/index.ts'
-import { JsonNumberError, mapObject, readJson } from '../../json/index.ts'
-import { limitExceeded, typeError, valueError, YaqlError } from '../error.ts'
+import { typeError, valueError, YaqlError } from '../error.ts'
 import { integerFromText, plainDigits } from '../number-text.ts'
 import { RegexValue } from '../regex-value.ts'
 import { fn, param, type Overload } from '../signature.ts'
 import { DateTime, TimeSpan } from '../temporal.ts'
 import { Any } from '../types.ts'
-import {
-  adopt,
-  isInteger,
-  isIterable,
-  isMapping,
-  isNumber,
-  isSetLike,
-  isTuple,
-  typeNameOf,
-  type Value,
-} from '../values.ts'
+import { isInteger, isIterable, isMapping, isNumber, isSetLike, isTuple, typeNameOf, type Value } from '../values.ts'
 
 const wholeText = /^[+-]?\p{Nd}+(?:_\p{Nd}+)*$/u
 const decimalText =
@@ -63,39 +52,6 @@ function toFloat(value: Value, budget: Budget): Value {
   return float(sign === '-' ? -named : named)
 }
 
-/** Parsing makes every value before the budget can count them, so the text itself is bounded. */
-const MAX_JSON_LENGTH = 4 * 1024 * 1024
-/** Numbers that JSON does not know and Python writes. */
-const foreign = /"(?:[^"\\]|\\.)*"|-?Infinity|NaN/g
-const mark = '\0float:'
-
-function fromJson(value: Value, budget: Budget): Value {
-  if (typeof value !== 'string') throw typeError('Given object is not typeof string.')
-  if (value.length > MAX_JSON_LENGTH) throw limitExceeded(`the JSON text is longer than ${MAX_JSON_LENGTH} characters`)
-  budget.work(value.length)
-  const isForeign = /NaN|Infinity/.test(value)
-  const text = isForeign
-    ? value.replace(foreign, (found) => (found.startsWith('"') ? found : `"\\u0000float:${found}"`))
-    : value
-  try {
-    const data = readJson(text)
-    return adopt(isForeign ? withFloats(data) : data)
-  } catch (error) {
-    if (error instanceof JsonNumberError) throw limitExceeded(`in the JSON text, ${error.message}`)
-    if (error instanceof YaqlError) throw error
-    throw new YaqlError('JSONDecodeError', 'the text is not valid JSON')
-  }
-}
-
-function withFloats(data: unknown): unknown {
-  if (typeof data === 'string') {
-    return data.startsWith(mark) ? float(Number(data.slice(mark.length))) : data
-  }
-  if (Array.isArray(data)) return data.map(withFloats)
-  if (typeof data !== 'object' || data === null || Object.getPrototypeOf(data) !== Object.prototype) return data
-  return mapObject(data as Record<string, unknown>, withFloats)
-}
-
 const isType = (name: string, holds: (value: Value) => boolean, parameter = 'value'): Overload =>
   fn(name, [param(parameter, Any)], ([value]) => holds(value))
 
@@ -103,7 +59,6 @@ export const conversion: readonly Overload[] = [
   fn('int', [param('value', Any)], ([value], { budget }) => toWhole(value, budget)),
   fn('float', [param('value', Any)], ([value], { budget }) => toFloat(value, budget)),
   fn('bool', [param('value', Any)], ([value], runtime) => runtime.isTrue(value)),
-  fn('json', [param('s', Any)], ([value], { budget }) => fromJson(value, budget)),
   isType('isBoolean', (value) => typeof value === 'boolean'),
   isType('isInteger', isInteger),
   isType('isNumber', isNumber),

@@ -184,11 +184,6 @@ const making: readonly Overload[] = [
   method('zipLongest', [rest('collections', Items), namedRest('kwargs', Any)], ([collections, named], runtime) =>
     runtime.lazy(zip(collections, named.get('default') ?? null, runtime)),
   ),
-  fn('zip', [rest('args', Any), namedRest('kwargs', Any)], ([collections, named], runtime) => {
-    const pad = named.get('pad') ?? null
-    const lists = collections.map((each) => (isIterable(each) ? each : [each]))
-    return listOf(zip(lists, pad, runtime))
-  }),
   fn(
     'generate',
     [
