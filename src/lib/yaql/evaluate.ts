@@ -379,7 +379,15 @@ export class Evaluator implements Runtime<unknown> {
       }
       return new SetValue(items)
     }
-    if (isIterable(value)) return this.list(value).map((item) => this.finish(item, depth + 1))
+    if (isIterable(value)) {
+      const items: Value[] = []
+      // An item is finished before the next one is asked for: both may read one sequence.
+      for (const item of this.each(value)) {
+        items.push(this.finish(item, depth + 1))
+        if (items.length > this.budget.limits.maxItems) this.budget.items(items.length)
+      }
+      return items
+    }
     if (value instanceof Scope) throw typeError('the expression gives a context, which is no value; use it with ->')
     return value
   }
