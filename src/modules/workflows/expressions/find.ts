@@ -62,22 +62,23 @@ function findYaql(text: string): Found {
 /** A mistake of the whole text counts first; one of a block is another only if its text is. */
 function findJinja(text: string): Found {
   const whole = inspectJinja(text, 'template')
-  const mistakes: ExpressionMistake[] = []
+  const isTemplate = hasStatement(text)
+  const mistakes = new Map<string, ExpressionMistake>()
   const refuse = (expression: string, message: string | undefined): void => {
-    if (message === undefined || mistakes.some((known) => known.expression === expression)) return
-    mistakes.push({ language: 'jinja', expression, message })
+    if (message === undefined || mistakes.has(expression)) return
+    mistakes.set(expression, { language: 'jinja', expression, message })
   }
   refuse(text, whole.error)
   const expressions = jinjaBlocks(text).flatMap((block) => {
     if (block.source === undefined) return []
     const { calls, error } = inspectJinja(block.source, 'expression')
     // What `{% raw %}` protects is no expression, so a block of a template counts only as a part of the whole.
-    if (!hasStatement(text)) refuse(block.text, error)
+    if (!isTemplate) refuse(block.text, error)
     return expressionOf(block, 'jinja', calls)
   })
   const statements = statementBlocks(text).flatMap((block) => expressionOf(block, 'jinja', whole.calls))
   const all = [...expressions, ...statements].toSorted((a, b) => a.position - b.position)
-  return { expressions: all, mistakes }
+  return { expressions: all, mistakes: [...mistakes.values()] }
 }
 
 function expressionOf(
