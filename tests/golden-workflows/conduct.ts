@@ -441,7 +441,7 @@ function compareTasks(row: Row, run: Run): void {
   const orders = new Map(started.map(({ id, order }) => [id, order]))
   const actual = started.map((instance): GoldenTask => {
     const task = run.definition.tasks[instance.task]
-    const next = instance.taken.map((position) => task?.outgoing[position]?.id ?? '')
+    const next = (instance.taken ?? []).map((position) => task?.outgoing[position]?.id ?? '')
     const previous = arrivalsOf(run.draft, instance).map(({ from, transition }): [string, number] => {
       const source = run.state.instances.get(from)
       return [run.definition.tasks[source?.task ?? -1]?.outgoing[transition]?.origin ?? '', orders.get(from) ?? -1]

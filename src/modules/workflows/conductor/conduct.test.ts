@@ -518,8 +518,8 @@ describe('the log', () => {
         a: {
           action: 'a',
           next: [
-            { when: succeeded, do: 'b' },
-            { when: failed, do: 'c' },
+            { when: succeeded, publish: [{ x: 1 }], do: 'b' },
+            { when: failed, publish: [{ x: 2 }], do: 'c' },
           ],
         },
         b: {},
@@ -528,9 +528,10 @@ describe('the log', () => {
     })
     run.start()
     run.end('a')
+    const common = { kind: 'transition', instance: 0, readings: [], errors: [] }
     expect(run.log.filter(({ kind }) => kind === 'transition')).toEqual([
-      { kind: 'transition', instance: 0, transition: 'b__t0', isTaken: true, value: true, readings: [] },
-      { kind: 'transition', instance: 0, transition: 'c__t0', isTaken: false, value: false, readings: [] },
+      { ...common, transition: 'b__t0', isTaken: true, value: true, published: { x: 1 } },
+      { ...common, transition: 'c__t0', isTaken: false, value: false, published: {} },
     ])
   })
 
@@ -559,7 +560,24 @@ describe('the log', () => {
     expect(run.log.find(({ kind }) => kind === 'error')).toMatchObject({
       instance: 0,
       message: 'YaqlEvaluationException: no',
+      expression: mistake,
       variables: { v: 1 },
     })
+    expect(run.log.find(({ kind }) => kind === 'transition')).toMatchObject({
+      isTaken: false,
+      errors: ['YaqlEvaluationException: no'],
+    })
+  })
+
+  test('transitions of a task are evaluated when it ends, and never when its action could not be started', () => {
+    const next = [{ when: succeeded, do: 'noop' }]
+    const run = new Run({ tasks: { a: { action: 'a', next }, b: { action: 'b', next } } })
+    run.start()
+    const taken = (): unknown[] => Array.from(run.state.instances.values(), (row) => row.taken)
+    expect(taken()).toEqual([null, null])
+    run.end('a')
+    const { instance } = run.running[0] ?? { instance: -1 }
+    run.send({ kind: 'refused', instance, message: 'X: no' })
+    expect(taken().slice(0, 2)).toEqual([[0], null])
   })
 })

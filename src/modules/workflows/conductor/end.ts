@@ -74,7 +74,7 @@ const eventWhileRunning: Readonly<Partial<Record<TaskStatus, WorkflowEvent>>> = 
 
 function eventOf(turn: Turn, task: Task, instance: InstanceRow): WorkflowEvent {
   if (instance.status === 'canceled') return 'task canceled'
-  const isHandled = instance.taken.some((position) => {
+  const isHandled = (instance.taken ?? []).some((position) => {
     const transition = task.outgoing[position]
     return transition !== undefined && turn.definition.tasks[transition.to]?.kind !== 'continue'
   })

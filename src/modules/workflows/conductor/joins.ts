@@ -25,7 +25,7 @@ export function stage(turn: Turn, task: Task, route: number, isReady: boolean): 
     context: null,
     previous: [],
     arrivals: 0,
-    taken: [],
+    taken: null,
     retries: 0,
     retry: null,
     isTerminal: false,

@@ -49,8 +49,11 @@ export interface InstanceRow {
   /** How it came about. The arrivals at a join are rows of their own: `arrivals` counts them. */
   readonly previous: readonly Arrival[]
   readonly arrivals: number
-  /** Positions in `Task.outgoing` of the transitions that were taken. */
-  readonly taken: readonly number[]
+  /**
+   * Positions in `Task.outgoing` of the transitions that were taken; null: none was evaluated, as the task has not ended, or
+   * its action could not be started
+   */
+  readonly taken: readonly number[] | null
   /** Times that the task has been repeated by its retry. */
   readonly retries: number
   /** null: the task has no retry */

@@ -22,14 +22,10 @@ import {
 /** Evaluates all transitions and lets those arrive that are taken. @returns instances of engine commands, to be ended */
 export function follow(turn: Turn, task: Task, instance: InstanceRow): InstanceRow[] {
   const { draft } = turn
-  const entries = new Map<number, EntryResult>()
   const taken: number[] = []
   const staged: InstanceRow[] = []
   const commands: InstanceRow[] = []
-  for (const [position, transition] of task.outgoing.entries()) {
-    const result = entries.get(transition.position) ?? evaluateEntry(turn, task, instance, transition)
-    entries.set(transition.position, result)
-    logTransition(turn, instance, transition, result)
+  for (const { position, transition, result } of evaluateTransitions(turn, task, instance)) {
     try {
       if (result.isTaken) taken.push(position)
       if (result.errors.length > 0) throw result.errors[0]
@@ -64,10 +60,26 @@ export function follow(turn: Turn, task: Task, instance: InstanceRow): InstanceR
   return commands
 }
 
+/** Each transition with what its entry gives, which is logged. Nothing arrives. */
+export function* evaluateTransitions(
+  turn: Turn,
+  task: Task,
+  instance: InstanceRow,
+): Generator<{ position: number; transition: Transition; result: EntryResult }, void> {
+  const entries = new Map<number, EntryResult>()
+  for (const [position, transition] of task.outgoing.entries()) {
+    const result = entries.get(transition.position) ?? evaluateEntry(turn, task, instance, transition)
+    entries.set(transition.position, result)
+    logTransition(turn, instance, transition, result)
+    yield { position, transition, result }
+  }
+}
+
 interface EntryResult {
   readonly isTaken: boolean
   readonly value: unknown
   readonly readings: Reading[]
+  readonly published: Readonly<Record<string, unknown>>
   /** Context of the targets. */
   readonly context: number
   /** Why its condition or its variables cannot be evaluated. */
@@ -80,7 +92,7 @@ function evaluateEntry(turn: Turn, task: Task, instance: InstanceRow, { position
   const context = instance.context ?? 0
   const readings: Reading[] = []
   const sight = { ...sightOf(turn, instance), hasResult: true }
-  const notTaken: EntryResult = { isTaken: false, value: undefined, readings, context, errors: [] }
+  const notTaken: EntryResult = { isTaken: false, value: undefined, readings, published: {}, context, errors: [] }
   if (entry === undefined) return notTaken
   let value: unknown
   try {
@@ -99,6 +111,7 @@ function evaluateEntry(turn: Turn, task: Task, instance: InstanceRow, { position
     ...notTaken,
     isTaken: true,
     value,
+    published: values,
     context: keysOf(values).length === 0 ? context : addContext(turn.draft, [context], values),
   }
 }
@@ -110,6 +123,8 @@ function logTransition(turn: Turn, instance: InstanceRow, transition: Transition
     transition: transition.id,
     isTaken: result.isTaken,
     value: result.value,
+    published: result.published,
     readings: result.readings,
+    errors: result.errors.map(messageOf),
   })
 }

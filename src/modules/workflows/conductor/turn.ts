@@ -108,6 +108,7 @@ export function evaluateIn(turn: Turn, value: unknown, sight: Sight, readings?: 
         kind: 'error',
         instance: sight.instance?.id,
         message: messageOf(error),
+        expression: value,
         variables: sight.variables,
         readings: read ?? [],
       })

@@ -76,7 +76,11 @@ export type LogEntry =
       readonly isTaken: boolean
       /** undefined: the transition has no condition */
       readonly value: unknown
+      /** Variables that its target gets. */
+      readonly published: Readonly<Record<string, unknown>>
       readonly readings: Readings
+      /** Why its condition or its variables cannot be evaluated, `<class>: <text>`. */
+      readonly errors: readonly string[]
     }
   /** A join has started, or can start no more. */
   | (JoinProgress & { readonly kind: 'join'; readonly instance: number })
@@ -84,6 +88,8 @@ export type LogEntry =
       readonly kind: 'error'
       readonly instance: number | undefined
       readonly message: string
+      /** What could not be evaluated: an expression, or a value with expressions in it. */
+      readonly expression: unknown
       /** Variables that the expression could see. */
       readonly variables: Readonly<Record<string, unknown>>
       readonly readings: Readings
