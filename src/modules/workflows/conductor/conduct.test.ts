@@ -441,6 +441,45 @@ describe('repairs of what the incumbent does', () => {
     expect(run.status).toBe('succeeded')
   })
 
+  test('a join starts again for each of its tasks that a re-run repeats, one re-run after the other', () => {
+    const source = { action: 'a', next: [{ do: 'end' }] }
+    for (const join of [1, 'all']) {
+      const run = new Run({ tasks: { a: source, b: source, end: { join, action: 'a' } } })
+      run.start()
+      for (const name of ['a', 'b', 'end']) run.end(name)
+      for (const name of ['end', 'a', 'b']) {
+        const started = names(run.send({ kind: 'rerun', tasks: [name], reset: [] }))
+        expect(name === 'end' ? started : names(run.end(name))).toEqual(['end'])
+        run.end('end')
+        expect(run.status).toBe('succeeded')
+      }
+    }
+  })
+
+  test('a task that is late for one start of a join is in time for the next', () => {
+    const run = new Run({
+      tasks: {
+        a: { action: 'a', next: [{ do: 'end' }] },
+        b: {
+          action: 'a',
+          next: [
+            { when: succeeded, do: 'end' },
+            { when: failed, do: 'noop' },
+          ],
+        },
+        end: { join: 1, action: 'a' },
+      },
+    })
+    run.start()
+    for (const name of ['a', 'end']) run.end(name)
+    run.end('b', 'failed')
+    const repeat = (name: string): string[] => {
+      run.send({ kind: 'rerun', tasks: [name], reset: [] })
+      return names(run.end(name))
+    }
+    expect([repeat('b'), repeat('b')]).toEqual([[], ['end']])
+  })
+
   test('a re-run repeats the items that failed, has the results of the others, and renders the output again', () => {
     const run = new Run({
       vars: [{ list: [1, 2, 3] }],

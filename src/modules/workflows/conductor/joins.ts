@@ -58,18 +58,18 @@ export function arrive(turn: Turn, transition: Transition, route: number, arriva
 /**
  * Counts the arrival of a task at a join. Several transitions of one pass count once.
  *
- * The nth pass of a task belongs to the nth start of the join, and is late when that has started already. In a cycle nobody
+ * A task that had not arrived when the join started is late for that start: its next arrival is ignored. In a cycle nobody
  * can tell which pass an arrival belongs to: there it always counts.
  */
 function isLate(draft: Draft, join: Task, route: number, source: number): boolean {
   const row = draft.join(join.index, route)
   const known = draft.source(join.index, route, source)
-  const isLatePass = (pass: number): boolean => !join.isInCycle && pass <= row.fired
-  if (known?.hasArrived === true) return isLatePass(known.passes)
-  const passes = (known?.passes ?? 0) + 1
-  draft.setSource({ task: join.index, route, source, passes, hasArrived: true })
-  draft.setJoin({ ...row, arrived: row.arrived + 1 })
-  return isLatePass(passes)
+  const firedBefore = known?.firedBefore ?? 0
+  if (known?.hasArrived !== true) {
+    draft.setSource({ task: join.index, route, source, firedBefore, hasArrived: true })
+    draft.setJoin({ ...row, arrived: row.arrived + 1 })
+  }
+  return !join.isInCycle && row.fired > firedBefore
 }
 
 /** A new instance of the task has started: joins wait for it again. */
@@ -77,8 +77,8 @@ export function forgetArrivals(draft: Draft, task: Task, route: number): void {
   for (const { to } of task.outgoing) {
     const known = draft.source(to, route, task.index)
     if (known?.hasArrived !== true) continue
-    draft.setSource({ ...known, hasArrived: false })
     const join = draft.join(to, route)
+    draft.setSource({ ...known, firedBefore: join.fired, hasArrived: false })
     draft.setJoin({ ...join, arrived: join.arrived - 1 })
   }
 }

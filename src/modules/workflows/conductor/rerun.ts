@@ -76,7 +76,7 @@ function repeat(turn: Turn, instance: InstanceRow, isReset: boolean): void {
   const { draft } = turn
   const staged = stage(turn, taskOf(turn, instance), instance.route, true)
   for (const [index, arrival] of arrivalsOf(draft, instance).entries())
-    if (instance.arrivals > 0) draft.addArrival({ instance: staged.id, index, ...arrival })
+    if (instance.arrivals > 0) draft.addArrival({ ...arrival, instance: staged.id, index })
   draft.changeInstance(staged.id, {
     context: instance.context,
     previous: instance.previous,

@@ -126,8 +126,8 @@ export interface JoinSourceRow {
   readonly task: number
   readonly route: number
   readonly source: number
-  /** Instances of the source that led to the join. */
-  readonly passes: number
+  /** Times that the join had started when the source last started after an arrival; 0: it has arrived at most once. */
+  readonly firedBefore: number
   /** Whether the latest instance of the source is among them. */
   readonly hasArrived: boolean
 }
