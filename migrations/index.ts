@@ -14,6 +14,7 @@ import * as repeatedDeliveries from './0008-repeated-deliveries.ts'
 import * as sealedHeaders from './0009-sealed-headers.ts'
 import * as instanceOwners from './0010-instance-owners.ts'
 import * as idempotentRequests from './0011-idempotent-requests.ts'
+import * as workflows from './0012-workflows.ts'
 
 export const migrations: Record<string, Migration> = {
   '0001-core': core,
@@ -27,4 +28,5 @@ export const migrations: Record<string, Migration> = {
   '0009-sealed-headers': sealedHeaders,
   '0010-instance-owners': instanceOwners,
   '0011-idempotent-requests': idempotentRequests,
+  '0012-workflows': workflows,
 }

@@ -34,4 +34,9 @@ export type {
   TriggerTable,
   UserTable,
   WebhookDeliveryTable,
+  WorkflowActionTable,
+  WorkflowContextTable,
+  WorkflowErrorTable,
+  WorkflowExecutionTable,
+  WorkflowTaskTable,
 } from './tables.ts'

@@ -460,6 +460,162 @@ export interface PolicyTable {
   record: string
 }
 
+/** Owner: workflows. Texts of workflow definitions that executions use, one per distinct text. */
+export interface WorkflowDefinitionTable {
+  /** SHA-256 of the text in base64url. */
+  hash: string
+  text: string
+}
+
+/** Owner: workflows. One per run. A JSON string in the place of an object is the encrypted text of the object. */
+export interface WorkflowExecutionTable {
+  id: string
+  /** The execution that runs it. A re-run gives it another one. */
+  execution: string
+  /** The workflow at the top of its tree; its own id, if it is that one. */
+  root: string
+  runner: string
+  /** Hash of the text. */
+  definition: string
+  /** `{name: value}`: variables that all expressions see besides those of the workflow. */
+  environment: string
+  start_timestamp: string
+  /** Increases by one with each event; a change names the revision it was based on. */
+  revision: number
+  /** Null: it is not over. */
+  end_timestamp: string | null
+  status: string
+  /** `pause` or `cancel`. */
+  request: string | null
+  /** Counters of `WorkflowRow`. */
+  instances: number
+  contexts: number
+  routes: number
+  errors: number
+  starts: number
+  active: number
+  held: number
+  ready: number
+  cleanups: number
+  idle: number
+  /** `{name: value}` */
+  output: string | null
+}
+
+/** Owner: workflows. Instances of tasks. */
+export interface WorkflowTaskTable {
+  workflow: string
+  /** 0, 1, 2 … per workflow. */
+  number: number
+  /** Index in the tasks of the definition. */
+  task: number
+  route: number
+  status: string
+  /** Null: it has not started. */
+  start_order: number | null
+  is_ready: number
+  is_cleanup: number
+  is_terminal: number
+  context: number | null
+  /** `[{from, transition, context}]` */
+  previous: string
+  arrivals: number
+  /** `[position]`; null: no transition was evaluated. */
+  taken: string | null
+  retries: number
+  /** `{count, delay}` */
+  retry: string | null
+  /** `{count, concurrency, next, active, held, failed, canceled}` */
+  items: string | null
+  /** Of the latest attempt. */
+  start_timestamp: string | null
+  end_timestamp: string | null
+}
+
+/** Owner: workflows. Transitions that have led to an instance of a join. */
+export interface WorkflowArrivalTable {
+  workflow: string
+  /** Number of the instance. */
+  instance: number
+  position: number
+  /** Number of the instance that led here. */
+  source: number
+  transition: number
+  context: number
+}
+
+/** Owner: workflows. Items that have started. */
+export interface WorkflowItemTable {
+  workflow: string
+  instance: number
+  position: number
+  status: string
+  /** Number of the instance whose action gave the result. */
+  source: number
+}
+
+/** Owner: workflows. Rows are never changed. */
+export interface WorkflowContextTable {
+  workflow: string
+  number: number
+  /** `[number]` */
+  parents: string
+  /** `{name: value}`; with secrets, the encrypted text as a JSON string. */
+  values: string
+}
+
+/** Owner: workflows. */
+export interface WorkflowJoinTable {
+  workflow: string
+  /** Index in the tasks of the definition. */
+  task: number
+  route: number
+  arrived: number
+  fired: number
+}
+
+/** Owner: workflows. */
+export interface WorkflowJoinSourceTable {
+  workflow: string
+  /** Index in the tasks of the definition, like `source`. */
+  task: number
+  route: number
+  source: number
+  fired_before: number
+  has_arrived: number
+}
+
+/** Owner: workflows. */
+export interface WorkflowRouteTable {
+  workflow: string
+  number: number
+  parent: number
+  origin: string
+}
+
+/** Owner: workflows. */
+export interface WorkflowErrorTable {
+  workflow: string
+  number: number
+  /** Null: it belongs to the workflow. */
+  instance: number | null
+  /** `{type, message, …}`; with secrets, the encrypted text as a JSON string. */
+  entry: string
+}
+
+/** Owner: workflows. Executions that workflows have started. */
+export interface WorkflowActionTable {
+  /** Id of the child execution. */
+  execution: string
+  workflow: string
+  instance: number
+  /** Null: the task has no items. */
+  item: number | null
+  attempt: number
+  /** Id of the task execution: one per instance and attempt. */
+  task_execution: string
+}
+
 /** Owner: monitoring. Status samples of a little more than a day. */
 export interface StatusSampleTable {
   /** Minutes since the epoch. */
@@ -511,6 +667,17 @@ export interface Tables {
   configs: ConfigTable
   action_aliases: ActionAliasTable
   policies: PolicyTable
+  workflow_definitions: WorkflowDefinitionTable
+  workflow_executions: WorkflowExecutionTable
+  workflow_tasks: WorkflowTaskTable
+  workflow_arrivals: WorkflowArrivalTable
+  workflow_items: WorkflowItemTable
+  workflow_contexts: WorkflowContextTable
+  workflow_joins: WorkflowJoinTable
+  workflow_join_sources: WorkflowJoinSourceTable
+  workflow_routes: WorkflowRouteTable
+  workflow_errors: WorkflowErrorTable
+  workflow_actions: WorkflowActionTable
   status_samples: StatusSampleTable
   totals: TotalTable
 }

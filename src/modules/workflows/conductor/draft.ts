@@ -319,16 +319,21 @@ export class Draft {
 
 /** A state made of stored rows. */
 export function loadState(workflow: WorkflowRow, rows: StoredRows): State {
-  const draft = new Draft({ ...emptyState(), workflow })
-  for (const row of rows.instances.toSorted((a, b) => a.id - b.id)) draft.loadInstance(row)
-  for (const row of rows.arrivals) draft.addArrival(row)
-  for (const row of rows.items) draft.setItem(row)
-  for (const row of rows.contexts) draft.loadContext(row)
-  for (const row of rows.joins) draft.setJoin(row)
-  for (const row of rows.sources) draft.setSource(row)
-  for (const row of rows.routes) draft.setRoute(row)
-  for (const row of rows.errors.toSorted((a, b) => a.id - b.id)) draft.setError(row)
-  return apply(emptyState(), draft.changes)
+  return addRows({ ...emptyState(), workflow }, rows)
+}
+
+/** Puts stored rows into a state that is loaded part by part, and belongs to the caller. Instances come in their order. */
+export function addRows(state: State, rows: Partial<StoredRows>): State {
+  const draft = new Draft(state)
+  for (const row of rows.instances?.toSorted((a, b) => a.id - b.id) ?? []) draft.loadInstance(row)
+  for (const row of rows.arrivals ?? []) draft.addArrival(row)
+  for (const row of rows.items ?? []) draft.setItem(row)
+  for (const row of rows.contexts ?? []) draft.loadContext(row)
+  for (const row of rows.joins ?? []) draft.setJoin(row)
+  for (const row of rows.sources ?? []) draft.setSource(row)
+  for (const row of rows.routes ?? []) draft.setRoute(row)
+  for (const row of rows.errors?.toSorted((a, b) => a.id - b.id) ?? []) draft.setError(row)
+  return apply(state, draft.changes)
 }
 
 export type StoredRows = {

@@ -1,14 +1,16 @@
 export { conduct, createMemory, type Memory, type World } from './conduct.ts'
 export { ContextCache, variablesOf, type Variables } from './contexts.ts'
-export { apply, Draft, loadState, type Changes, type StoredRows } from './draft.ts'
+export { addRows, apply, Draft, loadState, type Changes, type StoredRows } from './draft.ts'
 export { arrivalsOf, joinProgress } from './joins.ts'
 export {
   emptyState,
+  errorKey,
   type ArrivalRow,
   type ContextRow,
   type ErrorEntry,
   type ErrorRow,
   type InstanceRow,
+  type ItemCounts,
   type ItemRow,
   type JoinRow,
   type JoinSourceRow,
@@ -16,7 +18,7 @@ export {
   type State,
   type WorkflowRow,
 } from './state.ts'
-export type { EndStatus, TaskStatus, WorkflowStatus } from './status.ts'
+export { isCompleted, type EndStatus, type TaskStatus, type WorkflowStatus } from './status.ts'
 export {
   defaultLimits,
   type Command,

@@ -4,6 +4,8 @@
  * The conductor never changes a state. It returns the rows that an event changes, and `apply` puts them into the state once
  * they are stored.
  */
+import { createHash } from 'node:crypto'
+import { writeJson } from '../../../lib/json/index.ts'
 import type { WorkflowStatus, TaskStatus } from './status.ts'
 
 /** One per run. */
@@ -144,7 +146,7 @@ export interface ErrorRow {
   readonly id: number
   /** The instance that it belongs to; null: to the workflow */
   readonly instance: number | null
-  /** Equal entries have equal keys. */
+  /** `errorKey` of the entry. */
   readonly key: string
   readonly entry: ErrorEntry
 }
@@ -196,6 +198,8 @@ export const placeKey = (task: number, route: number): string => `${task}/${rout
 export const sourceKey = (task: number, route: number, source: number): string => `${task}/${route}/${source}`
 export const itemKey = (instance: number, index: number): string => `${instance}/${index}`
 export const arrivalKey = itemKey
+/** Equal entries have equal keys. */
+export const errorKey = (entry: ErrorEntry): string => createHash('sha256').update(writeJson(entry)).digest('base64')
 
 const newWorkflow: WorkflowRow = {
   status: 'requested',

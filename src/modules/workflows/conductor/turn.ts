@@ -1,13 +1,12 @@
 /** One event on its way through the conductor: what its parts share. */
-import { createHash } from 'node:crypto'
-import { objectOf, setOwn, writeJson } from '../../../lib/json/index.ts'
+import { objectOf, setOwn } from '../../../lib/json/index.ts'
 import type { Definition, Task } from '../definition/model.ts'
 import { ExpressionError, type CurrentTask, type Reading, type Scope } from '../expressions/index.ts'
 import { variablesOf, type ContextCache, type Variables } from './contexts.ts'
 import type { Draft } from './draft.ts'
 import { FIRST_ROUTE, visibleInstance } from './routes.ts'
 import { resultOf, shownResultOf } from './results.ts'
-import type { ErrorEntry, InstanceRow } from './state.ts'
+import { errorKey, type ErrorEntry, type InstanceRow } from './state.ts'
 import { isCompleted, nextWorkflowStatus, type Remainder, type WorkflowEvent } from './status.ts'
 import type { Command, Evaluate, Limits, LogEntry, Outside } from './types.ts'
 
@@ -81,7 +80,7 @@ export function noteError(
   entry: Omit<ErrorEntry, 'type'>,
 ): void {
   const complete: ErrorEntry = { type: 'error', ...entry }
-  const key = createHash('sha256').update(writeJson(complete)).digest('base64')
+  const key = errorKey(complete)
   if (draft.hasError(key)) return
   draft.setError({ id: draft.take('errors'), instance, key, entry: complete })
 }

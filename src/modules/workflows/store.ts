@@ -1,0 +1,471 @@
+/**
+ * Tables `workflow_executions`, `workflow_definitions`, `workflow_actions`, and lists of `workflow_tasks`: reads, and
+ * functions that return steps. The rows of a run are stored and loaded in `state/store.ts`.
+ */
+import { createHash } from 'node:crypto'
+import { sql, type SqlBool } from 'kysely'
+import {
+  columnsOf,
+  isAmong,
+  prepared,
+  type Database,
+  type Step,
+  type WorkflowActionTable,
+  type WorkflowExecutionTable,
+  type WorkflowTaskTable,
+} from '../../db/index.ts'
+import { readJson } from '../../lib/json/index.ts'
+import {
+  emptyState,
+  isCompleted,
+  type Changes,
+  type ItemCounts,
+  type State,
+  type TaskStatus,
+  type WorkflowRow,
+  type WorkflowStatus,
+} from './conductor/index.ts'
+import { createStateStore, readValues, writeValues, type Open, type Seal } from './state/store.ts'
+
+/** A run, without its rows and values. */
+export interface WorkflowHeader {
+  readonly id: string
+  /** Id of the execution that runs it. */
+  readonly execution: string
+  /** Id of the workflow at the top of its tree; its own id, if it is that one. */
+  readonly root: string
+  /** Name of the runner type. */
+  readonly runner: string
+  /** `hashOf` the text of its definition. */
+  readonly definition: string
+  readonly start_timestamp: string
+  readonly revision: number
+  readonly status: WorkflowStatus
+  /** null: it is not over */
+  readonly end_timestamp: string | null
+}
+
+export type NewWorkflow = Pick<WorkflowHeader, 'id' | 'execution' | 'root' | 'runner' | 'start_timestamp'>
+
+export interface LoadedWorkflow {
+  readonly header: WorkflowHeader
+  readonly environment: Readonly<Record<string, unknown>>
+  readonly state: State
+}
+
+/** An execution that a workflow has started. */
+export interface WorkflowAction {
+  /** Id of the execution. */
+  readonly execution: string
+  readonly workflow: string
+  readonly instance: number
+  /** null: the task has no items */
+  readonly item: number | null
+  readonly attempt: number
+  /** Id of the task execution: one per instance and attempt. */
+  readonly task_execution: string
+}
+
+/** An instance that has started, as lists show it. */
+export interface WorkflowTask {
+  readonly number: number
+  /** Index in `Definition.tasks`. */
+  readonly task: number
+  readonly route: number
+  readonly status: TaskStatus
+  readonly order: number
+  readonly retries: number
+  readonly items: ItemCounts | null
+  /** Of the latest attempt; null: it is still to start. */
+  readonly start_timestamp: string | null
+  readonly end_timestamp: string | null
+}
+
+export interface WorkflowStore {
+  find(id: string): WorkflowHeader | undefined
+  /** The workflow that the execution runs. */
+  ofExecution(execution: string): WorkflowHeader | undefined
+  definitionText(hash: string): string | undefined
+  output(id: string, open: Open): Readonly<Record<string, unknown>> | null
+  /**
+   * Reads a run. Nobody may change it until it is loaded.
+   *
+   * @throws Error when somebody did
+   */
+  load(id: string, open: Open): Promise<LoadedWorkflow | undefined>
+  /** Of workflows that are not over, in the order of their ids. */
+  openIds(afterId: string, limit: number): string[]
+  /** Those that start tasks as soon as they get the event `continue`. */
+  readyIds(afterId: string, limit: number): string[]
+
+  actionOf(execution: string): WorkflowAction | undefined
+  /** @param item null: the task has no items */
+  latestAction(workflow: string, instance: number, item: number | null): WorkflowAction | undefined
+  /** The latest of each item, in the order of items; at most `limit`. */
+  latestActions(workflow: string, instance: number, fromItem: number, limit: number): WorkflowAction[]
+  /** All of an instance, in the order of items and then of time. */
+  actionsOf(workflow: string, instance: number, after: WorkflowAction | undefined, limit: number): WorkflowAction[]
+  /** Instances that have started, in that order. @param after position of the last one that is known; -1: none */
+  tasks(workflow: string, after: number, limit: number): WorkflowTask[]
+  findTask(workflow: string, instance: number): WorkflowTask | undefined
+
+  /** A new run: its state is `emptyState()`. */
+  insert(workflow: NewWorkflow, definition: string, environment: object, seal: Seal): Changed
+  /**
+   * What an event changes. Fails with `Conflict` unless the stored run has the revision of the header.
+   *
+   * @param at wire timestamp of the event
+   */
+  save(header: WorkflowHeader, changes: Changes, options: { seal: Seal; at: string }): Changed
+  /** Gives the run to another execution. Fails with `Conflict` as `save` does. */
+  reassign(header: WorkflowHeader, execution: string): Changed
+  putAction(action: WorkflowAction): Step
+  /** Deletes rows of the workflows, at most so many of each table: a commit is over when no step changes so many. */
+  deleteRows(workflows: readonly string[], limit: number): Step[]
+  /** Deletes the workflows, which have no other rows left, and the texts that no other workflow uses. */
+  deleteHeaders(workflows: readonly WorkflowHeader[]): Step[]
+}
+
+/** Steps, and the header as it is when they are stored. */
+export interface Changed {
+  readonly steps: Step[]
+  readonly header: WorkflowHeader
+}
+
+export const hashOf = (definition: string): string => createHash('sha256').update(definition).digest('base64url')
+
+/** Spelled out, not bound, so that the partial index serves it. */
+const isReady = sql<SqlBool>`((status in ('running', 'resuming') and ready > 0) or (status = 'failed' and cleanups > 0))`
+
+const headerColumns = [
+  'id',
+  'execution',
+  'root',
+  'runner',
+  'definition',
+  'start_timestamp',
+  'revision',
+  'status',
+  'end_timestamp',
+] as const
+
+export function createWorkflowStore(database: Database): WorkflowStore {
+  const { build } = database
+  const rows = createStateStore(database)
+  const statements = prepareStatements(database)
+  const headers = build.selectFrom('workflow_executions').select(headerColumns)
+
+  const find = (id: string): WorkflowHeader | undefined =>
+    database.first(headers.where('id', '=', id)) as WorkflowHeader | undefined // only the conductor makes statuses
+
+  return {
+    find,
+    ofExecution: (execution) => database.first(statements.ofExecution(execution)) as WorkflowHeader | undefined, // as above
+    definitionText: (hash) =>
+      database.first(build.selectFrom('workflow_definitions').select('text').where('hash', '=', hash))?.text,
+    output(id, open) {
+      const text = database.first(build.selectFrom('workflow_executions').select('output').where('id', '=', id))?.output
+      return toOutput(text ?? null, open)
+    },
+    async load(id, open) {
+      const row = database.first(build.selectFrom('workflow_executions').selectAll().where('id', '=', id))
+      if (row === undefined) return undefined
+      const header = toHeader(row)
+      const environment = readValues(row.environment, open) as LoadedWorkflow['environment'] // written by `insert`
+      const state = await rows.load(id, toWorkflowRow(row, open), open)
+      if (find(id)?.revision !== header.revision)
+        throw new Error(`the workflow ${id} has changed while it was loaded: lock it, or load it again`)
+      return { header, environment, state }
+    },
+    openIds: (afterId, limit) =>
+      database
+        .all(
+          build
+            .selectFrom('workflow_executions')
+            .select('id')
+            .where('end_timestamp', 'is', null)
+            .where('id', '>', afterId)
+            .orderBy('id')
+            .limit(limit),
+        )
+        .map(({ id }) => id),
+    readyIds: (afterId, limit) =>
+      database
+        .all(
+          build
+            .selectFrom('workflow_executions')
+            .select('id')
+            .where(isReady)
+            .where('id', '>', afterId)
+            .orderBy('id')
+            .limit(limit),
+        )
+        .map(({ id }) => id),
+    ...actionQueries(database, statements),
+    ...taskQueries(database),
+
+    insert(workflow, text, environment, seal) {
+      const header = {
+        ...workflow,
+        definition: hashOf(text),
+        revision: 0,
+        status: newWorkflow.status,
+        end_timestamp: null,
+      }
+      const steps = [
+        {
+          query: build
+            .insertInto('workflow_definitions')
+            .values({ hash: header.definition, text })
+            .onConflict((on) => on.doNothing()),
+        },
+        {
+          query: statements.insert({
+            ...header,
+            environment: writeValues(environment, seal),
+            ...newWorkflow,
+            output: null,
+          }),
+        },
+      ]
+      return { steps, header }
+    },
+    save(before, changes, { seal, at }) {
+      const { workflow } = changes
+      const header: WorkflowHeader = {
+        ...before,
+        revision: before.revision + 1,
+        status: workflow.status,
+        end_timestamp: isCompleted(workflow.status) ? (before.end_timestamp ?? at) : null,
+      }
+      const changing = {
+        ...workflow,
+        revision: header.revision,
+        end_timestamp: header.end_timestamp,
+        output: workflow.output === null ? null : writeValues(workflow.output, seal),
+      }
+      const update = { query: statements.update({ changing, id: before.id, seen: before.revision }), expect: 1 }
+      return { steps: [update, ...rows.save(before.id, changes, seal, at)], header }
+    },
+    reassign(before, execution) {
+      const header = { ...before, execution, revision: before.revision + 1 }
+      const query = build
+        .updateTable('workflow_executions')
+        .set({ execution, revision: header.revision })
+        .where('id', '=', before.id)
+        .where('revision', '=', before.revision)
+      return { steps: [{ query, expect: 1 }], header }
+    },
+    putAction: (action) => ({ query: statements.putAction(action) }),
+    deleteRows: (workflows, limit) => [
+      ...rows.deleteSome(workflows, limit),
+      {
+        query: build
+          .deleteFrom('workflow_actions')
+          .where(
+            'execution',
+            'in',
+            build.selectFrom('workflow_actions').select('execution').where(isAmong('workflow', workflows)).limit(limit),
+          ),
+      },
+    ],
+    deleteHeaders: (workflows) => [
+      {
+        query: build.deleteFrom('workflow_executions').where(
+          isAmong(
+            'id',
+            workflows.map(({ id }) => id),
+          ),
+        ),
+      },
+      {
+        query: build
+          .deleteFrom('workflow_definitions')
+          .where(
+            isAmong(
+              'hash',
+              workflows.map(({ definition }) => definition),
+            ),
+          )
+          .where(sql<SqlBool>`not exists (select 1 from workflow_executions where definition = hash)`),
+      },
+    ],
+  }
+}
+
+type Statements = ReturnType<typeof prepareStatements>
+
+function actionQueries(
+  database: Database,
+  statements: Statements,
+): Pick<WorkflowStore, 'actionOf' | 'latestAction' | 'latestActions' | 'actionsOf'> {
+  const { build } = database
+  const ofInstance = (workflow: string, instance: number) =>
+    build.selectFrom('workflow_actions').where('workflow', '=', workflow).where('instance', '=', instance)
+  return {
+    actionOf: (execution) => database.first(statements.actionOf(execution)),
+    latestAction: (workflow, instance, item) => database.first(statements.latestAction({ workflow, instance, item })),
+    latestActions: (workflow, instance, fromItem, limit) =>
+      // SQLite takes the other columns from the row with the maximum.
+      database.all(
+        ofInstance(workflow, instance)
+          .select(['workflow', 'instance', 'item', 'attempt', 'task_execution'])
+          .select((on) => on.fn.max('execution').as('execution'))
+          .where('item', '>=', fromItem)
+          .groupBy('item')
+          .orderBy('item')
+          .limit(limit),
+      ),
+    actionsOf(workflow, instance, after, limit) {
+      let query = ofInstance(workflow, instance).selectAll().orderBy('item').orderBy('execution').limit(limit)
+      if (after?.item === null) query = query.where('item', 'is', null).where('execution', '>', after.execution)
+      else if (after !== undefined)
+        query = query.where(sql<SqlBool>`(item, execution) > (${after.item}, ${after.execution})`)
+      return database.all(query)
+    },
+  }
+}
+
+function taskQueries(database: Database): Pick<WorkflowStore, 'tasks' | 'findTask'> {
+  const started = database.build
+    .selectFrom('workflow_tasks')
+    .select([
+      'number',
+      'task',
+      'route',
+      'status',
+      'start_order',
+      'retries',
+      'items',
+      'start_timestamp',
+      'end_timestamp',
+    ])
+    .where('start_order', 'is not', null)
+  const toTask = ({
+    start_order: order,
+    items,
+    status,
+    ...row
+  }: Omit<WorkflowTaskTable, HiddenColumn>): WorkflowTask => ({
+    ...row,
+    order: order ?? 0,
+    status: status as TaskStatus, // written by `save`, as are the counts
+    items: items === null ? null : (readJson(items) as ItemCounts),
+  })
+  return {
+    tasks: (workflow, after, limit) =>
+      database
+        .all(
+          started.where('workflow', '=', workflow).where('start_order', '>', after).orderBy('start_order').limit(limit),
+        )
+        .map(toTask),
+    findTask(workflow, instance) {
+      const row = database.first(started.where('workflow', '=', workflow).where('number', '=', instance))
+      return row === undefined ? undefined : toTask(row)
+    },
+  }
+}
+
+type HiddenColumn =
+  'workflow' | 'is_ready' | 'is_cleanup' | 'is_terminal' | 'context' | 'previous' | 'arrivals' | 'taken' | 'retry'
+
+const { workflow: newWorkflow } = emptyState()
+
+const toOutput = (text: string | null, open: Open): WorkflowRow['output'] =>
+  text === null ? null : (readValues(text, open) as WorkflowRow['output']) // written by `save`
+
+function toHeader(row: WorkflowExecutionTable): WorkflowHeader {
+  const { id, execution, root, runner, definition, start_timestamp, revision, end_timestamp } = row
+  const status = row.status as WorkflowStatus // only the conductor makes statuses
+  return { id, execution, root, runner, definition, start_timestamp, revision, status, end_timestamp }
+}
+
+function toWorkflowRow(row: WorkflowExecutionTable, open: Open): WorkflowRow {
+  const { request, instances, contexts, routes, errors, starts, active, held, ready, cleanups, idle } = row
+  return {
+    status: row.status as WorkflowStatus, // written by `save`, as is the request
+    request: request as WorkflowRow['request'],
+    instances,
+    contexts,
+    routes,
+    errors,
+    starts,
+    active,
+    held,
+    ready,
+    cleanups,
+    idle,
+    output: toOutput(row.output, open),
+  }
+}
+
+/** What every event needs; the values here only shape the statements. */
+function prepareStatements({ build }: Database) {
+  const changing = {
+    revision: 0,
+    status: '',
+    end_timestamp: '',
+    request: '',
+    instances: 0,
+    contexts: 0,
+    routes: 0,
+    errors: 0,
+    starts: 0,
+    active: 0,
+    held: 0,
+    ready: 0,
+    cleanups: 0,
+    idle: 0,
+    output: '',
+  } satisfies Partial<WorkflowExecutionTable>
+  const workflow: WorkflowExecutionTable = {
+    id: '',
+    execution: '',
+    root: '',
+    runner: '',
+    definition: '',
+    environment: '',
+    start_timestamp: '',
+    ...changing,
+  }
+  const action: WorkflowActionTable = {
+    execution: '',
+    workflow: '',
+    instance: 0,
+    item: 0,
+    attempt: 0,
+    task_execution: '',
+  }
+  const changingValues = columnsOf<Pick<WorkflowExecutionTable, keyof typeof changing>>(changing)
+  return {
+    insert: prepared(build.insertInto('workflow_executions').values(workflow), columnsOf(workflow)),
+    update: prepared(
+      build.updateTable('workflow_executions').set(changing).where('id', '=', '').where('revision', '=', 0),
+      (use: { changing: Pick<WorkflowExecutionTable, keyof typeof changing>; id: string; seen: number }) => [
+        ...changingValues(use.changing),
+        use.id,
+        use.seen,
+      ],
+    ),
+    ofExecution: prepared(
+      build.selectFrom('workflow_executions').select(headerColumns).where('execution', '=', ''),
+      (execution: string) => [execution],
+    ),
+    putAction: prepared(build.replaceInto('workflow_actions').values(action), columnsOf(action)),
+    actionOf: prepared(
+      build.selectFrom('workflow_actions').selectAll().where('execution', '=', ''),
+      (execution: string) => [execution],
+    ),
+    latestAction: prepared(
+      build
+        .selectFrom('workflow_actions')
+        .selectAll()
+        .where('workflow', '=', '')
+        .where('instance', '=', 0)
+        .where(sql<SqlBool>`item is ${null}`)
+        .orderBy('execution', 'desc')
+        .limit(1),
+      (use: { workflow: string; instance: number; item: number | null }) => [use.workflow, use.instance, use.item, 1],
+    ),
+  }
+}
