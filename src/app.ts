@@ -46,7 +46,7 @@ import { createUi } from './modules/ui/index.ts'
 import type { Ports } from './modules/ports.ts'
 import { createWebhooks } from './modules/webhooks/index.ts'
 import { createWorkflows } from './modules/workflows/index.ts'
-import { createLauncher, createRunners, runnersSettings, type HttpGet } from './runners/index.ts'
+import { createLauncher, createRunners, runnersSettings, workflowRunners, type HttpGet } from './runners/index.ts'
 
 export interface App {
   /** Address of each listener, with its actual port. */
@@ -136,6 +136,10 @@ async function assemble(
         limitsOf: (execution, open) => policies.limitsOf(execution, open),
         planRetry: (ended) => policies.planRetry(ended),
       },
+      workflows: {
+        begin: (execution, start) => workflows.begin(execution, start),
+        follow: (before, after, unit) => workflows.follow(before, after, unit),
+      },
     },
     rules: { packConfigs: { resolve: (pack, reader) => packs.resolve(pack, reader) } },
   }
@@ -209,6 +213,14 @@ async function assemble(
     settings: executionsSettings(config, common, { actionsPoolSize: shares.actions, urls, publicApiUrl: apiUrl }),
     ...ports.executions,
   })
+  const workflows = createWorkflows({
+    ...platform,
+    log: log.of('workflowengine'),
+    actions,
+    datastore,
+    executions,
+    settings: { apiUrl: () => `${apiUrl()}/v1`, maxTasks: config.workflow_engine.max_tasks },
+  })
   const policies = createPolicies({ ...platform, actions, executions, settings: common })
   const inquiries = createInquiries({ executions, log, rolesOf, settings: inquiriesSettings(config, common) })
   const rules = createRules({
@@ -233,7 +245,7 @@ async function assemble(
     templates,
     startExecution: (caller, request) => executions.request(caller, request),
     virtualenvs: runners.virtualenvs,
-    runnerTypes: runners.list.map((runner) => runner.definition),
+    runnerTypes: [...runners.list.map((runner) => runner.definition), ...workflowRunners],
     settings: packsSettings(config, common),
   })
   const webhooks = createWebhooks({
@@ -260,7 +272,6 @@ async function assemble(
   const baseFolder = createBasePath({ path: basePath, log })
   const data: Module[] = [createLogFolders(log), monitoring, idempotency, rbac, auth, datastore]
   const base: Module[] = [baseFolder, ...data, traces, triggers, actions, policies, packs]
-  const workflows = createWorkflows({ actions })
   const engine: Module[] = [executions, workflows, inquiries, rules, webhooks, timers, stream, createUi()]
   const maintenance = createMaintenance({
     ...platform,

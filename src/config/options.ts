@@ -830,6 +830,16 @@ export const options = {
       about: 'Interval at which the scheduler polls the queue. New executions do not wait for it: they start at once.',
     }),
   },
+  workflow_engine: {
+    max_tasks: integer({
+      default: 100_000,
+      min: 1,
+      max: 1_000_000,
+      unit: 'tasks',
+      about:
+        'Maximum number of times that one workflow execution starts tasks, each pass of a loop included. A workflow that needs more fails.',
+    }),
+  },
   timersengine: {
     enable: boolean({
       default: true,
@@ -1116,6 +1126,7 @@ export const sectionAbout = {
   http_runner: 'Actions that send HTTP requests.',
   garbagecollector: 'Garbage collection: retention of records.',
   scheduler: 'Scheduling of queued executions.',
+  workflow_engine: 'Workflows.',
   timersengine: 'Timers.',
   notifier: 'Triggers and notifications of completed executions.',
   rulesengine: 'Rules.',
@@ -1210,7 +1221,16 @@ export const unusedOptions: Readonly<Record<string, '*' | readonly string[]>> = 
   syslog: '*',
   system: ['validate_output_schema'],
   timer: ['logging'],
-  workflow_engine: '*',
+  workflow_engine: [
+    'exit_still_active_check',
+    'gc_max_idle_sec',
+    'logging',
+    'retry_max_jitter_msec',
+    'retry_stop_max_msec',
+    'retry_wait_fixed_msec',
+    'still_active_check_interval',
+    'webui_base_url',
+  ],
 }
 
 /** Old option name → current name. The current name wins when both are set. */

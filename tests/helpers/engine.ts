@@ -15,7 +15,7 @@ import type { RunContext, Runner, RunResult } from '../../src/runners/runner.ts'
 import { makeFolder } from './folders.ts'
 import { TextSink } from './text-sink.ts'
 import { noMetrics } from '../../src/core/metrics.ts'
-import type { ExecutionPolicies, PackConfigs } from '../../src/modules/executions/ports.ts'
+import type { ExecutionPolicies, PackConfigs, ExecutionWorkflows } from '../../src/modules/executions/ports.ts'
 
 export interface Engine {
   executions: Executions
@@ -29,6 +29,9 @@ export interface Engine {
   createServer(): Executions
   stop(): Promise<void>
 }
+
+/** No execution is a workflow, or belongs to one. */
+export const noWorkflows: ExecutionWorkflows = { begin: () => Promise.resolve(), follow: () => undefined }
 
 export const noPolicies: ExecutionPolicies = { limitsOf: () => [], planRetry: () => undefined }
 
@@ -108,6 +111,7 @@ export async function startEngine(options: EngineOptions): Promise<Engine> {
       packConfigs,
       policies,
       planReaction: () => undefined,
+      workflows: noWorkflows,
       serviceTokens: { enabled: false, plan: () => undefined, planEnd: () => ({ steps: [], facts: [] }) },
       settings: {
         streamOutput: true,

@@ -20,7 +20,7 @@ import type { Runner, RunContext } from '../../src/runners/runner.ts'
 import type { TemplateScope } from '../../src/lib/template/render.ts'
 import type { ErrorBody, TestUser } from './datastore.ts'
 import { openDatabase } from './database.ts'
-import { noPolicies } from './engine.ts'
+import { noPolicies, noWorkflows } from './engine.ts'
 import { makeFolder } from './folders.ts'
 import { startHttp } from './http.ts'
 import { call, type Answer } from './server.ts'
@@ -194,6 +194,7 @@ export async function startRules(options: RulesOptions = {}): Promise<RulesWorld
     packConfigs,
     policies: noPolicies,
     planReaction: () => undefined,
+    workflows: noWorkflows,
     serviceTokens: { enabled: false, plan: () => undefined, planEnd: () => ({ steps: [], facts: [] }) },
     settings: {
       streamOutput: true,

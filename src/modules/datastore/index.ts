@@ -59,6 +59,7 @@ export function createDatastore(deps: DatastoreDeps): Datastore {
   return {
     name: 'datastore',
     templates: (reader) => templates.templates(reader),
+    read: (reader, key, decrypt) => templates.read(reader, key, decrypt),
     planUserDeleted: (user) => ({ steps: [store.deleteOfUser(user)], facts: [] }),
     routes: createKeyRoutes({
       service,

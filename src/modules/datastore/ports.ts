@@ -8,10 +8,29 @@ export interface DatastoreScope extends TemplateScope {
   readonly variables: { readonly svckv: Namespace }
 }
 
+export interface ReadKey {
+  readonly scope: 'system' | 'user'
+  /** Empty for `system`. */
+  readonly user: string
+  readonly name: string
+}
+
+export interface ReadItem {
+  readonly value: string
+  /** Whether it has been decrypted: it must not be seen elsewhere. */
+  readonly isSecret: boolean
+}
+
 /** Template scopes that the module provides. */
 export interface DatastoreTemplates {
   /** `svckv` and `decrypt_kv` for templates, limited to items that the reader can view when they are read. */
   readonly templates: (reader: TemplateReader) => DatastoreScope
+  /**
+   * One item, for an expression of a workflow. Without `decrypt`, the value of a secret is its cipher text.
+   *
+   * @throws TemplateError when the reader may not view it, or it cannot be decrypted
+   */
+  read(reader: TemplateReader, key: ReadKey, decrypt: boolean): ReadItem | undefined
 }
 
 /** Plans the dispatch of an internal trigger of pack `core` (contract 05, 5.9). Undefined: no rule uses it. */

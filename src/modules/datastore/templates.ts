@@ -6,7 +6,7 @@ import { now } from '../../core/time.ts'
 import { problemOfName } from './keys.ts'
 import type { DatastoreService } from './service.ts'
 import type { KeyStore } from './store.ts'
-import type { ItemKey, KeyScope } from './types.ts'
+import type { ItemKey, KeyScope, KeyValuePair } from './types.ts'
 import type { TemplateReader } from '../../core/template-reader.ts'
 import type { DatastoreScope, DatastoreTemplates } from './ports.ts'
 import { keyResource, type Scope } from '../../core/permissions.ts'
@@ -57,6 +57,10 @@ export function createTemplates(deps: {
     if (item === undefined) {
       throw new TemplateError('FILTER', 'the value is not the encrypted value of any key')
     }
+    return reveal(reader, item)
+  }
+
+  function reveal(reader: TemplateReader, item: KeyValuePair): string {
     requireView(reader, item, true)
     try {
       const plain = service.reveal(item)
@@ -69,6 +73,16 @@ export function createTemplates(deps: {
   }
 
   return {
+    read(reader, { scope, user, name }, isDecrypted) {
+      const key: ItemKey = { scope: `svckv.${scope}`, user, name }
+      if (problemOfName(name) !== undefined) return undefined
+      requireView(reader, key, false)
+      const item = store.find(key, now())
+      if (item === undefined) return undefined
+      return isDecrypted && item.encrypted
+        ? { value: reveal(reader, item), isSecret: true }
+        : { value: item.value, isSecret: false }
+    },
     templates(reader): DatastoreScope {
       const scopes = new Map<string, Namespace>([
         ['system', itemsBelow(reader, 'svckv.system')],

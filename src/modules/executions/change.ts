@@ -9,13 +9,13 @@ import { now } from '../../core/time.ts'
 import { hasStarted, isFinal, transition, type ExecutionEvent } from './state.ts'
 import type { ExecutionStore } from './store.ts'
 import type { Execution } from './types.ts'
-import type { PlanReaction } from './ports.ts'
+import type { ExecutionWorkflows, PlanReaction } from './ports.ts'
 
 const RETRY_AFTER_MS = 1000
 
 export interface Change {
-  /** The execution after the event, and the unit that makes it so. Undefined when the event does not fit its status. */
-  plan(execution: Execution, event: ExecutionEvent): { execution: Execution; unit: Unit } | undefined
+  /** The execution after the events, and the unit that makes it so. Undefined when one does not fit its status. */
+  plan(execution: Execution, ...events: readonly ExecutionEvent[]): { execution: Execution; unit: Unit } | undefined
   /**
    * Commits the event on the execution as it was seen.
    *
@@ -51,6 +51,7 @@ export function createChange(deps: {
   readonly planEnd?: (execution: Execution) => Unit
   /** What each status changes in other modules. */
   readonly planReaction?: (execution: Execution) => ReturnType<PlanReaction>
+  readonly follow?: ExecutionWorkflows['follow']
 }): Change {
   const { store, metrics, planEnd, planReaction } = deps
 
@@ -82,9 +83,10 @@ export function createChange(deps: {
     return { execution: changed, unit: merge(isEnd ? planEnd(changed) : undefined, unit, ...reactions) }
   }
 
-  async function commit(unit: Unit): Promise<void> {
+  async function commit(unit: Unit, before?: Execution, after?: Execution): Promise<void> {
     const begun = performance.now()
-    await deps.database.write(unit)
+    const following = before && after && deps.follow?.(before, after, unit)
+    await (following ?? deps.database.write(unit))
     metrics.time('execution.update', {}, performance.now() - begun)
   }
 
@@ -92,7 +94,7 @@ export function createChange(deps: {
     const planned = plan(execution, [event])
     if (planned === undefined) return undefined
     try {
-      await commit(planned.unit)
+      await commit(planned.unit, execution, planned.execution)
     } catch (error) {
       if (error instanceof Conflict) return undefined
       throw error
@@ -101,7 +103,7 @@ export function createChange(deps: {
   }
 
   return {
-    plan: (execution, event) => plan(execution, [event]),
+    plan: (execution, ...events) => plan(execution, events),
     try: attempt,
     async settle(execution, events, also, part) {
       let seen: Execution | undefined = execution
@@ -110,7 +112,7 @@ export function createChange(deps: {
         const planned = seen === undefined ? undefined : plan(seen, events, refusals)
         try {
           const more = refusals < 2 ? merge(also, planned && part) : undefined
-          await commit(merge(more, planned?.unit))
+          await commit(merge(more, planned?.unit), seen, planned?.execution)
           return planned?.execution
         } catch (error) {
           if (error instanceof Conflict) {

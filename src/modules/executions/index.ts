@@ -44,6 +44,7 @@ export function createExecutions(deps: ExecutionsDeps): Executions {
     // Without authentication no run has a token, and the plan would only cost time.
     ...(serviceTokens.enabled ? { planEnd } : {}),
     planReaction,
+    follow: (before, after, unit) => deps.workflows.follow(before, after, unit),
   })
   const runs = createRuns({ ...deps, store, change, output, parameters, results })
   const service = createExecutionService({
@@ -77,6 +78,11 @@ export function createExecutions(deps: ExecutionsDeps): Executions {
     ...createPending({ store, list, change, results }),
     plan: (request) => service.plan(request),
     planRetry: (ended, changes, about) => service.planRetry(ended, changes, about),
+    openChildren: (parent, afterId, limit) => store.openChildren(parent, afterId, limit),
+    secretsOf: (execution) => parameters.secretsOf(execution),
+    resultWithSecrets: (ended) => results.read(ended),
+    maskOutput: (execution, result, secrets) => results.maskOutput(execution, result, secrets),
+    planChange: (execution, ...events) => change.plan(execution, ...events),
     request: (caller, request, contextHeader) => service.request(caller, request, contextHeader),
     hasRoom: () => service.hasRoom(),
     cancelOld: (caller, old, dryRun) => service.cancelOld(caller, old, dryRun),

@@ -1,5 +1,6 @@
 /** What executions ask of modules above them; `app.ts` says who answers. */
 import type { Unit } from '../../db/index.ts'
+import type { RunContext } from '../../runners/index.ts'
 import type { PackConfig } from '../../core/pack-content.ts'
 import type { TemplateReader } from '../../core/template-reader.ts'
 import type { Execution } from './types.ts'
@@ -54,9 +55,38 @@ export interface ServiceTokens {
   planEnd(execution: Execution): Unit
 }
 
+/** What a workflow execution starts with, its parameters decrypted and complete. */
+export interface WorkflowStart extends Pick<
+  RunContext,
+  'runnerParameters' | 'actionParameters' | 'entryPoint' | 'packFolder' | 'config'
+> {
+  /** Known so far; `config` adds to them. */
+  readonly secrets: readonly unknown[]
+}
+
+/** Port: executions that are workflows, or belong to one; the workflows module implements it. */
+export interface ExecutionWorkflows {
+  /**
+   * Starts the workflow of an execution that policies have admitted. Resolves when its start, or its refusal, is stored, or
+   * when the execution has changed in between.
+   *
+   * @throws the database error when it could not be stored
+   */
+  begin(execution: Execution, start: WorkflowStart): Promise<void>
+  /**
+   * Commits the change of an execution together with what follows from it in its workflow: the next tasks, the end of the
+   * workflow.
+   *
+   * @param unit the change
+   * @returns undefined: it concerns no workflow, so that the caller commits the unit. Rejects as `Database.write`
+   */
+  follow(before: Execution, after: Execution, unit: Unit): Promise<void> | undefined
+}
+
 /** Ports to modules above. */
 export interface ExecutionsPorts {
   readonly planReaction: PlanReaction
   readonly packConfigs: PackConfigs
   readonly policies: ExecutionPolicies
+  readonly workflows: ExecutionWorkflows
 }

@@ -4,9 +4,10 @@ import type { Encryption } from '../../core/encryption.ts'
 import type { Metrics } from '../../core/metrics.ts'
 import type { Module } from '../../core/module.ts'
 import type { TemplateReader } from '../../core/template-reader.ts'
-import type { Database } from '../../db/index.ts'
+import type { Database, Unit } from '../../db/index.ts'
 import type { Page } from '../../http/index.ts'
 import type { Log } from '../../lib/log/index.ts'
+import type { SecretValues } from '../../lib/secrets/index.ts'
 import type { TemplateScope } from '../../lib/template/index.ts'
 import type { Runner } from '../../runners/index.ts'
 import type { Actions } from '../actions/index.ts'
@@ -17,11 +18,31 @@ import type { ExecutionsSettings } from './settings.ts'
 import type { RolesOf } from './request/draft.ts'
 import type { KillOrphans } from './run/recovery.ts'
 import type { ExecutionService } from './service.ts'
+import type { ExecutionEvent } from './state.ts'
+import type { StoredResult } from './secrets/results.ts'
 import type { Execution, ExecutionRecord, ExecutionStatus, LiveactionEvent } from './types.ts'
 
 export interface Executions
   extends Module, Pick<ExecutionService, 'plan' | 'planRetry' | 'request' | 'hasRoom' | 'cancelOld'> {
   find(id: string): Execution | undefined
+  /**
+   * Plans the events of an execution that a workflow conducts, or is; writes nothing.
+   *
+   * @returns the execution after them; undefined: one does not fit its status
+   */
+  planChange(execution: Execution, ...events: readonly ExecutionEvent[]): { execution: Execution; unit: Unit } | undefined
+  /** Of one parent, that have not ended, oldest first. */
+  openChildren(parent: string, afterId: string, limit: number): Execution[]
+  /** All secrets in its parameters. @throws CRYPTO_KEY_MISSING, CIPHER_TEXT_INVALID */
+  secretsOf(execution: Execution): unknown[]
+  /** Its result with the secrets in it, for a workflow. @param ended an execution whose end is not stored yet, or an id */
+  resultWithSecrets(ended: Execution | string): unknown
+  /** The result of a workflow as its row holds it. @param secrets that the workflow has read */
+  maskOutput(
+    execution: Execution,
+    result: Record<string, unknown>,
+    secrets: SecretValues | undefined,
+  ): Promise<StoredResult>
   /** With `result`: null when there is none. */
   findWithResult(id: string): Execution | undefined
   /** Ids of those that rules started for a trigger instance, oldest first. */

@@ -3,6 +3,7 @@ import type { ParameterSecrets } from './secrets/parameters.ts'
 import type { ResultSecrets } from './secrets/results.ts'
 import type { Execution, ExecutionRecord, Liveaction, LiveactionEvent, LiveactionRecord } from './types.ts'
 import { JsonNumber } from '../../lib/json/index.ts'
+import { isWorkflowRunner } from '../../runners/index.ts'
 
 export interface Records {
   /** @param children ids, oldest first @param unmasked with the secrets, for administrators who ask */
@@ -107,7 +108,7 @@ function liveactionPart(
   return {
     id: execution.liveaction_id,
     action: execution.action_ref,
-    action_is_workflow: false,
+    action_is_workflow: isWorkflowRunner(execution.runner.name),
     parameters,
     callback,
     runner_info,

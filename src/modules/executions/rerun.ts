@@ -2,6 +2,7 @@
 import { executionUpdateRefused, permissionDenied } from '../../core/errors.ts'
 import { findTemplates } from '../../core/template-values.ts'
 import { draftExecution, type ExecutionCaller, type Draft, type DraftOptions } from './request/draft.ts'
+import { orquestaName } from '../../runners/index.ts'
 import type { RerunRequest } from './request/schemas.ts'
 import type { ParameterSecrets } from './secrets/parameters.ts'
 import type { Execution } from './types.ts'
@@ -82,7 +83,7 @@ export function createReruns(
 
   return {
     prepare(caller, original, request, merges) {
-      checkTasks(request)
+      const tasks = tasksOf(original, request)
       const kept = keptOf(original, merges ? undefined : (request.keep ?? []))
       const secretOwners = inheritSecrets(original, kept, request, caller)
       return async () => {
@@ -101,7 +102,7 @@ export function createReruns(
             user: request.user ?? null,
             delay: request.delay ?? null,
           },
-          extraContext: { 're-run': { ref: original.id } },
+          extraContext: { 're-run': { ref: original.id, ...tasks } },
           cause: { kind: 'inherited', trace_id: original.trace_id, caused_by: undefined },
           // A secret of the original stays one, even if the action has changed.
           secrets: Object.keys(inherited).length === 0 ? [] : secrets.secretsOf(original),
@@ -117,14 +118,24 @@ export function createReruns(
   }
 }
 
-/** Names of tasks make sense for workflows only. @throws EXECUTION_UPDATE_REFUSED */
-function checkTasks({ tasks = [], reset = [], parameters = {} }: RerunRequest): void {
-  if (tasks.length === 0 && reset.length === 0) return
+/** Which tasks of which workflow execution run again; nothing: all. @throws EXECUTION_UPDATE_REFUSED */
+function tasksOf(
+  { runner, context }: Execution,
+  { tasks = [], reset = [], parameters = {} }: RerunRequest,
+): Record<string, unknown> {
+  if (tasks.length === 0 && reset.length === 0) return {}
   if (Object.keys(parameters).length > 0) {
     throw executionUpdateRefused('Parameters override is not supported when re-running task(s) for a workflow.')
   }
   if (reset.some((task) => !tasks.includes(task))) {
     throw executionUpdateRefused('List of tasks to reset does not match the tasks to rerun.')
   }
-  throw executionUpdateRefused('Task option is only supported for Orquesta workflows.')
+  if (runner.name !== orquestaName) {
+    throw executionUpdateRefused('Task option is only supported for Orquesta workflows.')
+  }
+  const { workflow_execution: workflow } = context
+  if (typeof workflow !== 'string') {
+    throw executionUpdateRefused('No task of this execution has started: re-run it without tasks.')
+  }
+  return { workflow_execution: workflow, tasks, ...(reset.length === 0 ? {} : { reset }) }
 }

@@ -1,6 +1,7 @@
 /** What can be done with executions: request, read, cancel, settle, run again. */
 import { commitPlan, merge, type Database, type Unit } from '../../db/index.ts'
 import { noExecutions, queueFull, resourceNotFound, type AppError } from '../../core/errors.ts'
+import type { Scope } from '../../core/permissions.ts'
 import { allRights, aboutCaller, writeStoredJson } from '../../http/index.ts'
 import { isId } from '../../core/ids.ts'
 import type { Log, LogFields } from '../../lib/log/index.ts'
@@ -75,9 +76,13 @@ export interface SystemRequest {
   /** Besides what the server sets in every context. */
   context: Record<string, unknown>
   cause: Cause
-  origin: ExecutionOrigin
-  /** Id. */
-  triggerInstance: string
+  /** The rule that starts it, and the id of the trigger instance. */
+  origin?: ExecutionOrigin
+  triggerInstance?: string
+  /** The workflow that starts it: it runs in the name of the same user, with the same scopes. */
+  parent?: Execution
+  delayMs?: number
+  notify?: Record<string, unknown>
   /** What must not be seen of the parameters, besides what their schemas mark. */
   secrets?: readonly unknown[]
   /** Why it fails before it begins: its parameters could not be rendered. */
@@ -121,6 +126,13 @@ export function createExecutionService(deps: {
     rights: allRights,
     requestId: '-',
     remoteAddress: '-',
+  }
+
+  /** Whoever runs a workflow may run its actions. */
+  function callerOf(workflow: Execution): ExecutionCaller {
+    const { scopes } = workflow.context
+    const own = Array.isArray(scopes) ? { scopes: scopes as Scope[] } : {} // only the server sets them
+    return { ...system, principal: { ...system.principal, user: workflow.user, ...own } }
   }
 
   /** Admitted and not committed yet. */
@@ -204,17 +216,21 @@ export function createExecutionService(deps: {
     request: (caller, request, contextHeader) =>
       create(() => draftExecution({ ...draftDeps, caller, request, contextHeader }), caller),
 
-    async plan({ action, parameters, context, cause, origin, triggerInstance, secrets: known = [], failure }) {
+    async plan({ action, parameters, context, delayMs, notify, secrets: known = [], failure, ...others }) {
+      const { parent } = others
       const draft = await draftExecution({
         ...draftDeps,
         secrets: known,
-        caller: system,
-        request: { action, parameters },
+        caller: parent === undefined ? system : callerOf(parent),
+        request: {
+          action,
+          parameters,
+          ...(delayMs === undefined ? {} : { delay: delayMs }),
+          ...(notify === undefined ? {} : { notify }),
+        },
         extraContext: context,
         literals: new Set(Object.keys(parameters)),
-        cause,
-        origin,
-        triggerInstance,
+        ...others,
         ...(failure === undefined ? {} : { failure }),
       })
       await writeStoredJson(draft.execution.parameters)

@@ -3,7 +3,8 @@
  */
 import { formatMicros, microsOf, secondsBetween } from '../../core/time.ts'
 import { storedJson } from '../../core/stored-json.ts'
-import type { RunStatus } from '../../runners/index.ts'
+import { isObject } from '../../lib/schema/index.ts'
+import { isWorkflowRunner, type RunStatus } from '../../runners/index.ts'
 import { executionStatuses, type Execution, type ExecutionStatus, type RunnerInfo } from './types.ts'
 
 export type FinalStatus = 'succeeded' | 'failed' | 'timeout' | 'abandoned' | 'canceled'
@@ -19,12 +20,20 @@ export type ExecutionEvent =
   | { kind: 'forbid'; policy: string }
   /** A slot is free. */
   | { kind: 'schedule' }
-  | { kind: 'start'; runner_info: RunnerInfo }
+  /** `workflow`: id of the workflow execution that it starts. */
+  | { kind: 'start'; runner_info: RunnerInfo; workflow?: string }
   /** The execution cannot run: no runner, a disabled runner, parameters that do not render. */
   | { kind: 'reject'; result: Record<string, unknown> }
   | { kind: 'cancel'; user: string }
+  /** A user wants a workflow to start no more tasks. */
+  | { kind: 'pause'; user: string }
+  /** No task of the workflow runs any more, until something resumes it. */
+  | { kind: 'paused' }
+  | { kind: 'resume'; user: string }
+  /** A task of the paused workflow runs again. */
+  | { kind: 'resumed' }
   /** The run has ended and all its processes are gone; `pending` waits for a response. */
-  | { kind: 'exit'; status: RunStatus; result: unknown; sealed?: string | undefined; ttlSeconds?: number }
+  | { kind: 'exit'; status: RunStatus | 'canceled'; result: unknown; sealed?: string | undefined; ttlSeconds?: number }
   /** The response to a pending execution. @see Execution.sealed_result */
   | { kind: 'respond'; result: unknown; sealed?: string }
   /** The pending execution timed out; it keeps its result. */
@@ -53,12 +62,34 @@ const table: Record<ExecutionStatus, Partial<Record<EventKind, Target>>> = {
   },
   delayed: { due: 'requested', cancel: 'canceled', settle: 'named' },
   scheduled: { start: 'running', reject: 'failed', cancel: 'canceled', settle: 'named' },
-  running: { exit: 'named', cancel: 'canceling', lost: 'abandoned', requeue: 'requested', settle: 'named' },
+  running: {
+    exit: 'named',
+    cancel: 'canceling',
+    pause: 'pausing',
+    paused: 'paused',
+    lost: 'abandoned',
+    requeue: 'requested',
+    settle: 'named',
+  },
   canceling: { exit: 'canceled', lost: 'canceled', forbid: 'canceled', settle: 'named' },
   pending: { respond: 'succeeded', expire: 'timeout', settle: 'named' },
-  pausing: { cancel: 'canceled', settle: 'named' },
-  paused: { cancel: 'canceled', settle: 'named' },
-  resuming: { cancel: 'canceled', settle: 'named' },
+  pausing: {
+    paused: 'paused',
+    resume: 'resuming',
+    resumed: 'running',
+    exit: 'named',
+    cancel: 'canceled',
+    settle: 'named',
+  },
+  paused: { resume: 'resuming', resumed: 'running', exit: 'named', cancel: 'canceled', settle: 'named' },
+  resuming: {
+    pause: 'pausing',
+    paused: 'paused',
+    resumed: 'running',
+    exit: 'named',
+    cancel: 'canceled',
+    settle: 'named',
+  },
   succeeded: {},
   failed: {},
   timeout: {},
@@ -114,10 +145,15 @@ export function transition(execution: Execution, event: ExecutionEvent, now: str
     status,
     log: [...execution.log, { status, timestamp: at }],
   }
-  if (event.kind === 'start') next.liveaction = { ...next.liveaction, runner_info: event.runner_info }
+  if (event.kind === 'start') {
+    next.liveaction = { ...next.liveaction, runner_info: event.runner_info }
+    if (event.workflow !== undefined) next.context = { ...next.context, workflow_execution: event.workflow }
+  }
   if (event.kind === 'requeue') next.liveaction = { ...next.liveaction, runner_info: {} }
   if (event.kind === 'due' || event.kind === 'wait') next.due_timestamp = null
   if (event.kind === 'cancel') next.context = { ...next.context, cancelled_by: event.user }
+  if (event.kind === 'pause') next.context = { ...next.context, paused_by: event.user }
+  if (event.kind === 'resume') next.context = { ...next.context, resumed_by: event.user }
   if ('sealed' in event && event.sealed !== undefined) next.sealed_result = event.sealed
   if (isFinal(status)) {
     next.end_timestamp = at
@@ -136,7 +172,9 @@ function resultOf(execution: Execution, event: ExecutionEvent): unknown {
     return { message: `Action canceled by the policy "${event.policy}".`, policy: event.policy }
   }
   if (execution.status === 'canceled' && event.kind !== 'settle') {
-    return { message: 'Action canceled by user.', user: execution.context['cancelled_by'] ?? execution.user }
+    const output = event.kind === 'exit' && isWorkflowRunner(execution.runner.name) ? event.result : {}
+    const user = execution.context['cancelled_by'] ?? execution.user
+    return { ...(isObject(output) ? output : {}), message: 'Action canceled by user.', user }
   }
   switch (event.kind) {
     case 'exit':

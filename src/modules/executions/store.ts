@@ -59,6 +59,8 @@ export interface ExecutionStore {
   /** References of the actions of which some are delayed, be it for a time or for others. */
   delayedActions(): string[]
   countWithStatus(...statuses: ExecutionStatus[]): number
+  /** Of one parent, that have not ended, oldest first. */
+  openChildren(parent: string, afterId: string, limit: number): Execution[]
   /** Those that rules started for it, oldest first. */
   ofTriggerInstance(id: string): string[]
   /** A long one as `WrittenJson`. */
@@ -131,6 +133,19 @@ export function createExecutionStore(database: Database): ExecutionStore {
       execution.result = text === undefined ? null : readJson(text)
       return execution
     },
+    openChildren: (parent, afterId, limit) =>
+      database
+        .all(
+          build
+            .selectFrom('executions')
+            .selectAll()
+            .where('parent', '=', parent)
+            .where(isAmong('status', openStatuses))
+            .where('id', '>', afterId)
+            .orderBy('id')
+            .limit(limit),
+        )
+        .map(toExecution),
     ofTriggerInstance: (id) =>
       database
         .all(build.selectFrom('executions').select('id').where('trigger_instance', '=', id).orderBy('id'))

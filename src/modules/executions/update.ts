@@ -3,13 +3,13 @@ import { executionUpdateRefused, isStorageFailure, transitionRefused } from '../
 import { aboutCaller, writeStoredJson } from '../../http/index.ts'
 import { isLong } from '../../lib/json/index.ts'
 import type { Log } from '../../lib/log/index.ts'
-import { inquirerName } from '../../runners/index.ts'
+import { inquirerName, isWorkflowRunner } from '../../runners/index.ts'
 import { aboutExecution, idsOf } from './audit.ts'
 import type { Change } from './change.ts'
 import type { StopBackground } from './run/background.ts'
 import type { ExecutionCaller } from './request/draft.ts'
 import type { ResultSecrets } from './secrets/results.ts'
-import { isCancelable, isFinal, type FinalStatus } from './state.ts'
+import { isCancelable, isFinal, statusAfter, type FinalStatus } from './state.ts'
 import type { ExecutionStore } from './store.ts'
 import type { OldRecords } from '../../core/retention.ts'
 import type { Execution, ExecutionStatus } from './types.ts'
@@ -90,6 +90,32 @@ export function createUpdates(deps: {
     }
   }
 
+  /** Pauses or resumes a workflow. */
+  async function requestSeen(
+    execution: Execution,
+    caller: ExecutionCaller,
+    kind: 'pause' | 'resume',
+  ): Promise<Execution> {
+    let seen = execution
+    for (;;) {
+      refuseFinal(seen)
+      if (!isWorkflowRunner(seen.runner.name)) throw executionUpdateRefused(pauseRefusal(seen, kind))
+      if (isUnderWay[kind].has(seen.status)) return seen
+      if (statusAfter(seen, { kind, user: '' }) === undefined) throw executionUpdateRefused(stateRefusal(seen, kind))
+      const changed = await change.try(seen, { kind, user: caller.principal.user })
+      if (changed !== undefined) {
+        const [name, message] = audits[kind]
+        const { status } = changed
+        log.audit(name, `${message} ${idsOf(changed)}`, {
+          ...aboutExecution(changed, aboutCaller(caller)),
+          status,
+        })
+        return get(changed.id)
+      }
+      seen = get(execution.id)
+    }
+  }
+
   async function settleSeen(
     execution: Execution,
     caller: ExecutionCaller,
@@ -156,9 +182,9 @@ export function createUpdates(deps: {
       switch (status) {
         case 'pausing':
         case 'paused':
-          throw executionUpdateRefused(pauseRefusal(execution, 'pause'))
+          return requestSeen(execution, caller, 'pause')
         case 'resuming':
-          throw executionUpdateRefused(pauseRefusal(execution, 'resume'))
+          return requestSeen(execution, caller, 'resume')
         case 'canceling':
         case 'canceled':
           return cancelSeen(execution, caller, (seen) => {
@@ -177,6 +203,23 @@ export function createUpdates(deps: {
       }
     },
   }
+}
+
+const audits = {
+  pause: ['execution.paused', 'Pausing action execution.'],
+  resume: ['execution.resumed', 'Resuming action execution.'],
+} as const
+
+/** Statuses in which the request changes nothing. */
+const isUnderWay: Record<'pause' | 'resume', ReadonlySet<ExecutionStatus>> = {
+  pause: new Set<ExecutionStatus>(['pausing', 'paused']),
+  resume: new Set<ExecutionStatus>(['running', 'resuming']),
+}
+
+function stateRefusal({ liveaction_id: id, status }: Execution, kind: 'pause' | 'resume'): string {
+  const reason =
+    kind === 'pause' ? 'it is not in a running state' : `it is in "${status}" state and not in "paused" state`
+  return `Failed updating execution. Unable to ${kind} liveaction "${id}" because ${reason}.`
 }
 
 /** @throws EXECUTION_UPDATE_REFUSED */

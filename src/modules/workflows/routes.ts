@@ -3,12 +3,9 @@ import { actionResource } from '../../core/permissions.ts'
 import { actionUnknown } from '../../core/errors.ts'
 import { route, type Rights, type Route } from '../../http/index.ts'
 import { Type } from '../../lib/schema/index.ts'
-import type { Actions } from '../actions/index.ts'
-import type { ActionCatalog } from './inspection/content.ts'
+import { catalogFor, type ActionSource } from './catalog.ts'
 import type { Inspector } from './inspection/inspector.ts'
 import { InspectionEntry } from './types.ts'
-
-type ActionSource = Pick<Actions, 'find' | 'parametersOf' | 'refsOfPack'>
 
 export function createWorkflowRoutes({ actions, inspector }: { actions: ActionSource; inspector: Inspector }): Route[] {
   return [
@@ -41,22 +38,6 @@ export function createWorkflowRoutes({ actions, inspector }: { actions: ActionSo
       },
     }),
   ]
-}
-
-/** Each action is looked up once. */
-function catalogFor(actions: ActionSource, rights: Rights): ActionCatalog {
-  const known = new Map<string, ReturnType<ActionCatalog['parametersOf']>>()
-  const mayView = (ref: string): boolean => rights.may('action_view', actionResource(ref))
-  return {
-    parametersOf(ref) {
-      if (known.has(ref)) return known.get(ref)
-      const action = actions.find(ref)
-      const parameters = action === undefined ? undefined : mayView(ref) ? actions.parametersOf(action) : 'hidden'
-      known.set(ref, parameters)
-      return parameters
-    },
-    refsOfPack: (pack) => actions.refsOfPack(pack).filter(mayView),
-  }
 }
 
 /** The parameters that an action declares itself. @throws ACTION_UNKNOWN, PERMISSION_DENIED */

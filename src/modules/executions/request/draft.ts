@@ -42,6 +42,8 @@ export interface DraftOptions {
   cause?: Cause
   /** Of executions that rules start. */
   origin?: ExecutionOrigin
+  /** The workflow that starts it, instead of the one that the context names. */
+  parent?: Execution
   /** Id, of executions that rules start. */
   triggerInstance?: string
   /** What templates may read. */
@@ -71,7 +73,7 @@ export async function draftExecution(options: DraftOptions): Promise<Draft> {
 
   refuseLarge(request)
   const supplied = givenContext(request.context, options.contextHeader)
-  const parent = parentOf(supplied, options.findExecution)
+  const parent = options.parent ?? parentOf(supplied, options.findExecution)
   const actingUser = parent === undefined ? (request.user ?? principal.user) : parent.user
   // A request that names a parent acts for the user of the parent, which needs the permission to impersonate that user.
   if (actingUser !== principal.user) rights.require('user_impersonate', userResource(actingUser))
@@ -175,7 +177,7 @@ async function prepareParameters(execution: Execution, options: DraftOptions): P
           scope: templateScope(options.sources, execution, read, user, user),
           secretLiterals: options.secretLiterals ?? new Set<string>(),
         }
-    const turn = { caller: user, isRequest: options.origin === undefined }
+    const turn = { caller: user, isRequest: options.origin === undefined && options.parent === undefined }
     execution.parameters = await actions.render(action, runner, execution.parameters, scope, turn, {
       ...(options.literals === undefined ? {} : { literals: options.literals }),
       ...(ofCaller === undefined ? {} : { ofCaller }),

@@ -20,7 +20,9 @@ export type Verdict = { kind: 'run' } | { kind: 'delay' } | { kind: 'cancel'; po
 export interface SlotAdmission {
   /** Decides about an execution for which a slot is free. An admitted one counts from then on. */
   enter(execution: Execution): Verdict
-  /** The execution has released its slot. */
+  /** An execution that an earlier server has admitted counts from now on. */
+  adopt(execution: Execution): void
+  /** The execution has released its slot, or the workflow has ended. */
   leave(execution: Execution): void
   /** The execution waits, and its row says so. */
   wait(execution: Execution): void
@@ -225,6 +227,7 @@ export function createSlotAdmission(deps: {
       if (hadClaim) wake(ref)
       return verdict
     },
+    adopt: (execution) => count(execution, limitsOf(execution)),
     leave({ id, action_ref: ref }) {
       uncount(id)
       wake(ref)

@@ -1,7 +1,7 @@
 /** The `cancel` queue: stops the processes of canceled executions. */
 import type { Log } from '../../../lib/log/index.ts'
 import { createRowQueue } from '../../../queue/index.ts'
-import type { StopReason } from '../../../runners/index.ts'
+import { isWorkflowRunner, type StopReason } from '../../../runners/index.ts'
 import type { Change } from '../change.ts'
 import type { ExecutionStore } from '../store.ts'
 import type { Execution } from '../types.ts'
@@ -50,6 +50,11 @@ export function createCancelQueue(deps: {
 
   function pump(): void {
     for (const execution of takeCanceling()) {
+      if (isWorkflowRunner(execution.runner.name)) {
+        // It ends with the last of its actions.
+        queue.done(execution)
+        continue
+      }
       const run = runs.get(execution.id)
       if (run !== undefined) {
         run.controller.abort('cancel' satisfies StopReason)

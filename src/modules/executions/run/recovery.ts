@@ -4,7 +4,7 @@
  */
 import type { Log } from '../../../lib/log/index.ts'
 import { merge, type Database, type Unit } from '../../../db/index.ts'
-import type { RecordedProcess } from '../../../runners/index.ts'
+import { isWorkflowRunner, type RecordedProcess } from '../../../runners/index.ts'
 import type { Change } from '../change.ts'
 import type { ExecutionStore } from '../store.ts'
 import type { ProcessStore } from './store.ts'
@@ -35,10 +35,13 @@ export async function recover(deps: {
   for (const status of owned) {
     let afterId = ''
     for (;;) {
-      const page: Execution[] = store.withStatus(status, afterId, PAGE)
-      const last = page.at(-1)
+      const rows: Execution[] = store.withStatus(status, afterId, PAGE)
+      const last = rows.at(-1)
       if (last === undefined) break
       afterId = last.id
+      // A workflow goes on from its rows.
+      const page = rows.filter(({ runner }) => !isWorkflowRunner(runner.name))
+      if (page.length === 0) continue
       const leftovers = page.map(({ id }) => ({ executionId: id, process: processes.get(id) }))
       const killed = await deps.killOrphans(leftovers)
       let queued = 0

@@ -14,6 +14,7 @@ import { recover } from './recovery.ts'
 import { createScheduler } from './scheduler.ts'
 import { createStartNotes } from './start-notes.ts'
 import { createProcessStore } from './store.ts'
+import { createWorkflowStart } from './workflow-start.ts'
 
 export interface Runs extends Pick<Dispatcher, 'stopRun'> {
   /** Free slots now. */
@@ -64,8 +65,15 @@ export function createRuns(
     limitsOf: (execution) => deps.policies.limitsOf(execution, () => parameters.decrypt(execution).parameters),
     maxClaimed: slots,
   })
+  const startWorkflow = createWorkflowStart({
+    prepare,
+    change,
+    workflows: deps.workflows,
+    maskSecrets: settings.maskSecrets,
+  })
   const scheduler = createScheduler({
     ...common,
+    startWorkflow,
     dispatcher,
     admission,
     hasRoom: () => database.hasRoom(),

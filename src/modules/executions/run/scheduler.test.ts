@@ -115,6 +115,7 @@ beforeEach(async () => {
       bus,
       log,
       hasRoom: () => true,
+      startWorkflow: () => Promise.resolve(),
       write: (unit) => database.write(unit),
       pollSeconds,
       expiresPending,

@@ -9,11 +9,13 @@ import type { Metrics } from '../../../core/metrics.ts'
 import { createDueTimer } from './due-timer.ts'
 import { createRowQueue } from '../../../queue/index.ts'
 import { now } from '../../../core/time.ts'
+import { isWorkflowRunner } from '../../../runners/index.ts'
 import type { SlotAdmission } from './admission.ts'
 import type { Change } from '../change.ts'
 import type { Dispatcher } from './dispatcher.ts'
+import { isFinal } from '../state.ts'
 import type { DueStatus, ExecutionStore } from '../store.ts'
-import type { Execution } from '../types.ts'
+import type { Execution, ExecutionStatus } from '../types.ts'
 
 /** Pause after a failure, so that a full disk causes no busy loop. */
 const RETRY_AFTER_MS = 1000
@@ -38,6 +40,8 @@ export function createScheduler(deps: {
   hasRoom(): boolean
   write(unit: Unit): Promise<unknown>
   pollSeconds: number
+  /** Starts the workflow of an execution: see `ExecutionWorkflows.begin`. */
+  startWorkflow(execution: Execution): Promise<void>
   /** Whether pending executions time out (`garbagecollector.purge_inquiries`). */
   expiresPending: boolean
 }): Scheduler {
@@ -60,6 +64,7 @@ export function createScheduler(deps: {
   bus.subscribe('execution.updated', ({ execution, from }) => {
     if (!active) return
     if (execution.status === 'requested' && from === 'delayed') queue.offer(execution)
+    if (isFinal(execution.status) && isWorkflowRunner(execution.runner.name)) admission.leave(execution)
     if (dueStatuses.some((status) => status === execution.status)) due.plan()
   })
   queue.onWake(pump)
@@ -117,6 +122,10 @@ export function createScheduler(deps: {
     const verdict = admission.enter(execution)
     switch (verdict.kind) {
       case 'run':
+        if (isWorkflowRunner(execution.runner.name)) {
+          await startWorkflow(execution)
+          return
+        }
         try {
           await dispatcher.run(execution)
         } finally {
@@ -130,6 +139,16 @@ export function createScheduler(deps: {
         const forbid = { kind: 'forbid', policy: verdict.policy } as const
         await setAside(execution, () => change.settle(execution, [forbid, forbid]))
       }
+    }
+  }
+
+  /** It takes no slot, but counts for policies until it ends. */
+  async function startWorkflow(execution: Execution): Promise<void> {
+    try {
+      await setAside(execution, () => deps.startWorkflow(execution))
+    } catch (error) {
+      admission.leave(execution)
+      throw error
     }
   }
 
@@ -160,6 +179,7 @@ export function createScheduler(deps: {
 
   return {
     async start() {
+      for (const execution of openWorkflows(store)) admission.adopt(execution)
       await admission.start()
       active = true
       due.start()
@@ -174,5 +194,20 @@ export function createScheduler(deps: {
       pause = undefined
       queue.stop()
     },
+  }
+}
+
+const openStatuses: readonly ExecutionStatus[] = ['running', 'pausing', 'paused', 'resuming', 'canceling']
+const PAGE = 200
+
+/** Workflows that an earlier server has started. */
+function* openWorkflows(store: Pick<ExecutionStore, 'withStatus'>): Generator<Execution> {
+  for (const status of openStatuses) {
+    for (let afterId = ''; ;) {
+      const page = store.withStatus(status, afterId, PAGE)
+      yield* page.filter(({ runner }) => isWorkflowRunner(runner.name))
+      afterId = page.at(-1)?.id ?? ''
+      if (page.length < PAGE) break
+    }
   }
 }

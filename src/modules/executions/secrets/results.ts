@@ -5,12 +5,12 @@
 import type { Encryption } from '../../../core/encryption.ts'
 import { storedJson } from '../../../core/stored-json.ts'
 import type { Log } from '../../../lib/log/index.ts'
-import { createSecretValues } from '../../../lib/secrets/index.ts'
+import { createSecretValues, type SecretValues } from '../../../lib/secrets/index.ts'
 import type { Actions } from '../../actions/index.ts'
 import type { ExecutionStore } from '../store.ts'
 import type { Execution } from '../types.ts'
 import type { ParameterSecrets } from './parameters.ts'
-import { WrittenJson } from '../../../lib/json/index.ts'
+import { readJson, WrittenJson } from '../../../lib/json/index.ts'
 
 /** A result as its row holds it; `sealed`: the result with its secrets, encrypted. */
 export interface StoredResult {
@@ -25,12 +25,20 @@ export interface ResultSecrets {
   maskReport(execution: Execution, result: Record<string, unknown>): StoredResult
   /** The result with its secrets, where they can be decrypted. A long one may be a `WrittenJson`. */
   decrypt(execution: Execution): unknown
+  /** The same as a value; of an execution whose end is not stored yet, or of one with this id. */
+  read(ended: Execution | string): unknown
+  /** Masks the result of a workflow, which may have the secrets that it has read. */
+  maskOutput(
+    execution: Execution,
+    result: Record<string, unknown>,
+    secrets: SecretValues | undefined,
+  ): Promise<StoredResult>
   /** Cipher text of a result. @throws CRYPTO_KEY_MISSING */
   encrypt(execution: Execution, result: Record<string, unknown>): string
 }
 
 export function createResultSecrets(deps: {
-  store: Pick<ExecutionStore, 'sealedResult'>
+  store: Pick<ExecutionStore, 'sealedResult' | 'resultText'>
   actions: Pick<Actions, 'maskResult' | 'secretsIn'>
   encryption: Encryption
   parameters: Pick<ParameterSecrets, 'decryptOrMask'>
@@ -72,6 +80,29 @@ export function createResultSecrets(deps: {
       const masked = createSecretValues([...marked, ...secrets])?.maskValue(result) ?? result
       return mask(execution, masked as Record<string, unknown>) // a copy of one
     },
+    read(ended) {
+      const id = typeof ended === 'string' ? ended : ended.id
+      const sealed = typeof ended === 'string' ? deps.store.sealedResult(id) : ended.sealed_result
+      if (sealed !== undefined) {
+        try {
+          return readJson(encryption.decrypt(sealed, contextOf({ id }), 'the result'))
+        } catch (error) {
+          log.error('execution.result_sealed', 'Could not decrypt the secrets in the result of an execution', {
+            execution_id: id,
+            error,
+          })
+        }
+      }
+      if (typeof ended !== 'string') return ended.result
+      const text = deps.store.resultText(id)
+      return text === undefined ? null : readJson(text)
+    },
+    async maskOutput(execution, result, secrets) {
+      const masked = (await secrets?.maskLater(result)) ?? result
+      if (masked === result) return mask(execution, result)
+      const stored = mask(execution, masked as Record<string, unknown>) // a copy of one
+      return encryption.enabled ? { ...stored, sealed: encrypt(execution, result) } : stored
+    },
     decrypt(execution) {
       const sealed = execution.result === undefined ? undefined : deps.store.sealedResult(execution.id)
       if (sealed === undefined) return execution.result
@@ -89,4 +120,4 @@ export function createResultSecrets(deps: {
 }
 
 /** What the cipher text belongs to. */
-const contextOf = ({ id }: Execution): string => `result of execution ${id}`
+const contextOf = ({ id }: Pick<Execution, 'id'>): string => `result of execution ${id}`

@@ -3,7 +3,7 @@ import { JsonNumber, entriesOf } from '../../../lib/json/index.ts'
 import { isObject, represent } from '../../../lib/schema/index.ts'
 import { readYamlDocument, shown, type MetadataDocument, type YamlLimits } from '../../../lib/text/index.ts'
 
-const MAX_DEFINITION_BYTES = 1_048_576
+export const MAX_DEFINITION_BYTES = 1_048_576
 const MAX_TASKS = 10_000
 
 /** A definition of the largest size has fewer values and characters; only aliases can stand for more. */

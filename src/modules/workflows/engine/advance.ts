@@ -1,0 +1,317 @@
+/** Tells a workflow an event, and turns what follows into changes of one commit. */
+import { setTimeout as delay } from 'node:timers/promises'
+import { isAppError } from '../../../core/errors.ts'
+import { writeStoredJson } from '../../../http/index.ts'
+import { createPause } from '../../../lib/concurrency/index.ts'
+import type { Log } from '../../../lib/log/index.ts'
+import { isFinal, type Executions } from '../../executions/index.ts'
+import type { Execution, ExecutionStatus } from '../../executions/types.ts'
+import {
+  apply,
+  broken,
+  conduct,
+  defaultLimits,
+  type Command,
+  type Event,
+  type Limits,
+  type Outcome,
+  type StartCommand,
+  type WorkflowStatus,
+} from '../conductor/index.ts'
+import type { Seal } from '../state/store.ts'
+import type { WorkflowStore } from '../store.ts'
+import { planChild, refusalOf, taskExecutionId, type PlannedChild } from './child.ts'
+import type { WorkflowCommit } from './commit.ts'
+import { evaluateBriefly } from './evaluate.ts'
+import { newsOfAction, newsOfWorkflow } from './news.ts'
+import { outsideOf, type OutsideDeps } from './outside.ts'
+import type { Run } from './run.ts'
+
+/** Each is a request with its own parameters; the next ones follow in another commit. */
+const STARTS_PER_COMMIT = 50
+/** Children that get a request in the commit of their parent; the others follow in further ones. */
+export const CHILDREN_PER_COMMIT = 50
+/** When the server is too busy to render the parameters of an action. */
+const RETRY_AFTER_MS = 100
+
+export interface AdvanceDeps extends OutsideDeps {
+  executions: Pick<Executions, 'find' | 'plan' | 'planChange' | 'openChildren' | 'resultWithSecrets' | 'maskOutput'>
+  store: WorkflowStore
+  load(commit: WorkflowCommit, workflow: string): Promise<Run>
+  readonly sealOf: (run: Run) => Seal
+  /** Another commit of the tree, later. */
+  readonly later: (run: Run, plan: (commit: WorkflowCommit) => Promise<void>) => void
+  readonly maxTasks: number
+  log: Log
+}
+
+export type Request = Extract<Command, { readonly kind: 'cascade' }>['request']
+
+export interface Advance {
+  /** Handles all that the commit has to tell, and what follows from it. */
+  settle(commit: WorkflowCommit): Promise<void>
+  /** Handles one event. @returns why it is refused */
+  handle(commit: WorkflowCommit, run: Run, event: Event): Promise<string | undefined>
+  /** Changes an execution, and tells the workflow that it belongs to. */
+  change(
+    commit: WorkflowCommit,
+    execution: Execution,
+    ...events: Parameters<Executions['planChange']>[1][]
+  ): Execution | undefined
+  /** Tells the workflow of an action what has become of it. */
+  tellOf(commit: WorkflowCommit, before: ExecutionStatus, after: Execution): void
+  /** The same request for the next children. @param afterId children up to this one have it */
+  cascade(commit: WorkflowCommit, run: Run, request: Request, afterId?: string): void
+}
+
+export function createAdvance(deps: AdvanceDeps): Advance {
+  const { executions, store, log } = deps
+
+  function executionOf(commit: WorkflowCommit, run: Run): Execution {
+    const { execution: id } = run.header
+    const execution = commit.execution(id) ?? executions.find(id)
+    if (execution === undefined) throw new Error(`the workflow ${run.header.id} has no execution`)
+    return execution
+  }
+
+  /** Conducts, asks for the executions, and conducts again when some are refused. */
+  async function conductWithChildren(
+    commit: WorkflowCommit,
+    run: Run,
+    event: Event,
+  ): Promise<{ outcome: Outcome; children: ReadonlyMap<string, PlannedChild> }> {
+    const workflow = executionOf(commit, run)
+    const children = new Map<string, PlannedChild>()
+    const refusals = new Map<string, string>()
+    const pause = createPause()
+    for (;;) {
+      const outcome = conduct(run.definition, run.state, event, {
+        evaluate: evaluateBriefly,
+        memory: run.memory,
+        limits: limitsOf(deps.maxTasks),
+        outside: {
+          ...outsideOf(deps, run, workflow, commit),
+          whyRefused: (command) => refusals.get(keyOf(command)),
+        },
+      })
+      const known = refusals.size
+      for (const command of outcome.commands) {
+        if (command.kind !== 'start' || children.has(keyOf(command))) continue
+        const planned = await request(run, workflow, command)
+        await pause()
+        if (typeof planned === 'string') {
+          refusals.set(keyOf(command), planned)
+          break
+        }
+        children.set(keyOf(command), planned)
+      }
+      if (refusals.size === known) return { outcome, children }
+    }
+  }
+
+  /** @returns why it is refused, or the child */
+  async function request(run: Run, workflow: Execution, command: StartCommand): Promise<PlannedChild | string> {
+    for (;;) {
+      try {
+        return await planChild(executions, run, workflow, command)
+      } catch (error) {
+        if (!isAppError(error) || error.code !== 'QUEUE_FULL') return refusalOf(error, command)
+        await delay(RETRY_AFTER_MS)
+      }
+    }
+  }
+
+  async function handle(commit: WorkflowCommit, run: Run, event: Event): Promise<string | undefined> {
+    commit.touch(run)
+    let outcome: Outcome
+    let children: ReadonlyMap<string, PlannedChild> = new Map()
+    try {
+      ;({ outcome, children } = await conductWithChildren(commit, run, event))
+    } catch (error) {
+      // What has happened is stored in any case; a fault of the server ends the workflow instead of leaving it stuck.
+      if (isAppError(error)) throw error
+      log.error('workflow.failed', 'Could not conduct a workflow', { workflow_execution_id: run.header.id, error })
+      outcome = broken(run.state, `InternalError: ${error instanceof Error ? error.message : String(error)}`)
+    }
+    const { changes, commands, refused } = outcome
+    if (changes === undefined) return refused
+    const before = run.state.workflow.status
+    const saved = store.save(run.header, changes, { seal: deps.sealOf(run), at: commit.at })
+    commit.add({ steps: saved.steps, facts: [] })
+    run.header = saved.header
+    run.state = apply(run.state, changes)
+    for (const command of commands) await carryOut(commit, run, command, children)
+    if (before !== run.state.workflow.status) showStatus(commit, run)
+    return undefined
+  }
+
+  async function carryOut(
+    commit: WorkflowCommit,
+    run: Run,
+    command: Command,
+    children: ReadonlyMap<string, PlannedChild>,
+  ): Promise<void> {
+    switch (command.kind) {
+      case 'start':
+        begin(commit, run, command, children.get(keyOf(command)))
+        return
+      case 'cascade':
+        cascade(commit, run, command.request)
+        return
+      case 'finish':
+        await finish(commit, run, command)
+        return
+      case 'continue':
+        commit.afterwards(() =>
+          deps.later(run, async (next) => {
+            next.tell(run.header.id, { kind: 'continue' })
+            await settle(next)
+          }),
+        )
+        return
+      case 'status':
+    }
+  }
+
+  function begin(commit: WorkflowCommit, run: Run, command: StartCommand, child: PlannedChild | undefined): void {
+    if (child === undefined) throw new Error(`task ${command.task} has no execution`)
+    const { execution, unit } = child
+    const { instance, item = null, attempt } = command
+    const { id } = run.header
+    const action = {
+      execution: execution.id,
+      workflow: id,
+      instance,
+      item,
+      attempt,
+      task_execution: taskExecutionId(id, instance, attempt),
+    }
+    commit.add({ ...unit, steps: [...unit.steps, store.putAction(action)] })
+    commit.putExecution(execution)
+    commit.putAction(id, command, execution.id)
+    // Its parameters could not be rendered: it has failed before its start.
+    if (isFinal(execution.status)) newsTo(commit, action, 'requested', execution)
+  }
+
+  function newsTo(
+    commit: WorkflowCommit,
+    action: { workflow: string; instance: number; item: number | null; attempt: number },
+    before: ExecutionStatus,
+    after: Execution,
+  ): void {
+    const result = (): unknown => {
+      const value = executions.resultWithSecrets(after)
+      commit.putResult(after.id, value)
+      return value
+    }
+    for (const event of newsOfAction(before, after, action, result)) commit.tell(action.workflow, event)
+  }
+
+  function tellOf(commit: WorkflowCommit, before: ExecutionStatus, after: Execution): void {
+    const action = after.parent === null ? undefined : store.actionOf(after.id)
+    if (action !== undefined) newsTo(commit, action, before, after)
+  }
+
+  function change(
+    commit: WorkflowCommit,
+    execution: Execution,
+    ...events: Parameters<Executions['planChange']>[1][]
+  ): Execution | undefined {
+    const planned = executions.planChange(execution, ...events)
+    if (planned === undefined) return undefined
+    commit.add(planned.unit)
+    commit.putExecution(planned.execution)
+    tellOf(commit, execution.status, planned.execution)
+    return planned.execution
+  }
+
+  async function finish(
+    commit: WorkflowCommit,
+    run: Run,
+    { status, output }: Extract<Command, { readonly kind: 'finish' }>,
+  ): Promise<void> {
+    const execution = executionOf(commit, run)
+    if (isFinal(execution.status) || !isEnd(status)) return
+    const errors = [...run.state.errors.values()].sort((a, b) => a.id - b.id).map(({ entry }) => entry)
+    const result = { output, ...(status === 'failed' ? { errors } : {}) }
+    const stored = await executions.maskOutput(execution, result, run.secretValues)
+    await writeStoredJson(stored.result)
+    change(commit, execution, { kind: 'exit', status, ...stored })
+    // Inquiries, and what has not started.
+    if (status === 'canceled') cascade(commit, run, 'cancel')
+  }
+
+  /** The status of the execution follows that of the workflow; its end has come with `finish`. */
+  function showStatus(commit: WorkflowCommit, run: Run): void {
+    const execution = executionOf(commit, run)
+    const { status, request } = run.state.workflow
+    switch (status) {
+      case 'running':
+        if (isHalted.has(execution.status)) change(commit, execution, { kind: 'resumed' })
+        return
+      case 'paused':
+        if (execution.status !== 'paused') change(commit, execution, { kind: 'paused' })
+        return
+      case 'canceling':
+        // A canceled action cancels its workflow.
+        if (request === 'cancel') return
+        change(commit, execution, { kind: 'cancel', user: execution.user })
+        cascade(commit, run, 'cancel')
+        return
+      default:
+    }
+  }
+
+  function cascade(commit: WorkflowCommit, run: Run, kind: Request, afterId = ''): void {
+    const { execution: parent } = run.header
+    const children = executions.openChildren(parent, afterId, CHILDREN_PER_COMMIT)
+    const user = executionOf(commit, run).context[doneBy[kind]]
+    for (const seen of children) pass(commit, commit.execution(seen.id) ?? seen, kind, String(user ?? seen.user))
+    const last = children.at(-1)
+    if (last === undefined || children.length < CHILDREN_PER_COMMIT) return
+    commit.afterwards(() =>
+      deps.later(run, async (next) => {
+        cascade(next, run, kind, last.id)
+        await settle(next)
+      }),
+    )
+  }
+
+  function pass(commit: WorkflowCommit, child: Execution, kind: Request, user: string): void {
+    const own = store.ofExecution(child.id)
+    if (own !== undefined) {
+      const changed = change(commit, child, { kind, user })
+      const event = changed === undefined ? undefined : newsOfWorkflow(changed)
+      if (event !== undefined) commit.tell(own.id, event)
+      return
+    }
+    if (kind !== 'cancel') return
+    if (child.status === 'pending') {
+      const result = { message: 'Action canceled by user.', user }
+      change(commit, child, { kind: 'settle', status: 'canceled', result })
+    } else if (waits.has(child.status)) {
+      change(commit, child, { kind: 'cancel', user }, { kind: 'exit', status: 'canceled', result: {} })
+    }
+    // Others run to their end.
+  }
+
+  async function settle(commit: WorkflowCommit): Promise<void> {
+    for (let told = commit.next(); told !== undefined; told = commit.next()) {
+      await handle(commit, await deps.load(commit, told.workflow), told.event)
+    }
+  }
+
+  return { settle, handle, change, tellOf, cascade }
+}
+
+const isHalted: ReadonlySet<ExecutionStatus> = new Set<ExecutionStatus>(['pausing', 'paused', 'resuming'])
+const waits: ReadonlySet<ExecutionStatus> = new Set<ExecutionStatus>(['requested', 'delayed', 'scheduled'])
+const doneBy = { cancel: 'cancelled_by', pause: 'paused_by', resume: 'resumed_by' } as const
+
+type EndedWorkflow = Extract<WorkflowStatus, 'succeeded' | 'failed' | 'canceled'>
+const isEnd = (status: WorkflowStatus): status is EndedWorkflow =>
+  status === 'succeeded' || status === 'failed' || status === 'canceled'
+
+const keyOf = ({ instance, item, attempt }: StartCommand): string => `${instance}/${item ?? ''}/${attempt}`
+
+const limitsOf = (maxInstances: number): Limits => ({ ...defaultLimits, maxInstances, maxStartsPerTurn: STARTS_PER_COMMIT })

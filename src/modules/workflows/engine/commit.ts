@@ -1,0 +1,78 @@
+/** What one commit of a tree of workflows changes, while it is planned: later parts of the plan see what earlier ones did. */
+import { merge, type Database, type Unit } from '../../../db/index.ts'
+import { now } from '../../../core/time.ts'
+import type { Execution } from '../../executions/types.ts'
+import type { Event } from '../conductor/index.ts'
+import type { Run } from './run.ts'
+import type { Commit } from './trees.ts'
+
+export interface WorkflowCommit extends Commit {
+  /** Wire timestamp. */
+  readonly at: string
+  add(unit: Unit): void
+  /** The execution as this commit leaves it. */
+  putExecution(execution: Execution): void
+  /** undefined: this commit does not change it */
+  execution(id: string): Execution | undefined
+  /** Keeps the result of an action for expressions, until its row is there. */
+  putResult(executionId: string, result: unknown): void
+  result(executionId: string): { readonly value: unknown } | undefined
+  /** Runs whose state this commit changes. */
+  touch(run: Run): void
+  run(id: string): Run | undefined
+  /** The last action of an instance or item, if this commit requests one. */
+  putAction(workflow: string, command: ActionOf, executionId: string): void
+  action(workflow: string, command: ActionOf): string | undefined
+  /** Something else to tell a workflow, in the same commit. */
+  tell(workflow: string, event: Event): void
+  /** Takes the next of what is to be told. */
+  next(): { readonly workflow: string; readonly event: Event } | undefined
+  /** To be done when it is stored. */
+  afterwards(action: () => void): void
+}
+
+export function createCommit(deps: {
+  database: Pick<Database, 'write'>
+  /** The memory may not agree with the rows. */
+  readonly forget: (run: Run) => void
+  /** It does. */
+  readonly remember: (run: Run) => void
+}): WorkflowCommit {
+  const units: Unit[] = []
+  const executions = new Map<string, Execution>()
+  const results = new Map<string, { readonly value: unknown }>()
+  const runs = new Map<string, Run>()
+  const actionIds = new Map<string, string>()
+  const told: { workflow: string; event: Event }[] = []
+  const actions: (() => void)[] = []
+  return {
+    at: now(),
+    add: (unit) => void units.push(unit),
+    putExecution: (execution) => void executions.set(execution.id, execution),
+    execution: (id) => executions.get(id),
+    putResult: (id, value) => void results.set(id, { value }),
+    result: (id) => results.get(id),
+    touch: (run) => void runs.set(run.header.id, run),
+    run: (id) => runs.get(id),
+    putAction: (workflow, command, id) => void actionIds.set(actionKey(workflow, command), id),
+    action: (workflow, command) => actionIds.get(actionKey(workflow, command)),
+    tell: (workflow, event) => void told.push({ workflow, event }),
+    next: () => told.shift(),
+    afterwards: (action) => void actions.push(action),
+    async write() {
+      await deps.database.write(merge(...units))
+    },
+    keep() {
+      runs.forEach(deps.remember)
+      for (const action of actions) action()
+    },
+    discard: () => runs.forEach(deps.forget),
+  }
+}
+
+export interface ActionOf {
+  readonly instance: number
+  readonly item: number | undefined
+}
+
+const actionKey = (workflow: string, { instance, item }: ActionOf): string => `${workflow}/${instance}/${item ?? ''}`

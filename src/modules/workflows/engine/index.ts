@@ -1,0 +1,342 @@
+/**
+ * The engine of workflows: the only part that knows executions. What the end of an action brings about is stored with that
+ * end, so nothing is left to be found after a crash.
+ */
+import { hostname } from 'node:os'
+import { setTimeout as delay } from 'node:timers/promises'
+import type { Encryption } from '../../../core/encryption.ts'
+import { isAppError } from '../../../core/errors.ts'
+import { newId } from '../../../core/ids.ts'
+import { Conflict, type Database, type Unit } from '../../../db/index.ts'
+import { allRights } from '../../../http/index.ts'
+import { Lru } from '../../../lib/cache/index.ts'
+import type { Log } from '../../../lib/log/index.ts'
+import { isObject } from '../../../lib/schema/index.ts'
+import { isWorkflowRunner } from '../../../runners/index.ts'
+import type { Datastore } from '../../datastore/index.ts'
+import { isFinal, type Executions } from '../../executions/index.ts'
+import type { ExecutionWorkflows, WorkflowStart } from '../../executions/ports.ts'
+import type { Execution, ExecutionStatus } from '../../executions/types.ts'
+import { emptyState } from '../conductor/index.ts'
+import { catalogFor, type ActionSource } from '../catalog.ts'
+import type { Inspector } from '../inspection/inspector.ts'
+import type { WorkflowHeader, WorkflowStore } from '../store.ts'
+import type { Open, Seal } from '../state/store.ts'
+import { createAdvance, type AdvanceDeps } from './advance.ts'
+import { createCommit, type WorkflowCommit } from './commit.ts'
+import { createDefinitions } from './definitions.ts'
+import { newsOfWorkflow } from './news.ts'
+import { environmentOf, Run } from './run.ts'
+import { createTrees } from './trees.ts'
+
+export interface EngineDeps {
+  database: Database
+  log: Log
+  encryption: Pick<Encryption, 'enabled' | 'encrypt' | 'decrypt'>
+  actions: ActionSource
+  datastore: Pick<Datastore, 'read'>
+  executions: AdvanceDeps['executions'] & Pick<Executions, 'secretsOf'>
+  inspector: Pick<Inspector, 'inspect'>
+  store: WorkflowStore
+  readonly settings: {
+    /** Public address of the API with its version. */
+    apiUrl(): string
+    /** Instances of one run. */
+    maxTasks: number
+  }
+}
+
+export interface Engine extends ExecutionWorkflows {
+  /** Goes on with what an earlier server has left. */
+  recover(): Promise<void>
+  /** Resolves when nothing is under way. */
+  stop(): Promise<void>
+}
+
+/** Rows of all runs in memory together. A larger run stays there while it is the one that was used last. */
+const MAX_ROWS = 1_000_000
+const MAX_RUNS = 1_000
+const PAGE = 200
+const MAX_DEPTH = 50
+/** Pause after a failure, so that a full disk causes no busy loop. */
+const RETRY_AFTER_MS = 1000
+
+export function createEngine(deps: EngineDeps): Engine {
+  const { database, log, encryption, executions, store, settings } = deps
+  const definitions = createDefinitions()
+  const runs = new Lru<string, Run>(MAX_RUNS, MAX_ROWS)
+  let isStopping = false
+  const runnerInfo = { hostname: hostname(), pid: process.pid }
+  const trees = createTrees<WorkflowCommit>(() =>
+    createCommit({ database, forget: ({ header }) => runs.delete(header.id), remember }),
+  )
+  const advance = createAdvance({
+    ...deps,
+    load,
+    sealOf,
+    maxTasks: settings.maxTasks,
+    later: (run, plan) => later(run.header, plan),
+  })
+
+  /** Tries again until it is stored: a conflict has another cause each time, and a full disk has an end. */
+  function later(header: Pick<WorkflowHeader, 'id' | 'root'>, plan: (commit: WorkflowCommit) => Promise<void>): void {
+    // The next start goes on from the rows.
+    if (isStopping) return
+    trees.perform(header.root, plan).catch(async (error: unknown) => {
+      if (!(error instanceof Conflict)) {
+        log.error('workflow.not_stored', 'Could not store what follows in a workflow: trying again', {
+          workflow_execution_id: header.id,
+          error,
+        })
+        await delay(RETRY_AFTER_MS, undefined, { ref: false })
+      }
+      later(header, plan)
+    })
+  }
+
+  function remember(run: Run): void {
+    const { instances, items, contexts } = run.state
+    const rows = instances.size + items.size + contexts.size
+    runs.set(run.header.id, run, Math.min(rows, MAX_ROWS / 8))
+  }
+
+  const openOf =
+    (id: string): Open =>
+    (sealed) =>
+      encryption.decrypt(sealed, contextOf(id), `the values of workflow ${id}`)
+
+  function sealOf(run: Run): Seal {
+    const { secretValues } = run
+    const { id } = run.header
+    if (secretValues === undefined || !encryption.enabled) return () => undefined
+    return (text) =>
+      secretValues.isIn(text) ? encryption.encrypt(text, contextOf(id), `the values of workflow ${id}`) : undefined
+  }
+
+  async function load(commit: WorkflowCommit, id: string): Promise<Run> {
+    const known = commit.run(id) ?? runs.get(id)
+    if (known !== undefined) return known
+    const loaded = await store.load(id, openOf(id))
+    if (loaded === undefined) throw new Error(`there is no workflow ${id}`)
+    const { header, state } = loaded
+    const execution = executions.find(header.execution)
+    const text = store.definitionText(header.definition)
+    if (execution === undefined || text === undefined) throw new Error(`the workflow ${id} is incomplete`)
+    const run = new Run(header, definitions.compile(text), state, {
+      environment: environmentOf(execution, id, settings.apiUrl()),
+      secrets: executions.secretsOf(execution),
+    })
+    remember(run)
+    return run
+  }
+
+  /** What the run starts with, or why it cannot start, as its result. */
+  async function prepare(
+    execution: Execution,
+    start: WorkflowStart,
+  ): Promise<{ text: string } | { errors: readonly object[] }> {
+    const file = await definitions.readFile(start.packFolder, execution.action.entry_point)
+    if ('problem' in file) return { errors: [{ message: `Failed to load workflow definition because ${file.problem}` }] }
+    try {
+      const errors = await deps.inspector.inspect(file.text, {
+        actions: catalogFor(deps.actions, allRights),
+        variables: ['svc', 'parent'],
+      })
+      if (errors.length > 0) return { errors }
+    } catch (error) {
+      if (!isAppError(error) || error.code !== 'DEFINITION_UNREADABLE') throw error
+      return { errors: [{ message: error.message }] }
+    }
+    const unknown = unknownNotified(definitions.compile(file.text).taskIndexes, start.runnerParameters['notify'])
+    if (unknown.length === 0) return file
+    const message = `The following tasks in the notify parameter do not exist in the workflow definition: ${unknown.join(', ')}.`
+    return { errors: [{ message }] }
+  }
+
+  const startEvents = (workflow?: string) =>
+    [
+      { kind: 'schedule' },
+      { kind: 'start', runner_info: runnerInfo, ...(workflow === undefined ? {} : { workflow }) },
+    ] as const
+
+  async function begin(
+    commit: WorkflowCommit,
+    requested: Execution,
+    start: WorkflowStart,
+    ids: { id: string; root: string },
+    prepared: { text: string } | { errors: readonly object[] },
+  ): Promise<void> {
+    if ('errors' in prepared) {
+      const result = { output: null, errors: prepared.errors }
+      const exit = { kind: 'exit', status: 'failed', result } as const
+      if (advance.change(commit, requested, ...startEvents(), exit) === undefined) throw new Conflict('it has changed')
+      return
+    }
+    const { id, root } = ids
+    const running = advance.change(commit, requested, ...startEvents(id))
+    if (running === undefined) throw new Conflict('the execution has changed')
+    const { text } = prepared
+    const workflow = { id, root, execution: running.id, runner: running.runner.name, start_timestamp: commit.at }
+    const known = { environment: environmentOf(running, id, settings.apiUrl()), secrets: start.secrets }
+    const inserted = store.insert(workflow, text, {}, () => undefined)
+    commit.add({ steps: inserted.steps, facts: [] })
+    const run = new Run(inserted.header, definitions.compile(text), emptyState(), known)
+    await advance.handle(commit, run, { kind: 'started', input: start.actionParameters })
+  }
+
+  /** Repeats tasks of a workflow that is over, in its rows. */
+  async function repeat(commit: WorkflowCommit, requested: Execution, start: WorkflowStart, rerun: Rerun): Promise<void> {
+    const { tasks, reset, workflow } = rerun
+    const known = await load(commit, workflow)
+    commit.touch(known)
+    const running = advance.change(commit, requested, ...startEvents(workflow))
+    if (running === undefined) throw new Conflict('the execution has changed')
+    if (known.header.end_timestamp === null) {
+      refuse(
+        commit,
+        running,
+        `Unable to rerun workflow execution "${workflow}" because it is not in a completed state.`,
+      )
+      return
+    }
+    const reassigned = store.reassign(known.header, requested.id)
+    commit.add({ steps: reassigned.steps, facts: [] })
+    const run = new Run(reassigned.header, known.definition, known.state, {
+      environment: environmentOf(running, workflow, settings.apiUrl()),
+      secrets: [...known.secrets, ...start.secrets],
+    })
+    const refused = await advance.handle(commit, run, { kind: 'rerun', tasks, reset })
+    if (refused !== undefined) refuse(commit, running, refused)
+  }
+
+  function refuse(commit: WorkflowCommit, running: Execution, message: string): void {
+    const result = { output: null, errors: [{ message }] }
+    advance.change(commit, running, { kind: 'exit', status: 'failed', result })
+  }
+
+  /** Its place in a tree of workflows. */
+  function placeOf({ id, parent }: Pick<Execution, 'id' | 'parent'>): { root: string | undefined; depth: number } {
+    let depth = 0
+    let root: string | undefined
+    let child = { id, parent }
+    for (; depth <= MAX_DEPTH; depth++) {
+      const action = child.parent === null ? undefined : store.actionOf(child.id)
+      const above = action === undefined ? undefined : store.find(action.workflow)
+      const execution = above === undefined ? undefined : executions.find(above.execution)
+      if (above === undefined || execution === undefined) break
+      root = above.root
+      child = execution
+    }
+    return { root, depth }
+  }
+
+  async function startWorkflow(requested: Execution, given: WorkflowStart): Promise<void> {
+    const rerun = rerunOf(requested)
+    const { root, depth } = placeOf(requested)
+    const prepared =
+      depth > MAX_DEPTH
+        ? { errors: [{ message: `Workflows that call each other may be ${MAX_DEPTH} deep; this one is deeper.` }] }
+        : rerun === undefined
+          ? await prepare(requested, given)
+          : undefined
+    const id = rerun?.workflow ?? newId()
+    let seen = requested
+    for (;;) {
+      const execution = seen
+      try {
+        await trees.perform(root ?? id, async (commit) => {
+          if (prepared === undefined && rerun !== undefined) await repeat(commit, execution, given, rerun)
+          else await begin(commit, execution, given, { id, root: root ?? id }, prepared ?? { errors: [] })
+          await advance.settle(commit)
+        })
+        return
+      } catch (error) {
+        if (!(error instanceof Conflict)) throw error
+        const now = executions.find(execution.id)
+        if (now?.status !== 'requested') return
+        seen = now
+      }
+    }
+  }
+
+  function follow(before: Execution, after: Execution, unit: Unit): Promise<void> | undefined {
+    const isWorkflow = isWorkflowRunner(after.runner.name)
+    if (!isNews(after.status) || (!isWorkflow && after.parent === null)) return undefined
+    const own = isWorkflow ? store.ofExecution(after.id) : undefined
+    const action = after.parent === null ? undefined : store.actionOf(after.id)
+    const root = own?.root ?? (action === undefined ? undefined : store.find(action.workflow)?.root)
+    if (root === undefined) return undefined
+    return trees.perform(root, async (commit) => {
+      commit.add(unit)
+      commit.putExecution(after)
+      const event = own === undefined ? undefined : newsOfWorkflow(after)
+      if (own !== undefined && event !== undefined) commit.tell(own.id, event)
+      advance.tellOf(commit, before.status, after)
+      await advance.settle(commit)
+    })
+  }
+
+  return {
+    begin: startWorkflow,
+    follow,
+    async recover() {
+      for (let afterId = ''; ;) {
+        const ids = store.openIds(afterId, PAGE)
+        for (const id of ids) recoverOne(id)
+        afterId = ids.at(-1) ?? ''
+        if (ids.length < PAGE) break
+        await trees.idle()
+      }
+    },
+    stop() {
+      isStopping = true
+      return trees.idle()
+    },
+  }
+
+  /** Starts what is ready, and repeats a request that may not have reached all children. */
+  function recoverOne(id: string): void {
+    const header = store.find(id)
+    if (header === undefined) return
+    const plan = async (commit: WorkflowCommit): Promise<void> => {
+      const run = await load(commit, id)
+      const { request } = run.state.workflow
+      if (request !== null) advance.cascade(commit, run, request)
+      commit.tell(id, { kind: 'continue' })
+      await advance.settle(commit)
+    }
+    later(header, plan)
+  }
+}
+
+interface Rerun {
+  readonly workflow: string
+  readonly tasks: readonly string[]
+  readonly reset: readonly string[]
+}
+
+/** Only the server writes this part of a context. */
+function rerunOf({ context }: Execution): Rerun | undefined {
+  const rerun = context['re-run']
+  const workflow = isObject(rerun) ? rerun['workflow_execution'] : undefined
+  if (!isObject(rerun) || typeof workflow !== 'string') return undefined
+  return { workflow, tasks: rerun['tasks'] as string[], reset: (rerun['reset'] ?? []) as string[] }
+}
+
+const isNews = (status: ExecutionStatus): boolean => isFinal(status) || news.has(status)
+const news: ReadonlySet<ExecutionStatus> = new Set<ExecutionStatus>([
+  'pending',
+  'pausing',
+  'paused',
+  'resuming',
+  'canceling',
+  'running',
+])
+
+function unknownNotified(tasks: ReadonlyMap<string, number>, notified: unknown): string[] {
+  const names = Array.isArray(notified) ? (notified as unknown[]) : []
+  return names.filter((name): name is string => typeof name === 'string' && !tasks.has(name))
+}
+
+/** What the cipher text belongs to. */
+const contextOf = (id: string): string => `workflow:${id}`

@@ -1,0 +1,63 @@
+/** What expressions read besides the rows of the conductor. */
+import type { Datastore } from '../../datastore/index.ts'
+import type { Executions } from '../../executions/index.ts'
+import type { Execution } from '../../executions/types.ts'
+import { readerOf } from '../../../core/template-reader.ts'
+import type { InstanceRow, Outside } from '../conductor/index.ts'
+import type { WorkflowStore } from '../store.ts'
+import { taskExecutionId } from './child.ts'
+import type { WorkflowCommit } from './commit.ts'
+import type { Run } from './run.ts'
+
+export interface OutsideDeps {
+  executions: Pick<Executions, 'resultWithSecrets'>
+  datastore: Pick<Datastore, 'read'>
+  store: Pick<WorkflowStore, 'latestAction' | 'findTask'>
+}
+
+/**
+ * @param execution that of the workflow
+ * @param commit what is not stored yet; undefined: nothing
+ */
+export function outsideOf(
+  deps: OutsideDeps,
+  run: Run,
+  execution: Execution,
+  commit?: WorkflowCommit,
+): Omit<Outside, 'whyRefused'> {
+  const { executions, datastore, store } = deps
+  const { id } = run.header
+  return {
+    environment: run.environment,
+    startEnvironment: withoutWorkflow(run.environment),
+    resultOf(instance, item) {
+      const action = commit?.action(id, { instance, item }) ?? store.latestAction(id, instance, item ?? null)?.execution
+      if (action === undefined) return null
+      const known = commit?.result(action)
+      return known === undefined ? executions.resultWithSecrets(action) : known.value
+    },
+    recordOf(instance) {
+      const times = store.findTask(id, instance.id)
+      const hasEnded = isOver(instance)
+      return {
+        id: taskExecutionId(id, instance.id, instance.retries),
+        workflowExecution: id,
+        startTimestamp: times?.start_timestamp ?? commit?.at ?? '',
+        endTimestamp: hasEnded ? (times?.end_timestamp ?? commit?.at ?? null) : null,
+      }
+    },
+    readKey(key, decrypt) {
+      const found = datastore.read(readerOf(execution), key, decrypt)
+      if (found?.isSecret === true) run.addSecrets([found.value])
+      return found?.value
+    },
+  }
+}
+
+const isOver = ({ status }: InstanceRow): boolean =>
+  status === 'succeeded' || status === 'failed' || status === 'canceled'
+
+function withoutWorkflow(environment: Readonly<Record<string, unknown>>): Readonly<Record<string, unknown>> {
+  const { workflow_execution_id: _, ...svc } = environment['svc'] as Record<string, unknown> // `environmentOf` made it
+  return { ...environment, svc }
+}

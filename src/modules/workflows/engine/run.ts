@@ -1,0 +1,74 @@
+/** A workflow in memory: its definition, its state, and what its expressions see besides. */
+import type { SecretValues } from '../../../lib/secrets/index.ts'
+import { createSecretValues } from '../../../lib/secrets/index.ts'
+import type { Execution } from '../../executions/types.ts'
+import { createMemory, type Memory, type State } from '../conductor/index.ts'
+import type { Definition } from '../definition/model.ts'
+import type { WorkflowHeader } from '../store.ts'
+
+/** What expressions see besides the variables of the workflow. */
+export type Environment = Readonly<Record<string, unknown>>
+
+export class Run {
+  /** As of the last event. */
+  header: WorkflowHeader
+  readonly definition: Definition
+  state: State
+  readonly environment: Environment
+  readonly memory: Memory = createMemory()
+  readonly #secrets: Set<unknown>
+  #values: SecretValues | undefined
+  #isCurrent = false
+
+  constructor(header: WorkflowHeader, definition: Definition, state: State, known: Known) {
+    this.header = header
+    this.definition = definition
+    this.state = state
+    this.environment = known.environment
+    this.#secrets = new Set(known.secrets)
+  }
+
+  /** What must not be seen where its variables go. */
+  get secrets(): Iterable<unknown> {
+    return this.#secrets
+  }
+
+  addSecrets(secrets: Iterable<unknown>): void {
+    for (const secret of secrets) {
+      if (this.#secrets.has(secret)) continue
+      this.#secrets.add(secret)
+      this.#isCurrent = false
+    }
+  }
+
+  /** undefined: it knows none */
+  get secretValues(): SecretValues | undefined {
+    if (!this.#isCurrent) this.#values = createSecretValues(this.#secrets)
+    this.#isCurrent = true
+    return this.#values
+  }
+}
+
+export interface Known {
+  readonly environment: Environment
+  readonly secrets: Iterable<unknown>
+}
+
+/** `svc` and `parent` (contract 08, 8.7). @param workflow id; undefined before there is one */
+export function environmentOf(execution: Execution, workflow: string | undefined, apiUrl: string): Environment {
+  const { id, user, action, runner, context } = execution
+  const chat = Object.fromEntries(
+    ['api_user', 'source_channel'].filter((name) => name in context).map((name) => [name, context[name]]),
+  )
+  const svc = {
+    action_execution_id: id,
+    ...(workflow === undefined ? {} : { workflow_execution_id: workflow }),
+    api_url: apiUrl,
+    user,
+    pack: action.pack,
+    action: action.ref,
+    runner: runner.name,
+    ...chat,
+  }
+  return { svc, parent: context }
+}

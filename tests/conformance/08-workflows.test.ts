@@ -1,0 +1,365 @@
+/** Workflows (contract 08) on a running server, with real actions. */
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import type { ExecutionAnswer } from '../helpers/server.ts'
+import { waitFor } from '../helpers/wait.ts'
+import { createWorkflowApp, type WorkflowActions, type WorkflowApp } from '../helpers/workflows.ts'
+
+const example = `
+version: 1.0
+input:
+  - who
+  - greet: hello
+vars:
+  - tries: 0
+tasks:
+  prepare:
+    action: core.noop
+    next:
+      - do: say, log
+  say:
+    action: core.echo message="<% ctx(greet) %> <% ctx(who) %>"
+    retry:
+      count: 2
+      delay: 1
+    next:
+      - when: <% succeeded() %>
+        publish:
+          - line: <% result().stdout %>
+        do: finish
+      - when: <% failed() %>
+        do: fail
+  log:
+    action: core.local cmd="true"
+    next:
+      - do: finish
+  finish:
+    join: all
+    action: core.noop
+output:
+  - line: <% ctx(line) %>
+`
+
+const who = { who: { type: 'string', required: true } }
+
+const actions: WorkflowActions = {
+  greet: { definition: example, parameters: who },
+  fails: `
+version: 1.0
+tasks:
+  a:
+    action: core.local cmd="echo out; exit 3"
+    next:
+      - when: <% succeeded() %>
+        do: b
+  b:
+    action: core.noop
+output:
+  - code: <% task(a).result.return_code %>
+`,
+  items: {
+    definition: `
+version: 1.0
+input: [names, concurrency]
+tasks:
+  each:
+    with:
+      items: name in <% ctx(names) %>
+      concurrency: <% ctx(concurrency) %>
+    action: core.echo message="<% item(name) %>"
+    next:
+      - publish:
+          - lines: <% result().select($.stdout) %>
+output:
+  - lines: <% ctx(lines) %>
+`,
+    parameters: { names: { type: 'array' }, concurrency: { type: 'integer', default: 2 } },
+  },
+  retries: `
+version: 1.0
+tasks:
+  shaky:
+    action: core.local cmd="exit 1"
+    retry: {count: 2}
+    next:
+      - when: <% failed() %>
+        publish: [{tried: true}]
+        do: after
+  after:
+    action: core.noop
+output:
+  - status: <% task_status(shaky) %>
+  - tried: <% ctx(tried) %>
+`,
+  outer: {
+    definition: `
+version: 1.0
+input: [who]
+tasks:
+  inner:
+    action: flow.greet who=<% ctx(who) %>
+    next:
+      - publish: [{line: "<% result().output.line %>"}]
+output:
+  - line: <% ctx(line) %>
+  - parent: <% ctx().svc.action %>
+`,
+    parameters: who,
+  },
+  asks: `
+version: 1.0
+tasks:
+  ask:
+    action: core.ask
+    next:
+      - when: <% succeeded() %>
+        publish: [{go: "<% result().response.continue %>"}]
+        do: after
+  after:
+    action: core.noop
+output:
+  - go: <% ctx(go) %>
+`,
+  slow: `
+version: 1.0
+tasks:
+  first:
+    action: core.local cmd="sleep 1"
+    next:
+      - do: second
+  second:
+    action: core.noop
+`,
+  outerslow: `
+version: 1.0
+tasks:
+  inner:
+    action: flow.slow
+`,
+  endless: `
+version: 1.0
+tasks:
+  wait:
+    action: core.local cmd="sleep 60"
+    delay: 3600
+`,
+  unknown: `
+version: 1.0
+tasks:
+  a:
+    action: <% 'no.such' %>
+`,
+  wrong: `
+version: 1.0
+tasks:
+  a:
+    action: core.echo message=<% ctx(nobody) %>
+`,
+  counts: `
+version: 1.0
+vars: [{n: 0}]
+tasks:
+  begin:
+    next: [{do: count}]
+  count:
+    action: core.noop
+    next:
+      - publish: [{n: "<% ctx(n) + 1 %>"}]
+        do: decide
+  decide:
+    next:
+      - when: <% ctx(n) < 5 %>
+        do: count
+output:
+  - n: <% ctx(n) %>
+`,
+}
+
+let app: WorkflowApp
+beforeAll(async () => {
+  app = await createWorkflowApp(actions)
+})
+afterAll(async () => {
+  await app.stop()
+})
+
+describe('8.14 the example', () => {
+  it('forks, publishes, joins and gives its output', async () => {
+    const ended = await app.run('greet', { who: 'world' })
+    expect(ended).toMatchObject({ status: 'succeeded', result: { output: { line: 'hello world' } } })
+    expect(ended.log.map(({ status }) => status)).toEqual(['requested', 'scheduled', 'running', 'succeeded'])
+    const children = await app.children(ended.id)
+    expect(children.map(({ context }) => (context['orquesta'] as { task_name: string }).task_name)).toEqual([
+      'prepare',
+      'log',
+      'say',
+      'finish',
+    ])
+  })
+})
+
+const statuses = (execution: { log: { status: string }[] }): string[] => execution.log.map(({ status }) => status)
+
+describe('8.9 the end of a workflow', () => {
+  it('fails with what failed', async () => {
+    const ended = await app.run('fails')
+    expect(ended).toMatchObject({
+      status: 'failed',
+      result: {
+        output: { code: 3 },
+        errors: [
+          { type: 'error', task_id: 'a', message: 'Execution failed. See result for details.', result: { return_code: 3 } },
+        ],
+      },
+    })
+  })
+
+  it('fails before it starts when its definition has mistakes', async () => {
+    const ended = await app.run('wrong')
+    expect(ended).toMatchObject({ status: 'failed', result: { output: null, errors: [{ type: 'context' }] } })
+    expect(await app.children(ended.id)).toEqual([])
+  })
+
+  it('fails when an action cannot be started', async () => {
+    const ended = await app.run('unknown')
+    expect(ended).toMatchObject({
+      status: 'failed',
+      result: { output: null, errors: [{ message: expect.stringContaining('no.such') as unknown }] },
+    })
+  })
+
+  it('turns in a cycle', async () => {
+    expect(await app.run('counts')).toMatchObject({ status: 'succeeded', result: { output: { n: 5 } } })
+  })
+})
+
+describe('8.5 items', () => {
+  it('run, some at a time, and give their results in order', async () => {
+    const names = Array.from({ length: 7 }, (_, n) => `n${n}`)
+    const ended = await app.run('items', { names })
+    expect(ended).toMatchObject({ status: 'succeeded', result: { output: { lines: names } } })
+    const children = await app.children(ended.id)
+    expect(children).toHaveLength(7)
+    expect(children[6]?.context).toMatchObject({ orquesta: { item_id: 6 } })
+  })
+})
+
+describe('8.6 a retry', () => {
+  it('repeats the action', async () => {
+    const ended = await app.run('retries')
+    expect(ended).toMatchObject({ status: 'succeeded', result: { output: { status: 'failed', tried: true } } })
+    expect(await app.children(ended.id)).toHaveLength(4)
+  })
+})
+
+describe('a workflow in a workflow', () => {
+  it('gives its output to the task', async () => {
+    const ended = await app.run('outer', { who: 'you' })
+    expect(ended).toMatchObject({
+      status: 'succeeded',
+      result: { output: { line: 'hello you', parent: 'flow.outer' } },
+    })
+  })
+})
+
+describe('8.15 an inquiry', () => {
+  it('pauses the workflow until it is answered', async () => {
+    const { id } = await app.begin('asks')
+    await app.reaches(id, 'paused')
+    const [inquiry] = await app.children(id)
+    const answer = { id: inquiry?.id, response: { continue: true } }
+    expect((await app.call('PUT', `/v1/inquiries/${inquiry?.id ?? ''}`, answer)).status).toBe(200)
+    const ended = await app.ended(id)
+    expect(ended).toMatchObject({ status: 'succeeded', result: { output: { go: true } } })
+    expect(statuses(ended)).toEqual(['requested', 'scheduled', 'running', 'paused', 'running', 'succeeded'])
+  })
+
+  it('is canceled with its workflow', async () => {
+    const { id } = await app.begin('asks')
+    await app.reaches(id, 'paused')
+    await app.call('DELETE', `/v1/executions/${id}`)
+    expect((await app.ended(id)).status).toBe('canceled')
+    const [inquiry] = await app.children(id)
+    expect(inquiry?.status).toBe('canceled')
+  })
+})
+
+describe('8.9 pause, resume, cancel', () => {
+  const put = (id: string, status: string) => app.call('PUT', `/v1/executions/${id}`, { status })
+
+  it('pauses after the running task, and goes on', async () => {
+    const { id } = await app.begin('slow')
+    await app.reaches(id, 'running')
+    expect(await put(id, 'pausing')).toMatchObject({ status: 200, body: { status: 'pausing' } })
+    await app.reaches(id, 'paused')
+    expect(await app.children(id)).toHaveLength(1)
+    expect(await put(id, 'resuming')).toMatchObject({ status: 200 })
+    const ended = await app.ended(id)
+    expect(ended.status).toBe('succeeded')
+    expect(statuses(ended)).toEqual([
+      'requested',
+      'scheduled',
+      'running',
+      'pausing',
+      'paused',
+      'resuming',
+      'running',
+      'succeeded',
+    ])
+  })
+
+  it('cascades down', async () => {
+    const { id } = await app.begin('outerslow')
+    const inner = await waitForChild(id)
+    await app.reaches(inner, 'running')
+    await put(id, 'pausing')
+    await app.reaches(inner, 'paused')
+    await app.reaches(id, 'paused')
+    await put(id, 'resuming')
+    expect((await app.ended(id)).status).toBe('succeeded')
+  })
+
+  it('cancels what waits', async () => {
+    const { id } = await app.begin('endless')
+    const child = await waitForChild(id)
+    await app.reaches(child, 'delayed')
+    await app.call('DELETE', `/v1/executions/${id}`)
+    expect(await app.ended(id)).toMatchObject({ status: 'canceled', result: { message: 'Action canceled by user.' } })
+    expect((await app.ended(child)).status).toBe('canceled')
+  })
+
+  it('cancels the workflows above a canceled action', async () => {
+    const { id } = await app.begin('outerslow')
+    const inner = await waitForChild(id)
+    const action = await waitForChild(inner)
+    await app.reaches(action, 'running')
+    await app.call('DELETE', `/v1/executions/${action}`)
+    expect((await app.ended(id)).status).toBe('canceled')
+    expect((await app.ended(inner)).status).toBe('canceled')
+  })
+
+  async function waitForChild(id: string): Promise<string> {
+    return waitFor(`a task of ${id}`, async () => (await app.children(id))[0]?.id)
+  }
+})
+
+describe('8.10 a re-run from tasks', () => {
+  it('repeats them in the same workflow', async () => {
+    const failed = await app.run('fails')
+    const { status, body } = await app.call<ExecutionAnswer>('POST', `/v1/executions/${failed.id}/re_run`, {
+      tasks: ['a'],
+    })
+    expect(status).toBe(201)
+    const ended = await app.ended(body.id)
+    expect(ended).toMatchObject({ status: 'failed', result: { output: { code: 3 } } })
+    expect(ended.context).toMatchObject({ workflow_execution: failed.context['workflow_execution'] })
+  })
+
+  it('ends with the reason when a task has not run', async () => {
+    const failed = await app.run('fails')
+    const { body } = await app.call<ExecutionAnswer>('POST', `/v1/executions/${failed.id}/re_run`, { tasks: ['b'] })
+    expect(await app.ended(body.id)).toMatchObject({
+      status: 'failed',
+      result: { errors: [{ message: 'Unable to rerun workflow because one or more tasks is not found: b' }] },
+    })
+  })
+})
