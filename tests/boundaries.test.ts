@@ -61,7 +61,7 @@ const PORTS: Record<string, readonly string[]> = {
   traces: ['executions', 'triggers'],
   triggers: ['rules'],
   actions: ['triggers'],
-  executions: ['packs', 'policies', 'triggers'],
+  executions: ['packs', 'policies', 'triggers', 'workflows'],
   rules: ['packs'],
 }
 

@@ -207,7 +207,12 @@ describe('8.9 the end of a workflow', () => {
       result: {
         output: { code: 3 },
         errors: [
-          { type: 'error', task_id: 'a', message: 'Execution failed. See result for details.', result: { return_code: 3 } },
+          {
+            type: 'error',
+            task_id: 'a',
+            message: 'Execution failed. See result for details.',
+            result: { return_code: 3 },
+          },
         ],
       },
     })

@@ -44,6 +44,8 @@ const packFiles: Record<string, string> = {
   'packs/mine/actions/show.yaml':
     'name: show\nrunner_type: local-shell-cmd\nparameters:\n  cmd: {type: string, default: "echo {{ config_context.secret | length }}"}\n',
   'configs/mine.yaml': 'secret: "{{ svckv.system.hidden }}"\n',
+  'packs/mine/actions/waits.yaml': 'name: waits\nrunner_type: orquesta\nentry_point: workflows/waits.yaml\n',
+  'packs/mine/actions/workflows/waits.yaml': 'version: 1.0\ntasks:\n  wait: {action: core.noop, delay: 3600}\n',
   'rbac/assignments/admin.yaml': 'username: admin\nroles: [system_admin]\n',
   'rbac/assignments/looker.yaml': 'username: looker\nroles: [observer]\n',
 }
@@ -310,6 +312,24 @@ const rows: Row[] = [
       const id = await running()
       await change('DELETE /v1/executions/{id}', { id })
       return about({ _execution_id: id })
+    },
+  },
+  {
+    event: 'execution.paused',
+    text: 'Pausing action execution. LiveAction.id=<id>, ActionExecution.id=<id>',
+    async act() {
+      ids['workflow'] = await execute('mine.waits')
+      await statusOf(ids['workflow'], ['running'])
+      await change('PUT /v1/executions/{id}', { id: ids['workflow'] }, { status: 'pausing' })
+      return about({ _execution_id: ids['workflow'] })
+    },
+  },
+  {
+    event: 'execution.resumed',
+    text: 'Resuming action execution. LiveAction.id=<id>, ActionExecution.id=<id>',
+    async act() {
+      await change('PUT /v1/executions/{id}', { id: ids['workflow'] }, { status: 'resuming' })
+      return about({ _execution_id: ids['workflow'] })
     },
   },
   {
@@ -615,7 +635,7 @@ const rows: Row[] = [
 ]
 
 /** Operations whose lines are those of what they bring about, and one that changes nothing. */
-const silent = ['POST /v1/webhooks/{hook}', 'POST /v1/rules/test']
+const silent = ['POST /v1/webhooks/{hook}', 'POST /v1/rules/test', 'POST /v1/workflows/inspect']
 
 function write(path: string, text: string): void {
   mkdirSync(dirname(join(folder.path, path)), { recursive: true })

@@ -30,7 +30,10 @@ export interface Executions
    *
    * @returns the execution after them; undefined: one does not fit its status
    */
-  planChange(execution: Execution, ...events: readonly ExecutionEvent[]): { execution: Execution; unit: Unit } | undefined
+  planChange(
+    execution: Execution,
+    ...events: readonly ExecutionEvent[]
+  ): { execution: Execution; unit: Unit } | undefined
   /** Of one parent, that have not ended, oldest first. */
   openChildren(parent: string, afterId: string, limit: number): Execution[]
   /** All secrets in its parameters. @throws CRYPTO_KEY_MISSING, CIPHER_TEXT_INVALID */

@@ -7,7 +7,22 @@ import { MAX_TAG_LENGTH } from './schemas.ts'
 import { readJson } from '../../../lib/json/index.ts'
 
 /** Context keys that only the server sets. */
-const serverKeys = ['user', 'pack', 'rbac', 'scopes', 're-run', 'cancelled_by', 'paused_by', 'resumed_by', 'orquesta', 'chain', 'workflow_execution', 'rule', 'trigger_instance', 'policies']
+const serverKeys = [
+  'user',
+  'pack',
+  'rbac',
+  'scopes',
+  're-run',
+  'cancelled_by',
+  'paused_by',
+  'resumed_by',
+  'orquesta',
+  'chain',
+  'workflow_execution',
+  'rule',
+  'trigger_instance',
+  'policies',
+]
 
 /** The context that a caller gives, without the keys that only the server sets. @throws HEADER_INVALID */
 export function givenContext(

@@ -156,7 +156,7 @@ export class Draft {
   /** Only an instance that has not started. */
   removeStaged(row: InstanceRow): void {
     this.setInstance({ ...row, isReady: false })
-    this.#staged.delete(placeKey(row.task, row.route))
+    this.#unstage(row)
     this.#instances.delete(row.id)
   }
 
@@ -169,7 +169,7 @@ export class Draft {
   #indexInstance(row: InstanceRow, before: InstanceRow | undefined): void {
     const place = placeKey(row.task, row.route)
     if (row.status === 'staged') this.#staged.set(place, row.id)
-    else if (before?.status === 'staged') this.#staged.delete(place)
+    else if (before?.status === 'staged') this.#unstage(row)
     if (row.order !== null && (before === undefined || before.order === null)) {
       const latest = this.#latest.get(place)
       if (latest === undefined) {
@@ -183,6 +183,12 @@ export class Draft {
     else if (before?.isReady === true) this.#ready.delete(row.id)
     if (row.isTerminal) this.#terminal.set(row.id, true)
     else if (before?.isTerminal === true) this.#terminal.delete(row.id)
+  }
+
+  #unstage({ id, task, route }: InstanceRow): void {
+    const place = placeKey(task, route)
+    // A later one may wait in its place.
+    if (this.#staged.get(place) === id) this.#staged.delete(place)
   }
 
   /** The latest instance of the task on the route that has started. */

@@ -1,3 +1,4 @@
+export { broken } from './broken.ts'
 export { conduct, createMemory, type Memory, type World } from './conduct.ts'
 export { ContextCache, variablesOf, type Variables } from './contexts.ts'
 export { addRows, apply, Draft, loadState, type Changes, type StoredRows } from './draft.ts'

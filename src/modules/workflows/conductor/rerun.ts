@@ -74,6 +74,9 @@ function forgetErrors({ draft }: Turn, names: ReadonlySet<string>): void {
 
 function repeat(turn: Turn, instance: InstanceRow, isReset: boolean): void {
   const { draft } = turn
+  // Whatever waited to start in its place starts with it.
+  const waiting = draft.staged(instance.task, instance.route)
+  if (waiting !== undefined) draft.removeStaged(waiting)
   const staged = stage(turn, taskOf(turn, instance), instance.route, true)
   for (const [index, arrival] of arrivalsOf(draft, instance).entries())
     if (instance.arrivals > 0) draft.addArrival({ ...arrival, instance: staged.id, index })

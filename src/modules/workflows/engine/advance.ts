@@ -266,7 +266,10 @@ export function createAdvance(deps: AdvanceDeps): Advance {
     const { execution: parent } = run.header
     const children = executions.openChildren(parent, afterId, CHILDREN_PER_COMMIT)
     const user = executionOf(commit, run).context[doneBy[kind]]
-    for (const seen of children) pass(commit, commit.execution(seen.id) ?? seen, kind, String(user ?? seen.user))
+    for (const seen of children) {
+      const who = typeof user === 'string' ? user : seen.user
+      pass(commit, commit.execution(seen.id) ?? seen, kind, who)
+    }
     const last = children.at(-1)
     if (last === undefined || children.length < CHILDREN_PER_COMMIT) return
     commit.afterwards(() =>
@@ -314,4 +317,8 @@ const isEnd = (status: WorkflowStatus): status is EndedWorkflow =>
 
 const keyOf = ({ instance, item, attempt }: StartCommand): string => `${instance}/${item ?? ''}/${attempt}`
 
-const limitsOf = (maxInstances: number): Limits => ({ ...defaultLimits, maxInstances, maxStartsPerTurn: STARTS_PER_COMMIT })
+const limitsOf = (maxInstances: number): Limits => ({
+  ...defaultLimits,
+  maxInstances,
+  maxStartsPerTurn: STARTS_PER_COMMIT,
+})

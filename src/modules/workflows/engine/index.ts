@@ -136,7 +136,8 @@ export function createEngine(deps: EngineDeps): Engine {
     start: WorkflowStart,
   ): Promise<{ text: string } | { errors: readonly object[] }> {
     const file = await definitions.readFile(start.packFolder, execution.action.entry_point)
-    if ('problem' in file) return { errors: [{ message: `Failed to load workflow definition because ${file.problem}` }] }
+    if ('problem' in file)
+      return { errors: [{ message: `Failed to load workflow definition because ${file.problem}` }] }
     try {
       const errors = await deps.inspector.inspect(file.text, {
         actions: catalogFor(deps.actions, allRights),
@@ -185,7 +186,12 @@ export function createEngine(deps: EngineDeps): Engine {
   }
 
   /** Repeats tasks of a workflow that is over, in its rows. */
-  async function repeat(commit: WorkflowCommit, requested: Execution, start: WorkflowStart, rerun: Rerun): Promise<void> {
+  async function repeat(
+    commit: WorkflowCommit,
+    requested: Execution,
+    start: WorkflowStart,
+    rerun: Rerun,
+  ): Promise<void> {
     const { tasks, reset, workflow } = rerun
     const known = await load(commit, workflow)
     commit.touch(known)
