@@ -139,6 +139,8 @@ async function assemble(
       workflows: {
         begin: (execution, start) => workflows.begin(execution, start),
         follow: (before, after, unit) => workflows.follow(before, after, unit),
+        holdersOf: (executions) => workflows.holdersOf(executions),
+        remove: (executions) => workflows.remove(executions),
       },
     },
     rules: { packConfigs: { resolve: (pack, reader) => packs.resolve(pack, reader) } },

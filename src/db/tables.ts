@@ -470,8 +470,8 @@ export interface WorkflowDefinitionTable {
 /** Owner: workflows. One per run. A JSON string in the place of an object is the encrypted text of the object. */
 export interface WorkflowExecutionTable {
   id: string
-  /** The execution that runs it. A re-run gives it another one. */
-  execution: string
+  /** The execution that runs it. A re-run gives it another one. Null: the execution is old, and the run is being deleted. */
+  execution: string | null
   /** The workflow at the top of its tree; its own id, if it is that one. */
   root: string
   runner: string

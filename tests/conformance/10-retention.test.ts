@@ -18,6 +18,7 @@ import {
   type TestApp,
 } from '../helpers/server.ts'
 import { waitFor } from '../helpers/wait.ts'
+import { createWorkflowApp } from '../helpers/workflows.ts'
 import { fullOnly } from '../helpers/tiers.ts'
 
 beforeAll(() => ensureDebianPackage('faketime', '/usr/bin/faketime'))
@@ -228,6 +229,53 @@ describe('10.5 purging', () => {
     expect(counts(basePath)).toMatchObject({ executions: 0, execution_results: 0, output_records: 0 })
   })
 
+  test('a workflow that is over goes with its actions; one that runs keeps those that have ended', async () => {
+    const server = await createWorkflowApp(
+      {
+        done: `
+version: 1.0
+vars: [{list: [1, 2]}]
+tasks:
+  each:
+    with: <% ctx(list) %>
+    action: core.noop
+    next:
+      - publish: [{seen: <% result() %>}]
+        do: fail
+`,
+        outer: 'version: 1.0\ntasks: {inner: {action: flow.done}}\n',
+        waits: `
+version: 1.0
+tasks:
+  first: {action: core.noop, next: [{do: ask}]}
+  ask: {action: core.ask}
+`,
+      },
+      { settings: quickRounds },
+    )
+    servers.push(server)
+    const { id: outer } = await server.run('outer')
+    const { id: done } = await server.run('done')
+    const { id: waits } = await server.begin('waits')
+    await server.reaches(waits, 'paused')
+    const purge = (): Promise<{ body: Record<string, unknown> }> =>
+      server.call('POST', '/v1/purge/executions', { before: '2999-01-01T00:00:00Z' })
+    // With two actions each, and the inner workflow.
+    expect((await purge()).body).toMatchObject({ records: 7, next: null })
+    for (const id of [outer, done]) expect((await server.call('GET', `/v1/executions/${id}`)).status).toBe(404)
+    const [first, ask] = await server.children(waits)
+    expect(first?.status).toBe('succeeded')
+    expect(workflowRows(server.basePath)).toMatchObject({
+      workflow_executions: 1,
+      workflow_actions: 2,
+      workflow_tasks: 2,
+    })
+    await server.call('PUT', `/v1/inquiries/${ask?.id}`, { response: { continue: true } })
+    expect((await server.ended(waits)).status).toBe('succeeded')
+    expect((await purge()).body).toMatchObject({ records: 3, next: null })
+    expect(Object.values(workflowRows(server.basePath)).filter((count) => count > 0)).toEqual([])
+  })
+
   fullOnly(test)('killed in the middle, nothing is half there', async () => {
     const basePath = newBasePath()
     const server = await startProcess(basePath)
@@ -255,3 +303,15 @@ describe('10.5 purging', () => {
     expect(counts(basePath)).toMatchObject({ executions: 1 })
   })
 })
+
+/** How many rows each table of workflows has. */
+function workflowRows(basePath: string): Record<string, number> {
+  const connection = new Sqlite(join(basePath, 'svc.db'), { readonly: true })
+  const names = connection
+    .prepare(`select name from sqlite_schema where type = 'table' and name like 'workflow_%'`)
+    .pluck()
+    .all() as string[] // names
+  const rows = names.map((name) => [name, Number(connection.prepare(`select count(*) from ${name}`).pluck().get())])
+  connection.close()
+  return Object.fromEntries(rows) as Record<string, number>
+}

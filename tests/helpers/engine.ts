@@ -31,7 +31,12 @@ export interface Engine {
 }
 
 /** No execution is a workflow, or belongs to one. */
-export const noWorkflows: ExecutionWorkflows = { begin: () => Promise.resolve(), follow: () => undefined }
+export const noWorkflows: ExecutionWorkflows = {
+  begin: () => Promise.resolve(),
+  follow: () => undefined,
+  holdersOf: () => new Map(),
+  remove: () => Promise.resolve(),
+}
 
 export const noPolicies: ExecutionPolicies = { limitsOf: () => [], planRetry: () => undefined }
 

@@ -73,7 +73,7 @@ export function createExecutions(deps: ExecutionsDeps): Executions {
   return {
     name: 'executions',
     gauges: createGauges(store, runs, slots),
-    retention: createRetentions({ store, outputStore, database }),
+    retention: createRetentions({ store, outputStore, workflows: deps.workflows, database }),
     routes: createExecutionRoutes({ service, store, list, records, output: outputReader, settings }),
     ...createPending({ store, list, change, results }),
     plan: (request) => service.plan(request),

@@ -81,6 +81,10 @@ export interface ExecutionWorkflows {
    * @returns undefined: it concerns no workflow, so that the caller commits the unit. Rejects as `Database.write`
    */
   follow(before: Execution, after: Execution, unit: Unit): Promise<void> | undefined
+  /** Executions that workflows have started → those that run these workflows now. */
+  holdersOf(executions: readonly string[]): ReadonlyMap<string, string>
+  /** Deletes the workflows that the executions run, but for those that are not over, because they have been repeated. */
+  remove(executions: readonly string[]): Promise<void>
 }
 
 /** Ports to modules above. */

@@ -1,5 +1,6 @@
 import Sqlite from 'better-sqlite3'
 import { afterEach, beforeEach, expect, test } from 'vitest'
+import { noWorkflows } from '../../../tests/helpers/engine.ts'
 import { makeExecution } from '../../../tests/helpers/execution.ts'
 import { makeFolder, type TemporaryFolder } from '../../../tests/helpers/folders.ts'
 import { waitFor } from '../../../tests/helpers/wait.ts'
@@ -27,7 +28,7 @@ beforeEach(async () => {
   database = await openSqlite({ path: `${folder.path}/svc.db`, synchronous: 'normal', announce: () => undefined })
   store = createExecutionStore(database)
   outputStore = createOutputStore(database)
-  retentions = createRetentions({ store, outputStore, database })
+  retentions = createRetentions({ store, outputStore, workflows: noWorkflows, database })
 })
 
 afterEach(async () => {

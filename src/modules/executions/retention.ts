@@ -5,6 +5,7 @@ import { retire, type OldRecords, type Retention } from '../../core/retention.ts
 import { microsOf } from '../../core/time.ts'
 import { isFinal } from './state.ts'
 import type { OutputStore } from './output/store.ts'
+import type { ExecutionWorkflows } from './ports.ts'
 import type { Aged, ExecutionStore } from './store.ts'
 
 /** Output records have up to 16 KiB: this many take a few milliseconds. */
@@ -15,28 +16,52 @@ const EXECUTIONS_AT_ONCE = 50
 export function createRetentions(deps: {
   store: ExecutionStore
   outputStore: OutputStore
+  workflows: Pick<ExecutionWorkflows, 'holdersOf' | 'remove'>
   database: Pick<Database, 'write'>
 }): Retention[] {
-  const { store, outputStore, database } = deps
+  const { store, outputStore, workflows, database } = deps
 
-  /** An execution stays as long as its parent is open. */
-  function mayGo(rows: readonly Aged[], before: string): string[] {
-    const ended = rows.filter(({ status, end_timestamp: at }) => isFinal(status) && at !== null && at < before)
-    return ended
-      .filter(({ parent }) => {
-        const status = parent === null ? undefined : store.statusOf(parent)
-        return status === undefined || isFinal(status)
-      })
-      .map(({ id }) => id)
+  const isOver = ({ status, end_timestamp: at, parent }: Aged, before: string): boolean => {
+    if (!isFinal(status) || at === null || at >= before) return false
+    const statusOfParent = parent === null ? undefined : store.statusOf(parent)
+    return statusOfParent === undefined || isFinal(statusOfParent)
+  }
+
+  /**
+   * An execution stays as long as its parent is open. An action of a workflow goes with the execution that runs the workflow,
+   * or later: it explains what the workflow did, and repeating the workflow needs its result.
+   */
+  function mayGo(rows: readonly Aged[], { before, actionRef }: OldRecords): string[] {
+    const over = new Map<string, boolean>()
+    const holders = new Map<string, string>()
+    // Once, and then for each level of workflows in workflows.
+    for (let level = rows; level.length > 0;) {
+      for (const row of level) over.set(row.id, isOver(row, before))
+      const known = workflows.holdersOf(level.filter(({ id }) => over.get(id) === true).map(({ id }) => id))
+      for (const [id, holder] of known) holders.set(id, holder)
+      level = store.aged([...new Set(known.values())].filter((id) => !over.has(id)))
+    }
+    const goes = (id: string): boolean => {
+      if (over.get(id) === false) return false
+      const holder = holders.get(id)
+      if (holder === undefined) return true
+      // A holder of another action stays; a younger one, which has repeated the workflow, comes later than this execution.
+      return actionRef === undefined && holder < id && goes(holder)
+    }
+    return rows.filter(({ id }) => goes(id)).map(({ id }) => id)
   }
 
   /** Of one look: how far it went, and what of it may go. */
-  function look({ before, after, limit, actionRef }: OldRecords): { ids: string[]; next: string | undefined } {
-    const rows = store.madeBefore(before, after, limit, actionRef)
-    return { ids: mayGo(rows, before), next: rows.length < limit ? undefined : rows.at(-1)?.id }
+  function look(old: OldRecords): { ids: string[]; next: string | undefined } {
+    const rows = store.madeBefore(old.before, old.after, old.limit, old.actionRef)
+    return { ids: mayGo(rows, old), next: rows.length < old.limit ? undefined : rows.at(-1)?.id }
   }
 
-  async function removeExecutions(ids: string[]): Promise<number> {
+  async function removeExecutions(old: string[]): Promise<number> {
+    await workflows.remove(old)
+    // Somebody may have repeated a workflow just now.
+    const held = workflows.holdersOf(old)
+    const ids = old.filter((id) => !held.has(id))
     // First, and in as many commits as it takes: killed in between, there is an execution without output, as there is one
     // whose output has gone before it.
     for (;;) {

@@ -75,6 +75,7 @@ export interface ExecutionStore {
 
   /** Those made before a time, oldest first. */
   madeBefore(before: string, afterId: string, limit: number, actionRef?: string): Aged[]
+  aged(ids: readonly string[]): Aged[]
   /** How many there are. */
   count(): number
   /** Traces of those that have not ended. */
@@ -107,6 +108,7 @@ export function createExecutionStore(database: Database): ExecutionStore {
   const statements = prepareStatements(database)
 
   const counted = build.selectFrom('execution_counts').select((on) => on.fn.sum<number | null>('count').as('n'))
+  const agedRows = build.selectFrom('executions').select(['id', 'status', 'parent', 'start_timestamp', 'end_timestamp'])
   const toExecution = (row: ExecutionTable): Execution => executionOf(row, snapshots)
 
   function resultSteps({ id, result, sealed_result }: Execution): Step[] {
@@ -253,9 +255,7 @@ export function createExecutionStore(database: Database): ExecutionStore {
     ],
 
     madeBefore(before, afterId, limit, actionRef) {
-      let query = build
-        .selectFrom('executions')
-        .select(['id', 'status', 'parent', 'start_timestamp', 'end_timestamp'])
+      let query = agedRows
         .where('id', '>', afterId)
         .where('id', '<', idBound(microsOf(before)))
         .orderBy('id')
@@ -263,6 +263,7 @@ export function createExecutionStore(database: Database): ExecutionStore {
       if (actionRef !== undefined) query = query.where('action_ref', '=', actionRef)
       return database.all(query) as Aged[] // only `state.ts` makes statuses
     },
+    aged: (ids) => (ids.length === 0 ? [] : (database.all(agedRows.where(isAmong('id', ids))) as Aged[])), // as above
     count: () => database.first(counted)?.n ?? 0,
     openTraces: () =>
       database

@@ -7,6 +7,7 @@ import type { ExecutionWorkflows } from '../executions/ports.ts'
 import type { ActionSource } from './catalog.ts'
 import { createEngine, type EngineDeps } from './engine/index.ts'
 import { createInspector } from './inspection/inspector.ts'
+import { createRemoval } from './retention.ts'
 import { createWorkflowRoutes } from './routes.ts'
 import { createWorkflowStore } from './store.ts'
 
@@ -21,12 +22,14 @@ export interface WorkflowsDeps extends Pick<EngineDeps, 'datastore' | 'execution
 
 export function createWorkflows(deps: WorkflowsDeps): Workflows {
   const inspector = createInspector()
-  const engine = createEngine({ ...deps, inspector, store: createWorkflowStore(deps.database) })
+  const store = createWorkflowStore(deps.database)
+  const engine = createEngine({ ...deps, inspector, store })
   return {
     name: 'workflows',
     routes: createWorkflowRoutes({ actions: deps.actions, inspector }),
     begin: (execution, start) => engine.begin(execution, start),
     follow: (before, after, unit) => engine.follow(before, after, unit),
+    ...createRemoval({ store, database: deps.database }),
     start: () => engine.recover(),
     async stop() {
       await engine.stop()

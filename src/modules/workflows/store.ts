@@ -25,7 +25,7 @@ import {
   type WorkflowRow,
   type WorkflowStatus,
 } from './conductor/index.ts'
-import { createStateStore, readValues, writeValues, type Open, type Seal } from './state/store.ts'
+import { createStateStore, readValues, writeValues, type Open, type Seal, type StateStore } from './state/store.ts'
 
 /** A run, without its rows and values. */
 export interface WorkflowHeader {
@@ -120,11 +120,20 @@ export interface WorkflowStore {
   /** Gives the run to another execution. Fails with `Conflict` as `save` does. */
   reassign(header: WorkflowHeader, execution: string): Changed
   putAction(action: WorkflowAction): Step
-  /** Deletes rows of the workflows, at most so many of each table: a commit is over when no step changes so many. */
+
+  /** Executions that workflows have started → those that run these workflows. */
+  holdersOf(executions: readonly string[]): Map<string, string>
+  /** Takes workflows that are over from the executions that run them. Nobody finds such a workflow again. */
+  detach(executions: readonly string[]): Step
+  /** Workflows that nobody finds any more. */
+  detached(limit: number): DetachedWorkflow[]
+  /** Deletes rows of the workflows, at most so many of each table: some are left if a step changes as many. */
   deleteRows(workflows: readonly string[], limit: number): Step[]
-  /** Deletes the workflows, which have no other rows left, and the texts that no other workflow uses. */
-  deleteHeaders(workflows: readonly WorkflowHeader[]): Step[]
+  /** Deletes workflows that have no other rows left, and the texts that no other workflow uses. */
+  deleteHeaders(workflows: readonly DetachedWorkflow[]): Step[]
 }
+
+export type DetachedWorkflow = Pick<WorkflowHeader, 'id' | 'definition'>
 
 /** Steps, and the header as it is when they are stored. */
 export interface Changed {
@@ -153,7 +162,7 @@ export function createWorkflowStore(database: Database): WorkflowStore {
   const { build } = database
   const rows = createStateStore(database)
   const statements = prepareStatements(database)
-  const headers = build.selectFrom('workflow_executions').select(headerColumns)
+  const headers = build.selectFrom('workflow_executions').select(headerColumns).where('execution', 'is not', null)
 
   const find = (id: string): WorkflowHeader | undefined =>
     database.first(headers.where('id', '=', id)) as WorkflowHeader | undefined // only the conductor makes statuses
@@ -169,8 +178,8 @@ export function createWorkflowStore(database: Database): WorkflowStore {
     },
     async load(id, open) {
       const row = database.first(build.selectFrom('workflow_executions').selectAll().where('id', '=', id))
-      if (row === undefined) return undefined
-      const header = toHeader(row)
+      const header = row === undefined ? undefined : toHeader(row)
+      if (row === undefined || header === undefined) return undefined
       const environment = readValues(row.environment, open) as LoadedWorkflow['environment'] // written by `insert`
       const state = await rows.load(id, toWorkflowRow(row, open), open)
       if (find(id)?.revision !== header.revision)
@@ -257,39 +266,7 @@ export function createWorkflowStore(database: Database): WorkflowStore {
       return { steps: [{ query, expect: 1 }], header }
     },
     putAction: (action) => ({ query: statements.putAction(action) }),
-    deleteRows: (workflows, limit) => [
-      ...rows.deleteSome(workflows, limit),
-      {
-        query: build
-          .deleteFrom('workflow_actions')
-          .where(
-            'execution',
-            'in',
-            build.selectFrom('workflow_actions').select('execution').where(isAmong('workflow', workflows)).limit(limit),
-          ),
-      },
-    ],
-    deleteHeaders: (workflows) => [
-      {
-        query: build.deleteFrom('workflow_executions').where(
-          isAmong(
-            'id',
-            workflows.map(({ id }) => id),
-          ),
-        ),
-      },
-      {
-        query: build
-          .deleteFrom('workflow_definitions')
-          .where(
-            isAmong(
-              'hash',
-              workflows.map(({ definition }) => definition),
-            ),
-          )
-          .where(sql<SqlBool>`not exists (select 1 from workflow_executions where definition = hash)`),
-      },
-    ],
+    ...removal(database, rows),
   }
 }
 
@@ -323,6 +300,76 @@ function actionQueries(
         query = query.where(sql<SqlBool>`(item, execution) > (${after.item}, ${after.execution})`)
       return database.all(query)
     },
+  }
+}
+
+function removal(
+  database: Database,
+  rows: StateStore,
+): Pick<WorkflowStore, 'holdersOf' | 'detach' | 'detached' | 'deleteRows' | 'deleteHeaders'> {
+  const { build } = database
+  return {
+    holdersOf(executions) {
+      const found = database.all(
+        build
+          .selectFrom('workflow_actions')
+          .innerJoin('workflow_executions', 'workflow_executions.id', 'workflow_actions.workflow')
+          .select(['workflow_actions.execution as child', 'workflow_executions.execution as holder'])
+          .where(isAmong('workflow_actions.execution', executions)),
+      )
+      return new Map(found.flatMap(({ child, holder }) => (holder === null ? [] : [[child, holder]])))
+    },
+    detach: (executions) => ({
+      query: build
+        .updateTable('workflow_executions')
+        .set((on) => ({ execution: null, revision: on('revision', '+', 1) }))
+        .where(isAmong('execution', executions))
+        .where('end_timestamp', 'is not', null),
+    }),
+    detached: (limit) =>
+      database.all(
+        build
+          .selectFrom('workflow_executions')
+          .select(['id', 'definition'])
+          .where('execution', 'is', null)
+          .limit(limit),
+      ),
+    deleteRows: (workflows, limit) => [
+      ...rows.deleteSome(workflows, limit),
+      {
+        query: build
+          .deleteFrom('workflow_actions')
+          .where(
+            'execution',
+            'in',
+            build.selectFrom('workflow_actions').select('execution').where(isAmong('workflow', workflows)).limit(limit),
+          ),
+      },
+    ],
+    deleteHeaders: (workflows) => [
+      {
+        query: build
+          .deleteFrom('workflow_executions')
+          .where(
+            isAmong(
+              'id',
+              workflows.map(({ id }) => id),
+            ),
+          )
+          .where('execution', 'is', null),
+      },
+      {
+        query: build
+          .deleteFrom('workflow_definitions')
+          .where(
+            isAmong(
+              'hash',
+              workflows.map(({ definition }) => definition),
+            ),
+          )
+          .where(sql<SqlBool>`not exists (select 1 from workflow_executions where definition = hash)`),
+      },
+    ],
   }
 }
 
@@ -374,8 +421,10 @@ const { workflow: newWorkflow } = emptyState()
 const toOutput = (text: string | null, open: Open): WorkflowRow['output'] =>
   text === null ? null : (readValues(text, open) as WorkflowRow['output']) // written by `save`
 
-function toHeader(row: WorkflowExecutionTable): WorkflowHeader {
+/** undefined: it is being deleted */
+function toHeader(row: WorkflowExecutionTable): WorkflowHeader | undefined {
   const { id, execution, root, runner, definition, start_timestamp, revision, end_timestamp } = row
+  if (execution === null) return undefined
   const status = row.status as WorkflowStatus // only the conductor makes statuses
   return { id, execution, root, runner, definition, start_timestamp, revision, status, end_timestamp }
 }

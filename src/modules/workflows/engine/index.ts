@@ -46,7 +46,7 @@ export interface EngineDeps {
   }
 }
 
-export interface Engine extends ExecutionWorkflows {
+export interface Engine extends Pick<ExecutionWorkflows, 'begin' | 'follow'> {
   /** Goes on with what an earlier server has left. */
   recover(): Promise<void>
   /** Resolves when nothing is under way. */
