@@ -59,6 +59,8 @@ export interface EvaluationOptions {
   functions: Readonly<Record<string, HostFunction>>
   /** An inline `if` without `else` gives an undefined value, which cannot be printed. Default: it prints as nothing. */
   isStrict?: boolean
+  /** A template that is one expression gives text, too. Default: it gives the value. */
+  isText?: boolean
   /** Nothing follows the expression: a method that changes a value gives its result, and changes nothing. */
   isSingle?: boolean
 }
@@ -103,7 +105,8 @@ class Evaluation implements Runtime {
 
   run(template: Template): unknown {
     const scope = new LoopScope()
-    if (template.single !== undefined) return plainValue(this.#evaluate(template.single, scope), this.budget)
+    if (template.single !== undefined && this.#options.isText !== true)
+      return plainValue(this.#evaluate(template.single, scope), this.budget)
     const output: Output = { text: '' }
     this.#execute(template.body, scope, output)
     return output.text

@@ -41,6 +41,8 @@ export interface TemplateOptions extends RenderOptions {
    * without `else`. Default: no.
    */
   isStrict?: boolean
+  /** Gives text for a single expression, too. Default: its value. */
+  isText?: boolean
 }
 
 /** Variables and filters that templates can use. */
@@ -152,8 +154,8 @@ const none: Readonly<Record<string, HostFunction>> = {}
  * Variables are JSON data, maps, or a `Namespace` asked by name. Throws `TemplateError`; its message holds no value.
  */
 export function render(text: string, variables: Variables, options: TemplateOptions = {}): unknown {
-  const { isStrict = false } = options
-  return evaluateTemplate(templateOf(text, isStrict), variables, { ...evaluationOf(options), isStrict })
+  const { isStrict = false, isText = false } = options
+  return evaluateTemplate(templateOf(text, isStrict), variables, { ...evaluationOf(options), isStrict, isText })
 }
 
 function evaluationOf({ limits, budget, filters = none, functions = none }: RenderOptions): {
