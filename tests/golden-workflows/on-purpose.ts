@@ -49,4 +49,5 @@ export const onPurpose: Readonly<Record<GoldenFile, Readonly<Record<string, stri
     'r0208/oldest': lateArrival,
   },
   inspect: {},
+  chain: { k088: 'the message says as well what to write instead' },
 }

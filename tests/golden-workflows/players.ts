@@ -1,6 +1,7 @@
 /** Who plays which file of a folder with golden data. */
 import { existsSync } from 'node:fs'
 import { join } from 'node:path'
+import { playChain } from './chain.ts'
 import { playConduct } from './conduct.ts'
 import { playExpressions } from './expressions.ts'
 import { playInspections } from './inspect.ts'
@@ -11,6 +12,7 @@ const players = {
   jinja: (folder) => playExpressions(folder, 'jinja'),
   conduct: (folder) => playConduct(folder),
   inspect: playInspections,
+  chain: (folder) => playChain(folder),
 } satisfies Readonly<Record<string, (folder: string) => Tally | Promise<Tally>>>
 
 /** Name of a file, without `.jsonl`. */

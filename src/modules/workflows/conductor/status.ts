@@ -1,7 +1,17 @@
 /** The statuses of workflows and tasks, and what changes them, as tables. */
 
+/** `timeout`: the last node of a chain timed out. */
 export type WorkflowStatus =
-  'requested' | 'running' | 'pausing' | 'paused' | 'resuming' | 'canceling' | 'succeeded' | 'failed' | 'canceled'
+  | 'requested'
+  | 'running'
+  | 'pausing'
+  | 'paused'
+  | 'resuming'
+  | 'canceling'
+  | 'succeeded'
+  | 'failed'
+  | 'timeout'
+  | 'canceled'
 
 /** `staged`: waits to start. `retrying`: waits for its next attempt. `pending`: waits for a person. */
 export type TaskStatus =
@@ -115,6 +125,7 @@ const workflowTable: Readonly<Record<WorkflowStatus, Readonly<Partial<Record<Wor
   // Told by the tasks that end with it: `do: fail` beside a transition that leads nowhere.
   succeeded: { 'task failed': 'failed' },
   failed: {},
+  timeout: {},
   canceled: {},
 }
 
@@ -128,7 +139,7 @@ export function nextWorkflowStatus(
   return typeof found === 'object' ? found[remainder] : found
 }
 
-const completed: ReadonlySet<string> = new Set(['succeeded', 'failed', 'canceled'])
+const completed: ReadonlySet<string> = new Set(['succeeded', 'failed', 'timeout', 'canceled'])
 export const isCompleted = (status: WorkflowStatus | TaskStatus): boolean => completed.has(status)
 
 /** Tasks with these run: a workflow that pauses or is canceled waits for them. */

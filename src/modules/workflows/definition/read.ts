@@ -4,14 +4,13 @@ import { isObject, represent } from '../../../lib/schema/index.ts'
 import { readYamlDocument, shown, type MetadataDocument, type YamlLimits } from '../../../lib/text/index.ts'
 
 export const MAX_DEFINITION_BYTES = 1_048_576
-const MAX_TASKS = 10_000
+export const MAX_TASKS = 10_000
 
 /** A definition of the largest size has fewer values and characters; only aliases can stand for more. */
-const definitionLimits: YamlLimits = {
+const definitionLimits: Omit<YamlLimits, 'maxMergeKeys'> = {
   maxValues: 300_000,
   maxChars: 4 * MAX_DEFINITION_BYTES,
   maxAliases: MAX_TASKS,
-  maxMergeKeys: 0,
   maxDepth: 50,
 }
 
@@ -21,12 +20,22 @@ const definitionLimits: YamlLimits = {
  */
 export type DefinitionDocument = MetadataDocument & { value: Record<string, unknown> | unknown[] }
 
+/**
+ * The only YAML document of a text, within the limits of definitions.
+ *
+ * @param maxMergeKeys keys that `<<` may bring in
+ */
+export function readDocument(text: string, maxMergeKeys: number): ReturnType<typeof readYamlDocument> {
+  if (Buffer.byteLength(text) > MAX_DEFINITION_BYTES) {
+    const message = `it has more than ${MAX_DEFINITION_BYTES} bytes. Move parts of it into workflows that it calls`
+    return { problem: { message } }
+  }
+  return readYamlDocument(text, { ...definitionLimits, maxMergeKeys })
+}
+
 /** @returns the document, or why there is none: the end of a sentence, see `definitionUnreadable` */
 export function loadDefinition(text: string): DefinitionDocument | { problem: string } {
-  if (Buffer.byteLength(text) > MAX_DEFINITION_BYTES) {
-    return refuse(`it has more than ${MAX_DEFINITION_BYTES} bytes. Move parts of it into workflows that it calls`)
-  }
-  const document = readYamlDocument(text, definitionLimits)
+  const document = readDocument(text, 0)
   if ('problem' in document) {
     const { message, line, key } = document.problem
     if (document.isEmpty === true) return refuse('it is empty')
@@ -43,7 +52,8 @@ export function loadDefinition(text: string): DefinitionDocument | { problem: st
   return { value: value as DefinitionDocument['value'], lineOf } // an object, and no number
 }
 
-function refuse(reason: string, line?: number): { problem: string } {
+/** Sentences with the reason, and the line. */
+export function refuse(reason: string, line?: number): { problem: string } {
   return { problem: line === undefined ? `${reason}.` : `${reason}. See line ${line}.` }
 }
 

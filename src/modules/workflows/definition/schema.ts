@@ -7,7 +7,7 @@ import type { InspectionEntry } from '../types.ts'
 const MAX_SHOWN_CHARS = 1_000
 
 /** The part of draft 4 of JSON schema that the shape needs. Entries name its keywords in their `schema_path`. */
-interface Schema {
+export interface Schema {
   type?: 'array' | 'integer' | 'object' | 'string'
   minLength?: number
   /** What a message shows, and the check, which takes linear time. */
@@ -101,7 +101,12 @@ export const TASK_SCHEMA_PATH = 'properties.tasks.patternProperties.^\\w+$'
 
 /** The problems with the shape, unordered. @param value as `loadDefinition` gives it */
 export function inspectShape(value: unknown): Generator<InspectionEntry, void> {
-  return inspectPart(workflow, value, '', '')
+  return inspectWith(workflow, value)
+}
+
+/** What of a value does not have a shape, in the order of the schema. */
+export function inspectWith(schema: Schema, value: unknown): Generator<InspectionEntry, void> {
+  return inspectPart(schema, value, '', '')
 }
 
 function* inspectPart(
