@@ -74,6 +74,21 @@ describe('08.13 POST /v1/workflows/inspect', () => {
     expect(faultstring).toMatch(/^Failed to load workflow definition because /)
   })
 
+  it('inspects action chains', async () => {
+    const definition =
+      'chain:\n  - {name: a, ref: core.local, on-success: b}\n  - {name: b, ref: core.nope, on-success: c}\n  - {name: c, ref: core.local, parameters: {cmd: "{{ x", foo: 1}, on-failure: aa}\n'
+    expect(
+      (await inspect(definition, '?hints=true')).map(({ type, spec_path, hint }) => [type, spec_path, hint]),
+    ).toEqual([
+      ['content', 'chain[0].parameters', undefined],
+      ['content', 'chain[2].parameters.foo', undefined],
+      ['content', 'chain[1].ref', 'Did you mean "core.noop"?'],
+      ['expression', 'chain[2].parameters.cmd', undefined],
+      ['semantic', 'chain[2].on-failure', undefined],
+    ])
+    expect(await inspect('chain: [{name: a, ref: core.noop}]')).toEqual([])
+  })
+
   it('reads a large definition too, and definitions with aliases', async () => {
     const tasks = Array.from(
       { length: 2_000 },

@@ -15,7 +15,7 @@ export function createWorkflowRoutes({ actions, inspector }: { actions: ActionSo
       path: '/workflows/inspect',
       permission: 'authenticated',
       summary:
-        'Inspects the definition of a workflow, in YAML, without running it. An empty list means that it has no mistakes. Parameters of actions are checked as far as the caller may view them.',
+        'Inspects the definition of a workflow or an action chain, in YAML, without running it. An empty list means that it has no mistakes. Parameters of actions are checked as far as the caller may view them.',
       query: {
         action: {
           type: 'string',

@@ -2,7 +2,13 @@ import { expect, test } from 'vitest'
 import { inspectAction, type ActionCatalog, type ActionUse } from './content.ts'
 import { Hints } from './hints.ts'
 
-const use: ActionUse = { task: 'a', ref: 'demo.run', isReference: true, input: ['mesage'] }
+const use: ActionUse = {
+  actionPlace: { spec_path: 'tasks.a.action', schema_path: '' },
+  inputPlace: { spec_path: 'tasks.a.input', schema_path: '' },
+  ref: 'demo.run',
+  isReference: true,
+  input: ['mesage'],
+}
 const messages = (parameters: ReturnType<ActionCatalog['parametersOf']>, given = use): string[] => {
   const actions: ActionCatalog = { parametersOf: () => parameters, refsOfPack: () => ['demo.ran', 'demo.other'] }
   return [...inspectAction(given, actions, new Hints(true))].map(({ message, hint }) =>

@@ -20,9 +20,17 @@ export interface ActionCatalog {
   refsOfPack(pack: string): readonly string[]
 }
 
+/** Paths of a place in a definition. */
+export interface Place {
+  readonly spec_path: string
+  readonly schema_path: string
+}
+
 /** An action that a task runs. Expressions show only at run time what they give, so they are no uses. */
 export interface ActionUse {
-  readonly task: string
+  /** Where the reference is, and where the parameters are. */
+  readonly actionPlace: Place
+  readonly inputPlace: Place
   readonly ref: string
   /** Whether it has the form of a reference. */
   readonly isReference: boolean
@@ -34,35 +42,29 @@ export function findActionUse(task: Task, document: unknown, texts: Texts): Acti
   if (!isObject(document) || !isWord(task.name)) return undefined
   const action = task.action ?? document['action']
   if (isEmpty(action)) return undefined
-  if (typeof action !== 'string') {
-    return { task: task.name, ref: represent(action), isReference: false, input: undefined }
+  const places = {
+    actionPlace: { spec_path: `tasks.${task.name}.action`, schema_path: `${TASK_SCHEMA_PATH}.properties.action` },
+    inputPlace: { spec_path: `tasks.${task.name}.input`, schema_path: `${TASK_SCHEMA_PATH}.properties.input` },
   }
+  if (typeof action !== 'string') return { ...places, ref: represent(action), isReference: false, input: undefined }
   const { expressions, mistakes } = texts.find(action)
   if (expressions.length > 0 || mistakes.length > 0) return undefined
   const input = isEmpty(task.input) ? [] : isObject(task.input) ? keysOf(task.input) : undefined
-  return { task: task.name, ref: action, isReference: action.includes('.'), input }
+  return { ...places, ref: action, isReference: action.includes('.'), input }
 }
 
-const actionPath = `${TASK_SCHEMA_PATH}.properties.action`
-const inputPath = `${TASK_SCHEMA_PATH}.properties.input`
-
 export function* inspectAction(use: ActionUse, actions: ActionCatalog, hints: Hints): Generator<InspectionEntry, void> {
-  const { task, isReference, input } = use
+  const { actionPlace, inputPlace, isReference, input } = use
   const ref = shown(use.ref)
-  const entry = (message: string, specPath: string, schemaPath: string): InspectionEntry => ({
-    type: 'content',
-    message,
-    spec_path: `tasks.${task}.${specPath}`,
-    schema_path: schemaPath,
-  })
+  const entry = (message: string, place: Place): InspectionEntry => ({ type: 'content', message, ...place })
   if (!isReference) {
-    yield entry(`The action reference "${ref}" is not formatted correctly.`, 'action', actionPath)
+    yield entry(`The action reference "${ref}" is not formatted correctly.`, actionPlace)
     return
   }
   const parameters = actions.parametersOf(use.ref)
   if (parameters === undefined) {
     const hint = hints.of(use.ref, () => actions.refsOfPack(use.ref.slice(0, use.ref.indexOf('.'))))
-    yield { ...entry(`The action "${ref}" is not registered in the database.`, 'action', actionPath), ...hint }
+    yield { ...entry(`The action "${ref}" is not registered in the database.`, actionPlace), ...hint }
     return
   }
   if (parameters === 'hidden' || input === undefined) return
@@ -70,12 +72,15 @@ export function* inspectAction(use: ActionUse, actions: ActionCatalog, hints: Hi
   for (const name of keysOf(parameters).toSorted()) {
     const { required, default: value } = parameters[name] ?? {}
     if (required !== true || value !== undefined || given.has(name)) continue
-    yield entry(`Action "${ref}" is missing required input "${shown(name)}".`, 'input', inputPath)
+    yield entry(`Action "${ref}" is missing required input "${shown(name)}".`, inputPlace)
   }
   for (const name of [...given].sort()) {
     if (Object.hasOwn(parameters, name)) continue
     const message = `Action "${ref}" has unexpected input "${shown(name)}".`
-    const found = entry(message, `input.${shown(name)}`, `${inputPath}.patternProperties.^\\w+$`)
+    const found = entry(message, {
+      spec_path: `${inputPlace.spec_path}.${shown(name)}`,
+      schema_path: `${inputPlace.schema_path}.patternProperties.^\\w+$`,
+    })
     yield { ...found, ...hints.of(name, () => keysOf(parameters)) }
   }
 }

@@ -1,32 +1,19 @@
 /** Inspection of a workflow definition (contract 08, 8.13): every mistake that the text shows without running it. */
 import { isObject } from '../../../lib/schema/index.ts'
-import type { InspectionEntry } from '../types.ts'
 import { readDefinition } from '../definition/model.ts'
 import { loadDefinition } from '../definition/read.ts'
 import { inspectShape } from '../definition/schema.ts'
+import { inspectChain } from './chain.ts'
 import { findActionUse, type ActionUse } from './content.ts'
-import { findInputDefaults, type InputDefault } from './defaults.ts'
+import { findInputDefaults } from './defaults.ts'
 import { Findings } from './findings.ts'
 import { Hints } from './hints.ts'
+import type { Inspection, TextInspection } from './inspection.ts'
 import { inspectExpressions } from './mistakes.ts'
 import { taskParts, transitionParts, workflowPart } from './parts.ts'
 import { inspectSemantics } from './semantics.ts'
 import { Texts } from './texts.ts'
 import { inspectVariables } from './variables.ts'
-
-/** What a definition shows by itself. Plain data, which can be sent to another thread. */
-export interface Inspection {
-  /** Unsorted. */
-  readonly entries: readonly InspectionEntry[]
-  /** Whether there are more than that. */
-  readonly hasMore: boolean
-  /** Whose existence and parameters are still to be checked. */
-  readonly actions: readonly ActionUse[]
-  readonly defaults: readonly InputDefault[]
-}
-
-/** `problem`: why the text is no definition. */
-export type TextInspection = Inspection | { readonly problem: string }
 
 export interface InspectOptions {
   /** Names of variables that have a value before the workflow starts; default: those that svc gives to each workflow. */
@@ -38,6 +25,8 @@ export interface InspectOptions {
 const serverVariables: readonly string[] = ['svc']
 
 export function inspectText(text: string, options: InspectOptions = {}): TextInspection {
+  const chain = inspectChain(text, options.hints === true)
+  if (chain !== undefined) return chain
   const document = loadDefinition(text)
   return 'problem' in document ? document : inspectDocument(document.value, options)
 }

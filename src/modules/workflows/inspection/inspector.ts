@@ -8,7 +8,8 @@ import { inspectAction, type ActionCatalog } from './content.ts'
 import { inspectDefaults } from './defaults.ts'
 import { Findings } from './findings.ts'
 import { Hints } from './hints.ts'
-import { inspectText, type InspectOptions, type TextInspection } from './inspect.ts'
+import { inspectText, type InspectOptions } from './inspect.ts'
+import type { TextInspection } from './inspection.ts'
 import type { InspectionQuestion } from './inspection-thread.ts'
 
 /** A longer definition is inspected by a thread; this one takes some 20 ms. */
