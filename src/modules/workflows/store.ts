@@ -162,10 +162,9 @@ export function createWorkflowStore(database: Database): WorkflowStore {
   const { build } = database
   const rows = createStateStore(database)
   const statements = prepareStatements(database)
-  const headers = build.selectFrom('workflow_executions').select(headerColumns).where('execution', 'is not', null)
 
   const find = (id: string): WorkflowHeader | undefined =>
-    database.first(headers.where('id', '=', id)) as WorkflowHeader | undefined // only the conductor makes statuses
+    database.first(statements.find(id)) as WorkflowHeader | undefined // only the conductor makes statuses
 
   return {
     find,
@@ -388,6 +387,10 @@ function taskQueries(database: Database): Pick<WorkflowStore, 'tasks' | 'findTas
       'end_timestamp',
     ])
     .where('start_order', 'is not', null)
+  const findTask = prepared(
+    started.where('workflow', '=', '').where('number', '=', 0),
+    (use: { workflow: string; instance: number }) => [use.workflow, use.instance],
+  )
   const toTask = ({
     start_order: order,
     items,
@@ -407,7 +410,7 @@ function taskQueries(database: Database): Pick<WorkflowStore, 'tasks' | 'findTas
         )
         .map(toTask),
     findTask(workflow, instance) {
-      const row = database.first(started.where('workflow', '=', workflow).where('number', '=', instance))
+      const row = database.first(findTask({ workflow, instance }))
       return row === undefined ? undefined : toTask(row)
     },
   }
@@ -495,6 +498,14 @@ function prepareStatements({ build }: Database) {
         use.id,
         use.seen,
       ],
+    ),
+    find: prepared(
+      build
+        .selectFrom('workflow_executions')
+        .select(headerColumns)
+        .where('id', '=', '')
+        .where('execution', 'is not', null),
+      (id: string) => [id],
     ),
     ofExecution: prepared(
       build.selectFrom('workflow_executions').select(headerColumns).where('execution', '=', ''),
