@@ -1,6 +1,7 @@
 /** The start of a workflow: its input, its variables, its first tasks. */
 import { setOwn } from '../../../lib/json/index.ts'
 import { addContext } from './contexts.ts'
+import { fail } from './end.ts'
 import { stage } from './joins.ts'
 import { FIRST_ROUTE } from './routes.ts'
 import { assign, messageOf, noteError, taskOf, tellWorkflow, type Turn } from './turn.ts'
@@ -34,8 +35,12 @@ export function beginWorkflow(turn: Turn, input: Readonly<Record<string, unknown
     return
   }
   draft.setWorkflow({ status: 'running' })
-  for (const start of definition.starts) {
-    const staged = stage(turn, taskOf(turn, { task: start }), FIRST_ROUTE, true)
-    draft.changeInstance(staged.id, { context: addContext(draft, [0], {}) })
+  try {
+    for (const start of definition.starts) {
+      const staged = stage(turn, taskOf(turn, { task: start }), FIRST_ROUTE, true)
+      draft.changeInstance(staged.id, { context: addContext(draft, [0], {}) })
+    }
+  } catch (error) {
+    fail(turn, null, { message: messageOf(error) })
   }
 }

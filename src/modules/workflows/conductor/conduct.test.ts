@@ -3,6 +3,7 @@ import { readDefinition } from '../definition/model.ts'
 import { ExpressionError, type Scope } from '../expressions/index.ts'
 import {
   apply,
+  broken,
   conduct,
   createMemory,
   defaultLimits,
@@ -144,6 +145,8 @@ const diamond = {
   },
   output: [{ seen: variable('seen') }],
 }
+
+const twoTasks = { tasks: { a: { action: 'a' }, b: { action: 'a' } } }
 
 describe('a turn', () => {
   test('leaves the state as it is, and gives the same again', () => {
@@ -345,6 +348,27 @@ describe('bounds', () => {
     expect(run.start().map(({ item }) => item)).toEqual([0, 1, 2, 3, 4])
   })
 
+  test('a re-run that would start too many tasks is refused', () => {
+    const run = new Run(twoTasks, { maxInstances: 3 })
+    run.start()
+    for (const task of ['a', 'b']) run.end(task, 'failed')
+    const limit = 'it would start more than 3 task instances, the most that one run may have.'
+    expect(run.conduct({ kind: 'rerun', tasks: ['a', 'b'], reset: [] })).toMatchObject({
+      changes: undefined,
+      refused: `Unable to rerun workflow because ${limit}`,
+    })
+    expect(names(run.send({ kind: 'rerun', tasks: ['a'], reset: [] }))).toEqual(['a'])
+  })
+
+  test('a workflow that begins with too many tasks starts none', () => {
+    const run = new Run(twoTasks, { maxInstances: 1 })
+    expect(run.start()).toEqual([])
+    expect([run.status, run.messages]).toEqual([
+      'failed',
+      ['LimitError: The workflow has started 1 task instances, the most that one run may have.'],
+    ])
+  })
+
   test('one call starts a limited number of tasks', () => {
     const run = new Run(
       { tasks: { a: { action: 'a' }, b: { action: 'a' }, c: { action: 'a' } } },
@@ -530,6 +554,22 @@ test('a cycle that reaches a task which still runs starts its action again, and 
   expect(run.end('work', 'failed', 'second')).toEqual([])
   run.end('end')
   expect([run.status, run.messages]).toEqual(['succeeded', []])
+})
+
+test('a workflow that cannot be conducted any more fails once; then its events are refused', () => {
+  const run = new Run(diamond)
+  run.start()
+  const { changes, commands } = broken(run.state, 'InternalError: no')
+  expect(commands).toEqual([{ kind: 'finish', status: 'failed', output: null }])
+  if (changes !== undefined) run.state = apply(run.state, changes)
+  const { state } = run
+  run.reload()
+  expect([run.status, run.messages]).toEqual(['failed', ['InternalError: no']])
+  expect(run.state.errorKeys).toEqual(state.errorKeys)
+  expect(broken(run.state, 'InternalError: again')).toMatchObject({
+    changes: undefined,
+    refused: 'InternalError: again',
+  })
 })
 
 describe('late and foreign events', () => {

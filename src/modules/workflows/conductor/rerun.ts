@@ -21,6 +21,9 @@ export function rerun(turn: Turn, names: readonly string[], reset: readonly stri
   const followers = followersByInstance(turn)
   const following = allFollowers(followers, wanted)
   const repeated = wanted.filter(({ id }) => !following.has(id))
+  const { maxInstances } = turn.limits
+  if (draft.workflow.instances + repeated.length > maxInstances)
+    return `Unable to rerun workflow because it would start more than ${maxInstances} task instances, the most that one run may have.`
   for (const { id, taken } of draft.terminal())
     if ((taken ?? []).length > 0) draft.changeInstance(id, { isTerminal: false })
   for (const instance of repeated)
