@@ -56,6 +56,7 @@ tasks:
 output:
   - code: <% task(a).result.return_code %>
 `,
+  chain: 'chain: [{name: a, ref: core.noop}]',
   items: {
     definition: `
 version: 1.0
@@ -221,6 +222,12 @@ describe('8.9 the end of a workflow', () => {
   it('fails before it starts when its definition has mistakes', async () => {
     const ended = await app.run('wrong')
     expect(ended).toMatchObject({ status: 'failed', result: { output: null, errors: [{ type: 'context' }] } })
+    expect(await app.children(ended.id)).toEqual([])
+  })
+
+  it('does not take an action chain for a workflow', async () => {
+    const ended = await app.run('chain')
+    expect(ended).toMatchObject({ status: 'failed', result: { output: null, errors: [{ type: 'syntax' }, {}] } })
     expect(await app.children(ended.id)).toEqual([])
   })
 

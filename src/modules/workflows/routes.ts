@@ -3,8 +3,10 @@ import { actionResource } from '../../core/permissions.ts'
 import { actionUnknown } from '../../core/errors.ts'
 import { route, type Rights, type Route } from '../../http/index.ts'
 import { Type } from '../../lib/schema/index.ts'
+import { actionChainName, orquestaName } from '../../runners/index.ts'
+import type { ActionRecord } from '../actions/types.ts'
 import { catalogFor, type ActionSource } from './catalog.ts'
-import type { Inspector } from './inspection/inspector.ts'
+import type { Inspector, InspectRequest } from './inspection/inspector.ts'
 import { InspectionEntry } from './types.ts'
 
 export function createWorkflowRoutes({ actions, inspector }: { actions: ActionSource; inspector: Inspector }): Route[] {
@@ -20,7 +22,7 @@ export function createWorkflowRoutes({ actions, inspector }: { actions: ActionSo
         action: {
           type: 'string',
           description:
-            'Reference of the action that runs the workflow: the list also has warnings about its parameters.',
+            'Reference of the action that runs the definition: its runner decides whether that must be a workflow or an action chain. The list also has warnings about its parameters.',
         },
         hints: { type: 'boolean', description: 'Adds hints about misspelled names.' },
       },
@@ -32,18 +34,30 @@ export function createWorkflowRoutes({ actions, inspector }: { actions: ActionSo
       async handler({ raw, query, rights }) {
         const catalog = catalogFor(actions, rights)
         const ref = query.action
-        const action = ref === undefined ? undefined : { ref, parameters: parametersFor(actions, rights, ref) }
+        const action = ref === undefined ? undefined : visibleAction(actions, rights, ref)
+        const form = action === undefined ? undefined : forms[action.runner_type]
         const text = (await raw?.text()) ?? ''
-        return inspector.inspect(text, { actions: catalog, action, hints: query.hints === true })
+        return inspector.inspect(text, {
+          actions: catalog,
+          action: action === undefined ? undefined : { ref: action.ref, parameters: action.parameters },
+          hints: query.hints === true,
+          ...(form === undefined ? {} : { form }),
+        })
       },
     }),
   ]
 }
 
-/** The parameters that an action declares itself. @throws ACTION_UNKNOWN, PERMISSION_DENIED */
-function parametersFor(actions: ActionSource, rights: Rights, ref: string): Readonly<Record<string, unknown>> {
+/** What the definition of an action must be, by its runner. */
+const forms: Readonly<Record<string, InspectRequest['form']>> = {
+  [orquestaName]: 'workflow',
+  [actionChainName]: 'chain',
+}
+
+/** @throws ACTION_UNKNOWN, PERMISSION_DENIED */
+function visibleAction(actions: ActionSource, rights: Rights, ref: string): ActionRecord {
   const action = actions.find(ref)
   if (action === undefined) throw actionUnknown(ref)
   rights.require('action_view', actionResource(action.ref))
-  return action.parameters
+  return action
 }

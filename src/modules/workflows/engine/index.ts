@@ -142,6 +142,7 @@ export function createEngine(deps: EngineDeps): Engine {
       const errors = await deps.inspector.inspect(file.text, {
         actions: catalogFor(deps.actions, allRights),
         variables: ['svc', 'parent'],
+        form: 'workflow',
       })
       if (errors.length > 0) return { errors }
     } catch (error) {

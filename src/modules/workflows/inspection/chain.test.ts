@@ -85,3 +85,19 @@ test('a chain that cannot be read is refused', () => {
     problem: 'it has 10001 nodes and 10000 are the limit. Move nodes into chains that it calls. See line 1.',
   })
 })
+
+test('the runner of an action decides what its definition must be', () => {
+  const messages = (text: string, form: 'workflow' | 'chain'): unknown => {
+    const inspection = inspectText(text, { form })
+    return 'problem' in inspection ? inspection.problem : inspection.entries.map(({ message }) => message)
+  }
+  expect(messages('chain: [{name: a, ref: core.noop}]', 'workflow')).toEqual([
+    "'tasks' is a required property",
+    "Additional properties are not allowed ('chain' was unexpected)",
+  ])
+  expect(messages('tasks: {a: {delay: 1}}', 'chain')).toEqual([
+    "'chain' is a required property",
+    "Additional properties are not allowed ('tasks' was unexpected)",
+  ])
+  expect(messages('[1]', 'chain')).toBe('it is [1], and a mapping with the key "chain" is needed.')
+})

@@ -1,6 +1,6 @@
 /** Inspection of an action chain (contract 08, 8.2): every mistake that the text shows without running it. */
 import { entriesOf, keysOf } from '../../../lib/json/index.ts'
-import { isObject } from '../../../lib/schema/index.ts'
+import { isObject, represent } from '../../../lib/schema/index.ts'
 import { callsOf, TemplateError } from '../../../lib/template/index.ts'
 import { shown } from '../../../lib/text/index.ts'
 import type { InspectionEntry } from '../types.ts'
@@ -26,13 +26,20 @@ import { textsIn } from './texts.ts'
 /** Only a text with such a key can be a chain. */
 const chainKey = /(?:^|[\s{,])["']?chain["']?\s*:/
 
-/** @returns undefined: the text is no mapping with the key `chain`, or it is one with `tasks` as well */
-export function inspectChain(text: string, hasHints: boolean): TextInspection | undefined {
-  if (!chainKey.test(text)) return undefined
+/**
+ * @param isChain whether the text must be a chain
+ * @returns undefined: it need not be one, and is no mapping with the key `chain`, or one with `tasks` as well
+ */
+export function inspectChain(text: string, hasHints: boolean, isChain: boolean): TextInspection | undefined {
+  if (!isChain && !chainKey.test(text)) return undefined
   const loaded = loadChain(text)
-  if ('problem' in loaded) return /^chain\s*:/m.test(text) ? refuse(loaded.problem, loaded.line) : undefined
+  if ('problem' in loaded) return isChain || /^chain\s*:/m.test(text) ? refuse(loaded.problem, loaded.line) : undefined
   const { value, lineOf } = loaded
-  if (!isObject(value) || !Object.hasOwn(value, 'chain') || Object.hasOwn(value, 'tasks')) return undefined
+  if (!isObject(value)) {
+    const reason = `it is ${represent(value)}, and a mapping with the key "chain" is needed`
+    return isChain ? refuse(reason) : undefined
+  }
+  if (!isChain && (!Object.hasOwn(value, 'chain') || Object.hasOwn(value, 'tasks'))) return undefined
   const document = withoutEmptyKeys(value)
   const items = Array.isArray(document['chain']) ? (document['chain'] as unknown[]) : []
   if (items.length > MAX_TASKS) {

@@ -20,12 +20,15 @@ export interface InspectOptions {
   readonly variables?: readonly string[]
   /** Whether entries about unknown names suggest others; default false. */
   readonly hints?: boolean
+  /** What the text must be; default: a mapping with the key `chain` is a chain. */
+  readonly form?: 'workflow' | 'chain'
 }
 
 const serverVariables: readonly string[] = ['svc']
 
 export function inspectText(text: string, options: InspectOptions = {}): TextInspection {
-  const chain = inspectChain(text, options.hints === true)
+  const { form, hints = false } = options
+  const chain = form === 'workflow' ? undefined : inspectChain(text, hints, form === 'chain')
   if (chain !== undefined) return chain
   const document = loadDefinition(text)
   return 'problem' in document ? document : inspectDocument(document.value, options)
