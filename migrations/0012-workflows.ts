@@ -10,7 +10,7 @@ const statements = [
 
   `create table workflow_executions (
     id text primary key not null, execution text unique, root text not null, runner text not null,
-    definition text not null, environment text not null, start_timestamp text not null, revision integer not null,
+    definition text not null, secrets text, start_timestamp text not null, revision integer not null,
     end_timestamp text, status text not null, request text, instances integer not null, contexts integer not null,
     routes integer not null, errors integer not null, starts integer not null, active integer not null, held integer not null,
     ready integer not null, cleanups integer not null, idle integer not null, output text)`,

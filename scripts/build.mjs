@@ -32,6 +32,7 @@ export const ENTRIES = {
   'copy-thread': 'src/db/sqlite/copy-thread.ts',
   'crypt-thread': 'src/modules/auth/backends/crypt-thread.ts',
   'pam-helper': 'src/modules/auth/backends/pam-helper.ts',
+  'expression-thread': 'src/modules/workflows/engine/expression-thread.ts',
   'inspection-thread': 'src/modules/workflows/inspection/inspection-thread.ts',
   'private-key-thread': 'src/runners/ssh/private-key-thread.ts',
   'posix-spawn-thread': 'src/runners/process/posix-spawn-thread.ts',

@@ -477,8 +477,8 @@ export interface WorkflowExecutionTable {
   runner: string
   /** Hash of the text. */
   definition: string
-  /** `{name: value}`: variables that all expressions see besides those of the workflow. */
-  environment: string
+  /** JSON array, encrypted: secrets that its expressions have read. null: none. */
+  secrets: string | null
   start_timestamp: string
   /** Increases by one with each event; a change names the revision it was based on. */
   revision: number

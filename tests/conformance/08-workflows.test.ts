@@ -136,6 +136,35 @@ tasks:
   inner:
     action: flow.slow
 `,
+  long: {
+    definition: `
+version: 1.0
+input: [n]
+tasks:
+  a:
+    action: core.local cmd="echo <% ctx(n) %>"
+    next:
+      - publish:
+          - sum: <% range(3000).select($ * int(task(a).result.stdout)).sum() %>
+          - same: <% range(3000).select(result().return_code).sum() %>
+        do: b
+  b:
+    action: core.noop
+output:
+  - sum: <% ctx(sum) %>
+  - same: <% ctx(same) %>
+  - wrong: <% range(3000).select($ * 1).sum() / 0 %>
+`,
+    parameters: { n: { type: 'integer' } },
+  },
+  never: `
+version: 1.0
+vars:
+  - list: <% generate(0, true, $ + 1).len() %>
+tasks:
+  a:
+    action: core.noop
+`,
   endless: `
 version: 1.0
 tasks:
@@ -241,6 +270,26 @@ describe('8.9 the end of a workflow', () => {
 
   it('turns in a cycle', async () => {
     expect(await app.run('counts')).toMatchObject({ status: 'succeeded', result: { output: { n: 5 } } })
+  })
+})
+
+describe('8.8 an expression that takes long', () => {
+  it('reads what others read', async () => {
+    const ended = await app.run('long', { n: 2 })
+    expect(ended).toMatchObject({
+      status: 'failed',
+      result: {
+        output: { sum: 8997000, same: 0 },
+        errors: [{ message: expect.stringContaining('zero') as unknown }],
+      },
+    })
+  })
+
+  it('has an end', async () => {
+    expect(await app.run('never')).toMatchObject({
+      status: 'failed',
+      result: { errors: [{ message: expect.stringContaining('Unable to evaluate expression') as unknown }] },
+    })
   })
 })
 

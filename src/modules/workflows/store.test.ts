@@ -78,12 +78,12 @@ class Run {
   }
 
   async start(
-    more: { definition?: string; environment?: object; input?: Record<string, unknown> } = {},
+    more: { definition?: string; input?: Record<string, unknown> } = {},
   ): Promise<void> {
-    const { definition = 'version: 1.0', environment = {}, input = {} } = more
+    const { definition = 'version: 1.0', input = {} } = more
     const id = newId()
     const workflow = { id, execution: newId(), root: id, runner: 'orquesta', start_timestamp: now() }
-    const inserted = store.insert(workflow, definition, environment, seal)
+    const inserted = store.insert(workflow, definition)
     await write(inserted.steps)
     this.header = inserted.header
     await this.send({ kind: 'started', input })
@@ -244,11 +244,10 @@ describe('a run is stored as it is', () => {
     for (let count = 0; count < rounds({ daily: 40, full: 300 }); count++) {
       const run = new Run(randomDefinition(random))
       const input = { secret: SECRET }
-      await run.start({ environment: { svc: input }, input })
+      await run.start({ input })
       for (let events = 0; events < 40; events++) {
         const loaded = await store.load(run.id, open)
         expect(loaded?.header).toEqual(run.header)
-        expect(loaded?.environment).toEqual({ svc: input })
         expect(spell(loaded?.state ?? emptyState())).toEqual(spell(run.state))
         for (const [name, table] of Object.entries(run.state))
           if (table instanceof Map) sizes.set(name, (sizes.get(name) ?? 0) + table.size)
@@ -286,7 +285,7 @@ test('a large run is loaded part by part, while others work', async () => {
   const run = new Run(sequence(150))
   // Larger than a part, each.
   const long = 'x'.repeat(3 * 1024 * 1024)
-  await run.start({ input: {}, environment: { long } })
+  await run.start({ input: {} })
   await endAll(run)
   // As many rows as several parts have.
   const changes = { ...emptyState(), workflow: run.state.workflow, indexes: emptyState() }
@@ -313,7 +312,6 @@ test('a large run is loaded part by part, while others work', async () => {
   setImmediate(others)
   const loaded = await store.load(run.id, open)
   isLoaded = true
-  expect(loaded?.environment).toEqual({ long })
   expect(loaded?.state.items).toEqual(items)
   expect(loaded?.state.instances).toEqual(run.state.instances)
   expect([...(loaded?.state.contexts.values() ?? [])].filter(({ id }) => id >= 1_000)).toEqual([...contexts.values()])
@@ -582,8 +580,6 @@ test('a database of a release before workflows opens', async () => {
   const { steps } = createWorkflowStore(opened).insert(
     { id: 'w', execution: 'e', root: 'w', runner: 'orquesta', start_timestamp: now() },
     'version: 1.0',
-    {},
-    seal,
   )
   await opened.write({ steps, facts: [] })
   expect((await createWorkflowStore(opened).load('w', open))?.state).toEqual(emptyState())

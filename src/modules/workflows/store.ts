@@ -49,7 +49,8 @@ export type NewWorkflow = Pick<WorkflowHeader, 'id' | 'execution' | 'root' | 'ru
 
 export interface LoadedWorkflow {
   readonly header: WorkflowHeader
-  readonly environment: Readonly<Record<string, unknown>>
+  /** Those that its expressions have read. */
+  readonly secrets: readonly unknown[]
   readonly state: State
 }
 
@@ -110,7 +111,7 @@ export interface WorkflowStore {
   findTask(workflow: string, instance: number): WorkflowTask | undefined
 
   /** A new run: its state is `emptyState()`. */
-  insert(workflow: NewWorkflow, definition: string, environment: object, seal: Seal): Changed
+  insert(workflow: NewWorkflow, definition: string): Changed
   /**
    * What an event changes. Fails with `Conflict` unless the stored run has the revision of the header.
    *
@@ -120,6 +121,8 @@ export interface WorkflowStore {
   /** Gives the run to another execution. Fails with `Conflict` as `save` does. */
   reassign(header: WorkflowHeader, execution: string): Changed
   putAction(action: WorkflowAction): Step
+  /** @param sealed JSON array, encrypted; null: none */
+  putSecrets(workflow: string, sealed: string | null): Step
 
   /** Executions that workflows have started → those that run these workflows. */
   holdersOf(executions: readonly string[]): Map<string, string>
@@ -179,11 +182,11 @@ export function createWorkflowStore(database: Database): WorkflowStore {
       const row = database.first(build.selectFrom('workflow_executions').selectAll().where('id', '=', id))
       const header = row === undefined ? undefined : toHeader(row)
       if (row === undefined || header === undefined) return undefined
-      const environment = readValues(row.environment, open) as LoadedWorkflow['environment'] // written by `insert`
+      const secrets = row.secrets === null ? [] : (readJson(open(row.secrets)) as unknown[]) // written by `putSecrets`
       const state = await rows.load(id, toWorkflowRow(row, open), open)
       if (find(id)?.revision !== header.revision)
         throw new Error(`the workflow ${id} has changed while it was loaded: lock it, or load it again`)
-      return { header, environment, state }
+      return { header, secrets, state }
     },
     openIds: (afterId, limit) =>
       database
@@ -212,7 +215,7 @@ export function createWorkflowStore(database: Database): WorkflowStore {
     ...actionQueries(database, statements),
     ...taskQueries(database),
 
-    insert(workflow, text, environment, seal) {
+    insert(workflow, text) {
       const header = {
         ...workflow,
         definition: hashOf(text),
@@ -230,7 +233,7 @@ export function createWorkflowStore(database: Database): WorkflowStore {
         {
           query: statements.insert({
             ...header,
-            environment: writeValues(environment, seal),
+            secrets: null,
             ...newWorkflow,
             output: null,
           }),
@@ -265,6 +268,9 @@ export function createWorkflowStore(database: Database): WorkflowStore {
       return { steps: [{ query, expect: 1 }], header }
     },
     putAction: (action) => ({ query: statements.putAction(action) }),
+    putSecrets: (workflow, secrets) => ({
+      query: build.updateTable('workflow_executions').set({ secrets }).where('id', '=', workflow),
+    }),
     ...removal(database, rows),
   }
 }
@@ -476,7 +482,7 @@ function prepareStatements({ build }: Database) {
     root: '',
     runner: '',
     definition: '',
-    environment: '',
+    secrets: null,
     start_timestamp: '',
     ...changing,
   }

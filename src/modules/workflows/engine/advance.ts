@@ -15,6 +15,7 @@ import {
   type Event,
   type Limits,
   type Outcome,
+  type Outside,
   type StartCommand,
   type WorkflowStatus,
 } from '../conductor/index.ts'
@@ -22,7 +23,7 @@ import type { Seal } from '../state/store.ts'
 import type { WorkflowStore } from '../store.ts'
 import { planChild, refusalOf, taskExecutionId, type PlannedChild } from './child.ts'
 import type { WorkflowCommit } from './commit.ts'
-import { evaluateBriefly } from './evaluate.ts'
+import { evaluateBriefly, NeedsThread, type Evaluated, type Patience } from './evaluate.ts'
 import { newsOfAction, newsOfWorkflow } from './news.ts'
 import { outsideOf, type OutsideDeps } from './outside.ts'
 import type { Run } from './run.ts'
@@ -38,7 +39,10 @@ export interface AdvanceDeps extends OutsideDeps {
   executions: Pick<Executions, 'find' | 'plan' | 'planChange' | 'openChildren' | 'resultWithSecrets' | 'maskOutput'>
   store: WorkflowStore
   load(commit: WorkflowCommit, workflow: string): Promise<Run>
+  patience: Pick<Patience, 'evaluate'>
   readonly sealOf: (run: Run) => Seal
+  /** Cipher text of the secrets that its expressions have read; null: nothing can be encrypted */
+  readonly sealSecrets: (run: Run) => string | null
   /** Another commit of the tree, later. */
   readonly later: (run: Run, plan: (commit: WorkflowCommit) => Promise<void>) => void
   readonly maxTasks: number
@@ -74,6 +78,24 @@ export function createAdvance(deps: AdvanceDeps): Advance {
     return execution
   }
 
+  /** What takes long is evaluated elsewhere, and the call repeated. */
+  async function conductPatiently(run: Run, event: Event, outside: Outside): Promise<Outcome> {
+    const evaluated = new Map<number, Evaluated>()
+    for (;;) {
+      try {
+        return conduct(run.definition, run.state, event, {
+          evaluate: evaluateBriefly(evaluated),
+          memory: run.memory,
+          limits: limitsOf(deps.maxTasks),
+          outside,
+        })
+      } catch (error) {
+        if (!(error instanceof NeedsThread)) throw error
+        evaluated.set(error.place, await deps.patience.evaluate(error))
+      }
+    }
+  }
+
   /** Conducts, asks for the executions, and conducts again when some are refused. */
   async function conductWithChildren(
     commit: WorkflowCommit,
@@ -85,14 +107,9 @@ export function createAdvance(deps: AdvanceDeps): Advance {
     const refusals = new Map<string, string>()
     const pause = createPause()
     for (;;) {
-      const outcome = conduct(run.definition, run.state, event, {
-        evaluate: evaluateBriefly,
-        memory: run.memory,
-        limits: limitsOf(deps.maxTasks),
-        outside: {
-          ...outsideOf(deps, run, workflow, commit),
-          whyRefused: (command) => refusals.get(keyOf(command)),
-        },
+      const outcome = await conductPatiently(run, event, {
+        ...outsideOf(deps, run, workflow, commit),
+        whyRefused: (command) => refusals.get(keyOf(command)),
       })
       const known = refusals.size
       for (const command of outcome.commands) {
@@ -138,6 +155,7 @@ export function createAdvance(deps: AdvanceDeps): Advance {
     const before = run.state.workflow.status
     const saved = store.save(run.header, changes, { seal: deps.sealOf(run), at: commit.at })
     commit.add({ steps: saved.steps, facts: [] })
+    if (run.hasNewSecrets) commit.add({ steps: [store.putSecrets(run.header.id, deps.sealSecrets(run))], facts: [] })
     run.header = saved.header
     run.state = apply(run.state, changes)
     for (const command of commands) await carryOut(commit, run, command, children)
@@ -177,18 +195,17 @@ export function createAdvance(deps: AdvanceDeps): Advance {
     if (child === undefined) throw new Error(`task ${command.task} has no execution`)
     const { execution, unit } = child
     const { instance, item = null, attempt } = command
-    const { id } = run.header
+    const { id: workflow } = run.header
     const action = {
       execution: execution.id,
-      workflow: id,
+      workflow,
       instance,
       item,
       attempt,
-      task_execution: taskExecutionId(id, instance, attempt),
+      task_execution: taskExecutionId(workflow, instance, attempt),
     }
     commit.add({ ...unit, steps: [...unit.steps, store.putAction(action)] })
     commit.putExecution(execution)
-    commit.putAction(id, command, execution.id)
     // Its parameters could not be rendered: it has failed before its start.
     if (isFinal(execution.status)) newsTo(commit, action, 'requested', execution)
   }
@@ -201,7 +218,8 @@ export function createAdvance(deps: AdvanceDeps): Advance {
   ): void {
     const result = (): unknown => {
       const value = executions.resultWithSecrets(after)
-      commit.putResult(after.id, value)
+      const item = action.item ?? undefined
+      commit.putResult(action.workflow, { instance: action.instance, item }, { value, size: after.result_size ?? 0 })
       return value
     }
     for (const event of newsOfAction(before, after, action, result)) commit.tell(action.workflow, event)

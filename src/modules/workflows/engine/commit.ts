@@ -1,4 +1,5 @@
 /** What one commit of a tree of workflows changes, while it is planned: later parts of the plan see what earlier ones did. */
+import type { Lru } from '../../../lib/cache/index.ts'
 import { merge, type Database, type Unit } from '../../../db/index.ts'
 import { now } from '../../../core/time.ts'
 import type { Execution } from '../../executions/types.ts'
@@ -15,14 +16,11 @@ export interface WorkflowCommit extends Commit {
   /** undefined: this commit does not change it */
   execution(id: string): Execution | undefined
   /** Keeps the result of an action for expressions, until its row is there. */
-  putResult(executionId: string, result: unknown): void
-  result(executionId: string): { readonly value: unknown } | undefined
+  putResult(workflow: string, place: ActionOf, result: KnownResult): void
+  result(workflow: string, place: ActionOf): KnownResult | undefined
   /** Runs whose state this commit changes. */
   touch(run: Run): void
   run(id: string): Run | undefined
-  /** The last action of an instance or item, if this commit requests one. */
-  putAction(workflow: string, command: ActionOf, executionId: string): void
-  action(workflow: string, command: ActionOf): string | undefined
   /** Something else to tell a workflow, in the same commit. */
   tell(workflow: string, event: Event): void
   /** Takes the next of what is to be told. */
@@ -33,6 +31,8 @@ export interface WorkflowCommit extends Commit {
 
 export function createCommit(deps: {
   database: Pick<Database, 'write'>
+  /** Results of late, which the end of a task with items reads all together. */
+  results: Lru<string, KnownResult>
   /** The memory may not agree with the rows. */
   readonly forget: (run: Run) => void
   /** It does. */
@@ -40,9 +40,8 @@ export function createCommit(deps: {
 }): WorkflowCommit {
   const units: Unit[] = []
   const executions = new Map<string, Execution>()
-  const results = new Map<string, { readonly value: unknown }>()
+  const results = new Map<string, KnownResult>()
   const runs = new Map<string, Run>()
-  const actionIds = new Map<string, string>()
   const told: { workflow: string; event: Event }[] = []
   const actions: (() => void)[] = []
   return {
@@ -50,12 +49,10 @@ export function createCommit(deps: {
     add: (unit) => void units.push(unit),
     putExecution: (execution) => void executions.set(execution.id, execution),
     execution: (id) => executions.get(id),
-    putResult: (id, value) => void results.set(id, { value }),
-    result: (id) => results.get(id),
+    putResult: (workflow, place, result) => void results.set(actionKey(workflow, place), result),
+    result: (workflow, place) => results.get(actionKey(workflow, place)) ?? deps.results.get(actionKey(workflow, place)),
     touch: (run) => void runs.set(run.header.id, run),
     run: (id) => runs.get(id),
-    putAction: (workflow, command, id) => void actionIds.set(actionKey(workflow, command), id),
-    action: (workflow, command) => actionIds.get(actionKey(workflow, command)),
     tell: (workflow, event) => void told.push({ workflow, event }),
     next: () => told.shift(),
     afterwards: (action) => void actions.push(action),
@@ -64,10 +61,20 @@ export function createCommit(deps: {
     },
     keep() {
       runs.forEach(deps.remember)
+      for (const [place, result] of results) deps.results.set(place, result, result.size)
       for (const action of actions) action()
     },
-    discard: () => runs.forEach(deps.forget),
+    discard() {
+      runs.forEach(deps.forget)
+      for (const place of results.keys()) deps.results.delete(place)
+    },
   }
+}
+
+export interface KnownResult {
+  readonly value: unknown
+  /** Bytes. */
+  readonly size: number
 }
 
 export interface ActionOf {

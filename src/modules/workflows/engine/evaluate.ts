@@ -1,15 +1,91 @@
-/** Evaluates expressions of workflows within bounds. */
-import { Budget, defaultLimits } from '../../../lib/template/index.ts'
+/**
+ * Evaluates the expressions of one call of the conductor. Most take microseconds. One that takes longer breaks the call off:
+ * a thread evaluates it, and the call, which has changed nothing, is repeated with its value.
+ */
+import { locateCode } from '../../../core/bundle.ts'
+import { createThread } from '../../../core/thread.ts'
+import { writeJsonInTurns } from '../../../http/index.ts'
+import { readJson } from '../../../lib/json/index.ts'
+import { Budget, BudgetExhausted, defaultLimits, type Limits } from '../../../lib/template/index.ts'
 import type { Evaluate } from '../conductor/index.ts'
-import { evaluate, ExpressionError, ExpressionExhausted } from '../expressions/index.ts'
+import { evaluate, ExpressionError, ExpressionExhausted, type Scope } from '../expressions/index.ts'
+import type { ExpressionAnswer, ExpressionQuestion } from './expression-thread.ts'
+import { factOf, type Fact } from './facts.ts'
 
-/** @throws ExpressionError also for one that takes too much */
-export const evaluateBriefly: Evaluate = (value, scope, readings) => {
-  const budget = new Budget(defaultLimits, 'the expression')
-  try {
-    return evaluate(value, scope, { budget, ...(readings === undefined ? {} : { readings }) })
-  } catch (error) {
-    if (!(error instanceof ExpressionExhausted)) throw error
-    throw new ExpressionError('YaqlEvaluationException', error.message)
+/** On the event loop: a few milliseconds at most. */
+const briefLimits: Limits = { ...defaultLimits, maxSteps: 5_000, maxWork: 1024 * 1024, maxMilliseconds: 20, maxItems: 20_000 }
+
+/** The call breaks off: this expression needs the thread. */
+export class NeedsThread extends BudgetExhausted {
+  readonly value: unknown
+  readonly scope: Scope
+  /** Number of the evaluation in the call. */
+  readonly place: number
+
+  constructor(value: unknown, scope: Scope, place: number, message: string) {
+    super(message)
+    this.value = value
+    this.scope = scope
+    this.place = place
+  }
+}
+
+export type Evaluated = { readonly value: unknown } | { readonly error: ExpressionError }
+
+/** @param known what the thread has evaluated, by the number of the evaluation in the call */
+export function evaluateBriefly(known: ReadonlyMap<number, Evaluated>): Evaluate {
+  let place = 0
+  return (value, scope, readings) => {
+    const found = known.get(place++)
+    if (found !== undefined) {
+      if ('error' in found) throw found.error
+      return found.value
+    }
+    try {
+      return evaluate(value, scope, {
+        budget: new Budget(briefLimits, 'the expression'),
+        ...(readings === undefined ? {} : { readings }),
+      })
+    } catch (error) {
+      if (!(error instanceof ExpressionExhausted)) throw error
+      throw new NeedsThread(value, scope, place - 1, error.message)
+    }
+  }
+}
+
+export interface Patience {
+  /** Evaluates in the thread. @throws SHUTTING_DOWN, and what the scope throws besides errors of expressions */
+  evaluate(wanted: NeedsThread): Promise<Evaluated>
+  stop(): Promise<void>
+}
+
+export function createPatience(): Patience {
+  const thread = createThread<ExpressionQuestion, ExpressionAnswer>({
+    name: 'the thread for expressions of workflows',
+    file: locateCode('./expression-thread', import.meta.url),
+  })
+  return {
+    async evaluate({ value, scope }) {
+      const { task, item } = scope
+      const facts: [Fact, unknown][] = []
+      const [text, variables, ofItem] = [
+        await writeJsonInTurns(value),
+        await writeJsonInTurns(scope.variables()),
+        item === undefined ? undefined : await writeJsonInTurns(item),
+      ]
+      for (;;) {
+        const answer = await thread.ask({
+          value: text,
+          variables,
+          item: ofItem,
+          task: task === undefined ? undefined : { name: task.name, route: task.route, status: task.status },
+          facts: await writeJsonInTurns(facts),
+        })
+        if ('value' in answer) return { value: readJson(answer.value) }
+        if ('error' in answer) return { error: new ExpressionError(answer.error.className, answer.error.message) }
+        facts.push([answer.missing, factOf(scope, answer.missing)])
+      }
+    },
+    stop: () => thread.stop(),
   }
 }

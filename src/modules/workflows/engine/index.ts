@@ -11,6 +11,7 @@ import { Conflict, type Database, type Unit } from '../../../db/index.ts'
 import { allRights } from '../../../http/index.ts'
 import { Lru } from '../../../lib/cache/index.ts'
 import type { Log } from '../../../lib/log/index.ts'
+import { writeJson } from '../../../lib/json/index.ts'
 import { isObject } from '../../../lib/schema/index.ts'
 import { isWorkflowRunner } from '../../../runners/index.ts'
 import type { Datastore } from '../../datastore/index.ts'
@@ -23,8 +24,9 @@ import type { Inspector } from '../inspection/inspector.ts'
 import type { WorkflowHeader, WorkflowStore } from '../store.ts'
 import type { Open, Seal } from '../state/store.ts'
 import { createAdvance, type AdvanceDeps } from './advance.ts'
-import { createCommit, type WorkflowCommit } from './commit.ts'
+import { createCommit, type KnownResult, type WorkflowCommit } from './commit.ts'
 import { createDefinitions } from './definitions.ts'
+import { createPatience } from './evaluate.ts'
 import { newsOfWorkflow } from './news.ts'
 import { environmentOf, Run } from './run.ts'
 import { createTrees } from './trees.ts'
@@ -56,6 +58,8 @@ export interface Engine extends Pick<ExecutionWorkflows, 'begin' | 'follow'> {
 /** Rows of all runs in memory together. A larger run stays there while it is the one that was used last. */
 const MAX_ROWS = 1_000_000
 const MAX_RUNS = 1_000
+const MAX_RESULTS = 20_000
+const MAX_RESULT_BYTES = 16 * 1024 * 1024
 const PAGE = 200
 const MAX_DEPTH = 50
 /** Pause after a failure, so that a full disk causes no busy loop. */
@@ -66,14 +70,18 @@ export function createEngine(deps: EngineDeps): Engine {
   const definitions = createDefinitions()
   const runs = new Lru<string, Run>(MAX_RUNS, MAX_ROWS)
   let isStopping = false
+  const patience = createPatience()
+  const results = new Lru<string, KnownResult>(MAX_RESULTS, MAX_RESULT_BYTES)
   const runnerInfo = { hostname: hostname(), pid: process.pid }
   const trees = createTrees<WorkflowCommit>(() =>
-    createCommit({ database, forget: ({ header }) => runs.delete(header.id), remember }),
+    createCommit({ database, results, forget: ({ header }) => runs.delete(header.id), remember }),
   )
   const advance = createAdvance({
     ...deps,
     load,
+    patience,
     sealOf,
+    sealSecrets,
     maxTasks: settings.maxTasks,
     later: (run, plan) => later(run.header, plan),
   })
@@ -113,6 +121,14 @@ export function createEngine(deps: EngineDeps): Engine {
       secretValues.isIn(text) ? encryption.encrypt(text, contextOf(id), `the values of workflow ${id}`) : undefined
   }
 
+  function sealSecrets(run: Run): string | null {
+    run.hasNewSecrets = false
+    const { id } = run.header
+    return encryption.enabled
+      ? encryption.encrypt(writeJson([...run.secrets]), contextOf(id), `the values of workflow ${id}`)
+      : null
+  }
+
   async function load(commit: WorkflowCommit, id: string): Promise<Run> {
     const known = commit.run(id) ?? runs.get(id)
     if (known !== undefined) return known
@@ -124,7 +140,7 @@ export function createEngine(deps: EngineDeps): Engine {
     if (execution === undefined || text === undefined) throw new Error(`the workflow ${id} is incomplete`)
     const run = new Run(header, definitions.compile(text), state, {
       environment: environmentOf(execution, id, settings.apiUrl()),
-      secrets: executions.secretsOf(execution),
+      secrets: [...executions.secretsOf(execution), ...loaded.secrets],
     })
     remember(run)
     return run
@@ -180,7 +196,7 @@ export function createEngine(deps: EngineDeps): Engine {
     const { text } = prepared
     const workflow = { id, root, execution: running.id, runner: running.runner.name, start_timestamp: commit.at }
     const known = { environment: environmentOf(running, id, settings.apiUrl()), secrets: start.secrets }
-    const inserted = store.insert(workflow, text, {}, () => undefined)
+    const inserted = store.insert(workflow, text)
     commit.add({ steps: inserted.steps, facts: [] })
     const run = new Run(inserted.header, definitions.compile(text), emptyState(), known)
     await advance.handle(commit, run, { kind: 'started', input: start.actionParameters })
@@ -295,9 +311,10 @@ export function createEngine(deps: EngineDeps): Engine {
         await trees.idle()
       }
     },
-    stop() {
+    async stop() {
       isStopping = true
-      return trees.idle()
+      await trees.idle()
+      await patience.stop()
     },
   }
 

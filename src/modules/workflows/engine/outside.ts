@@ -31,10 +31,10 @@ export function outsideOf(
     environment: run.environment,
     startEnvironment: withoutWorkflow(run.environment),
     resultOf(instance, item) {
-      const action = commit?.action(id, { instance, item }) ?? store.latestAction(id, instance, item ?? null)?.execution
-      if (action === undefined) return null
-      const known = commit?.result(action)
-      return known === undefined ? executions.resultWithSecrets(action) : known.value
+      const known = commit?.result(id, { instance, item })
+      if (known !== undefined) return known.value
+      const action = store.latestAction(id, instance, item ?? null)
+      return action === undefined ? null : executions.resultWithSecrets(action.execution)
     },
     recordOf(instance) {
       const times = store.findTask(id, instance.id)

@@ -19,6 +19,8 @@ export class Run {
   readonly #secrets: Set<unknown>
   #values: SecretValues | undefined
   #isCurrent = false
+  /** Those that expressions have read, and that the rows do not know yet. */
+  hasNewSecrets = false
 
   constructor(header: WorkflowHeader, definition: Definition, state: State, known: Known) {
     this.header = header
@@ -38,6 +40,7 @@ export class Run {
       if (this.#secrets.has(secret)) continue
       this.#secrets.add(secret)
       this.#isCurrent = false
+      this.hasNewSecrets = true
     }
   }
 
