@@ -274,7 +274,8 @@ async function assemble(
   const baseFolder = createBasePath({ path: basePath, log })
   const data: Module[] = [createLogFolders(log), monitoring, idempotency, rbac, auth, datastore]
   const base: Module[] = [baseFolder, ...data, traces, triggers, actions, policies, packs]
-  const engine: Module[] = [executions, workflows, inquiries, rules, webhooks, timers, stream, createUi()]
+  // Executions that end while the server stops still bring about what follows in their workflows.
+  const engine: Module[] = [workflows, executions, inquiries, rules, webhooks, timers, stream, createUi()]
   const maintenance = createMaintenance({
     ...platform,
     log: log.of('garbagecollector'),

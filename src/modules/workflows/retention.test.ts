@@ -90,7 +90,7 @@ async function runWorkflow(made: {
   const execution = await execute(days, parent, endDays)
   const id = newId()
   const workflow = { id, execution, root: id, runner: 'orquesta', start_timestamp: now() }
-  let { steps, header } = store.insert(workflow, `${tasks} tasks`, {}, () => undefined)
+  let { steps, header } = store.insert(workflow, `${tasks} tasks`)
   let state = emptyState()
   const children: string[] = []
   const send = async (event: Event): Promise<number | undefined> => {

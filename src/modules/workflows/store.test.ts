@@ -77,9 +77,7 @@ class Run {
     return this.header?.id ?? ''
   }
 
-  async start(
-    more: { definition?: string; input?: Record<string, unknown> } = {},
-  ): Promise<void> {
+  async start(more: { definition?: string; input?: Record<string, unknown> } = {}): Promise<void> {
     const { definition = 'version: 1.0', input = {} } = more
     const id = newId()
     const workflow = { id, execution: newId(), root: id, runner: 'orquesta', start_timestamp: now() }

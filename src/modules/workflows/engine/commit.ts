@@ -50,7 +50,8 @@ export function createCommit(deps: {
     putExecution: (execution) => void executions.set(execution.id, execution),
     execution: (id) => executions.get(id),
     putResult: (workflow, place, result) => void results.set(actionKey(workflow, place), result),
-    result: (workflow, place) => results.get(actionKey(workflow, place)) ?? deps.results.get(actionKey(workflow, place)),
+    result: (workflow, place) =>
+      results.get(actionKey(workflow, place)) ?? deps.results.get(actionKey(workflow, place)),
     touch: (run) => void runs.set(run.header.id, run),
     run: (id) => runs.get(id),
     tell: (workflow, event) => void told.push({ workflow, event }),

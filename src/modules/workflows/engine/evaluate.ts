@@ -13,7 +13,13 @@ import type { ExpressionAnswer, ExpressionQuestion } from './expression-thread.t
 import { factOf, type Fact } from './facts.ts'
 
 /** On the event loop: a few milliseconds at most. */
-const briefLimits: Limits = { ...defaultLimits, maxSteps: 5_000, maxWork: 1024 * 1024, maxMilliseconds: 20, maxItems: 20_000 }
+const briefLimits: Limits = {
+  ...defaultLimits,
+  maxSteps: 5_000,
+  maxWork: 1024 * 1024,
+  maxMilliseconds: 20,
+  maxItems: 20_000,
+}
 
 /** The call breaks off: this expression needs the thread. */
 export class NeedsThread extends BudgetExhausted {
