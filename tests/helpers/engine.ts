@@ -58,6 +58,8 @@ export interface EngineOptions {
   outputSchema?: Record<string, unknown>
   /** What is logged. */
   sink?: TextSink
+  /** Where it notes which runs have begun. Default: nowhere */
+  basePath?: string
 }
 
 /** Two slots, a queue of ten, polling that nobody lives to see. */
@@ -119,6 +121,7 @@ export async function startEngine(options: EngineOptions): Promise<Engine> {
       workflows: noWorkflows,
       serviceTokens: { enabled: false, plan: () => undefined, planEnd: () => ({ steps: [], facts: [] }) },
       settings: {
+        ...(options.basePath === undefined ? {} : { basePath: options.basePath }),
         streamOutput: true,
         actionsPoolSize: 2,
         shutdownGraceSeconds: 0,

@@ -1,17 +1,24 @@
 import { afterEach, beforeEach, expect, test } from 'vitest'
 import { startEngine, type Engine } from '../../../../tests/helpers/engine.ts'
+import { makeFolder, type TemporaryFolder } from '../../../../tests/helpers/folders.ts'
+import { TextSink } from '../../../../tests/helpers/text-sink.ts'
 import { waitFor } from '../../../../tests/helpers/wait.ts'
 import type { Unit } from '../../../db/database.ts'
+import { createLog } from '../../../lib/log/log.ts'
 import type { RunContext, RunResult } from '../../../runners/runner.ts'
+import { createStartNotes } from './start-notes.ts'
 
 let engine: Engine
+let folder: TemporaryFolder
 let run: (context: RunContext) => Promise<RunResult>
 /** Each write waits for it. */
 let beforeWrite: (unit: Unit) => Promise<void> | undefined
 
 beforeEach(async () => {
   beforeWrite = () => undefined
+  folder = makeFolder()
   engine = await startEngine({
+    basePath: folder.path,
     run: (context) => run(context),
     around: (real) => ({
       ...real,
@@ -23,7 +30,10 @@ beforeEach(async () => {
   })
 })
 
-afterEach(() => engine.stop())
+afterEach(async () => {
+  await engine.stop()
+  folder.remove()
+})
 
 /** Holds the first write of this kind until `go` is called. */
 function holdFirst(isMeant: (unit: Unit) => boolean): { isHeld: Promise<void>; go: () => void } {
@@ -100,4 +110,19 @@ test('a child that is cancelled while its start is committed ends canceled and d
   go()
   await waitFor('its end', () => engine.statusOf(id) === 'canceled')
   expect(runs).toEqual([parent])
+})
+
+test('an action whose end is not stored yet counts as begun for the next server, whatever else begins', async () => {
+  run = () => Promise.resolve({ status: 'succeeded', result: {} })
+  const { isHeld, go } = holdFirst(({ facts }) =>
+    facts.some(({ payload }) => 'execution' in payload && payload.execution.status === 'succeeded'),
+  )
+  const id = await engine.request()
+  await isHeld
+  expect(await ended(await engine.request())).toBe('succeeded')
+  const log = createLog({ level: 'ERROR', format: 'text', stream: new TextSink() })
+  const hadBegun = createStartNotes(folder.path, 'boot', log).hadBegun(id)
+  go()
+  expect(hadBegun).toBe(true)
+  expect(await ended(id)).toBe('succeeded')
 })

@@ -11,6 +11,7 @@ import {
   type Runner,
   type RunResult,
   type StopReason,
+  type StartNote,
 } from '../../../runners/index.ts'
 import type { SecretValues } from '../../../lib/secrets/index.ts'
 import type { Change } from '../change.ts'
@@ -168,7 +169,8 @@ export function createDispatcher(deps: {
   ): Promise<void> {
     const opened = deps.output.open(execution, deps.streamOutput)
     const intake = deps.maskSecrets ? maskOutput(opened, ready.secrets) : opened
-    const outcome = await resultOf(execution, ready, intake, signal, (unit) => {
+    const startNote = deps.notes.take(execution.id)
+    const outcome = await resultOf(execution, ready, intake, startNote, signal, (unit) => {
       // Not awaited: the unit that deletes the row is written later, and therefore committed later.
       deps.write(unit).catch((error: unknown) =>
         log.error('process.not_stored', 'Could not store the process of an execution', {
@@ -206,6 +208,8 @@ export function createDispatcher(deps: {
       await change.settle(execution, [...owed(), { kind: 'exit', status: 'failed', result: failure }], ended)
     } finally {
       intake.close()
+      // Not before its end is stored: until then the next server would run it again.
+      if (startNote !== undefined) deps.notes.release(startNote)
     }
   }
 
@@ -214,10 +218,10 @@ export function createDispatcher(deps: {
     execution: Execution,
     { runner, prepared, secrets }: Ready,
     intake: OutputIntake,
+    startNote: StartNote | undefined,
     signal: AbortSignal,
     record: (unit: Unit) => void,
   ): Promise<RunResult> {
-    const startNote = deps.notes.take(execution.id)
     try {
       if (runner.notesStart !== true) writeStartNote(startNote)
       return await runner.run({
@@ -248,8 +252,6 @@ export function createDispatcher(deps: {
       const shown = masksOf(secrets)?.maskError(error) ?? error
       log.error('runner.failed', 'A runner failed unexpectedly', { execution_id: execution.id, error: shown })
       return { status: 'failed', result: startFailure(error) }
-    } finally {
-      if (startNote !== undefined) deps.notes.release(startNote)
     }
   }
 
