@@ -130,6 +130,13 @@ tasks:
   second:
     action: core.noop
 `,
+  outerlate: `
+version: 1.0
+tasks:
+  inner:
+    action: flow.slow
+    delay: 3600
+`,
   outerslow: `
 version: 1.0
 tasks:
@@ -396,6 +403,15 @@ describe('8.9 pause, resume, cancel', () => {
     await app.call('DELETE', `/v1/executions/${action}`)
     expect((await app.ended(id)).status).toBe('canceled')
     expect((await app.ended(inner)).status).toBe('canceled')
+  })
+
+  it('cancels a workflow in a workflow before it has started, and with it the one above', async () => {
+    const { id } = await app.begin('outerlate')
+    const inner = await waitForChild(id)
+    await app.reaches(inner, 'delayed')
+    await app.call('DELETE', `/v1/executions/${inner}`)
+    expect((await app.ended(id)).status).toBe('canceled')
+    expect(statuses(await app.ended(inner))).toEqual(['requested', 'delayed', 'canceling', 'canceled'])
   })
 
   async function waitForChild(id: string): Promise<string> {

@@ -108,6 +108,11 @@ export function hasStarted(status: ExecutionStatus): boolean {
   return !waiting.has(status)
 }
 
+/** Whether it has begun to run, even if it was canceled then. */
+export function hasRun({ log }: Pick<Execution, 'log'>): boolean {
+  return log.some(({ status }) => status === 'running')
+}
+
 export const finalStatuses: readonly ExecutionStatus[] = executionStatuses.filter(isFinal)
 
 export const openStatuses: readonly ExecutionStatus[] = executionStatuses.filter((status) => !isFinal(status))

@@ -4,6 +4,7 @@ import { createRowQueue } from '../../../queue/index.ts'
 import { isWorkflowRunner, type StopReason } from '../../../runners/index.ts'
 import type { Change } from '../change.ts'
 import type { ExecutionStore } from '../store.ts'
+import { hasRun } from '../state.ts'
 import type { Execution } from '../types.ts'
 
 /** A run with a slot. */
@@ -50,7 +51,7 @@ export function createCancelQueue(deps: {
 
   function pump(): void {
     for (const execution of takeCanceling()) {
-      if (isWorkflowRunner(execution.runner.name)) {
+      if (isWorkflowRunner(execution.runner.name) && hasRun(execution)) {
         // It ends with the last of its actions.
         queue.done(execution)
         continue
