@@ -2,7 +2,6 @@
  * The server is killed at random moments, under load, again and again on the same data: what it promised before is kept.
  * Every title shows the seed; `SVC_TEST_SEED=<seed>` makes the same choices again.
  */
-import { get } from 'node:http'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { makeFolder, type TemporaryFolder } from '../helpers/folders.ts'
 import { startServer, type TestServer } from '../helpers/server.ts'
@@ -19,6 +18,7 @@ import {
   type RecordedProcesses,
   type Row,
 } from '../helpers/audit.ts'
+import { arrows, watchArrows } from './arrows.ts'
 import { createLoad, type Job, type Load } from './load.ts'
 import { createRandom, seedOfRun, type Random } from '../helpers/random.ts'
 import { rounds } from '../helpers/tiers.ts'
@@ -37,45 +37,6 @@ const settings = {
   'actionrunner.actions_pool_size': '12',
   'scheduler.sleep_interval': '0.2',
   'log.level': 'WARNING',
-}
-
-/** What can be seen on the general stream right after each commit in the life of an execution. */
-const arrows = [
-  'requested',
-  'delayed',
-  'scheduled',
-  'running',
-  'output',
-  'succeeded',
-  'failed',
-  'timeout',
-  'canceling',
-  'canceled',
-] as const
-
-/** Calls `seen` for every event until the server is gone. */
-function watchArrows(server: TestServer, seen: (arrow: string) => void): Promise<void> {
-  const events = 'svc.execution__create,svc.execution__update,svc.execution.output__create'
-  return new Promise((resolve) => {
-    let rest = ''
-    const request = get(`${server.urls.stream}/v1/stream?events=${events}`, { agent: false }, (response) => {
-      response.setEncoding('utf8').on('data', (text: string) => {
-        const frames = (rest + text).split('\n\n')
-        rest = frames.pop() ?? ''
-        for (const frame of frames) {
-          if (frame.includes('event: svc.execution.output__create')) seen('output')
-          else {
-            const data = /^data: (.*)$/m.exec(frame)?.[1]
-            // The shape of a record of contract 03.
-            if (data !== undefined) seen((JSON.parse(data) as { status: string }).status)
-          }
-        }
-      })
-      response.once('close', resolve)
-      response.once('error', resolve)
-    })
-    request.once('error', () => resolve())
-  })
 }
 
 /** Loads the server until it is killed: soon after a random number of requests, or right after a random event. */
