@@ -1,6 +1,8 @@
 /** The pack `examples` as a newcomer uses it: everything in it works. */
 import { execFile } from 'node:child_process'
+import { readFileSync } from 'node:fs'
 import { createServer, type Server } from 'node:http'
+import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { ensureDebianPackage } from '../helpers/apt.ts'
@@ -17,8 +19,9 @@ let installation: ExecutionAnswer
 beforeAll(async () => {
   await ensureDebianPackage('python3', '/usr/bin/python3')
   await ensureDebianPackage('curl', '/usr/bin/curl')
-  web = createServer((_, response) => {
+  web = createServer((request, response) => {
     response.setHeader('Content-Type', 'application/json')
+    if (request.url === '/missing') response.statusCode = 404
     response.end('{"fine": true}')
   })
   await new Promise<void>((resolve) => void web.listen(0, '127.0.0.1', resolve))
@@ -40,7 +43,7 @@ async function run(action: string, parameters: Record<string, unknown>): Promise
 }
 
 it('is installed by its name, without a problem', () => {
-  const registered = { actions: 5, rules: 2, aliases: 1, policies: 1 }
+  const registered = { actions: 9, rules: 2, aliases: 1, policies: 1 }
   expect([installation.status, installation.result]).toMatchObject([
     'succeeded',
     { packs: { examples: { registered, problems: [] } } },
@@ -82,6 +85,67 @@ describe('its actions', () => {
     const both = await Promise.all([1, 2].map(() => run('examples.one_at_a_time', { seconds: 1 })))
     expect(both.map(({ status }) => status)).toEqual(['succeeded', 'succeeded'])
     expect(both.flatMap(({ log }) => log.map((entry) => entry.status))).toContain('delayed')
+  })
+})
+
+describe('its workflows', () => {
+  it('deploy', async () => {
+    const { status, result } = await run('examples.deploy', { version: '1.2' })
+    expect([status, result['output']]).toEqual([
+      'succeeded',
+      { state: 'deployed', report: ['web-1 has package-1.2', 'web-2 has package-1.2'] },
+    ])
+  })
+
+  it('deploy: what fails is repeated and rolled back', async () => {
+    const { id, status, result } = await run('examples.deploy', { version: '1.3-bad', hosts: ['$(id)'] })
+    expect([status, result['output']]).toEqual(['failed', { state: 'rolled back', report: ['cannot install'] }])
+    const { body } = await server.call<ExecutionAnswer[]>('GET', `/v1/executions?parent=${id}&sort_asc=true`)
+    const tasks = body.map(({ context }) => (context['orquesta'] as { task_name: string }).task_name)
+    expect(tasks.sort()).toEqual(['check', 'install', 'install', 'pack', 'roll_back'])
+  })
+
+  it('check_urls', async () => {
+    const bad = `${url}missing`
+    const { status, result } = await run('examples.check_urls', { urls: [url, bad] })
+    expect([status, result['output']]).toEqual(['succeeded', { good: [url], bad: [bad] }])
+  })
+
+  it('wait_for', async () => {
+    const dead = await run('examples.wait_for', { cmd: 'echo no; false', times: 2, pause: 0 })
+    expect([dead.status, dead.result['output']]).toEqual(['failed', { tried: 2, answer: 'no' }])
+    const cmd = 'n=$(cat "$HOME/n" 2>/dev/null); echo x$n > "$HOME/n"; test "$n" = x && echo there'
+    const found = await run('examples.wait_for', { cmd: cmd.replaceAll('$HOME', server.basePath), pause: 0 })
+    expect([found.status, found.result['output']]).toEqual(['succeeded', { tried: 2, answer: 'there' }])
+  })
+
+  it.for([
+    [{ approved: true, comment: 'fine' }, 'succeeded', { comment: 'fine', state: 'deployed' }],
+    [{ approved: false }, 'failed', { comment: null, state: 'not approved' }],
+  ] as const)('approve: %j', async ([response, status, output]) => {
+    const { body } = await server.call<ExecutionAnswer>('POST', '/v1/executions', {
+      action: 'examples.approve',
+      parameters: { what: '1.2' },
+    })
+    const inquiry = await waitFor('the inquiry', async () => {
+      const path = `/v1/executions?parent=${body.id}&status=pending`
+      return (await server.call<ExecutionAnswer[]>('GET', path)).body[0]
+    })
+    await server.call('PUT', `/v1/inquiries/${inquiry.id}`, { id: inquiry.id, response })
+    const ended = await waitForStatus(server, body.id)
+    expect([ended.status, ended.result['output']]).toEqual([status, output])
+  })
+
+  it.for(['deploy', 'check_urls', 'wait_for', 'approve'])('%s has no mistake', async (name) => {
+    const path = join(server.basePath, 'packs/examples/actions/workflows', `${name}.yaml`)
+    const query = `action=examples.${name}&hints=true`
+    const headers = { 'Content-Type': 'text/plain' }
+    const answer = await fetch(`${server.urls.api}/v1/workflows/inspect?${query}`, {
+      method: 'POST',
+      headers,
+      body: readFileSync(path),
+    })
+    expect(await answer.json()).toEqual([])
   })
 })
 
