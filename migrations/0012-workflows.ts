@@ -13,7 +13,8 @@ const statements = [
     definition text not null, secrets text, start_timestamp text not null, revision integer not null,
     end_timestamp text, status text not null, request text, instances integer not null, contexts integer not null,
     routes integer not null, errors integer not null, starts integer not null, active integer not null, held integer not null,
-    ready integer not null, cleanups integer not null, idle integer not null, output text)`,
+    succeeded integer not null, failed integer not null, canceled integer not null, ready integer not null,
+    cleanups integer not null, idle integer not null, output text)`,
   `create index workflow_executions_definition on workflow_executions (definition)`,
   `create index workflow_executions_open on workflow_executions (id) where end_timestamp is null`,
   // Those that start tasks as soon as somebody lets them.
@@ -22,7 +23,7 @@ const statements = [
 
   `create table workflow_tasks (
     workflow text not null, number integer not null, task integer not null, route integer not null, status text not null,
-    start_order integer, is_ready integer not null, is_cleanup integer not null, is_terminal integer not null,
+    start_order integer, pass integer not null, is_ready integer not null, is_cleanup integer not null, is_terminal integer not null,
     context integer, previous text not null, arrivals integer not null, taken text, retries integer not null,
     retry text, items text, start_timestamp text, end_timestamp text, primary key (workflow, number)) without rowid`,
   `create index workflow_tasks_started on workflow_tasks (workflow, start_order) where start_order is not null`,

@@ -495,6 +495,9 @@ export interface WorkflowExecutionTable {
   starts: number
   active: number
   held: number
+  succeeded: number
+  failed: number
+  canceled: number
   ready: number
   cleanups: number
   idle: number
@@ -513,6 +516,8 @@ export interface WorkflowTaskTable {
   status: string
   /** Null: it has not started. */
   start_order: number | null
+  /** 1 for the first that starts on the route; 0: it has not started. */
+  pass: number
   is_ready: number
   is_cleanup: number
   is_terminal: number

@@ -43,6 +43,7 @@ let document: Document
 let token: string
 let execution: string
 let inquiry: string
+let workflow: string
 /** Checks values against schemas of the document. */
 const ajv = new Ajv2020({ strict: false, formats: { 'date-time': true, uri: true } })
 
@@ -54,6 +55,7 @@ beforeAll(async () => {
   execution = await finishedExecution()
   inquiry = await waitingInquiry()
   await registerPack()
+  workflow = await finishedExecution('listed.flow', {})
 })
 afterAll(async () => {
   await server.stop()
@@ -69,7 +71,12 @@ const login = (): Promise<RawAnswer> =>
 /** `listed`, in which actions can be made. */
 async function registerPack(): Promise<void> {
   const pack = join(server.basePath, 'packs', 'listed')
-  mkdirSync(join(pack, 'actions'), { recursive: true })
+  mkdirSync(join(pack, 'actions', 'workflows'), { recursive: true })
+  writeFileSync(join(pack, 'actions', 'workflows', 'flow.yaml'), 'version: 1.0\ntasks:\n  a:\n    action: core.noop\n')
+  writeFileSync(
+    join(pack, 'actions', 'flow.json'),
+    JSON.stringify({ name: 'flow', runner_type: 'orquesta', entry_point: 'workflows/flow.yaml', enabled: true }),
+  )
   writeFileSync(
     join(pack, 'pack.yaml'),
     'name: listed\nref: listed\ndescription: For the document.\nversion: 1.0.0\nauthor: tests\n',
@@ -85,12 +92,15 @@ async function waitingInquiry(): Promise<string> {
   return id
 }
 
-async function finishedExecution(): Promise<string> {
+async function finishedExecution(
+  action = 'core.local',
+  parameters: object = { cmd: 'echo out; echo err >&2' },
+): Promise<string> {
   const answer = await send(server.urls.api, {
     method: 'POST',
     path: '/v1/executions',
     headers: { 'X-Auth-Token': token },
-    body: JSON.stringify({ action: 'core.local', parameters: { cmd: 'echo out; echo err >&2' } }),
+    body: JSON.stringify({ action, parameters }),
   })
   const { id } = JSON.parse(answer.text) as { id: string }
   const signedIn: TestApp = {
@@ -474,6 +484,9 @@ const samples: [
     { path: () => `/v1/executions/${execution}/attribute/x`, status: 400 },
   ],
   ['get', '/v1/executions/{id}/children', {}],
+  ['get', '/v1/executions/{id}/workflow', { path: () => `/v1/executions/${workflow}/workflow` }],
+  ['get', '/v1/executions/{id}/workflow', { path: () => `/v1/executions/${workflow}/workflow?limit=0`, status: 400 }],
+  ['get', '/v1/executions/{id}/workflow', { status: 404 }],
   ['post', '/v1/executions/{id}/re_run', { body: {}, status: 201 }],
   ['get', '/stream/v1/executions/{id}/output', {}],
   ['post', '/v1/triggertypes', { body: { name: 'listed', payload_schema: { type: 'object' } }, status: 201 }],

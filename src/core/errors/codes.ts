@@ -86,6 +86,10 @@ export const errorCodes = {
   POLICY_TYPE_UNKNOWN: { kind: 'invalid', action: 'Check the type of the policy; `GET /v1/policytypes` lists them.' },
   // workflows
   DEFINITION_UNREADABLE: { kind: 'invalid', action: 'Correct the workflow definition as the message says.' },
+  NOT_A_WORKFLOW: {
+    kind: 'not_found',
+    action: 'Give an execution of an action whose runner is `orquesta` or `action-chain`.',
+  },
   // packs
   PACK_NOT_ON_DISK: { kind: 'invalid', action: 'Put the pack into one of the pack folders, then register it.' },
   PACK_INVALID: {

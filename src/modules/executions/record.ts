@@ -96,6 +96,7 @@ function executionRecord(execution: Execution, options: RecordOptions, children:
     trigger: execution.origin?.trigger ?? namedReference(execution.trigger),
     trigger_type: execution.origin?.trigger_type ?? namedReference(execution.trigger_type),
     trigger_instance: triggerInstanceOf(execution),
+    ...workflowOf(execution),
   })
 }
 
@@ -124,6 +125,13 @@ export function triggerInstanceOf({
   if (id === null) return null
   const known = context['trigger_instance']
   return typeof known === 'object' ? { ...known, id } : { id }
+}
+
+/** The workflow and the task that started it; only the server writes that part of the context. */
+function workflowOf({ context }: Execution): Record<'workflow_execution' | 'task_execution', unknown> {
+  const { workflow_execution_id: workflow_execution, task_execution_id: task_execution } =
+    (context['orquesta'] as Record<string, unknown> | undefined) ?? {}
+  return { workflow_execution, task_execution }
 }
 
 function namedReference(name: string | null): { name: string } | null {

@@ -152,6 +152,8 @@ const execution = Type.Object({
   web_url: Type.String({ description: 'Page of the execution in the web client.' }),
   parent: Type.Optional(Type.String({ description: 'Id of the parent execution.' })),
   children: Type.Optional(Type.Array(Type.String(), { description: 'Ids, oldest first.' })),
+  workflow_execution: Type.Optional(Type.String({ description: 'Id of the workflow execution that started it.' })),
+  task_execution: Type.Optional(Type.String({ description: 'Id of the task execution that started it.' })),
   delay: Type.Optional(Type.Integer({ description: 'Milliseconds from the request to scheduling.' })),
   rule: Type.Optional(KnownRule),
   trigger: Type.Optional(KnownTrigger),

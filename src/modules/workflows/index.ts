@@ -3,17 +3,22 @@ import type { Encryption } from '../../core/encryption.ts'
 import type { Module } from '../../core/module.ts'
 import type { Database } from '../../db/index.ts'
 import type { Log } from '../../lib/log/index.ts'
+import type { Executions } from '../executions/index.ts'
 import type { ExecutionWorkflows } from '../executions/ports.ts'
 import type { ActionSource } from './catalog.ts'
+import { createDefinitions } from './engine/definitions.ts'
 import { createEngine, type EngineDeps } from './engine/index.ts'
 import { createInspector } from './inspection/inspector.ts'
+import { createProgress } from './progress/progress.ts'
+import { createRunRoutes } from './progress/routes.ts'
 import { createRemoval } from './retention.ts'
 import { createWorkflowRoutes } from './routes.ts'
 import { createWorkflowStore } from './store.ts'
 
 export interface Workflows extends Module, ExecutionWorkflows {}
 
-export interface WorkflowsDeps extends Pick<EngineDeps, 'datastore' | 'executions' | 'settings'> {
+export interface WorkflowsDeps extends Pick<EngineDeps, 'datastore' | 'settings'> {
+  executions: EngineDeps['executions'] & Pick<Executions, 'last' | 'statusOf'>
   database: Database
   log: Log
   encryption: Encryption
@@ -23,10 +28,13 @@ export interface WorkflowsDeps extends Pick<EngineDeps, 'datastore' | 'execution
 export function createWorkflows(deps: WorkflowsDeps): Workflows {
   const inspector = createInspector()
   const store = createWorkflowStore(deps.database)
-  const engine = createEngine({ ...deps, inspector, store })
+  const definitions = createDefinitions()
+  const engine = createEngine({ ...deps, inspector, definitions, store })
+  const { actions, executions } = deps
+  const progress = createProgress({ executions, store, compile: (text) => definitions.compile(text) })
   return {
     name: 'workflows',
-    routes: createWorkflowRoutes({ actions: deps.actions, inspector }),
+    routes: [...createWorkflowRoutes({ actions, inspector }), ...createRunRoutes({ executions, store, progress })],
     begin: (execution, start) => engine.begin(execution, start),
     follow: (before, after, unit) => engine.follow(before, after, unit),
     ...createRemoval({ store, database: deps.database }),

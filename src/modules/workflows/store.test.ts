@@ -415,7 +415,14 @@ test('tasks are listed in the order of their start, with the times of the latest
 
   const tasks = store.tasks(run.id, -1, 9)
   expect(tasks.map(({ order }) => order)).toEqual([0, 1, 2])
-  expect(tasks[0]).toEqual(ended)
+  expect(tasks[0]).toMatchObject({
+    ...ended,
+    pass: 1,
+    previous: [],
+    arrivals: 0,
+    taken: [0],
+    retry: { count: 1, delay: 0 },
+  })
   expect(tasks.find(({ items }) => items !== null)?.items).toMatchObject({ count: 3, next: 3, active: 2, failed: 0 })
   expect(store.tasks(run.id, 0, 1)).toEqual(tasks.slice(1, 2))
   expect(store.tasks(newId(), -1, 9)).toEqual([])
@@ -549,6 +556,9 @@ test('an index serves each read, and each removal', async () => {
   read.findTask('', 0)
   read.holdersOf([''])
   read.detached(1)
+  read.arrivalsAt('', 0, 1)
+  read.placesOf('', [0, 1])
+  read.counts('')
   const plans = queries.take()
   expect(plans.length).toBeGreaterThan(20)
   expect(plans.filter((plan) => /SCAN (?!json_each)|TEMP B-TREE/.test(plan))).toEqual([])

@@ -18,7 +18,9 @@ import { readJson } from '../../lib/json/index.ts'
 import {
   emptyState,
   isCompleted,
+  type Arrival,
   type Changes,
+  type InstanceRow,
   type ItemCounts,
   type State,
   type TaskStatus,
@@ -82,6 +84,19 @@ export interface WorkflowTask {
   readonly end_timestamp: string | null
 }
 
+/** An instance with how it came about, and what it has led to. */
+export interface LinkedTask extends WorkflowTask {
+  readonly pass: number
+  readonly retry: InstanceRow['retry']
+  /** The arrivals at a join are rows of their own: `arrivals` counts them. */
+  readonly previous: readonly Pick<Arrival, 'from' | 'transition'>[]
+  readonly arrivals: number
+  readonly taken: InstanceRow['taken']
+}
+
+/** Instances by status; those that have started and are none of these wait for their next attempt. */
+export type TaskCounts = Pick<WorkflowRow, 'starts' | 'active' | 'held' | 'succeeded' | 'failed' | 'canceled'>
+
 export interface WorkflowStore {
   find(id: string): WorkflowHeader | undefined
   /** The workflow that the execution runs. */
@@ -107,7 +122,12 @@ export interface WorkflowStore {
   /** All of an instance, in the order of items and then of time. */
   actionsOf(workflow: string, instance: number, after: WorkflowAction | undefined, limit: number): WorkflowAction[]
   /** Instances that have started, in that order. @param after position of the last one that is known; -1: none */
-  tasks(workflow: string, after: number, limit: number): WorkflowTask[]
+  tasks(workflow: string, after: number, limit: number): LinkedTask[]
+  /** Arrivals at a join, first ones first. */
+  arrivalsAt(workflow: string, instance: number, limit: number): Pick<Arrival, 'from' | 'transition'>[]
+  /** Of instances that have started: the task, and the position. */
+  placesOf(workflow: string, instances: readonly number[]): Pick<WorkflowTask, 'number' | 'task' | 'order'>[]
+  counts(workflow: string): TaskCounts | undefined
   findTask(workflow: string, instance: number): WorkflowTask | undefined
 
   /** A new run: its state is `emptyState()`. */
@@ -378,31 +398,16 @@ function removal(
   }
 }
 
-function taskQueries(database: Database): Pick<WorkflowStore, 'tasks' | 'findTask'> {
-  const started = database.build
-    .selectFrom('workflow_tasks')
-    .select([
-      'number',
-      'task',
-      'route',
-      'status',
-      'start_order',
-      'retries',
-      'items',
-      'start_timestamp',
-      'end_timestamp',
-    ])
-    .where('start_order', 'is not', null)
+function taskQueries(
+  database: Database,
+): Pick<WorkflowStore, 'tasks' | 'findTask' | 'arrivalsAt' | 'placesOf' | 'counts'> {
+  const { build } = database
+  const started = build.selectFrom('workflow_tasks').select(taskColumns).where('start_order', 'is not', null)
   const findTask = prepared(
     started.where('workflow', '=', '').where('number', '=', 0),
     (use: { workflow: string; instance: number }) => [use.workflow, use.instance],
   )
-  const toTask = ({
-    start_order: order,
-    items,
-    status,
-    ...row
-  }: Omit<WorkflowTaskTable, HiddenColumn>): WorkflowTask => ({
+  const toTask = ({ start_order: order, items, status, ...row }: TaskColumns): WorkflowTask => ({
     ...row,
     order: order ?? 0,
     status: status as TaskStatus, // written by `save`, as are the counts
@@ -412,9 +417,50 @@ function taskQueries(database: Database): Pick<WorkflowStore, 'tasks' | 'findTas
     tasks: (workflow, after, limit) =>
       database
         .all(
-          started.where('workflow', '=', workflow).where('start_order', '>', after).orderBy('start_order').limit(limit),
+          started
+            .select(['pass', 'retry', 'previous', 'arrivals', 'taken'])
+            .where('workflow', '=', workflow)
+            .where('start_order', '>', after)
+            .orderBy('start_order')
+            .limit(limit),
         )
-        .map(toTask),
+        .map(({ pass, retry, previous, arrivals, taken, ...row }) => ({
+          ...toTask(row),
+          pass,
+          arrivals,
+          retry: retry === null ? null : (readJson(retry) as LinkedTask['retry']), // written by `save`, as these two
+          previous: readJson(previous) as LinkedTask['previous'],
+          taken: taken === null ? null : (readJson(taken) as LinkedTask['taken']),
+        })),
+    arrivalsAt: (workflow, instance, limit) =>
+      database.all(
+        build
+          .selectFrom('workflow_arrivals')
+          .select(['source as from', 'transition'])
+          .where('workflow', '=', workflow)
+          .where('instance', '=', instance)
+          .orderBy('position')
+          .limit(limit),
+      ),
+    placesOf: (workflow, instances) =>
+      instances.length === 0
+        ? []
+        : database
+            .all(
+              build
+                .selectFrom('workflow_tasks')
+                .select(['number', 'task', 'start_order'])
+                .where('workflow', '=', workflow)
+                .where(isAmong('number', instances)),
+            )
+            .map(({ number, task, start_order: order }) => ({ number, task, order: order ?? 0 })),
+    counts: (workflow) =>
+      database.first(
+        build
+          .selectFrom('workflow_executions')
+          .select(['starts', 'active', 'held', 'succeeded', 'failed', 'canceled'])
+          .where('id', '=', workflow),
+      ),
     findTask(workflow, instance) {
       const row = database.first(findTask({ workflow, instance }))
       return row === undefined ? undefined : toTask(row)
@@ -422,8 +468,18 @@ function taskQueries(database: Database): Pick<WorkflowStore, 'tasks' | 'findTas
   }
 }
 
-type HiddenColumn =
-  'workflow' | 'is_ready' | 'is_cleanup' | 'is_terminal' | 'context' | 'previous' | 'arrivals' | 'taken' | 'retry'
+const taskColumns = [
+  'number',
+  'task',
+  'route',
+  'status',
+  'start_order',
+  'retries',
+  'items',
+  'start_timestamp',
+  'end_timestamp',
+] as const
+type TaskColumns = Pick<WorkflowTaskTable, (typeof taskColumns)[number]>
 
 const { workflow: newWorkflow } = emptyState()
 
@@ -440,6 +496,7 @@ function toHeader(row: WorkflowExecutionTable): WorkflowHeader | undefined {
 
 function toWorkflowRow(row: WorkflowExecutionTable, open: Open): WorkflowRow {
   const { request, instances, contexts, routes, errors, starts, active, held, ready, cleanups, idle } = row
+  const { succeeded, failed, canceled } = row
   return {
     status: row.status as WorkflowStatus, // written by `save`, as is the request
     request: request as WorkflowRow['request'],
@@ -450,6 +507,9 @@ function toWorkflowRow(row: WorkflowExecutionTable, open: Open): WorkflowRow {
     starts,
     active,
     held,
+    succeeded,
+    failed,
+    canceled,
     ready,
     cleanups,
     idle,
@@ -471,6 +531,9 @@ function prepareStatements({ build }: Database) {
     starts: 0,
     active: 0,
     held: 0,
+    succeeded: 0,
+    failed: 0,
+    canceled: 0,
     ready: 0,
     cleanups: 0,
     idle: 0,

@@ -336,6 +336,7 @@ function stage(turn: Turn, task: number, arrival: InstanceRow['previous'][number
     route: 0,
     status: 'staged',
     order: null,
+    pass: 0,
     isReady: true,
     isCleanup: false,
     context: latestContext(turn),

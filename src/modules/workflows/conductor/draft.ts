@@ -133,20 +133,28 @@ export class Draft {
     return this.#instances.values()
   }
 
-  setInstance(row: InstanceRow): InstanceRow {
-    const before = this.#instances.get(row.id)
+  setInstance(given: InstanceRow): InstanceRow {
+    const before = this.#instances.get(given.id)
+    const row = given.order === null || given.pass > 0 ? given : { ...given, pass: this.#nextPass(given) }
     this.#instances.set(row.id, row)
     this.#indexInstance(row, before)
     const change = (counts: (instance: InstanceRow) => boolean): number =>
       Number(counts(row)) - Number(before !== undefined && counts(before))
-    const { active, held, ready, cleanups } = this.#workflow
+    const { active, held, succeeded, failed, canceled, ready, cleanups } = this.#workflow
     this.setWorkflow({
       active: active + change(({ status }) => isActive(status)),
       held: held + change(({ status }) => isHeld(status)),
+      succeeded: succeeded + change(({ status }) => status === 'succeeded'),
+      failed: failed + change(({ status }) => status === 'failed'),
+      canceled: canceled + change(({ status }) => status === 'canceled'),
       ready: ready + change(({ isReady }) => isReady),
       cleanups: cleanups + change(({ isReady, isCleanup }) => isReady && isCleanup),
     })
     return row
+  }
+
+  #nextPass({ task, route }: InstanceRow): number {
+    return (this.latest(task, route)?.pass ?? 0) + 1
   }
 
   changeInstance(id: number, change: Partial<InstanceRow>): InstanceRow {

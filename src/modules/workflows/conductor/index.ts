@@ -6,6 +6,7 @@ export { arrivalsOf, joinProgress } from './joins.ts'
 export {
   emptyState,
   errorKey,
+  type Arrival,
   type ArrivalRow,
   type ContextRow,
   type ErrorEntry,

@@ -20,6 +20,7 @@ export function stage(turn: Turn, task: Task, route: number, isReady: boolean): 
     route,
     status: 'staged',
     order: null,
+    pass: 0,
     isReady,
     isCleanup: false,
     context: null,

@@ -23,6 +23,10 @@ export interface WorkflowRow {
   /** Instances that run now, and those that wait for a person or for a paused child. */
   readonly active: number
   readonly held: number
+  /** Instances that have ended, by status. */
+  readonly succeeded: number
+  readonly failed: number
+  readonly canceled: number
   /** Instances that may start, or go on with their items, as soon as the workflow runs. */
   readonly ready: number
   /** Those of them that clean up after a failure. */
@@ -42,6 +46,8 @@ export interface InstanceRow {
   readonly status: TaskStatus
   /** Position among the instances that have started; null: has not started */
   readonly order: number | null
+  /** 1 for the first instance of the task that starts on the route, 2 for the second; 0: has not started */
+  readonly pass: number
   /** Whether it may start, repeat, or start further items. */
   readonly isReady: boolean
   /** Whether it runs although the workflow has failed: the task before it asked for `fail` as well. */
@@ -211,6 +217,9 @@ const newWorkflow: WorkflowRow = {
   starts: 0,
   active: 0,
   held: 0,
+  succeeded: 0,
+  failed: 0,
+  canceled: 0,
   ready: 0,
   cleanups: 0,
   idle: 0,

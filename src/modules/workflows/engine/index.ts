@@ -25,7 +25,7 @@ import type { WorkflowHeader, WorkflowStore } from '../store.ts'
 import type { Open, Seal } from '../state/store.ts'
 import { createAdvance, type AdvanceDeps } from './advance.ts'
 import { createCommit, type KnownResult, type WorkflowCommit } from './commit.ts'
-import { createDefinitions } from './definitions.ts'
+import type { Definitions } from './definitions.ts'
 import { createPatience } from './evaluate.ts'
 import { newsOfWorkflow } from './news.ts'
 import { environmentOf, Run } from './run.ts'
@@ -39,6 +39,7 @@ export interface EngineDeps {
   datastore: Pick<Datastore, 'read'>
   executions: AdvanceDeps['executions'] & Pick<Executions, 'secretsOf'>
   inspector: Pick<Inspector, 'inspect'>
+  definitions: Definitions
   store: WorkflowStore
   readonly settings: {
     /** Public address of the API with its version. */
@@ -66,8 +67,7 @@ const MAX_DEPTH = 50
 const RETRY_AFTER_MS = 1000
 
 export function createEngine(deps: EngineDeps): Engine {
-  const { database, log, encryption, executions, store, settings } = deps
-  const definitions = createDefinitions()
+  const { database, log, encryption, executions, store, definitions, settings } = deps
   const runs = new Lru<string, Run>(MAX_RUNS, MAX_ROWS)
   let isStopping = false
   const patience = createPatience()

@@ -65,6 +65,7 @@ export function createStateStore(database: Database): StateStore {
       route: row.route,
       status: row.status,
       start_order: row.order,
+      pass: row.pass,
       is_ready: Number(row.isReady),
       is_cleanup: Number(row.isCleanup),
       is_terminal: Number(row.isTerminal),
@@ -124,6 +125,7 @@ export function createStateStore(database: Database): StateStore {
         route: row.route,
         status: row.status as TaskStatus, // written by `save`, as all of these
         order: row.start_order,
+        pass: row.pass,
         isReady: row.is_ready === 1,
         isCleanup: row.is_cleanup === 1,
         context: row.context,
@@ -242,6 +244,7 @@ function defineTables(database: Database) {
         route: 0,
         status: '',
         start_order: 0,
+        pass: 0,
         is_ready: 0,
         is_cleanup: 0,
         is_terminal: 0,

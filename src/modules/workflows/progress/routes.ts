@@ -1,0 +1,75 @@
+/** The endpoint of a workflow that runs, or has run. */
+import { noExecutions, notAWorkflow, queryInvalid, resourceNotFound } from '../../../core/errors.ts'
+import { isId } from '../../../core/ids.ts'
+import { executionResource } from '../../../core/permissions.ts'
+import { route, type Route } from '../../../http/index.ts'
+import { isWorkflowRunner } from '../../../runners/index.ts'
+import type { Executions } from '../../executions/index.ts'
+import type { Execution } from '../../executions/types.ts'
+import type { WorkflowHeader, WorkflowStore } from '../store.ts'
+import { WorkflowRun } from '../types.ts'
+import type { Progress } from './progress.ts'
+
+const DEFAULT_TASKS = 50
+const MAX_TASKS = 200
+
+export function createRunRoutes({
+  executions,
+  store,
+  progress,
+}: {
+  executions: Pick<Executions, 'find' | 'last'>
+  store: Pick<WorkflowStore, 'find' | 'ofExecution'>
+  progress: Progress
+}): Route[] {
+  /** @throws NO_EXECUTIONS, RESOURCE_NOT_FOUND */
+  const executionOf = (id: string): Execution => {
+    const found = id === 'last' ? executions.last() : isId(id) ? executions.find(id) : undefined
+    if (found !== undefined) return found
+    throw id === 'last' ? noExecutions() : resourceNotFound(id)
+  }
+
+  /** The workflow of an execution; of one that a re-run has taken its tasks from, too. @throws NOT_A_WORKFLOW */
+  function workflowOf(execution: Execution): WorkflowHeader {
+    const { workflow_execution: id } = execution.context // only the server sets it
+    const header = store.ofExecution(execution.id) ?? (typeof id === 'string' ? store.find(id) : undefined)
+    if (header === undefined) throw notAWorkflow(execution.id, whyNone(execution))
+    return header
+  }
+
+  return [
+    route({
+      surface: 'api',
+      method: 'get',
+      path: '/executions/:id/workflow',
+      permission: 'execution_view',
+      resource: ({ params }) => executionResource(executionOf(params.id)),
+      summary: 'Shows how far a workflow has come: its status, counts of its tasks, and a page of them.',
+      query: {
+        after: { type: 'integer', description: 'Only tasks after this position. Default: from the first one.' },
+        limit: {
+          type: 'integer',
+          description: `Most tasks of the page. Default: ${DEFAULT_TASKS}; maximum: ${MAX_TASKS}.`,
+        },
+      },
+      response: WorkflowRun,
+      failures: [400, 404],
+      handler({ params, query, rights }) {
+        const asked = executionOf(params.id)
+        const header = workflowOf(asked)
+        const running = header.execution === asked.id ? asked : executions.find(header.execution)
+        // A re-run may belong to somebody else.
+        if (running !== undefined) rights.require('execution_view', executionResource(running))
+        const { after = -1, limit = DEFAULT_TASKS } = query
+        if (limit < 1 || limit > MAX_TASKS)
+          throw queryInvalid(`Limit, "${limit}" specified, must be from 1 to ${MAX_TASKS}.`)
+        return progress.of(header, after, limit)
+      },
+    }),
+  ]
+}
+
+function whyNone({ action, runner, status, end_timestamp: end }: Execution): string {
+  if (!isWorkflowRunner(runner.name)) return `its action ${action.ref} has the runner ${runner.name}.`
+  return end === null ? `its workflow has not started yet: it is ${status}.` : `its workflow has never started.`
+}
