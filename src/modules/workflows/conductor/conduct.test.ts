@@ -331,6 +331,22 @@ describe('bounds', () => {
     expect(run.messages).toEqual([expect.stringContaining('ProgressError: The tasks of a cycle have ended 50 times')])
   })
 
+  test('side branches without an action do not hide a cycle without progress', () => {
+    const tasks = { ...idle.tasks, x: { next: [{ do: 'y, side' }] }, side: {} }
+    const run = new Run({ tasks }, { maxIdleTurns: 50 })
+    run.start()
+    expect(run.messages).toEqual([expect.stringContaining('ProgressError')])
+  })
+
+  test('a cycle that cleans up after a failure ends, too', () => {
+    const tasks = { begin: { next: [{ do: 'x' }] }, x: { next: [{ do: 'x, fail' }] } }
+    const run = new Run({ tasks }, { maxIdleTurns: 50 })
+    run.start()
+    expect(run.status).toBe('failed')
+    expect(run.state.workflow.starts).toBeLessThan(200)
+    expect(run.messages).toContainEqual(expect.stringContaining('ProgressError'))
+  })
+
   test('a run has a limit of instances', () => {
     const run = new Run(idle, { maxInstances: 30 })
     run.start()
@@ -521,6 +537,28 @@ describe('repairs of what the incumbent does', () => {
     expect(run.messages).toEqual([])
   })
 
+  test('a re-run of items that have all succeeded ends at once, with their results', () => {
+    const run = new Run({
+      vars: [{ list: [1, 2] }],
+      tasks: { each: { with: '$list', action: 'a', next: [{ do: 'end' }] }, end: { action: 'a' } },
+    })
+    run.start()
+    for (const name of ['each', 'each', 'end']) run.end(name)
+    expect(names(run.send({ kind: 'rerun', tasks: ['each'], reset: [] }))).toEqual(['end'])
+    run.end('end')
+    expect(run.status).toBe('succeeded')
+    expect(names(run.send({ kind: 'rerun', tasks: ['each'], reset: ['each'] }))).toEqual(['each', 'each'])
+  })
+
+  test('a failure of a task that waits fails a workflow which a user has paused', () => {
+    const run = new Run({ tasks: { ask: { action: 'ask' } } })
+    run.start()
+    run.send({ kind: 'pending', instance: 0 })
+    run.send({ kind: 'pause' })
+    run.end('ask', 'failed')
+    expect(run.status).toBe('failed')
+  })
+
   test('a re-run of what has not run is refused', () => {
     const run = new Run({ tasks: { a: { action: 'a', next: [{ when: failed, do: 'b' }] }, b: { action: 'a' } } })
     run.start()
@@ -570,6 +608,48 @@ test('a workflow that cannot be conducted any more fails once; then its events a
     changes: undefined,
     refused: 'InternalError: again',
   })
+})
+
+test('a cycle that reaches a task whose items still run starts them again, with the list of the task', () => {
+  const run = new Run({
+    vars: [{ list: [1, 2, 3] }],
+    tasks: {
+      begin: { action: 'a', next: [{ do: 'each, other' }] },
+      other: { action: 'a', next: [{ publish: [{ list: [4] }], do: 'each' }] },
+      each: {
+        with: { items: '$list', concurrency: 2 },
+        action: 'a',
+        input: { item: ({ item }: Scope) => item },
+        next: [{ when: failed, do: 'other' }],
+      },
+    },
+  })
+  run.start()
+  expect(run.end('begin').map(({ item }) => item)).toEqual([0, 1, undefined])
+  expect(run.end('other').map(({ input }) => input)).toEqual([{ item: 1 }, { item: 2 }])
+  for (let ends = 0; ends < 5 && run.status === 'running'; ends += 1) {
+    run.reload()
+    run.end('each')
+  }
+  expect([run.status, run.messages]).toEqual(['succeeded', []])
+})
+
+test('an arrival while a round starts is not lost', () => {
+  const isBelow = (scope: Scope): boolean => Number(scope.variable('n') ?? 0) < 2
+  const run = new Run({
+    tasks: {
+      a: { action: 'a', next: [{ do: 'turn' }] },
+      turn: {
+        next: [
+          { do: 'work' },
+          { when: isBelow, publish: [{ n: (scope: Scope) => Number(scope.variable('n') ?? 0) + 1 }], do: 'turn' },
+        ],
+      },
+      work: { action: 'a', next: [{ when: failed, do: 'turn' }] },
+    },
+  })
+  run.start()
+  expect(names(run.end('a'))).toEqual(['work', 'work', 'work'])
 })
 
 describe('late and foreign events', () => {

@@ -176,7 +176,7 @@ export class Draft {
 
   #indexInstance(row: InstanceRow, before: InstanceRow | undefined): void {
     const place = placeKey(row.task, row.route)
-    if (row.status === 'staged') this.#staged.set(place, row.id)
+    if (row.status === 'staged') this.#indexStaged(place, row.id)
     else if (before?.status === 'staged') this.#unstage(row)
     if (row.order !== null && (before === undefined || before.order === null)) {
       const latest = this.#latest.get(place)
@@ -193,9 +193,13 @@ export class Draft {
     else if (before?.isTerminal === true) this.#terminal.delete(row.id)
   }
 
+  /** A re-run stages a second instance in the place of a join that waits: arrivals go to the first. */
+  #indexStaged(place: string, id: number): void {
+    if (this.#staged.get(place) === undefined) this.#staged.set(place, id)
+  }
+
   #unstage({ id, task, route }: InstanceRow): void {
     const place = placeKey(task, route)
-    // A later one may wait in its place.
     if (this.#staged.get(place) === id) this.#staged.delete(place)
   }
 

@@ -1,6 +1,6 @@
 /** The end of a task: its retry, its transitions, and what the workflow becomes. */
 import type { Task } from '../definition/model.ts'
-import { forgetList } from './items.ts'
+import { forgetItems, forgetList } from './items.ts'
 import { finish } from './output.ts'
 import { wantsRetry } from './retry.ts'
 import type { InstanceRow } from './state.ts'
@@ -16,15 +16,17 @@ export function endInPlace(turn: Turn, id: number): void {
   const task = taskOf(turn, draft.instance(id))
   const contexts = draft.workflow.contexts
   changeStatus(turn, id, 'succeeded')
-  const isIdle = task.isInCycle && draft.workflow.contexts === contexts
-  const idle = isIdle ? draft.workflow.idle + 1 : 0
+  const hasPublished = draft.workflow.contexts > contexts
+  const idle = hasPublished ? 0 : draft.workflow.idle + Number(task.isInCycle)
   draft.setWorkflow({ idle })
-  if (idle < limits.maxIdleTurns || isOver(turn)) return
+  if (idle < limits.maxIdleTurns) return
   fail(turn, id, {
     message: `ProgressError: The tasks of a cycle have ended ${limits.maxIdleTurns} times in a row without running an action or publishing anything. Let the cycle publish what its condition reads, or run an action.`,
     task_id: task.name,
     route: draft.instance(id).route,
   })
+  // A cycle can clean up without an end, too.
+  for (const ready of draft.ready()) draft.changeInstance(ready.id, { isCleanup: false })
 }
 
 /** An action could not be started: the workflow fails, and nothing follows from the task. */
@@ -103,10 +105,6 @@ function repeats(turn: Turn, task: Task, instance: InstanceRow): boolean {
   return true
 }
 
-function forgetItems({ draft }: Turn, { id, items }: InstanceRow): void {
-  for (let index = 0; index < (items?.count ?? 0); index++) draft.removeItem(id, index)
-}
-
 /** `continue`, `noop` and `fail` end as soon as the task before them has. */
 function endCommand(turn: Turn, { id }: InstanceRow): void {
   const { draft } = turn
@@ -118,5 +116,5 @@ function endCommand(turn: Turn, { id }: InstanceRow): void {
     isTerminal: true,
   })
   if (isFailure) noteError(turn, id, { message: ACTION_FAILED, task_id: task.name })
-  tellWorkflow(turn, isFailure ? 'task failed' : 'task ended')
+  tellWorkflow(turn, isFailure ? 'fail' : 'task ended')
 }

@@ -72,6 +72,16 @@ export function startableItems(turn: Turn, instance: InstanceRow, counts: ItemCo
   return indexes
 }
 
+/** The items that start first when none has, `most` of them. */
+export function firstItems({ count, concurrency }: ItemCounts, most: number): number[] {
+  return Array.from({ length: Math.min(count, concurrency ?? count, most) }, (_, index) => index)
+}
+
+/** The items are to start again. */
+export function forgetItems({ draft }: Turn, { id, items }: InstanceRow): void {
+  for (let index = 0; index < (items?.count ?? 0); index++) draft.removeItem(id, index)
+}
+
 /** Index of the first item from `next` on that has not started. */
 export function nextItem(turn: Turn, instance: InstanceRow, counts: ItemCounts): number {
   let { next } = counts

@@ -30,7 +30,7 @@ export function rerun(turn: Turn, names: readonly string[], reset: readonly stri
     for (const id of [instance.id, ...(followers.get(instance.id) ?? [])])
       draft.changeInstance(id, { isTerminal: false })
   forgetErrors(turn, new Set(repeated.map((instance) => taskOf(turn, instance).name)))
-  draft.setWorkflow({ status: 'running', output: null })
+  draft.setWorkflow({ status: 'running', request: null, output: null })
   for (const instance of repeated) repeat(turn, instance, reset.includes(taskOf(turn, instance).name))
   return undefined
 }
@@ -77,9 +77,9 @@ function forgetErrors({ draft }: Turn, names: ReadonlySet<string>): void {
 
 function repeat(turn: Turn, instance: InstanceRow, isReset: boolean): void {
   const { draft } = turn
-  // Whatever waited to start in its place starts with it.
+  // What waited to start in its place starts with it. A join that lacks arrivals goes on waiting.
   const waiting = draft.staged(instance.task, instance.route)
-  if (waiting !== undefined) draft.removeStaged(waiting)
+  if (waiting?.isReady === true) draft.removeStaged(waiting)
   const staged = stage(turn, taskOf(turn, instance), instance.route, true)
   for (const [index, arrival] of arrivalsOf(draft, instance).entries())
     if (instance.arrivals > 0) draft.addArrival({ ...arrival, instance: staged.id, index })

@@ -5,6 +5,8 @@ import { compareText } from '../definition/graph.ts'
 import { endInPlace, fail, refuse } from './end.ts'
 import {
   concurrencyOf,
+  firstItems,
+  forgetItems,
   hasStartableItems,
   itemOf,
   listOf,
@@ -63,10 +65,12 @@ function startRound(turn: Turn, round: readonly InstanceRow[]): void {
     if (draft.workflow.status === 'failed') for (const { id } of round) draft.changeInstance(id, { isCleanup: false })
     return
   }
-  for (const plan of plans) if (plan.running === undefined) begin(turn, plan)
+  for (const plan of plans)
+    if (plan.running === undefined) begin(turn, plan)
+    else beginAgain(turn, plan, plan.running)
   let isRefused = false
   for (const plan of plans)
-    if (plan.running !== undefined) restart(turn, plan)
+    if (plan.running !== undefined) requestAgain(turn, plan, plan.running)
     else if (isRefused) draft.changeInstance(plan.instance.id, { status: 'canceled', isReady: false })
     else isRefused = !request(turn, plan)
 }
@@ -74,7 +78,7 @@ function startRound(turn: Turn, round: readonly InstanceRow[]): void {
 interface Plan {
   readonly task: Task
   readonly instance: InstanceRow
-  /** The instance of the same task that runs on the route: see `restart`. */
+  /** The instance of the same task that runs on the route: see `beginAgain`. */
   readonly running: InstanceRow | undefined
   readonly requests: readonly Request[]
 }
@@ -92,21 +96,30 @@ function planStart(turn: Turn, task: Task, waiting: InstanceRow): Plan {
   let instance: InstanceRow = { ...waiting, context }
   const isFirst = waiting.order === null
   const isAttempt = isFirst || waiting.status === 'retrying'
+  const latest = isFirst ? draft.latest(task.index, instance.route) : undefined
+  const running = latest !== undefined && isActive(latest.status) ? latest : undefined
   if (isFirst) instance = { ...instance, retry: retryOf(turn, task, instance) }
+  if (running !== undefined && running.items !== null) {
+    const delay = delayOf(turn, task, instance)
+    const items = newCounts(running.items.count, running.items.concurrency)
+    const indexes = firstItems(items, mostStarts(turn))
+    const requests = indexes.map((item) => requestOf(turn, task, running, item, delay))
+    return { task, instance: { ...instance, items }, running, requests }
+  }
   if (task.items !== undefined && (isAttempt || instance.items === null)) {
     const list = readList(turn, task.items, instance)
     const counts = instance.items ?? newCounts(list.length, null)
     instance = { ...instance, items: { ...counts, concurrency: concurrencyOf(turn, task.items, instance) } }
   }
-  const indexes =
-    instance.items === null ? [undefined] : startableItems(turn, instance, instance.items, Math.max(1, turn.starts))
   const delay = !isAttempt ? 0 : instance.retries > 0 ? (instance.retry?.delay ?? 0) : delayOf(turn, task, instance)
-  const latest = draft.latest(task.index, instance.route)
-  const running = isFirst && latest !== undefined && isActive(latest.status) ? latest : undefined
   if (task.action === undefined) return { task, instance, running, requests: [] }
+  const indexes =
+    instance.items === null ? [undefined] : startableItems(turn, instance, instance.items, mostStarts(turn))
   const requests = indexes.map((item) => requestOf(turn, task, instance, item, delay))
   return { task, instance, running, requests }
 }
+
+const mostStarts = ({ starts }: Turn): number => Math.max(1, starts)
 
 function delayOf(turn: Turn, task: Task, instance: InstanceRow): number {
   if (task.delay === undefined) return 0
@@ -143,15 +156,20 @@ function requestOf(turn: Turn, task: Task, instance: InstanceRow, item: number |
 }
 
 /**
- * A cycle has reached a task that still runs on the same route: its action starts again, and the first one to end counts.
+ * A cycle has reached a task that still runs on the same route: its action, or its items, start again, and the first end of
+ * each counts.
  */
-function restart(turn: Turn, { instance, running, requests }: Plan): void {
-  if (running === undefined) return
+function beginAgain(turn: Turn, { instance, requests }: Plan, running: InstanceRow): void {
   const { draft } = turn
   draft.removeStaged(instance)
-  const items = instance.items === null ? null : countStarts(turn, running, instance.items, requests)
-  draft.changeInstance(running.id, { items, isReady: items !== null && hasStartableItems(items, 'running') })
-  for (const { command } of requests) turn.commands.push({ ...command, instance: running.id, attempt: running.retries })
+  if (instance.items === null) return
+  forgetItems(turn, running)
+  const items = countStarts(turn, running, instance.items, requests)
+  draft.changeInstance(running.id, { items, isReady: hasStartableItems(items, 'running') })
+}
+
+function requestAgain({ commands }: Turn, { requests }: Plan, running: InstanceRow): void {
+  for (const { command } of requests) commands.push({ ...command, instance: running.id, attempt: running.retries })
 }
 
 /** The instance runs from now on. */
@@ -182,9 +200,9 @@ function countStarts(turn: Turn, instance: InstanceRow, counts: ItemCounts, requ
   return { ...counts, active: counts.active + requests.length, next: nextItem(turn, instance, counts) }
 }
 
-/** Asks for the actions, or ends what has none. @returns false: an action was refused, which has failed the workflow */
-function request(turn: Turn, { task, instance, requests }: Plan): boolean {
-  if (task.action === undefined || instance.items?.count === 0) {
+/** Asks for the actions, or ends what has none: no action, no items, or none that a re-run repeats. @returns false: an action was refused, which has failed the workflow */
+function request(turn: Turn, { instance, requests }: Plan): boolean {
+  if (requests.length === 0) {
     endInPlace(turn, instance.id)
     return true
   }

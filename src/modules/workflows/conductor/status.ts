@@ -36,6 +36,8 @@ export type WorkflowEvent =
   /** succeeded, or failed and something follows the failure */
   | 'task ended'
   | 'task failed'
+  /** `do: fail`, once the task before it has ended */
+  | 'fail'
   | 'task canceled'
   | 'task pending'
   | 'task paused'
@@ -66,6 +68,7 @@ const workflowTable: Readonly<Record<WorkflowStatus, Readonly<Partial<Record<Wor
     'task started': 'running',
     'task ended': next('running', 'paused', 'running', 'succeeded'),
     'task failed': 'failed',
+    fail: 'failed',
     pause: 'paused',
     cancel: 'canceled',
   },
@@ -73,6 +76,7 @@ const workflowTable: Readonly<Record<WorkflowStatus, Readonly<Partial<Record<Wor
     'task started': 'running',
     'task ended': next('running', 'paused', 'running', 'succeeded'),
     'task failed': 'failed',
+    fail: 'failed',
     'task canceled': cancel,
     'task pending': stop,
     'task paused': next('running', 'paused'),
@@ -84,6 +88,7 @@ const workflowTable: Readonly<Record<WorkflowStatus, Readonly<Partial<Record<Wor
     'task started': 'pausing',
     'task ended': stop,
     'task failed': 'failed',
+    fail: 'failed',
     'task canceled': cancel,
     'task pending': stop,
     'task paused': stop,
@@ -94,7 +99,9 @@ const workflowTable: Readonly<Record<WorkflowStatus, Readonly<Partial<Record<Wor
   paused: {
     'task started': 'running',
     'task ended': 'paused',
-    'task failed': 'paused',
+    'task failed': 'failed',
+    // As in the original engine: a workflow that is asked to pause lets the branches go on that `do: fail` leaves open.
+    fail: 'paused',
     'task canceled': cancel,
     'task pending': 'paused',
     'task paused': 'paused',
@@ -106,6 +113,7 @@ const workflowTable: Readonly<Record<WorkflowStatus, Readonly<Partial<Record<Wor
     'task started': 'running',
     'task ended': next('running', 'paused', 'running', 'succeeded'),
     'task failed': 'failed',
+    fail: 'failed',
     'task canceled': cancel,
     'task pending': stop,
     'task paused': next('running', 'paused'),
@@ -117,13 +125,14 @@ const workflowTable: Readonly<Record<WorkflowStatus, Readonly<Partial<Record<Wor
     'task started': 'canceling',
     'task ended': cancel,
     'task failed': cancel,
+    fail: cancel,
     'task canceled': cancel,
     'task pending': cancel,
     'task paused': cancel,
     cancel: 'canceling',
   },
   // Told by the tasks that end with it: `do: fail` beside a transition that leads nowhere.
-  succeeded: { 'task failed': 'failed' },
+  succeeded: { fail: 'failed' },
   failed: {},
   timeout: {},
   canceled: {},
