@@ -652,6 +652,32 @@ test('an arrival while a round starts is not lost', () => {
   expect(names(run.end('a'))).toEqual(['work', 'work', 'work'])
 })
 
+test('the status of a task on other routes is found without a look at each route', () => {
+  const branches = Array.from({ length: 300 }, (_, index) => `b${index}`)
+  const status = (scope: Scope): unknown => scope.taskStatus('late', undefined) ?? 'null'
+  const run = new Run({
+    tasks: {
+      begin: { action: 'a', next: [{ do: branches }] },
+      ...Object.fromEntries(branches.map((name) => [name, { action: 'a', next: [{ do: 'split' }] }])),
+      split: { action: 'a', next: [{ publish: [{ seen: status }], do: 'late' }] },
+      late: {
+        action: 'a',
+        input: { seen: variable('seen'), begin: (scope: Scope) => scope.taskStatus('begin', undefined) },
+      },
+    },
+  })
+  run.start()
+  run.end('begin')
+  for (const name of branches) run.end(name)
+  let reads = 0
+  const { routes } = run.state
+  const get = routes.get.bind(routes)
+  Object.assign(routes, { get: (id: number) => ((reads += 1), get(id)) })
+  const started = branches.map(() => run.end('split'))
+  expect(started.flat().map(({ input }) => input)).toEqual(branches.map(() => ({ seen: 'null', begin: 'succeeded' })))
+  expect(reads).toBeLessThan(10 * branches.length)
+})
+
 describe('late and foreign events', () => {
   test('are ignored', () => {
     const run = new Run(diamond)

@@ -18,7 +18,9 @@ import {
   type State,
   type WorkflowRow,
 } from './state.ts'
+import { addNumber, numberBelow } from './numbers.ts'
 import { isActive, isHeld } from './status.ts'
+import { EMPTY_WAY, wayBehind } from './ways.ts'
 
 /** A table and the rows that differ from it. */
 class Overlay<Key, Row> {
@@ -83,6 +85,8 @@ export class Draft {
   readonly #terminal
   readonly #routesOf
   readonly #routeCounts
+  readonly #ways
+  readonly #startedOn
   readonly #errorKeys
 
   constructor(state: State) {
@@ -101,6 +105,8 @@ export class Draft {
     this.#terminal = new Overlay(state.terminal)
     this.#routesOf = new Overlay(state.routesOf)
     this.#routeCounts = new Overlay(state.routeCounts)
+    this.#ways = new Overlay(state.ways)
+    this.#startedOn = new Overlay(state.startedOn)
     this.#errorKeys = new Overlay(state.errorKeys)
   }
 
@@ -184,6 +190,7 @@ export class Draft {
         const count = this.#routeCounts.get(row.task) ?? 0
         this.#routesOf.set(placeKey(row.task, count), row.route)
         this.#routeCounts.set(row.task, count + 1)
+        addNumber(this.#startedOn, placeKey(row.task, this.way(row.route)), row.route)
       }
       if (latest === undefined || (this.instance(latest).order ?? 0) < row.order) this.#latest.set(place, row.id)
     }
@@ -229,7 +236,7 @@ export class Draft {
 
   /** Routes on which the task has started, in no order. */
   *routesOf(task: number): Generator<number> {
-    const count = this.#routeCounts.get(task) ?? 0
+    const count = this.routeCount(task)
     for (let index = 0; index < count; index++) yield this.#routesOf.get(placeKey(task, index)) ?? 0
   }
 
@@ -291,6 +298,21 @@ export class Draft {
 
   setRoute(row: RouteRow): void {
     this.#routes.set(row.id, row)
+    this.#ways.set(row.id, wayBehind(this.way(row.parent), row.origin))
+  }
+
+  /** The number of the set of transitions that lie on the way of a route. */
+  way(route: number): number {
+    return this.#ways.get(route) ?? EMPTY_WAY
+  }
+
+  routeCount(task: number): number {
+    return this.#routeCounts.get(task) ?? 0
+  }
+
+  /** The greatest route below another with a certain way on which the task has started. */
+  routeBelow(task: number, way: number, route: number): number | undefined {
+    return numberBelow(this.#startedOn, placeKey(task, way), route)
   }
 
   hasError(key: string): boolean {
@@ -329,6 +351,8 @@ export class Draft {
         terminal: this.#terminal.changed,
         routesOf: this.#routesOf.changed,
         routeCounts: this.#routeCounts.changed,
+        ways: this.#ways.changed,
+        startedOn: this.#startedOn.changed,
         errorKeys: this.#errorKeys.changed,
       },
     }
@@ -340,16 +364,19 @@ export function loadState(workflow: WorkflowRow, rows: StoredRows): State {
   return addRows({ ...emptyState(), workflow }, rows)
 }
 
-/** Puts stored rows into a state that is loaded part by part, and belongs to the caller. Instances come in their order. */
+/**
+ * Puts stored rows into a state that is loaded part by part, and belongs to the caller. Routes come first, then instances,
+ * each in order.
+ */
 export function addRows(state: State, rows: Partial<StoredRows>): State {
   const draft = new Draft(state)
+  for (const row of rows.routes?.toSorted((a, b) => a.id - b.id) ?? []) draft.setRoute(row)
   for (const row of rows.instances?.toSorted((a, b) => a.id - b.id) ?? []) draft.loadInstance(row)
   for (const row of rows.arrivals ?? []) draft.addArrival(row)
   for (const row of rows.items ?? []) draft.setItem(row)
   for (const row of rows.contexts ?? []) draft.loadContext(row)
   for (const row of rows.joins ?? []) draft.setJoin(row)
   for (const row of rows.sources ?? []) draft.setSource(row)
-  for (const row of rows.routes ?? []) draft.setRoute(row)
   for (const row of rows.errors?.toSorted((a, b) => a.id - b.id) ?? []) draft.setError(row)
   return apply(state, draft.changes)
 }
@@ -366,7 +393,17 @@ export function apply(state: State, changes: Changes): State {
 }
 
 const tableNames = ['instances', 'arrivals', 'items', 'contexts', 'joins', 'sources', 'routes', 'errors'] as const
-const indexNames = ['latest', 'staged', 'ready', 'terminal', 'routesOf', 'routeCounts', 'errorKeys'] as const
+const indexNames = [
+  'latest',
+  'staged',
+  'ready',
+  'terminal',
+  'routesOf',
+  'routeCounts',
+  'ways',
+  'startedOn',
+  'errorKeys',
+] as const
 
 function putInto(table: ReadonlyMap<unknown, unknown>, changed: ReadonlyMap<unknown, unknown>): void {
   const rows = table as Map<unknown, unknown>

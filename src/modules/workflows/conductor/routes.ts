@@ -2,6 +2,7 @@
 import type { Definition, Transition } from '../definition/model.ts'
 import type { Draft } from './draft.ts'
 import type { InstanceRow } from './state.ts'
+import { waysWithin } from './ways.ts'
 
 /** The route that every workflow starts on. */
 export const FIRST_ROUTE = 0
@@ -24,15 +25,30 @@ function originsOf(draft: Draft, id: number): string[] {
 
 /**
  * The latest instance of a task that a task on the route can see: on the route itself, else on the latest of the earlier
- * routes that lie on its way.
+ * routes whose transitions all lie on its way.
  */
 export function visibleInstance(draft: Draft, task: number, route: number): InstanceRow | undefined {
   const latest = draft.latest(task, route)
   if (latest !== undefined || route === FIRST_ROUTE) return latest
-  const own = new Set(originsOf(draft, route))
+  const origins = originsOf(draft, route)
+  const isShort = 2 ** origins.length <= draft.routeCount(task)
+  const candidates = isShort ? nearestByWay(draft, task, route, origins) : earlierRoutes(draft, task, route, origins)
   let best = -1
-  for (const candidate of draft.routesOf(task))
-    if (candidate > best && candidate < route && originsOf(draft, candidate).every((origin) => own.has(origin)))
-      best = candidate
+  for (const candidate of candidates) best = Math.max(best, candidate)
   return best < 0 ? undefined : draft.latest(task, best)
+}
+
+/** Of each way that the route contains, the nearest earlier route. Few, however many routes the run has. */
+function* nearestByWay(draft: Draft, task: number, route: number, origins: readonly string[]): Generator<number> {
+  for (const way of waysWithin(origins)) {
+    const found = draft.routeBelow(task, way, route)
+    if (found !== undefined) yield found
+  }
+}
+
+/** All earlier routes that the route contains: less work when its way is long and the routes are few. */
+function* earlierRoutes(draft: Draft, task: number, route: number, origins: readonly string[]): Generator<number> {
+  const own = new Set(origins)
+  for (const candidate of draft.routesOf(task))
+    if (candidate < route && originsOf(draft, candidate).every((origin) => own.has(origin))) yield candidate
 }

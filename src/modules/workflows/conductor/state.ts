@@ -193,6 +193,10 @@ export interface Indexes {
   /** Task and position → a route on which the task has started. */
   readonly routesOf: ReadonlyMap<string, number>
   readonly routeCounts: ReadonlyMap<number, number>
+  /** Route → the number of the set of transitions on its way. */
+  readonly ways: ReadonlyMap<number, number>
+  /** Task and way → the routes on which the task has started, as bits: see `numbers.ts`. */
+  readonly startedOn: ReadonlyMap<string, number>
   readonly errorKeys: ReadonlyMap<string, number>
 }
 
@@ -244,6 +248,8 @@ export function emptyState(): State {
     terminal: new Map(),
     routesOf: new Map(),
     routeCounts: new Map(),
+    ways: new Map(),
+    startedOn: new Map(),
     errorKeys: new Map(),
   }
 }

@@ -125,7 +125,8 @@ function scopeOf(turn: Turn, sight: Sight): Scope {
   const route = instance?.route ?? FIRST_ROUTE
   const find = (name: string, wanted: number | undefined): InstanceRow | undefined => {
     const index = turn.definition.taskIndexes.get(name)
-    return index === undefined ? undefined : visibleInstance(turn.draft, index, wanted ?? route)
+    if (index === undefined) return undefined
+    return wanted === undefined ? visibleInstance(turn.draft, index, route) : turn.draft.latest(index, wanted)
   }
   return {
     variable: (name) =>

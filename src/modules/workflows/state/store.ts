@@ -118,6 +118,10 @@ export function createStateStore(database: Database): StateStore {
 
   /** Long tables after each other, in parts of which all but the last of a table are full. */
   function* parts(workflow: string, open: Open): Generator<{ rows: Partial<StoredRows>; isFull: boolean }> {
+    for (const { rows, isFull } of tables.routes.parts(workflow)) {
+      const routes = rows.map(({ number: id, parent, origin }) => ({ id, parent, origin }))
+      yield { rows: { routes }, isFull }
+    }
     for (const { rows, isFull } of tables.tasks.parts(workflow)) {
       const instances = rows.map((row): InstanceRow => ({
         id: row.number,
@@ -179,10 +183,6 @@ export function createStateStore(database: Database): StateStore {
         hasArrived: has_arrived === 1,
       }))
       yield { rows: { sources }, isFull }
-    }
-    for (const { rows, isFull } of tables.routes.parts(workflow)) {
-      const routes = rows.map(({ number: id, parent, origin }) => ({ id, parent, origin }))
-      yield { rows: { routes }, isFull }
     }
     for (const { rows, isFull } of tables.errors.parts(workflow)) {
       const errors = rows.map(({ number: id, instance, entry: text }) => {
