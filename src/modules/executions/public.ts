@@ -19,7 +19,7 @@ import type { RolesOf } from './request/draft.ts'
 import type { KillOrphans } from './run/recovery.ts'
 import type { ExecutionService } from './service.ts'
 import type { ExecutionEvent } from './state.ts'
-import type { StoredResult } from './secrets/results.ts'
+import type { ResultWithSecrets, StoredResult } from './secrets/results.ts'
 import type { Execution, ExecutionRecord, ExecutionStatus, LiveactionEvent } from './types.ts'
 
 export interface Executions
@@ -39,7 +39,7 @@ export interface Executions
   /** All secrets in its parameters. @throws CRYPTO_KEY_MISSING, CIPHER_TEXT_INVALID */
   secretsOf(execution: Execution): unknown[]
   /** Its result with the secrets in it, for a workflow. @param ended an execution whose end is not stored yet, or an id */
-  resultWithSecrets(ended: Execution | string): unknown
+  resultWithSecrets(ended: Execution | string): ResultWithSecrets
   /** The result of a workflow as its row holds it. @param secrets that the workflow has read */
   maskOutput(
     execution: Execution,

@@ -5,7 +5,7 @@
 import type { Encryption } from '../../../core/encryption.ts'
 import { storedJson } from '../../../core/stored-json.ts'
 import type { Log } from '../../../lib/log/index.ts'
-import { createSecretValues, type SecretValues } from '../../../lib/secrets/index.ts'
+import { createSecretValues, maskedParts, type SecretValues } from '../../../lib/secrets/index.ts'
 import type { Actions } from '../../actions/index.ts'
 import type { ExecutionStore } from '../store.ts'
 import type { Execution } from '../types.ts'
@@ -18,6 +18,12 @@ export interface StoredResult {
   sealed?: string
 }
 
+export interface ResultWithSecrets {
+  readonly value: unknown
+  /** What is masked for others. */
+  readonly secrets: readonly unknown[]
+}
+
 export interface ResultSecrets {
   /** Masks what the output schema of the action marks as secret. */
   mask(execution: Execution, result: Record<string, unknown>): StoredResult
@@ -25,8 +31,8 @@ export interface ResultSecrets {
   maskReport(execution: Execution, result: Record<string, unknown>): StoredResult
   /** The result with its secrets, where they can be decrypted. A long one may be a `WrittenJson`. */
   decrypt(execution: Execution): unknown
-  /** The same as a value; of an execution whose end is not stored yet, or of one with this id. */
-  read(ended: Execution | string): unknown
+  /** The same as a value, and the secrets in it; of an execution whose end is not stored yet, or of one with this id. */
+  read(ended: Execution | string): ResultWithSecrets
   /** Masks the result of a workflow, which may have the secrets that it has read. */
   maskOutput(
     execution: Execution,
@@ -70,6 +76,11 @@ export function createResultSecrets(deps: {
     }
   }
 
+  function shownResult(id: string): unknown {
+    const text = deps.store.resultText(id)
+    return text === undefined ? null : readJson(text)
+  }
+
   return {
     mask,
     encrypt,
@@ -83,9 +94,11 @@ export function createResultSecrets(deps: {
     read(ended) {
       const id = typeof ended === 'string' ? ended : ended.id
       const sealed = typeof ended === 'string' ? deps.store.sealedResult(id) : ended.sealed_result
+      const shown = typeof ended === 'string' ? shownResult(ended) : WrittenJson.read(ended.result)
       if (sealed !== undefined) {
         try {
-          return readJson(encryption.decrypt(sealed, contextOf({ id }), 'the result'))
+          const value = readJson(encryption.decrypt(sealed, contextOf({ id }), 'the result'))
+          return { value, secrets: maskedParts(shown, value) }
         } catch (error) {
           log.error('execution.result_sealed', 'Could not decrypt the secrets in the result of an execution', {
             execution_id: id,
@@ -93,9 +106,7 @@ export function createResultSecrets(deps: {
           })
         }
       }
-      if (typeof ended !== 'string') return ended.result
-      const text = deps.store.resultText(id)
-      return text === undefined ? null : readJson(text)
+      return { value: shown, secrets: [] }
     },
     async maskOutput(execution, result, secrets) {
       const masked = (await secrets?.maskLater(result)) ?? result

@@ -216,13 +216,15 @@ export function createAdvance(deps: AdvanceDeps): Advance {
     before: ExecutionStatus,
     after: Execution,
   ): void {
+    const secrets: unknown[] = []
     const result = (): unknown => {
-      const value = executions.resultWithSecrets(after)
+      const { value, secrets: found } = executions.resultWithSecrets(after)
+      secrets.push(...found)
       const item = action.item ?? undefined
       commit.putResult(action.workflow, { instance: action.instance, item }, { value, size: after.result_size ?? 0 })
       return value
     }
-    for (const event of newsOfAction(before, after, action, result)) commit.tell(action.workflow, event)
+    for (const event of newsOfAction(before, after, action, result)) commit.tell(action.workflow, event, secrets)
   }
 
   function tellOf(commit: WorkflowCommit, before: ExecutionStatus, after: Execution): void {
@@ -318,7 +320,9 @@ export function createAdvance(deps: AdvanceDeps): Advance {
 
   async function settle(commit: WorkflowCommit): Promise<void> {
     for (let told = commit.next(); told !== undefined; told = commit.next()) {
-      await handle(commit, await deps.load(commit, told.workflow), told.event)
+      const run = await deps.load(commit, told.workflow)
+      run.addSecrets(told.secrets)
+      await handle(commit, run, told.event)
     }
   }
 

@@ -21,10 +21,10 @@ export interface WorkflowCommit extends Commit {
   /** Runs whose state this commit changes. */
   touch(run: Run): void
   run(id: string): Run | undefined
-  /** Something else to tell a workflow, in the same commit. */
-  tell(workflow: string, event: Event): void
+  /** Something else to tell a workflow, in the same commit. @param secrets those in the event */
+  tell(workflow: string, event: Event, secrets?: readonly unknown[]): void
   /** Takes the next of what is to be told. */
-  next(): { readonly workflow: string; readonly event: Event } | undefined
+  next(): Told | undefined
   /** To be done when it is stored. */
   afterwards(action: () => void): void
 }
@@ -42,7 +42,7 @@ export function createCommit(deps: {
   const executions = new Map<string, Execution>()
   const results = new Map<string, KnownResult>()
   const runs = new Map<string, Run>()
-  const told: { workflow: string; event: Event }[] = []
+  const told: Told[] = []
   const actions: (() => void)[] = []
   return {
     at: now(),
@@ -54,7 +54,7 @@ export function createCommit(deps: {
       results.get(actionKey(workflow, place)) ?? deps.results.get(actionKey(workflow, place)),
     touch: (run) => void runs.set(run.header.id, run),
     run: (id) => runs.get(id),
-    tell: (workflow, event) => void told.push({ workflow, event }),
+    tell: (workflow, event, secrets = []) => void told.push({ workflow, event, secrets }),
     next: () => told.shift(),
     afterwards: (action) => void actions.push(action),
     async write() {
@@ -76,6 +76,12 @@ export interface KnownResult {
   readonly value: unknown
   /** Bytes. */
   readonly size: number
+}
+
+interface Told {
+  readonly workflow: string
+  readonly event: Event
+  readonly secrets: readonly unknown[]
 }
 
 export interface ActionOf {

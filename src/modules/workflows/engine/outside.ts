@@ -34,7 +34,10 @@ export function outsideOf(
       const known = commit?.result(id, { instance, item })
       if (known !== undefined) return known.value
       const action = store.latestAction(id, instance, item ?? null)
-      return action === undefined ? null : executions.resultWithSecrets(action.execution)
+      if (action === undefined) return null
+      const { value, secrets } = executions.resultWithSecrets(action.execution)
+      run.addSecrets(secrets)
+      return value
     },
     recordOf(instance) {
       const times = store.findTask(id, instance.id)
