@@ -559,6 +559,14 @@ describe('repairs of what the incumbent does', () => {
     expect(run.status).toBe('failed')
   })
 
+  test('a re-run that is over at once, and as before, says so', () => {
+    const run = new Run({ vars: [{ list: [1] }], tasks: { each: { with: '$list', action: 'a' } } })
+    run.start()
+    run.end('each')
+    const { commands } = run.conduct({ kind: 'rerun', tasks: ['each'], reset: [] })
+    expect(commands).toEqual([{ kind: 'finish', status: 'succeeded', output: null }])
+  })
+
   test('a re-run of what has not run is refused', () => {
     const run = new Run({ tasks: { a: { action: 'a', next: [{ when: failed, do: 'b' }] }, b: { action: 'a' } } })
     run.start()

@@ -65,7 +65,9 @@ export function conduct(definition: Definition, state: State, event: Event, worl
   const { status, output, errors } = draft.workflow
   const before = state.workflow
   if (status !== before.status) turn.commands.push({ kind: 'status', status })
-  if (isCompleted(status) && (status !== before.status || output !== before.output || errors !== before.errors))
+  const hasChanged = status !== before.status || output !== before.output || errors !== before.errors
+  // A re-run can be over at once, and as before.
+  if (isCompleted(status) && (hasChanged || event.kind === 'rerun'))
     turn.commands.push({ kind: 'finish', status, output })
   return { changes: draft.changes, commands: turn.commands, log: turn.log, refused: undefined }
 }
