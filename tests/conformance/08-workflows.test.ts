@@ -160,6 +160,8 @@ tasks:
 output:
   - sum: <% ctx(sum) %>
   - same: <% ctx(same) %>
+  - many: <% (range(0, 15000).toList() + range(0, 15000).toList()).len() %>
+  - jinja: "{{ range(30000) | list | length }}"
   - wrong: <% range(3000).select($ * 1).sum() / 0 %>
 `,
     parameters: { n: { type: 'integer' } },
@@ -286,7 +288,7 @@ describe('8.8 an expression that takes long', () => {
     expect(ended).toMatchObject({
       status: 'failed',
       result: {
-        output: { sum: 8997000, same: 0 },
+        output: { sum: 8997000, same: 0, many: 30000, jinja: 30000 },
         errors: [{ message: expect.stringContaining('zero') as unknown }],
       },
     })

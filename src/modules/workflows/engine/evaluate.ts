@@ -12,13 +12,12 @@ import { evaluate, ExpressionError, ExpressionExhausted, type Scope } from '../e
 import type { ExpressionAnswer, ExpressionQuestion } from './expression-thread.ts'
 import { factOf, type Fact } from './facts.ts'
 
-/** On the event loop: a few milliseconds at most. */
+/** On the event loop: a few milliseconds at most. Bounds of single values are those of the thread, which has the last word. */
 const briefLimits: Limits = {
   ...defaultLimits,
   maxSteps: 5_000,
   maxWork: 1024 * 1024,
   maxMilliseconds: 20,
-  maxItems: 20_000,
 }
 
 /** The call breaks off: this expression needs the thread. */
