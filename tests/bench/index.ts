@@ -5,6 +5,7 @@
 import { availableParallelism, totalmem } from 'node:os'
 import { refusedLogins, verifiedRequests } from './access.ts'
 import { singleExecutable } from './binary.ts'
+import { conducting } from './conductor.ts'
 import { ruleMatching, webhooks } from './events.ts'
 import { oneAtATime, throughput } from './executions.ts'
 import { beingWatched } from './observation.ts'
@@ -33,6 +34,7 @@ const parts: Record<string, () => Promise<Row[]>> = {
   rules: ruleMatching,
   ssh: remoteCommands,
   inspect: inspecting,
+  conductor: conducting,
   scale,
   cli: commandLine,
   binary: singleExecutable,
