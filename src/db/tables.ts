@@ -501,6 +501,7 @@ export interface WorkflowExecutionTable {
   ready: number
   cleanups: number
   idle: number
+  published: number
   /** `{name: value}` */
   output: string | null
 }

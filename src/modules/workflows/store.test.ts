@@ -17,6 +17,7 @@ import {
   apply,
   conduct,
   createMemory,
+  defaultLimits,
   emptyState,
   type EndStatus,
   type Event,
@@ -92,7 +93,7 @@ class Run {
     const outcome = conduct(this.#definition, this.state, event, {
       evaluate,
       memory: this.#memory,
-      limits: { maxInstances: 200, maxItems: 100, maxIdleTurns: 20, maxStartsPerTurn: 5 },
+      limits: { ...defaultLimits, maxInstances: 200, maxItems: 100, maxIdleTurns: 20, maxStartsPerTurn: 5 },
       outside: {
         environment: {},
         startEnvironment: {},

@@ -495,7 +495,7 @@ function toHeader(row: WorkflowExecutionTable): WorkflowHeader | undefined {
 }
 
 function toWorkflowRow(row: WorkflowExecutionTable, open: Open): WorkflowRow {
-  const { request, instances, contexts, routes, errors, starts, active, held, ready, cleanups, idle } = row
+  const { request, instances, contexts, routes, errors, starts, active, held, ready, cleanups, idle, published } = row
   const { succeeded, failed, canceled } = row
   return {
     status: row.status as WorkflowStatus, // written by `save`, as is the request
@@ -513,6 +513,7 @@ function toWorkflowRow(row: WorkflowExecutionTable, open: Open): WorkflowRow {
     ready,
     cleanups,
     idle,
+    published,
     output: toOutput(row.output, open),
   }
 }
@@ -537,6 +538,7 @@ function prepareStatements({ build }: Database) {
     ready: 0,
     cleanups: 0,
     idle: 0,
+    published: 0,
     output: '',
   } satisfies Partial<WorkflowExecutionTable>
   const workflow: WorkflowExecutionTable = {

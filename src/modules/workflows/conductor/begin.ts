@@ -4,6 +4,7 @@ import { addContext } from './contexts.ts'
 import { fail } from './end.ts'
 import { stage } from './joins.ts'
 import { FIRST_ROUTE } from './routes.ts'
+import { addLimitedContext } from './sizes.ts'
 import { assign, messageOf, noteError, taskOf, tellWorkflow, type Turn } from './turn.ts'
 
 /**
@@ -29,7 +30,12 @@ export function beginWorkflow(turn: Turn, input: Readonly<Record<string, unknown
     }
   }
   const vars = assign(turn, definition.vars, { variables: inputs, environment }, onError)
-  draft.addContext([], { ...inputs, ...vars })
+  try {
+    addLimitedContext(turn, [], { ...inputs, ...vars })
+  } catch (error) {
+    onError(error)
+    draft.addContext([], {})
+  }
   if (hasFailed) {
     tellWorkflow(turn, 'task failed')
     return

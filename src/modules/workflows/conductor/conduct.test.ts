@@ -347,6 +347,70 @@ describe('bounds', () => {
     expect(run.messages).toContainEqual(expect.stringContaining('ProgressError'))
   })
 
+  describe('of variables', () => {
+    const grown: Expression = (scope) => `${String(scope.variable('v'))}${'x'.repeat(100)}`
+    const growing = {
+      vars: [{ v: '' }],
+      tasks: {
+        begin: { action: 'a', next: [{ do: 'turn' }] },
+        turn: { action: 'a', next: [{ publish: [{ v: grown }], do: 'turn' }] },
+      },
+    }
+    const turns = (run: Run): number => {
+      run.start()
+      run.end('begin')
+      for (let count = 0; count < 1_000; count += 1) {
+        if (run.status !== 'running') return count
+        run.end('turn')
+      }
+      return Infinity
+    }
+
+    test('those that a task sees are limited', () => {
+      const run = new Run(growing, { maxContextSize: 1_050 })
+      expect(turns(run)).toBe(11)
+      expect(run.messages).toEqual([expect.stringMatching(/^LimitError: The variables of the workflow would have/)])
+    })
+
+    test('what replaces another value counts once', () => {
+      const tasks = {
+        ...growing.tasks,
+        turn: { action: 'a', next: [{ publish: [{ v: 'x'.repeat(400) }], do: 'turn' }] },
+      }
+      expect(turns(new Run({ ...growing, tasks }, { maxContextSize: 1_050 }))).toBe(Infinity)
+    })
+
+    test('branches that are too large together fail at their join', () => {
+      const branch = (name: string): unknown => ({
+        action: 'a',
+        next: [{ publish: [{ [name]: 'x'.repeat(400) }], do: 'end' }],
+      })
+      const run = new Run(
+        { tasks: { a: branch('a'), b: branch('b'), c: branch('c'), end: { join: 'all' } } },
+        { maxContextSize: 1_050 },
+      )
+      run.start()
+      for (const name of ['a', 'b', 'c']) run.end(name)
+      expect([run.status, run.messages]).toEqual(['failed', [expect.stringContaining('LimitError: The variables')]])
+    })
+
+    test('so are those that it begins with', () => {
+      const run = new Run(
+        { vars: [{ v: 'x'.repeat(2_000) }], tasks: { a: { action: 'a' } } },
+        { maxContextSize: 1_050 },
+      )
+      expect(run.start()).toEqual([])
+      expect([run.status, run.messages]).toEqual(['failed', [expect.stringContaining('LimitError: The variables')]])
+      expect(run.state.contexts.get(0)?.values).toEqual({})
+    })
+
+    test('and all that a run publishes', () => {
+      const run = new Run(growing, { maxPublished: 1_050 })
+      expect(turns(run)).toBe(5)
+      expect(run.messages).toEqual([expect.stringContaining('LimitError: The workflow has published')])
+    })
+  })
+
   test('a run has a limit of instances', () => {
     const run = new Run(idle, { maxInstances: 30 })
     run.start()

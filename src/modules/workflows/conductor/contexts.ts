@@ -36,6 +36,8 @@ const MAX_CACHED_VARIABLES = 400_000
 export class ContextCache {
   /** Without the base. */
   readonly merged = new Lru<ContextRow, Merged>(MAX_CACHED_CONTEXTS, MAX_CACHED_VARIABLES)
+  /** In characters of JSON: see `sizes.ts`. */
+  readonly sizes = new Lru<ContextRow, number>(MAX_CACHED_CONTEXTS)
   readonly complete = new Lru<ContextRow, Variables>(MAX_CACHED_CONTEXTS, MAX_CACHED_VARIABLES)
 }
 
@@ -59,13 +61,20 @@ export function variablesOf(draft: Draft, cache: ContextCache, id: number): Vari
   return variables
 }
 
-/** The variables of several contexts merged one after the other. */
-export function mergedVariables(draft: Draft, cache: ContextCache, ids: readonly number[]): Variables {
-  return merge([baseOf(draft), ...ids.map((id) => mergedOf(draft, cache, draft.context(id)))]).variables
+/** The variables of several contexts merged one after the other, and with others. */
+export function mergedVariables(
+  draft: Draft,
+  cache: ContextCache,
+  ids: readonly number[],
+  values: Variables = {},
+): Variables {
+  const parts = ids.map((id) => mergedOf(draft, cache, draft.context(id)))
+  return merge([baseOf(draft), ...parts, { variables: values, replacing: undefined }]).variables
 }
 
 function baseOf(draft: Draft): Merged {
-  return { variables: draft.context(BASE_CONTEXT).values, replacing: undefined }
+  const base = draft.findContext(BASE_CONTEXT)
+  return { variables: base?.values ?? {}, replacing: undefined }
 }
 
 /** Walks back to contexts that are known, then forward; without recursion, as a run may have 100,000 one after the other. */

@@ -266,6 +266,10 @@ export class Draft {
     return row
   }
 
+  findContext(id: number): ContextRow | undefined {
+    return this.#contexts.get(id)
+  }
+
   addContext(parents: readonly number[], values: ContextRow['values']): number {
     const id = this.take('contexts')
     this.#contexts.set(id, { id, parents, values })

@@ -1,8 +1,8 @@
 /** Arrivals at tasks: the instance that they stage, and when a join has enough of them. */
 import type { Definition, Task, Transition } from '../definition/model.ts'
-import { addContext } from './contexts.ts'
 import type { Draft } from './draft.ts'
 import type { Arrival, InstanceRow } from './state.ts'
+import { addLimitedContext } from './sizes.ts'
 import { ConductError, taskOf, type Turn } from './turn.ts'
 import type { JoinProgress } from './types.ts'
 
@@ -94,11 +94,11 @@ export function arrivalsOf(draft: Draft, instance: InstanceRow): readonly Arriva
   })
 }
 
-/** The context that the arrivals give. */
-export function joinedContext(draft: Draft, instance: InstanceRow): number {
-  return addContext(
-    draft,
-    arrivalsOf(draft, instance).map(({ context }) => context),
+/** The context that the arrivals give. @throws ConductError when it is too large */
+export function joinedContext(turn: Turn, instance: InstanceRow): number {
+  return addLimitedContext(
+    turn,
+    arrivalsOf(turn.draft, instance).map(({ context }) => context),
     {},
   )
 }

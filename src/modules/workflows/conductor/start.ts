@@ -92,7 +92,7 @@ interface Request {
 /** What starting the instance takes. */
 function planStart(turn: Turn, task: Task, waiting: InstanceRow): Plan {
   const { draft } = turn
-  const context = waiting.context ?? joinedContext(draft, waiting)
+  const context = waiting.context ?? joinedContext(turn, waiting)
   let instance: InstanceRow = { ...waiting, context }
   const isFirst = waiting.order === null
   const isAttempt = isFirst || waiting.status === 'retrying'

@@ -33,6 +33,8 @@ export interface WorkflowRow {
   readonly cleanups: number
   /** Instances without an action that ended in a row in a cycle, while nothing was published or waited for. */
   readonly idle: number
+  /** Characters of all contexts, as JSON. */
+  readonly published: number
   /** null: not rendered, or nothing could be rendered */
   readonly output: Readonly<Record<string, unknown>> | null
 }
@@ -227,6 +229,7 @@ const newWorkflow: WorkflowRow = {
   ready: 0,
   cleanups: 0,
   idle: 0,
+  published: 0,
   output: null,
 }
 

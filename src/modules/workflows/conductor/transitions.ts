@@ -2,9 +2,9 @@
 import { entriesOf, keysOf, objectOf } from '../../../lib/json/index.ts'
 import type { NextEntry, Task, Transition } from '../definition/model.ts'
 import type { Reading } from '../expressions/index.ts'
-import { addContext } from './contexts.ts'
 import { arrive, stage } from './joins.ts'
 import { routeOf } from './routes.ts'
+import { addLimitedContext } from './sizes.ts'
 import type { InstanceRow } from './state.ts'
 import { isTruthy } from './truth.ts'
 import {
@@ -107,12 +107,11 @@ function evaluateEntry(turn: Turn, task: Task, instance: InstanceRow, { position
   const published = assign(turn, entry.publish, sight, (error) => errors.push(error))
   if (errors.length > 0) return { ...notTaken, isTaken: true, value, errors }
   const values = objectOf(entriesOf(published).filter(([name]) => !name.startsWith('__')))
-  return {
-    ...notTaken,
-    isTaken: true,
-    value,
-    published: values,
-    context: keysOf(values).length === 0 ? context : addContext(turn.draft, [context], values),
+  const taken: EntryResult = { ...notTaken, isTaken: true, value, published: values }
+  try {
+    return keysOf(values).length === 0 ? taken : { ...taken, context: addLimitedContext(turn, [context], values) }
+  } catch (error) {
+    return { ...taken, published: {}, errors: [error] }
   }
 }
 

@@ -20,6 +20,10 @@ export type Event =
   | (ActionEvent & { readonly kind: 'answered' })
   | { readonly kind: 'pause' }
   | { readonly kind: 'resume' }
+  /**
+   * Also when the time of the workflow is up: nothing starts any more, children that run or wait are told, and the workflow
+   * ends `canceled` with its last task. Whoever knows of the deadline says `timeout` instead.
+   */
   | { readonly kind: 'cancel' }
   /** `reset`: those of `tasks` that repeat all their items, not just those that did not succeed. */
   | { readonly kind: 'rerun'; readonly tasks: readonly string[]; readonly reset: readonly string[] }
@@ -129,15 +133,23 @@ export interface Limits {
   readonly maxInstances: number
   /** Items of one task. */
   readonly maxItems: number
+  /** Characters, as JSON, of the variables that a task sees. */
+  readonly maxContextSize: number
+  /** The same of all that a run publishes, with its input and `vars`. */
+  readonly maxPublished: number
   /** Turns of a cycle in a row in which nothing is published and no action runs. */
   readonly maxIdleTurns: number
   /** Actions, and instances without one, that one call starts. */
   readonly maxStartsPerTurn: number
 }
 
+const MI = 1024 * 1024
+
 export const defaultLimits: Limits = {
   maxInstances: 100_000,
   maxItems: 100_000,
+  maxContextSize: 16 * MI,
+  maxPublished: 256 * MI,
   maxIdleTurns: 10_000,
   maxStartsPerTurn: 1_000,
 }
