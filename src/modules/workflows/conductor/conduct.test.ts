@@ -631,6 +631,17 @@ describe('repairs of what the incumbent does', () => {
     expect(commands).toEqual([{ kind: 'finish', status: 'succeeded', output: null }])
   })
 
+  test('a task with items ends when the only one that was held fails, although others have not started', () => {
+    const run = new Run({
+      vars: [{ list: [1, 2, 3] }],
+      tasks: { each: { with: { items: '$list', concurrency: 1 }, action: 'a', next: [{ do: 'noop' }] } },
+    })
+    run.start()
+    run.send({ kind: 'child paused', instance: 0, item: 0 })
+    run.end('each', 'failed')
+    expect(run.status).toBe('succeeded')
+  })
+
   test('a re-run of what has not run is refused', () => {
     const run = new Run({ tasks: { a: { action: 'a', next: [{ when: failed, do: 'b' }] }, b: { action: 'a' } } })
     run.start()

@@ -136,12 +136,9 @@ function changeAction(turn: Turn, instance: InstanceRow, event: ActionChange): b
   const counts = setItemStatus(turn, instance, event.item, itemStatusOf(event))
   if (counts === undefined) return false
   const items = { ...counts, next: nextItem(turn, instance, counts) }
-  draft.changeInstance(instance.id, { items })
   const status = itemsStatus(turn, items)
+  draft.changeInstance(instance.id, { items, isReady: hasStartableItems(items, status) })
   changeStatus(turn, instance.id, status)
-  const after = draft.instance(instance.id)
-  const isReady = after.status === 'retrying' || (after.items !== null && hasStartableItems(after.items, after.status))
-  if (after.isReady !== isReady) draft.changeInstance(instance.id, { isReady })
   return true
 }
 
