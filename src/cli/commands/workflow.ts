@@ -1,82 +1,11 @@
-/** `svc workflow`: workflow definitions (contract 09, 9.3; contract 08, 8.13). */
-import { readYamlDocument } from '../../lib/text/index.ts'
+/** `svc workflow`: workflow definitions. */
 import { CliCommand } from '../command.ts'
-import { segment } from '../connection/client.ts'
-import { textOrEmpty, toList, toObject } from '../connection/responses.ts'
-import { exitCodes } from '../exit-codes.ts'
-import { CliFailure, NotFound } from '../failures.ts'
-import { readTextFile } from '../input/text-file.ts'
-import { addCommonOptions, type CommonFlags } from '../options.ts'
-import type { Json } from '../output/print.ts'
-import { openFile, readFile } from '../output/raw-output.ts'
-import { printList } from '../records.ts'
-import { withSession, type CommandContext, type Session } from '../session.ts'
-
-/** The limit of the server. */
-const MAX_DEFINITION_BYTES = 1_048_576
-
-interface InspectFlags extends CommonFlags {
-  file?: string
-  action?: string
-}
+import type { CommandContext } from '../session.ts'
+import { createWorkflowInspectCommand } from './workflow-inspect.ts'
+import { createWorkflowTestCommand } from './workflow-test.ts'
 
 export function createWorkflowCommand(context: CommandContext): CliCommand {
-  const inspect = addCommonOptions(new CliCommand('inspect'))
-    .description('Find the mistakes in the definition of a workflow. Nothing is run.')
-    .argument('[file]', 'workflow definition, .yaml')
-    .completions({ file: 'file' })
-    .option('--file <file>', 'workflow definition, .yaml: as the argument')
-    .option(
-      '--action <ref>',
-      'action on the server, whose definition is inspected; with a file: the action it belongs to',
-    )
-    .notes(
-      'The server checks the definition: its keys, tasks, transitions and expressions, the variables in them, and whether actions exist and take the input. With --action it also warns of defaults without effect.',
-      'The exit code is 0 without mistakes, 1 with some, and 2 when the file or the action does not exist.',
-    )
-    .examples('svc workflow inspect deploy.yaml', 'svc workflow inspect --action examples.deploy')
-    .action((file: string | undefined, flags: InspectFlags) =>
-      withSession(context, flags, (session) => inspectDefinition(session, { ...flags, file: file ?? flags.file })),
-    )
-  return new CliCommand('workflow').addCommand(inspect)
-}
-
-async function inspectDefinition(
-  session: Session,
-  { file, action }: { file?: string | undefined; action?: string | undefined },
-): Promise<number> {
-  const text =
-    file === undefined ? await readActionFile(session, action) : await readTextFile(file, MAX_DEFINITION_BYTES)
-  const answer = await session.client.call('POST', '/workflows/inspect', {
-    query: { action, hints: true },
-    bytes: Buffer.from(text),
-    headers: { 'Content-Type': 'text/plain; charset=utf-8' },
-  })
-  const entries = toList(answer.body).map(toObject)
-  if (session.form !== 'human') await session.printMachine(entries)
-  else if (entries.length === 0) await session.print('No errors found in workflow definition.\n')
-  else await printEntries(session, entries, text)
-  return entries.every(({ type }) => type === 'warning') ? exitCodes.ok : exitCodes.failed
-}
-
-async function readActionFile(session: Session, ref: string | undefined): Promise<string> {
-  if (ref === undefined) throw new CliFailure('Give a file or --action.', exitCodes.usage)
-  const path = `/actions/views/entry_point/${segment(ref)}`
-  const response = await openFile(session, path, (code, message) =>
-    code === 'ENTRY_POINT_NOT_FOUND' ? new CliFailure(message, exitCodes.usage) : new NotFound('Action', ref),
-  )
-  return (await readFile(response)).toString()
-}
-
-function printEntries(session: Session, entries: readonly Json[], text: string): Promise<void> {
-  const document = readYamlDocument(text)
-  const lineOf = (path: string): number | undefined =>
-    'problem' in document ? undefined : document.lineOf(path.split(/[.[\]]+/).filter((name) => name !== ''))
-  const rows = entries.map((entry) => ({
-    ...entry,
-    line: lineOf(textOrEmpty(entry['spec_path'])),
-    message: [entry['message'], entry['hint']].map(textOrEmpty).join(' ').trimEnd(),
-  }))
-  const columns = ['type', 'line', 'spec_path', 'message']
-  return printList(session, rows, { columns, name: 'Problem', pluralName: 'Problems' })
+  return new CliCommand('workflow')
+    .addCommand(createWorkflowInspectCommand(context))
+    .addCommand(createWorkflowTestCommand(context))
 }

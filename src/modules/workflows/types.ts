@@ -1,5 +1,6 @@
-/** Wire records of workflows (contract 08). */
+/** Wire records of workflows (contract 08), and what their commands print. */
 import { record, Type, type Static } from '../../lib/schema/index.ts'
+import type { ErrorEntry } from './conductor/index.ts'
 
 const taskStatuses = [
   'running',
@@ -182,3 +183,254 @@ export const WorkflowRun = record(
   },
 )
 export type WorkflowRun = Static<typeof WorkflowRun>
+
+/** One call of a function in an expression. */
+const ExpressionReading = record(
+  'ExpressionReading',
+  Type.Object({
+    name: Type.String({ description: 'The function, such as ctx, result or task_status.' }),
+    args: Type.Array(Type.Unknown()),
+    value: Type.Unknown(),
+  }),
+  { example: { name: 'ctx', args: ['tries'], value: 3 } },
+)
+
+/** An entry of `next` of a task that has ended. */
+export const WorkflowTransition = record(
+  'WorkflowTransition',
+  Type.Object({
+    when: Type.Unknown({ description: 'The condition; null: it has none.' }),
+    value: Type.Unknown({ description: 'The value of the condition; null also if it has none or fails.' }),
+    is_taken: Type.Boolean(),
+    do: Type.Array(Type.String(), { description: 'Names of tasks and engine commands.' }),
+    published: Type.FreeForm({ description: 'Variables that its targets get.' }),
+    reads: Type.Array(ExpressionReading, { description: 'What the condition has read.' }),
+    errors: Type.Array(Type.String(), { description: 'Why the condition or a variable could not be evaluated.' }),
+    has_changed: Type.Boolean({
+      description:
+        'The condition decides otherwise now than at the end of the task, because what it reads has changed since then.',
+    }),
+  }),
+  {
+    example: {
+      when: '<% ctx(tries) < 3 %>',
+      value: false,
+      is_taken: false,
+      do: ['build'],
+      published: {},
+      reads: [{ name: 'ctx', args: ['tries'], value: 3 }],
+      errors: [],
+      has_changed: false,
+    },
+  },
+)
+export type WorkflowTransition = Static<typeof WorkflowTransition>
+
+/** The arrivals at a join. */
+export const WorkflowJoin = record(
+  'WorkflowJoin',
+  Type.Object({
+    need: Type.Integer({ description: 'How many tasks must lead to the join before it starts.' }),
+    arrived: Type.Array(Type.String(), { description: 'Names of the tasks that have led to it.' }),
+    missing: Type.Array(Type.String(), { description: 'Names of the other tasks that can lead to it.' }),
+  }),
+  { example: { need: 2, arrived: ['say'], missing: ['log'] } },
+)
+export type WorkflowJoin = Static<typeof WorkflowJoin>
+
+/** One thing that a workflow waits for. */
+export const WorkflowWait = record(
+  'WorkflowWait',
+  Type.Object({
+    kind: Type.Enum(['action', 'answer', 'arrivals', 'child', 'delay', 'items', 'resume', 'retry'], {
+      description:
+        'action: an action runs. answer: an inquiry waits for its answer. arrivals: a join lacks arrivals. child: a child workflow is paused. delay: an action starts later. items, retry: further items, or the next attempt, start when the workflow goes on. resume: a user has paused the workflow.',
+    }),
+    task: Type.Nullable(Type.String()),
+    route: Type.Nullable(Type.Integer()),
+    item: Type.Nullable(Type.Integer({ description: 'Position in the list of items, from 0.' })),
+    execution: Type.Nullable(Type.String({ description: 'Id of the execution of the action.' })),
+    until: Type.Nullable(Type.String({ description: 'When the delay ends, ISO 8601.' })),
+    join: Type.Nullable(WorkflowJoin),
+  }),
+  {
+    example: {
+      kind: 'arrivals',
+      task: 'finish',
+      route: 0,
+      item: null,
+      execution: null,
+      until: null,
+      join: { need: 2, arrived: ['say'], missing: ['log'] },
+    },
+  },
+)
+export type WorkflowWait = Static<typeof WorkflowWait>
+
+/** An error of a workflow, and what its expression saw. */
+export const WorkflowFailure = record(
+  'WorkflowFailure',
+  Type.Object({
+    message: Type.String(),
+    task: Type.Nullable(Type.String({ description: 'null: input, vars or output of the workflow.' })),
+    route: Type.Nullable(Type.Integer()),
+    expression: Type.Unknown({
+      description: 'The expression, or the value that contains it; null: the error is not one of an expression.',
+    }),
+    variables: Type.Nullable(Type.FreeForm({ description: 'The variables that the expression saw.' })),
+    reads: Type.Array(ExpressionReading),
+  }),
+  {
+    example: {
+      message:
+        'YaqlEvaluationException: Unable to evaluate expression \'<% ctx(nmae) %>\'. VariableUndefinedError: The variable "nmae" is undefined.',
+      task: 'say',
+      route: 0,
+      expression: { message: '<% ctx(nmae) %>' },
+      variables: { name: 'Ana' },
+      reads: [],
+    },
+  },
+)
+export type WorkflowFailure = Static<typeof WorkflowFailure>
+
+const ExplainedTask = record(
+  'ExplainedTask',
+  Type.Object({
+    task: Type.String(),
+    route: Type.Integer(),
+    status: Type.String(),
+    join: Type.Nullable(WorkflowJoin),
+    transitions: Type.Nullable(
+      Type.Array(WorkflowTransition, {
+        description: 'null: none was evaluated, because the action could not be started.',
+      }),
+    ),
+  }),
+  {
+    example: {
+      task: 'build',
+      route: 0,
+      status: 'succeeded',
+      join: null,
+      transitions: [
+        {
+          when: '<% succeeded() %>',
+          value: true,
+          is_taken: true,
+          do: ['deploy'],
+          published: { version: '1.4' },
+          reads: [{ name: 'succeeded', args: [], value: true }],
+          errors: [],
+          has_changed: false,
+        },
+      ],
+    },
+  },
+)
+
+/** Why a workflow went the way it did, and what it waits for. */
+export const WorkflowExplanation = record(
+  'WorkflowExplanation',
+  Type.Object({
+    status: Type.String({ description: 'Status of the workflow.' }),
+    message: Type.String({ description: 'A summary for people.' }),
+    tasks: Type.Array(ExplainedTask, {
+      description: 'Passes of tasks that have ended, in the order of their starts; the latest ones if there are many.',
+    }),
+    tasks_left_out: Type.Integer({ description: 'Earlier passes that are not in the list.' }),
+    failures: Type.Array(WorkflowFailure),
+    failures_left_out: Type.Integer(),
+    waits_for: Type.Array(WorkflowWait, { description: 'Empty when the workflow has ended.' }),
+    waits_left_out: Type.Integer(),
+  }),
+  {
+    example: {
+      status: 'running',
+      message: 'The workflow waits for 1 action.',
+      tasks: [],
+      tasks_left_out: 0,
+      failures: [],
+      failures_left_out: 0,
+      waits_for: [
+        {
+          kind: 'action',
+          task: 'deploy',
+          route: 0,
+          item: null,
+          execution: '6a0000000000000000000001',
+          until: null,
+          join: null,
+        },
+      ],
+      waits_left_out: 0,
+    },
+  },
+)
+export type WorkflowExplanation = Static<typeof WorkflowExplanation>
+
+/** The run of an action, or one that was refused. */
+export interface RehearsedAction {
+  /** Position in the list of items; null: the task has no items */
+  readonly item: number | null
+  /** 1, then one more with each retry. */
+  readonly attempt: number
+  readonly action: string
+  readonly input: Readonly<Record<string, unknown>> | null
+  /** Seconds that it waits before. */
+  readonly delay: number
+  /** Seconds since the start of the workflow, the delay included. */
+  readonly started_at: number
+  /** null: it has not ended */
+  ended_at: number | null
+  status: string
+  result: unknown
+  /** Whether the file of mocks says how it ends. */
+  readonly is_mocked: boolean
+}
+
+/** One pass of a task on a route. */
+export interface RehearsedTask {
+  readonly task: string
+  readonly route: number
+  status: string
+  join: WorkflowJoin | null
+  /** Length of the list; null: the task has no items */
+  items: number | null
+  readonly actions: RehearsedAction[]
+  transitions: WorkflowTransition[]
+  /** Errors of the task that are not those of a transition. */
+  readonly failures: WorkflowFailure[]
+}
+
+/** What a rehearsal gives, as `svc workflow test -j` prints it. */
+export interface Rehearsal {
+  readonly status: string
+  readonly output: Readonly<Record<string, unknown>> | null
+  readonly errors: readonly ErrorEntry[]
+  /** In the order of their starts. Engine commands are not among them. */
+  readonly tasks: readonly RehearsedTask[]
+  /** Errors of input, vars and output. */
+  readonly failures: readonly WorkflowFailure[]
+  readonly waits_for: readonly WorkflowWait[]
+  /** Tasks that ran an action without a mock. */
+  readonly without_mock: readonly string[]
+  /** Tasks with a mock that ran no action. */
+  readonly unused_mocks: readonly string[]
+  /** Why the rehearsal has stopped before the workflow could end; null: it has not */
+  readonly problem: string | null
+}
+
+/** `path` names the place, such as `output.line` or `tasks[2].status`. */
+export interface Difference {
+  readonly path: string
+  /** undefined: nothing */
+  readonly expected: unknown
+  readonly actual: unknown
+}
+
+/** The answer to a rehearsal. `problem`: a file cannot be used. `mistakes`: the workflow would not start. */
+export type RehearsalAnswer =
+  | { readonly problem: string }
+  | { readonly mistakes: readonly InspectionEntry[] }
+  | { readonly rehearsal: Rehearsal; readonly differences: readonly Difference[] }

@@ -37,6 +37,32 @@ const deploy = {
   ],
 }
 
+const flow = `input: [hosts, {tries: 1}]
+tasks:
+  build:
+    action: ci.build
+    retry: {count: <% ctx(tries) %>, delay: 5}
+    next:
+      - {when: <% succeeded() %>, publish: [{image: <% result().image %>}], do: [install, approve]}
+      - {when: <% failed() %>, do: fail}
+  install:
+    with: h in <% ctx(hosts) %>
+    action: ci.install host=<% item(h) %> image=<% ctx(image) %>
+    next: [{do: announce}]
+  approve: {action: core.ask, next: [{when: <% result().response.yes_please %>, do: announce}]}
+  announce: {join: all, action: core.announcement}
+output: [{image: <% ctx(image) %>}]
+`
+const flowMocks = `input: {hosts: [a, b]}
+tasks:
+  build: [{status: failed, result: {stderr: no space}}, {result: {image: i7}}]
+  install: {result: {code: 0}, items: {1: {takes: 3}}}
+  approve: {answer: {yes_please: true}}
+expect:
+  tasks: [build, approve, {task: install, runs: 2}, announce]
+  output: {image: i7}
+`
+
 const oneDeploy = {
   name: 'one_deploy',
   resource_ref: 'core.local',
@@ -82,6 +108,8 @@ export function contentScenarios(server: TestApp): Scenario[] {
     if (status >= 400 && status !== 404) throw new Error(`${method} ${path}: ${text}`)
     return answer
   }
+  const testFlow = ['workflow', 'test']
+  const flowFile = (): string => file('flow.yaml', flow)
   const noGreet = (): Promise<unknown> => call('DELETE', '/actions/default.greet', { remove_files: true })
   const newGreet = async (): Promise<unknown> => (await noGreet(), call('POST', '/actions', greetWithScript))
   const newDeploy = async (): Promise<unknown> => {
@@ -207,6 +235,23 @@ export function contentScenarios(server: TestApp): Scenario[] {
       args: () => ['workflow', 'inspect', '--action', 'core.nope'],
     },
     { command: 'workflow inspect', about: 'of nothing', args: () => ['workflow', 'inspect'] },
+    { command: 'workflow test', args: () => [...testFlow, flowFile(), '--mock', file('mocks.yaml', flowMocks)] },
+    {
+      command: 'workflow test',
+      about: 'not as expected',
+      args: () => [...testFlow, flowFile(), '--input', 'hosts=["a"]', '--mock', file('mocks.yaml', flowMocks)],
+    },
+    {
+      command: 'workflow test',
+      about: 'without mocks, as YAML',
+      args: () => [...testFlow, '-y', file('flow.yaml', 'tasks:\n  build: {action: core.noop}\n')],
+    },
+    {
+      command: 'workflow test',
+      about: 'a mock of no task',
+      args: () => [...testFlow, flowFile(), '--mock', file('mocks.yaml', 'tasks:\n  biuld: failed\n')],
+    },
+    { command: 'workflow test', about: 'with mistakes', args: () => [...testFlow, file('wrong.yaml', wrongWorkflow)] },
 
     { command: 'action delete', before: newGreet, args: () => ['action', 'delete', '-r', 'default.greet'] },
     { command: 'action delete', about: 'unknown', args: () => ['action', 'delete', 'default.greet'] },

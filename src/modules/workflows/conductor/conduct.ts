@@ -43,22 +43,8 @@ export function createMemory(): Memory {
  */
 export function conduct(definition: Definition, state: State, event: Event, world: World): Outcome {
   const draft = new Draft(state)
-  const { limits = defaultLimits } = world
-  const { contexts, lists } = world.memory ?? createMemory()
-  const turn: Turn = {
-    definition,
-    draft,
-    evaluate: world.evaluate,
-    outside: world.outside,
-    contexts,
-    lists,
-    limits,
-    explains: world.explains ?? false,
-    commands: [],
-    log: [],
-    news: event.kind === 'ended' ? { instance: event.instance, item: event.item, result: event.result } : undefined,
-    starts: limits.maxStartsPerTurn,
-  }
+  const news = event.kind === 'ended' ? { instance: event.instance, item: event.item, result: event.result } : undefined
+  const turn = openTurn(definition, draft, world, news)
   const refused = handle(turn, event)
   if (refused !== undefined)
     return { changes: undefined, commands: [], log: [], refused: refused === '' ? undefined : refused }
@@ -70,6 +56,25 @@ export function conduct(definition: Definition, state: State, event: Event, worl
   if (isCompleted(status) && (hasChanged || event.kind === 'rerun'))
     turn.commands.push({ kind: 'finish', status, output })
   return { changes: draft.changes, commands: turn.commands, log: turn.log, refused: undefined }
+}
+
+export function openTurn(definition: Definition, draft: Draft, world: World, news: Turn['news']): Turn {
+  const { limits = defaultLimits } = world
+  const { contexts, lists } = world.memory ?? createMemory()
+  return {
+    definition,
+    draft,
+    evaluate: world.evaluate,
+    outside: world.outside,
+    contexts,
+    lists,
+    limits,
+    explains: world.explains ?? false,
+    commands: [],
+    log: [],
+    news,
+    starts: limits.maxStartsPerTurn,
+  }
 }
 
 /** The event is late: nothing follows from it. */

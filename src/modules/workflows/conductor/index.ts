@@ -3,6 +3,7 @@ export { conduct, createMemory, type Memory, type World } from './conduct.ts'
 export { ContextCache, variablesOf, type Variables } from './contexts.ts'
 export { addRows, apply, Draft, loadState, type Changes, type StoredRows } from './draft.ts'
 export { arrivalsOf, joinProgress } from './joins.ts'
+export { review, type Part } from './review.ts'
 export {
   emptyState,
   errorKey,
@@ -20,7 +21,15 @@ export {
   type State,
   type WorkflowRow,
 } from './state.ts'
-export { isCompleted, type EndStatus, type TaskStatus, type WorkflowStatus } from './status.ts'
+export {
+  endStatuses,
+  isActive,
+  isCompleted,
+  isHeld,
+  type EndStatus,
+  type TaskStatus,
+  type WorkflowStatus,
+} from './status.ts'
 export {
   defaultLimits,
   type Command,

@@ -50,7 +50,7 @@ function terminalVariables({ draft, contexts }: Turn): Variables {
 }
 
 /** Renders the output of a workflow that is over. Entries that fail are left out; a workflow that had succeeded fails. */
-function renderOutput(turn: Turn): void {
+export function renderOutput(turn: Turn): void {
   const { draft } = turn
   const form = turn.definition.output
   if (form === undefined || draft.workflow.output !== null) return

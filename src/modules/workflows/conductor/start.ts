@@ -90,7 +90,7 @@ interface Request {
 }
 
 /** What starting the instance takes. */
-function planStart(turn: Turn, task: Task, waiting: InstanceRow): Plan {
+export function planStart(turn: Turn, task: Task, waiting: InstanceRow): Plan {
   const { draft } = turn
   const context = waiting.context ?? joinedContext(turn, waiting)
   let instance: InstanceRow = { ...waiting, context }

@@ -28,11 +28,13 @@ export class ExpressionError extends Error {
 /** An expression that needs more than its budget: a larger one could suffice. */
 export class ExpressionExhausted extends BudgetExhausted {
   /** As that of an `ExpressionError`. */
+  override readonly className: ExpressionErrorClass
   readonly text: string
 
   constructor(className: ExpressionErrorClass, expression: string, reason: string) {
     const message = unableToEvaluate(expression, 'LimitExceededException', reason)
     super(message)
+    this.className = className
     this.text = `${className}: ${message}`
   }
 }

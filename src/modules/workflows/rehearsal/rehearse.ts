@@ -1,0 +1,324 @@
+/** Runs a workflow without actions, with scripted outcomes in their place. A pure function; its clock is one of its own. */
+import { formatMicros } from '../../../core/time.ts'
+import type { Definition } from '../definition/model.ts'
+import {
+  apply,
+  conduct,
+  createMemory,
+  Draft,
+  emptyState,
+  isCompleted,
+  type Event,
+  type InstanceRow,
+  type LogEntry,
+  type StartCommand,
+  type State,
+  type World,
+} from '../conductor/index.ts'
+import { Budget, defaultLimits } from '../../../lib/template/index.ts'
+import { describeError, joinOf, transitionsOf, waitsOf } from '../explain.ts'
+import { evaluate, ExpressionError, ExpressionExhausted, type Scope } from '../expressions/index.ts'
+import type { Rehearsal, RehearsedAction, RehearsedTask, WorkflowFailure } from '../types.ts'
+import { emptyOutcome, type MockOutcome, type Mocks } from './mocks.ts'
+
+/** More runs of actions are an endless loop, as a rule. */
+export const MAX_RUNS = 10_000
+
+/**
+ * Actions end in the order of the time that they take, with equal times in that of their starts. A task without a mock
+ * succeeds with an empty result.
+ */
+export function rehearse(definition: Definition, mocks: Mocks): Rehearsal {
+  return new Stage(definition, mocks).play()
+}
+
+/** An action on its way to its end. */
+interface Waiting {
+  readonly at: number
+  readonly command: StartCommand
+  readonly outcome: MockOutcome
+  readonly shown: RehearsedAction
+  /** Whether the inquiry is asked already. */
+  readonly isAsked: boolean
+}
+
+const WORKFLOW_ID = '000000000000000000000001'
+const EXECUTION_ID = '000000000000000000000002'
+
+const usualContext = {
+  svc: {
+    action_execution_id: EXECUTION_ID,
+    workflow_execution_id: WORKFLOW_ID,
+    api_url: 'http://127.0.0.1:9101/v1',
+    user: 'tester',
+    pack: 'default',
+    action: 'default.workflow',
+    runner: 'orquesta',
+  },
+  parent: {},
+}
+
+class Stage {
+  readonly #definition: Definition
+  readonly #mocks: Mocks
+  readonly #world: World
+  #state: State = emptyState()
+  /** Seconds. */
+  #clock = 0
+  /** Sorted by time. */
+  readonly #waiting: Waiting[] = []
+  #runs = 0
+  readonly #results = new Map<string, unknown>()
+  /** Task and item → runs. */
+  readonly #counts = new Map<string, number>()
+  readonly #tasks = new Map<number, RehearsedTask>()
+  readonly #logs = new Map<number, LogEntry[]>()
+  readonly #failures: WorkflowFailure[] = []
+  readonly #times = new Map<number, { start: number; end: number | null }>()
+  #refused: StartCommand[] = []
+  readonly #withoutMock = new Set<string>()
+
+  constructor(definition: Definition, mocks: Mocks) {
+    this.#definition = definition
+    this.#mocks = mocks
+    const environment = {
+      svc: { ...usualContext.svc, ...mocks.context['svc'] },
+      parent: { ...usualContext.parent, ...mocks.context['parent'] },
+    }
+    const { workflow_execution_id: _, ...startVariables } = environment.svc
+    this.#world = {
+      evaluate: evaluateAtOnce,
+      memory: createMemory(),
+      explains: true,
+      outside: {
+        environment,
+        startEnvironment: { ...environment, svc: startVariables },
+        resultOf: (instance, item) => this.#results.get(`${instance}/${item ?? ''}`) ?? null,
+        recordOf: (instance) => this.#recordOf(instance),
+        readKey: ({ scope, name }) => valueOf(mocks.datastore, scope === 'system' ? `system.${name}` : name),
+        whyRefused: (command) => this.#whyRefused(command),
+      },
+    }
+  }
+
+  play(): Rehearsal {
+    this.#send({ kind: 'started', input: this.#mocks.input })
+    for (let next = this.#waiting.shift(); next !== undefined; next = this.#waiting.shift()) {
+      this.#clock = next.at
+      this.#act(next)
+      if (this.#runs <= MAX_RUNS) continue
+      return this.#report(
+        `The workflow has run ${MAX_RUNS} actions and has not ended. Let a mock end its cycle: the last outcome of a list counts for all further runs.`,
+      )
+    }
+    return this.#report(null)
+  }
+
+  #act(waiting: Waiting): void {
+    const { command, outcome, shown, isAsked } = waiting
+    const { instance, attempt, item } = command
+    const action = { instance, attempt, ...(item === undefined ? {} : { item }) }
+    if (outcome.isPending && !isAsked) {
+      shown.status = 'pending'
+      this.#send({ kind: 'pending', ...action })
+      if (outcome.hasEnd) this.#wait({ ...waiting, isAsked: true })
+      return
+    }
+    if (isAsked && outcome.status === 'succeeded') this.#send({ kind: 'answered', ...action })
+    shown.status = outcome.status
+    shown.result = outcome.result
+    shown.ended_at = this.#clock
+    this.#send({ kind: 'ended', ...action, status: outcome.status, result: outcome.result })
+  }
+
+  #wait(waiting: Waiting): void {
+    let place = this.#waiting.length
+    while ((this.#waiting[place - 1]?.at ?? 0) > waiting.at) place -= 1
+    this.#waiting.splice(place, 0, waiting)
+  }
+
+  #send(event: Event): void {
+    this.#refused = []
+    const outcome = conduct(this.#definition, this.#state, event, this.#world)
+    if (outcome.changes === undefined) return
+    this.#state = apply(this.#state, outcome.changes)
+    for (const id of outcome.changes.instances.keys()) this.#note(id)
+    for (const entry of outcome.log) this.#noteLog(entry)
+    for (const command of this.#refused) this.#noteRefusal(command)
+    for (const command of outcome.commands) if (command.kind === 'start') this.#start(command)
+    // Until here the conductor has it from the event.
+    if (event.kind === 'ended') this.#results.set(`${event.instance}/${event.item ?? ''}`, event.result)
+    if (outcome.commands.some(({ kind }) => kind === 'continue')) this.#send({ kind: 'continue' })
+  }
+
+  /** Notes that an instance has started, or ended. */
+  #note(id: number): void {
+    const row = this.#state.instances.get(id)
+    if (row === undefined || row.order === null) return
+    const shown = this.#shownTask(row)
+    if (shown === undefined) return
+    shown.status = row.status
+    shown.items = row.items?.count ?? shown.items
+    const times = this.#times.get(id) ?? { start: this.#clock, end: null }
+    times.end = isCompleted(row.status) ? (times.end ?? this.#clock) : null
+    this.#times.set(id, times)
+  }
+
+  /** undefined: an engine command, or a name that is no task */
+  #shownTask(row: InstanceRow): RehearsedTask | undefined {
+    const known = this.#tasks.get(row.id)
+    const task = this.#definition.tasks[row.task]
+    if (known !== undefined || task?.kind !== 'task') return known
+    const shown: RehearsedTask = {
+      task: task.name,
+      route: row.route,
+      status: row.status,
+      join: null,
+      items: null,
+      actions: [],
+      transitions: [],
+      failures: [],
+    }
+    this.#tasks.set(row.id, shown)
+    return shown
+  }
+
+  #noteLog(entry: LogEntry): void {
+    if (entry.kind === 'transition') {
+      const log = this.#logs.get(entry.instance)
+      if (log === undefined) this.#logs.set(entry.instance, [entry])
+      else log.push(entry)
+    }
+    if (entry.kind !== 'error') return
+    const row = entry.instance === undefined ? undefined : this.#state.instances.get(entry.instance)
+    const shown = row === undefined ? undefined : this.#shownTask(row)
+    const failure = {
+      message: entry.message,
+      task: shown?.task ?? null,
+      route: shown?.route ?? null,
+      ...describeError(entry),
+    }
+    ;(shown?.failures ?? this.#failures).push(failure)
+  }
+
+  #noteRefusal(command: StartCommand): void {
+    const row = this.#state.instances.get(command.instance)
+    if (row?.status !== 'failed') return
+    const { refused } = this.#outcomeOf(command)
+    this.#addAction(command, { status: 'refused', result: { error: refused }, ended_at: this.#clock })
+  }
+
+  #start(command: StartCommand): void {
+    const outcome = this.#outcomeOf(command)
+    const key = runKey(command)
+    this.#counts.set(key, (this.#counts.get(key) ?? 0) + 1)
+    this.#runs += 1
+    const shown = this.#addAction(command, { status: 'running', result: null, ended_at: null })
+    if (shown === undefined) return
+    if (!shown.is_mocked) this.#withoutMock.add(command.task)
+    this.#wait({ at: shown.started_at + outcome.takes, command, outcome, shown, isAsked: false })
+  }
+
+  #addAction(
+    { instance, item, attempt, action, input, delay, task }: StartCommand,
+    end: Pick<RehearsedAction, 'status' | 'result' | 'ended_at'>,
+  ): RehearsedAction | undefined {
+    const row = this.#state.instances.get(instance)
+    const shown: RehearsedAction = {
+      item: item ?? null,
+      attempt: attempt + 1,
+      action,
+      input,
+      delay,
+      started_at: this.#clock + Math.max(0, delay),
+      is_mocked: this.#isMocked(task, item),
+      ...end,
+    }
+    if (row !== undefined) this.#shownTask(row)?.actions.push(shown)
+    return shown
+  }
+
+  #isMocked(task: string, item: number | undefined): boolean {
+    const mock = this.#mocks.tasks.get(task)
+    return mock !== undefined && (mock.outcomes.length > 0 || (item !== undefined && mock.items.has(item)))
+  }
+
+  /** How the next run of the task, or of the item, ends. */
+  #outcomeOf(command: StartCommand): MockOutcome {
+    const mock = this.#mocks.tasks.get(command.task)
+    const ownOutcomes = command.item === undefined ? undefined : mock?.items.get(command.item)
+    const outcomes = ownOutcomes ?? mock?.outcomes ?? []
+    return outcomes[this.#counts.get(runKey(command)) ?? 0] ?? outcomes.at(-1) ?? emptyOutcome
+  }
+
+  #whyRefused(command: StartCommand): string | undefined {
+    const { refused } = this.#outcomeOf(command)
+    if (refused !== undefined) this.#refused.push(command)
+    return refused
+  }
+
+  #recordOf({ id, status }: InstanceRow): ReturnType<World['outside']['recordOf']> {
+    const { start, end } = this.#times.get(id) ?? { start: this.#clock, end: null }
+    return {
+      id: id.toString(16).padStart(24, '0'),
+      workflowExecution: WORKFLOW_ID,
+      startTimestamp: timeAt(start),
+      endTimestamp: isCompleted(status) ? timeAt(end ?? this.#clock) : null,
+    }
+  }
+
+  #report(problem: string | null): Rehearsal {
+    const { workflow, errors, instances } = this.#state
+    const draft = new Draft(this.#state)
+    for (const [id, shown] of this.#tasks) {
+      const row = instances.get(id)
+      const task = this.#definition.taskIndexes.get(shown.task)
+      const compiled = task === undefined ? undefined : this.#definition.tasks[task]
+      if (row === undefined || compiled === undefined) continue
+      shown.join = joinOf(this.#definition, draft, row)
+      shown.transitions = transitionsOf({}, compiled, this.#logs.get(id) ?? [])
+    }
+    const tasks = [...this.#tasks].sort(
+      ([a], [b]) => (instances.get(a)?.order ?? Infinity) - (instances.get(b)?.order ?? Infinity) || a - b,
+    )
+    const ran = new Set(
+      Array.from(this.#tasks.values()).flatMap(({ task, actions }) => (actions.length > 0 ? [task] : [])),
+    )
+    const entries = Array.from(errors.values(), ({ entry }) => entry)
+    return {
+      status: workflow.status,
+      output: workflow.output,
+      // As in the result of an execution: failures that were handled are none in the end.
+      errors: workflow.status === 'succeeded' || workflow.status === 'canceled' ? [] : entries,
+      tasks: tasks.map(([, task]) => task),
+      failures: this.#failures,
+      waits_for: waitsOf({ definition: this.#definition, state: this.#state }).list,
+      without_mock: [...this.#withoutMock],
+      unused_mocks: [...this.#mocks.tasks.keys()].filter((name) => !ran.has(name)),
+      problem,
+    }
+  }
+}
+
+const runKey = ({ task, item }: StartCommand): string => `${task}/${item ?? ''}`
+
+/** The rehearsal begins at the beginning of the year 2000. */
+const START_MICROS = Date.UTC(2000, 0, 1) * 1000
+/** Later times have more than four digits in their years. */
+const MAX_SECONDS = 250_000_000_000
+const timeAt = (seconds: number): string =>
+  formatMicros(START_MICROS + Math.round(Math.min(seconds, MAX_SECONDS) * 1_000_000))
+
+const valueOf = (object: Readonly<Record<string, unknown>>, name: string): unknown =>
+  Object.hasOwn(object, name) ? object[name] : undefined
+
+/** With the whole budget at once, as nothing else waits here. */
+function evaluateAtOnce(value: unknown, scope: Scope, readings: Parameters<World['evaluate']>[2]): unknown {
+  const budget = new Budget(defaultLimits, 'the expression')
+  try {
+    return evaluate(value, scope, { budget, ...(readings === undefined ? {} : { readings }) })
+  } catch (error) {
+    if (error instanceof ExpressionExhausted) throw new ExpressionError(error.className, error.message)
+    throw error
+  }
+}
