@@ -364,6 +364,7 @@ const entries: Record<string, Entry> = {
     },
     body: { rule_ref: 'core.rule', trigger_instance: { trigger: 'core.svc.generic.inquiry', payload: {} } },
   },
+  'POST /v1/workflows/graph': { opens: 'any', path: fixed('/v1/workflows/graph'), body: { tasks: {} } },
   'POST /v1/workflows/inspect': { opens: 'any', path: fixed('/v1/workflows/inspect'), body: { tasks: {} } },
   'GET /v1/criteriaoperators': { opens: 'any', path: fixed('/v1/criteriaoperators') },
   'GET /v1/ruletypes': { opens: 'any', path: fixed('/v1/ruletypes') },

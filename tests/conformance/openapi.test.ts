@@ -575,6 +575,13 @@ const samples: [
     '/v1/workflows/inspect',
     { path: () => '/v1/workflows/inspect?hints=true', body: { tasks: { first: { next: [{ do: 'firsd' }] } } } },
   ],
+  [
+    'post',
+    '/v1/workflows/graph',
+    { body: { tasks: { a: { next: [{ publish: [{ x: 1 }], do: 'b' }] }, b: { join: 1 } } } },
+  ],
+  ['post', '/v1/workflows/graph', { body: { chain: [{ name: 'a', ref: 'core.noop', 'on-failure': 'a' }] } }],
+  ['post', '/v1/workflows/graph', { body: { tasks: 1 }, status: 400 }],
   ['post', '/v1/workflows/inspect', { body: { tasks: { a: { action: '<% ctx(x) %>' } } } }],
   ['post', '/v1/workflows/inspect', { path: () => '/v1/workflows/inspect?action=a.b', body: {}, status: 400 }],
   ['post', '/v1/rules/test', { body: {}, status: 400 }],

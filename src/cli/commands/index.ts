@@ -142,7 +142,7 @@ export const commands: readonly CommandEntry[] = [
   },
   {
     name: 'workflow',
-    summary: 'Inspect and test the definitions of workflows.',
+    summary: 'Inspect, test and draw the definitions of workflows.',
     example: 'svc workflow inspect deploy.yaml',
     group: 'Actions:',
     load: async (context) => (await import('./workflow.ts')).createWorkflowCommand(context),

@@ -1,6 +1,7 @@
 /** `svc workflow`: workflow definitions. */
 import { CliCommand } from '../command.ts'
 import type { CommandContext } from '../session.ts'
+import { createWorkflowGraphCommand } from './workflow-graph.ts'
 import { createWorkflowInspectCommand } from './workflow-inspect.ts'
 import { createWorkflowTestCommand } from './workflow-test.ts'
 
@@ -8,4 +9,5 @@ export function createWorkflowCommand(context: CommandContext): CliCommand {
   return new CliCommand('workflow')
     .addCommand(createWorkflowInspectCommand(context))
     .addCommand(createWorkflowTestCommand(context))
+    .addCommand(createWorkflowGraphCommand(context))
 }

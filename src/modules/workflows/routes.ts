@@ -7,7 +7,7 @@ import { actionChainName, orquestaName } from '../../runners/index.ts'
 import type { ActionRecord } from '../actions/types.ts'
 import { catalogFor, type ActionSource } from './catalog.ts'
 import type { Inspector, InspectRequest } from './inspection/inspector.ts'
-import { InspectionEntry } from './types.ts'
+import { InspectionEntry, WorkflowGraph } from './types.ts'
 
 export function createWorkflowRoutes({ actions, inspector }: { actions: ActionSource; inspector: Inspector }): Route[] {
   return [
@@ -44,6 +44,20 @@ export function createWorkflowRoutes({ actions, inspector }: { actions: ActionSo
           ...(form === undefined ? {} : { form }),
         })
       },
+    }),
+    route({
+      surface: 'api',
+      method: 'post',
+      path: '/workflows/graph',
+      permission: 'authenticated',
+      summary:
+        'The graph of the definition of a workflow or an action chain, in YAML: tasks, and the transitions between them. The definition of an action is at /v1/actions/views/entry_point/{ref_or_id}.',
+      rawBody: Type.String(),
+      rawBodyType: 'text/plain',
+      changesNothing: true,
+      response: WorkflowGraph,
+      failures: [400, 503],
+      handler: async ({ raw }) => inspector.graph((await raw?.text()) ?? ''),
     }),
   ]
 }

@@ -369,6 +369,84 @@ export const WorkflowExplanation = record(
 )
 export type WorkflowExplanation = Static<typeof WorkflowExplanation>
 
+/** A task in the graph of a definition. Values may be expressions. */
+const GraphTask = record(
+  'WorkflowGraphTask',
+  Type.Object({
+    name: Type.String(),
+    action: Type.Nullable(Type.String({ description: 'Reference of the action; null: the task runs none.' })),
+    join: Type.Unknown({ description: 'all, or a number of tasks; null: the task is no join.' }),
+    join_need: Type.Nullable(Type.Integer({ description: 'How many tasks must lead to the join before it starts.' })),
+    items: Type.Nullable(Type.String({ description: 'The list, as the definition has it; null: one action.' })),
+    concurrency: Type.Unknown({ description: 'Items at a time; null: all.' }),
+    retry: Type.Nullable(
+      Type.Object({
+        count: Type.Unknown(),
+        delay: Type.Unknown({ description: 'Seconds; null: none.' }),
+        when: Type.Unknown({ description: 'The condition; null: the task failed.' }),
+      }),
+    ),
+    delay: Type.Unknown({ description: 'Seconds before it starts; null: none.' }),
+    is_split: Type.Boolean({ description: 'Whether each arrival runs on a route of its own.' }),
+    inbound: Type.Array(Type.String(), { description: 'Names of the tasks that lead here.' }),
+    transitions: Type.Array(
+      Type.Object({
+        when: Type.Unknown({ description: 'The condition; null: always.' }),
+        publish: Type.Array(Type.String(), { description: 'Names of variables.' }),
+        do: Type.Array(Type.String(), { description: 'Names of tasks and engine commands.' }),
+      }),
+    ),
+  }),
+  {
+    example: {
+      name: 'build',
+      action: 'ci.build',
+      join: null,
+      join_need: null,
+      items: null,
+      concurrency: null,
+      retry: { count: 2, delay: 30, when: null },
+      delay: null,
+      is_split: false,
+      inbound: [],
+      transitions: [{ when: '<% succeeded() %>', publish: ['image'], do: ['deploy'] }],
+    },
+  },
+)
+export type WorkflowGraphTask = Static<typeof GraphTask>
+
+/** The graph of a workflow definition. */
+export const WorkflowGraph = record(
+  'WorkflowGraph',
+  Type.Object({
+    runner: Type.String({ description: 'orquesta, or action-chain.' }),
+    start: Type.Array(Type.String(), { description: 'Names of the tasks that start first.' }),
+    tasks: Type.Array(GraphTask, { description: 'In the order of the definition.' }),
+  }),
+  {
+    example: {
+      runner: 'orquesta',
+      start: ['build'],
+      tasks: [
+        {
+          name: 'build',
+          action: 'ci.build',
+          join: null,
+          join_need: null,
+          items: null,
+          concurrency: null,
+          retry: null,
+          delay: null,
+          is_split: false,
+          inbound: [],
+          transitions: [],
+        },
+      ],
+    },
+  },
+)
+export type WorkflowGraph = Static<typeof WorkflowGraph>
+
 /** The run of an action, or one that was refused. */
 export interface RehearsedAction {
   /** Position in the list of items; null: the task has no items */

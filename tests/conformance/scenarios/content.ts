@@ -251,6 +251,25 @@ export function contentScenarios(server: TestApp): Scenario[] {
       about: 'a mock of no task',
       args: () => [...testFlow, flowFile(), '--mock', file('mocks.yaml', 'tasks:\n  biuld: failed\n')],
     },
+    { command: 'workflow graph', args: () => ['workflow', 'graph', flowFile()] },
+    {
+      command: 'workflow graph',
+      about: 'for Graphviz',
+      args: () => ['workflow', 'graph', flowFile(), '--format', 'dot'],
+    },
+    {
+      command: 'workflow graph',
+      about: 'for Mermaid',
+      args: () => ['workflow', 'graph', flowFile(), '--format', 'mermaid'],
+    },
+    {
+      command: 'workflow graph',
+      about: 'of an action, as JSON',
+      before: newDeploy,
+      args: () => ['workflow', 'graph', 'default.deploy', '-j'],
+    },
+    { command: 'workflow graph', about: 'of an unknown action', args: () => ['workflow', 'graph', 'core.nope'] },
+    { command: 'workflow graph', about: 'of a missing file', args: () => ['workflow', 'graph', 'nope.yaml'] },
     { command: 'workflow test', about: 'with mistakes', args: () => [...testFlow, file('wrong.yaml', wrongWorkflow)] },
 
     { command: 'action delete', before: newGreet, args: () => ['action', 'delete', '-r', 'default.greet'] },

@@ -1,10 +1,18 @@
-/** Inspects definitions that would block the event loop. */
+/** Reads definitions that would block the event loop. */
 import { answerQuestions } from '../../../core/thread.ts'
 import { inspectText, type InspectOptions } from './inspect.ts'
+import { graphOfText } from '../either.ts'
+import type { WorkflowGraph } from '../types.ts'
 import type { TextInspection } from './inspection.ts'
 
 export interface InspectionQuestion extends InspectOptions {
   text: string
+  /** Whether the graph is wanted. Default: the mistakes. */
+  isGraph?: true
 }
 
-answerQuestions<InspectionQuestion, TextInspection>(({ text, ...options }) => inspectText(text, options))
+export type InspectionAnswer = TextInspection | WorkflowGraph
+
+answerQuestions<InspectionQuestion, InspectionAnswer>(({ text, isGraph, ...options }) =>
+  isGraph === true ? graphOfText(text) : inspectText(text, options),
+)

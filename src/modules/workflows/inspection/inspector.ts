@@ -1,16 +1,17 @@
-/** Inspection on the server: it keeps the event loop free, and looks actions up. */
+/** Inspection and graphs on the server: they keep the event loop free. */
 import { locateCode } from '../../../core/bundle.ts'
 import { definitionUnreadable, queueFull } from '../../../core/errors.ts'
 import { createThread } from '../../../core/thread.ts'
 import { createPause } from '../../../lib/concurrency/index.ts'
-import type { InspectionEntry } from '../types.ts'
+import { graphOfText } from '../either.ts'
+import type { InspectionEntry, WorkflowGraph } from '../types.ts'
 import { inspectAction, type ActionCatalog } from './content.ts'
 import { inspectDefaults } from './defaults.ts'
 import { Findings } from './findings.ts'
 import { Hints } from './hints.ts'
 import { inspectText, type InspectOptions } from './inspect.ts'
 import type { TextInspection } from './inspection.ts'
-import type { InspectionQuestion } from './inspection-thread.ts'
+import type { InspectionAnswer, InspectionQuestion } from './inspection-thread.ts'
 
 /** A longer definition is inspected by a thread; this one takes some 20 ms. */
 const MAX_QUICK_CHARS = 16_384
@@ -30,25 +31,34 @@ export interface Inspector {
    * @throws DEFINITION_UNREADABLE, QUEUE_FULL, SHUTTING_DOWN
    */
   inspect(text: string, request: InspectRequest): Promise<InspectionEntry[]>
+  /**
+   * The graph of a definition.
+   *
+   * @throws DEFINITION_UNREADABLE, QUEUE_FULL, SHUTTING_DOWN
+   */
+  graph(text: string): Promise<WorkflowGraph>
   stop(): Promise<void>
 }
 
 export function createInspector(): Inspector {
-  const thread = createThread<InspectionQuestion, TextInspection>({
+  const thread = createThread<InspectionQuestion, InspectionAnswer>({
     name: 'the thread for inspections',
     file: locateCode('./inspection-thread', import.meta.url),
   })
 
-  function read(text: string, options: InspectOptions): TextInspection | Promise<TextInspection> {
-    // Aliases let a short text stand for much.
-    if (text.length <= MAX_QUICK_CHARS && !text.includes('&')) return inspectText(text, options)
+  // Aliases let a short text stand for much.
+  const isQuick = (text: string): boolean => text.length <= MAX_QUICK_CHARS && !text.includes('&')
+
+  function ask(question: InspectionQuestion): Promise<InspectionAnswer> {
     if (thread.waitingCount >= MAX_WAITING) throw queueFull('inspections of workflows', MAX_WAITING)
-    return thread.ask({ text, ...options })
+    return thread.ask(question)
   }
 
   return {
     async inspect(text, { actions, action, ...options }) {
-      const inspection = await read(text, options)
+      const inspection = isQuick(text)
+        ? inspectText(text, options)
+        : ((await ask({ text, ...options })) as TextInspection) // the answer to that question
       if ('problem' in inspection) throw definitionUnreadable(inspection.problem)
       const findings = new Findings(inspection)
       const hints = new Hints(options.hints === true)
@@ -59,6 +69,13 @@ export function createInspector(): Inspector {
       }
       if (action !== undefined) findings.addAll(inspectDefaults(inspection.defaults, action))
       return findings.sorted()
+    },
+    async graph(text) {
+      const graph = isQuick(text)
+        ? graphOfText(text)
+        : ((await ask({ text, isGraph: true })) as ReturnType<typeof graphOfText>) // the answer to that question
+      if ('problem' in graph) throw definitionUnreadable(graph.problem)
+      return graph
     },
     stop: () => thread.stop(),
   }

@@ -50,7 +50,7 @@ export interface Expectations {
 
 export interface Mocks {
   readonly input: Readonly<Record<string, unknown>>
-  /** Variables `svc` and `parent`, as far as they differ from the usual ones. */
+  /** Variables `svc` and `parent`, as far as they differ from the usual ones; `config`: the pack's, for chains. */
   readonly context: Readonly<Record<string, Readonly<Record<string, unknown>>>>
   /** Key, as `svckv` names it → value. */
   readonly datastore: Readonly<Record<string, unknown>>
@@ -84,24 +84,30 @@ class MockProblem extends Error {
  * Reads a file of mocks for a definition.
  *
  * @param name of the file, for messages
+ * @param inputs names of the workflow's input; undefined: any
  * @returns the mocks, or what is wrong with them and where
  */
-export function readMocks(text: string, name: string, definition: Definition): Mocks | { problem: string } {
+export function readMocks(
+  text: string,
+  name: string,
+  inputs: readonly string[] | undefined,
+  definition: Definition,
+): Mocks | { problem: string } {
   const document = readYamlDocument(text)
   if ('problem' in document) return { problem: describeProblem({ file: name, ...document.problem }) }
   try {
-    return readAll(document.value, definition)
+    return readAll(document.value, inputs, definition)
   } catch (error) {
     if (!(error instanceof MockProblem)) throw error
     return { problem: describeProblem(problemAt(name, error.path, document.lineOf, error.message)) }
   }
 }
 
-function readAll(value: unknown, definition: Definition): Mocks {
+function readAll(value: unknown, inputs: readonly string[] | undefined, definition: Definition): Mocks {
   const document = mapping(value, [], ['input', 'context', 'datastore', 'tasks', 'expect'])
-  const context = mapping(document['context'] ?? {}, ['context'], ['svc', 'parent'])
+  const context = mapping(document['context'] ?? {}, ['context'], ['svc', 'parent', 'config'])
   return {
-    input: readInput(document['input'], definition),
+    input: readInput(document['input'], inputs),
     context: Object.fromEntries(
       entriesOf(context).map(([name, variables]) => [name, mapping(variables, ['context', name])]),
     ),
@@ -112,9 +118,8 @@ function readAll(value: unknown, definition: Definition): Mocks {
 }
 
 /** Values for the workflow's input. @throws MockProblem for a name that the workflow does not declare */
-function readInput(value: unknown, definition: Definition): Readonly<Record<string, unknown>> {
+function readInput(value: unknown, known: readonly string[] | undefined): Readonly<Record<string, unknown>> {
   const input = mapping(value ?? {}, ['input'])
-  const known = definition.input.map(({ name }) => name)
   for (const name of keysOf(input)) {
     const problem = unknownInput(name, known)
     if (problem !== undefined) throw new MockProblem(['input', name], problem)
@@ -123,8 +128,10 @@ function readInput(value: unknown, definition: Definition): Readonly<Record<stri
 }
 
 /** Why a workflow has no input of that name; undefined: it has. */
-export function unknownInput(name: string, known: readonly string[]): string | undefined {
-  return known.includes(name) ? undefined : `the workflow has no input "${shown(name)}"${hint(name, known)}`
+export function unknownInput(name: string, known: readonly string[] | undefined): string | undefined {
+  return known === undefined || known.includes(name)
+    ? undefined
+    : `the workflow has no input "${shown(name)}"${hint(name, known)}`
 }
 
 function readTasks(value: unknown, definition: Definition): Mocks['tasks'] {
@@ -207,7 +214,7 @@ function readOutcome(value: unknown, path: readonly string[]): MockOutcome {
 /** Some thirty years. */
 const MAX_SECONDS = 1_000_000_000
 
-const workflowStatuses = ['succeeded', 'failed', 'canceled', 'paused', 'running'] as const
+const workflowStatuses = ['succeeded', 'failed', 'timeout', 'canceled', 'paused', 'running'] as const
 const taskStatuses = ['succeeded', 'failed', 'canceled', 'pending', 'paused', 'running'] as const
 
 function readExpectations(value: unknown, definition: Definition): Expectations {

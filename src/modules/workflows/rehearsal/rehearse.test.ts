@@ -235,6 +235,67 @@ tasks:
   })
 })
 
+describe('a rehearsal of an action chain', () => {
+  const chain = `
+vars: {port: "{{ svckv.system.port }}"}
+chain:
+  - {name: build, ref: ci.build, parameters: {version: "{{ version }}", port: "{{ port }}"}, publish: {image: "{{ build.image }}"}, on-success: ship, on-failure: tell}
+  - {name: ship, ref: ci.ship, parameters: {image: "{{ image }}"}}
+  - {name: tell, ref: core.noop}
+`
+
+  test('shows the nodes, the ways taken and what was published', () => {
+    const mocks = `
+input: {version: 3}
+datastore: {system.port: 80}
+tasks: {build: {result: {image: i1}}}
+expect: {tasks: [build, ship], output: {image: i1}}
+`
+    expect(play(chain, mocks)).toMatchObject({
+      status: 'succeeded',
+      output: { image: 'i1' },
+      without_mock: ['ship'],
+      differences: [],
+      tasks: [
+        {
+          task: 'build',
+          actions: [{ input: { version: '3', port: '80' } }],
+          transitions: [
+            { when: 'on-success', is_taken: true, do: ['ship'], published: { image: 'i1' } },
+            { when: 'on-failure', is_taken: false, do: ['tell'] },
+          ],
+        },
+        { task: 'ship', actions: [{ input: { image: 'i1' } }], transitions: [] },
+      ],
+    })
+  })
+
+  test('follows failures, and shows templates that fail', () => {
+    const failing = play(chain, 'datastore: {system.port: 80}\ntasks: {build: {status: failed, result: {image: i}}}', {
+      version: 1,
+    })
+    expect(failing).toMatchObject({ status: 'succeeded', tasks: [{ task: 'build' }, { task: 'tell' }] })
+    expect(play(chain)).toMatchObject({
+      status: 'failed',
+      output: {},
+      errors: [{ message: expect.stringContaining('vars') as string }],
+    })
+    expect(play(chain, 'datastore: {system.port: 80}')).toMatchObject({
+      status: 'failed',
+      errors: [{ message: expect.stringContaining("'version' is undefined") as string }],
+    })
+  })
+
+  test('knows mistakes and misspelled nodes', () => {
+    expect(rehearseText({ text: 'chain: [{name: a, ref: x.y, on-success: b}]', input: {} })).toMatchObject({
+      mistakes: [{ message: expect.stringContaining('"b"') as string }],
+    })
+    expect(rehearseText({ text: chain, mocks: { name: 'm.yaml', text: 'tasks: {shp: {}}' }, input: {} })).toEqual({
+      problem: 'm.yaml:1 (tasks.shp): the workflow has no task "shp"; did you mean "ship"?',
+    })
+  })
+})
+
 describe('a definition with mistakes', () => {
   test('is not rehearsed', () => {
     expect(rehearseText({ text: 'tasks: {a: {next: [{do: b}]}}', input: {} })).toMatchObject({
@@ -331,7 +392,7 @@ describe('mocks that cannot be used', () => {
     ['expect: {tasks: [biuld]}', 'm.yaml:1 (expect.tasks.0): the workflow has no task "biuld"; did you mean "build"?'],
     [
       'expect: {status: good}',
-      "m.yaml:1 (expect.status): it is 'good', and one of these is needed: succeeded, failed, canceled, paused, running",
+      "m.yaml:1 (expect.status): it is 'good', and one of these is needed: succeeded, failed, timeout, canceled, paused, running",
     ],
     ['input: {x: 1}', 'm.yaml:1 (input.x): the workflow has no input "x"'],
     ['[]', 'm.yaml: it is [], and a mapping is needed'],

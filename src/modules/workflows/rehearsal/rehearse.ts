@@ -1,6 +1,16 @@
 /** Runs a workflow without actions, with scripted outcomes in their place. A pure function; its clock is one of its own. */
 import { formatMicros } from '../../../core/time.ts'
+import { entriesOf, objectOf } from '../../../lib/json/index.ts'
+import {
+  conductChain,
+  createChainMemory,
+  renderValue,
+  resultOf as chainResultOf,
+  type Chain,
+  type ChainWorld,
+} from '../chain/index.ts'
 import type { Definition } from '../definition/model.ts'
+import type { Either } from '../either.ts'
 import {
   apply,
   conduct,
@@ -11,6 +21,7 @@ import {
   type Event,
   type InstanceRow,
   type LogEntry,
+  type Outcome,
   type StartCommand,
   type State,
   type World,
@@ -28,8 +39,8 @@ export const MAX_RUNS = 10_000
  * Actions end in the order of the time that they take, with equal times in that of their starts. A task without a mock
  * succeeds with an empty result.
  */
-export function rehearse(definition: Definition, mocks: Mocks): Rehearsal {
-  return new Stage(definition, mocks).play()
+export function rehearse(either: Either, mocks: Mocks): Rehearsal {
+  return new Stage(either, mocks).play()
 }
 
 /** An action on its way to its end. */
@@ -58,10 +69,13 @@ const usualContext = {
   parent: {},
 }
 
+type Environment = typeof usualContext
+
 class Stage {
   readonly #definition: Definition
   readonly #mocks: Mocks
-  readonly #world: World
+  readonly #conduct: (state: State, event: Event) => Outcome
+  readonly #chain: Chain | undefined
   #state: State = emptyState()
   /** Seconds. */
   #clock = 0
@@ -78,27 +92,71 @@ class Stage {
   #refused: StartCommand[] = []
   readonly #withoutMock = new Set<string>()
 
-  constructor(definition: Definition, mocks: Mocks) {
+  constructor({ definition, chain }: Either, mocks: Mocks) {
     this.#definition = definition
+    this.#chain = chain
     this.#mocks = mocks
     const environment = {
       svc: { ...usualContext.svc, ...mocks.context['svc'] },
       parent: { ...usualContext.parent, ...mocks.context['parent'] },
     }
+    if (chain === undefined) {
+      const world = this.#worldOf(environment)
+      this.#conduct = (state, event) => conduct(definition, state, event, world)
+    } else {
+      const world = this.#chainWorldOf(environment)
+      this.#conduct = (state, event) => conductChain(chain, state, event, world)
+    }
+  }
+
+  #worldOf(environment: Environment): World {
     const { workflow_execution_id: _, ...startVariables } = environment.svc
-    this.#world = {
+    return {
       evaluate: evaluateAtOnce,
       memory: createMemory(),
       explains: true,
       outside: {
         environment,
         startEnvironment: { ...environment, svc: startVariables },
-        resultOf: (instance, item) => this.#results.get(`${instance}/${item ?? ''}`) ?? null,
+        resultOf: (instance, item) => this.#resultOf(instance, item),
         recordOf: (instance) => this.#recordOf(instance),
-        readKey: ({ scope, name }) => valueOf(mocks.datastore, scope === 'system' ? `system.${name}` : name),
+        readKey: ({ scope, name }) => valueOf(this.#mocks.datastore, scope === 'system' ? `system.${name}` : name),
         whyRefused: (command) => this.#whyRefused(command),
       },
     }
+  }
+
+  #chainWorldOf({ svc, parent }: Environment): ChainWorld {
+    const { datastore, context } = this.#mocks
+    const system: [name: string, value: unknown][] = []
+    const user: [name: string, value: unknown][] = []
+    for (const [key, value] of entriesOf(datastore))
+      if (key.startsWith('system.')) system.push([key.slice('system.'.length), value])
+      else user.push([key, value])
+    const variables = {
+      svckv: { system: objectOf(system), user: objectOf(user) },
+      system: objectOf(system),
+      action_context: { user: svc.user, pack: svc.pack, parent },
+      config_context: { ...context['config'] },
+    }
+    return {
+      render: (value, scope) => renderValue(value, scope, new Budget(defaultLimits)),
+      memory: createChainMemory(),
+      explains: true,
+      outside: {
+        resultOf: (instance, item) => this.#resultOf(instance, item),
+        hasAction: () => true,
+        templates: () => ({ variables }),
+        whyRefused: (command) => {
+          const text = this.#whyRefused(command)
+          return text === undefined ? undefined : { text, isConversion: false }
+        },
+      },
+    }
+  }
+
+  #resultOf(instance: number, item: number | undefined): unknown {
+    return this.#results.get(`${instance}/${item ?? ''}`) ?? null
   }
 
   play(): Rehearsal {
@@ -139,7 +197,7 @@ class Stage {
 
   #send(event: Event): void {
     this.#refused = []
-    const outcome = conduct(this.#definition, this.#state, event, this.#world)
+    const outcome = this.#conduct(this.#state, event)
     if (outcome.changes === undefined) return
     this.#state = apply(this.#state, outcome.changes)
     for (const id of outcome.changes.instances.keys()) this.#note(id)
@@ -287,7 +345,7 @@ class Stage {
     const entries = Array.from(errors.values(), ({ entry }) => entry)
     return {
       status: workflow.status,
-      output: workflow.output,
+      output: this.#chain === undefined ? workflow.output : publishedBy(this.#chain, this.#state),
       // As in the result of an execution: failures that were handled are none in the end.
       errors: workflow.status === 'succeeded' || workflow.status === 'canceled' ? [] : entries,
       tasks: tasks.map(([, task]) => task),
@@ -298,6 +356,12 @@ class Stage {
       problem,
     }
   }
+}
+
+/** What a chain has published; null: it has broken off */
+function publishedBy(chain: Chain, state: State): Rehearsal['output'] {
+  const result = chainResultOf(chain, state, () => ({ created_at: '', updated_at: '', child: undefined }))
+  return 'published' in result ? (result.published ?? {}) : null
 }
 
 const runKey = ({ task, item }: StartCommand): string => `${task}/${item ?? ''}`
