@@ -3,11 +3,12 @@ import { existsSync, mkdirSync, readdirSync, readFileSync, statSync, writeFileSy
 import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { BALLAST_BYTES } from '../../src/db/sqlite/ballast.ts'
-import { findDamage, findProcesses, readOutput, withDatabase } from '../helpers/audit.ts'
+import { findDamage, findProcesses, readOutput, readRows, withDatabase } from '../helpers/audit.ts'
 import { makeFolder, type TemporaryFolder } from '../helpers/folders.ts'
 import { canMount, mountDisk, mountSilentDisk, type TestDisk } from '../helpers/disks.ts'
 import { run, runToEnd, startServer, waitForStatus, type ExecutionAnswer, type TestServer } from '../helpers/server.ts'
 import { waitFor } from '../helpers/wait.ts'
+import { writeFlowPack } from '../helpers/workflows.ts'
 import { fullOnly } from '../helpers/tiers.ts'
 
 let folder: TemporaryFolder
@@ -26,6 +27,58 @@ describe.skipIf(!canMount())('a disk that is full for a while', () => {
     server = undefined
     disk.unmount()
     folder.remove()
+  })
+
+  it('holds up a workflow, which then goes on where it was', async () => {
+    const note = (task: string): string => `echo ${task} >> ${folder.path}/ran`
+    writeFlowPack(basePath, {
+      steps: `
+version: 1.0
+tasks:
+  first:
+    action: core.local
+    input: {cmd: "until [ -e ${folder.path}/go ]; do sleep 0.02; done; ${note('first')}", timeout: 0}
+    next: [{when: <% succeeded() %>, do: 'left, right'}]
+  left:
+    action: core.local
+    input: {cmd: "${note('left')}"}
+    next: [{do: last}]
+  right:
+    action: core.local
+    input: {cmd: "${note('right')}"}
+    next: [{do: last}]
+  last:
+    join: all
+    action: core.local
+    input: {cmd: "${note('last')}"}
+`,
+    })
+    const settings = { 'log.level': 'ERROR', 'database.reserve_bytes': '0' }
+    const started = await startServer({ basePath, settings })
+    server = started
+    const { id } = await run(started, {}, { action: 'flow.steps' })
+    await waitFor('the first task', () => readRows(basePath, `status = 'running'`).size === 2)
+    await waitFor('a refusal', async () => {
+      disk.fill()
+      const { status } = await started.call('POST', '/v1/executions', {
+        action: 'core.local',
+        parameters: { cmd: `echo ${'x'.repeat(20_000)}` },
+      })
+      return status === 507
+    })
+    writeFileSync(join(folder.path, 'go'), '')
+    // Its end may still find room, and what follows does not.
+    await waitFor(
+      'the end of the first task',
+      () =>
+        /not_stored|scheduler.failed/.test(started.log()) ||
+        readRows(basePath, `parent is not null and status = 'succeeded'`).size > 0,
+    )
+    disk.free()
+    expect((await waitForStatus(started, id)).status).toBe('succeeded')
+    const ran = readFileSync(join(folder.path, 'ran'), 'utf8').trim().split('\n')
+    expect([ran[0], ran.slice(1, 3).sort(), ran.slice(3)]).toEqual(['first', ['left', 'right'], ['last']])
+    expect(findDamage(basePath)).toEqual([])
   })
 
   it('delays what runs and refuses what is new, and that is all', async () => {

@@ -11,6 +11,8 @@ import { createLog } from '../../src/lib/log/log.ts'
 import { createActions } from '../../src/modules/actions/index.ts'
 import { createExecutions, type Executions, type ExecutionsDeps } from '../../src/modules/executions/index.ts'
 import { createTraces } from '../../src/modules/traces/index.ts'
+import { createWorkflows, type Workflows } from '../../src/modules/workflows/index.ts'
+import { workflowRunners } from '../../src/runners/index.ts'
 import type { RunContext, Runner, RunResult } from '../../src/runners/runner.ts'
 import { makeFolder } from './folders.ts'
 import { TextSink } from './text-sink.ts'
@@ -58,6 +60,8 @@ export interface EngineOptions {
   outputSchema?: Record<string, unknown>
   /** What is logged. */
   sink?: TextSink
+  /** Files of definitions, as `actions/<name>.yaml` in the folder: they become actions `test.<name>`. Default: no workflows */
+  workflows?: { folder: string; names: readonly string[] }
   /** Where it notes which runs have begun. Default: nowhere */
   basePath?: string
 }
@@ -93,15 +97,27 @@ export async function startEngine(options: EngineOptions): Promise<Engine> {
     (await loadEncryption({ enabled: true, keyPath: '', ownKeyPath: `${folder.path}/secrets.json` }))
   const templateThread = createTemplateThread()
   const actions = createActions({ database, log, templateThread, planEvent: () => undefined, maxPageSize: 100 })
-  await actions.registerRunnerTypes([runner.definition])
-  const metadataFile = 'actions/do.yaml'
-  const definition = { name: 'do', runner_type: 'scripted', parameters, output_schema: options.outputSchema ?? {} }
+  await actions.registerRunnerTypes([runner.definition, ...workflowRunners])
+  const definitions = [
+    { name: 'do', runner_type: 'scripted', parameters, output_schema: options.outputSchema ?? {} },
+    ...(options.workflows?.names ?? []).map((name) => ({
+      name,
+      runner_type: 'orquesta',
+      entry_point: `${name}.yaml`,
+    })),
+  ].map((definition) => ({ metadataFile: `actions/${definition.name}.json`, definition }))
   await actions.registerActions({
     pack: 'test',
-    definitions: [{ metadataFile, definition }],
-    metadataFiles: new Set([metadataFile]),
+    definitions,
+    metadataFiles: new Set(definitions.map(({ metadataFile }) => metadataFile)),
   })
-  actions.usePackFolder('test', folder.path)
+  actions.usePackFolder('test', options.workflows?.folder ?? folder.path)
+  let workflows: Workflows | undefined
+  const conducted: ExecutionWorkflows = {
+    ...noWorkflows,
+    begin: (execution, start) => workflows?.begin(execution, start) ?? Promise.resolve(),
+    follow: (before, after, unit) => workflows?.follow(before, after, unit),
+  }
   const createServer = (): Executions =>
     createExecutions({
       metrics: noMetrics,
@@ -118,7 +134,7 @@ export async function startEngine(options: EngineOptions): Promise<Engine> {
       packConfigs,
       policies,
       planReaction: () => undefined,
-      workflows: noWorkflows,
+      workflows: options.workflows === undefined ? noWorkflows : conducted,
       serviceTokens: { enabled: false, plan: () => undefined, planEnd: () => ({ steps: [], facts: [] }) },
       settings: {
         ...(options.basePath === undefined ? {} : { basePath: options.basePath }),
@@ -136,6 +152,16 @@ export async function startEngine(options: EngineOptions): Promise<Engine> {
       },
     })
   const executions = createServer()
+  if (options.workflows !== undefined)
+    workflows = createWorkflows({
+      database,
+      log,
+      encryption,
+      actions,
+      datastore: { read: () => undefined },
+      executions,
+      settings: { apiUrl: () => 'http://127.0.0.1/v1', maxTasks: 1000 },
+    })
   await executions.start?.()
 
   const call: Engine['call'] = async (method, path, id, body) => {
@@ -162,6 +188,7 @@ export async function startEngine(options: EngineOptions): Promise<Engine> {
     createServer,
     async stop() {
       await executions.stop?.()
+      await workflows?.stop?.()
       await templateThread.stop()
       await database.close()
       folder.remove()

@@ -1,5 +1,5 @@
 /**
- * The server is killed at random moments while it conducts workflows: each ends as the outcomes of its actions say, no action
+ * The server is killed, or stopped, at random moments while it conducts workflows: each ends as the outcomes of its actions say, no action
  * runs twice, and none is missing. Every title shows the seed; `SVC_TEST_SEED=<seed>` makes the same choices again.
  */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
@@ -27,13 +27,22 @@ const settings = {
   'log.level': 'WARNING',
 }
 
-/** Loads the server until it is killed: soon after a random number of acts, or right after a random event. */
-async function liveAndDie(server: TestServer, load: WorkflowLoad, random: Random): Promise<void> {
+/**
+ * Loads the server until it gets a signal: soon after a random number of acts, or right after a random event.
+ *
+ * @param signal `SIGTERM`: it stops in order, in the middle of workflows
+ */
+async function liveAndDie(
+  server: TestServer,
+  load: WorkflowLoad,
+  random: Random,
+  signal: 'SIGKILL' | 'SIGTERM' = 'SIGKILL',
+): Promise<void> {
   let isDead = false
   const kill = (): void => {
     if (isDead) return
     isDead = true
-    process.kill(server.pid, 'SIGKILL')
+    process.kill(server.pid, signal)
   }
   const arrow = random.once(2) ? undefined : random.pick([...arrows, 'pausing', 'paused', 'resuming'])
   let events = 1 + random.below(12)
@@ -99,6 +108,11 @@ describe('a server that is killed while it conducts workflows', () => {
       const server = await start()
       await liveAndDie(server, load, random)
       servers.delete(server)
+      if (!random.once(8) && n > 0) continue
+      const stopped = await start()
+      await liveAndDie(stopped, load, random, 'SIGTERM')
+      servers.delete(stopped)
+      expect((await stopped.exited).code).toBe(0)
     }
     const last = await start()
     await waitFor('every workflow to end', () => load.conclude(last), 300_000)
