@@ -100,7 +100,7 @@ class Play {
   /** @returns false: nothing can happen any more */
   #step(isHasty: boolean): boolean {
     const random = this.#random
-    if (!isHasty && random.once(25)) this.#request(random.pick(['pause', 'resume', 'resume', 'pause', 'cancel']))
+    if (!isHasty && random.once(15)) this.#request(random.pick(['pause', 'resume', 'resume', 'pause', 'cancel']))
     else {
       const pair = this.#pairs[random.below(this.#pairs.length)]
       if (pair === undefined) {
@@ -118,7 +118,7 @@ class Play {
     const { command, action } = pair
     const isLate = action.attempt !== action.instance.retries
     const about = { ...identityOf(command), ...(!isLate && random.once(8) ? {} : { attempt: command.attempt }) }
-    if (pair.status === 'running' && !isHasty && random.once(15)) {
+    if (pair.status === 'running' && !isHasty && random.once(6)) {
       pair.status = random.pick(['pending', 'paused'])
       const kind = pair.status === 'pending' ? 'pending' : 'child paused'
       this.#send({ kind, ...about }, () => {
