@@ -4,8 +4,9 @@ import type { GoldenFile } from './players.ts'
 const unread = 'data is not evaluated'
 const writable = 'an object within a list or object is valid JSON'
 const units = 'the unit and the days are right'
-const lateArrival = 'a late arrival at a join is ignored, also while the items of the join run'
-const sameRoute = 'the end of an action that a cycle has started twice belongs to the instance that asked for it'
+const lateArrival = 'a late arrival at a join is ignored, also while the items of the join run: no action runs twice'
+const sameRoute =
+  'the end of an action that a cycle has started twice belongs to the instance that asked for it, never to a later one'
 
 /** File → row → reason. */
 export const onPurpose: Readonly<Record<GoldenFile, Readonly<Record<string, string>>>> = {
