@@ -53,6 +53,10 @@ const statements = [
     execution text primary key not null, workflow text not null, instance integer not null, item integer,
     attempt integer not null, task_execution text not null) without rowid`,
   `create index workflow_actions_instance on workflow_actions (workflow, instance, item, execution)`,
+
+  // Workflows with a time limit.
+  `create index executions_limited on executions (due_timestamp)
+    where status in ('running', 'pausing', 'paused', 'resuming') and due_timestamp is not null`,
 ]
 
 export async function up(db: Kysely<unknown>): Promise<void> {

@@ -37,8 +37,8 @@ export interface RecordedProcess extends ProcessIdentity {
   bootId: string
 }
 
-/** Why svc stops a run early. */
-export type StopReason = 'cancel' | 'shutdown'
+/** Why svc stops a run early; `deadline`: the workflow that it belongs to gives it no more time. */
+export type StopReason = 'cancel' | 'shutdown' | 'deadline'
 
 export interface RunContext {
   executionId: string

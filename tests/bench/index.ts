@@ -18,6 +18,7 @@ import { remoteCommands } from './ssh.ts'
 import { stopping } from './stop.ts'
 import { scrollingAGigabyte } from './web-output.ts'
 import { openingTheClient } from './web.ts'
+import { runningWorkflows } from './workflow-runs.ts'
 import { inspecting } from './workflows.ts'
 
 const parts: Record<string, () => Promise<Row[]>> = {
@@ -35,6 +36,7 @@ const parts: Record<string, () => Promise<Row[]>> = {
   ssh: remoteCommands,
   inspect: inspecting,
   conductor: conducting,
+  workflow: runningWorkflows,
   scale,
   cli: commandLine,
   binary: singleExecutable,

@@ -3,7 +3,8 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import type { WorkflowRun, WorkflowTaskRecord } from '../../src/modules/workflows/types.ts'
 import type { ExecutionAnswer } from '../helpers/server.ts'
 import { waitFor } from '../helpers/wait.ts'
-import { createWorkflowApp, type WorkflowActions, type WorkflowApp } from '../helpers/workflows.ts'
+import type { WorkflowActions } from '../helpers/flow-pack.ts'
+import { createWorkflowApp, type WorkflowApp } from '../helpers/workflows.ts'
 
 const actions: WorkflowActions = {
   forks: `

@@ -2,7 +2,8 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import type { ExecutionAnswer } from '../helpers/server.ts'
 import { waitFor } from '../helpers/wait.ts'
-import { createWorkflowApp, type WorkflowActions, type WorkflowApp } from '../helpers/workflows.ts'
+import type { WorkflowActions } from '../helpers/flow-pack.ts'
+import { createWorkflowApp, type WorkflowApp } from '../helpers/workflows.ts'
 
 const example = `
 version: 1.0
@@ -174,6 +175,68 @@ tasks:
   a:
     action: core.noop
 `,
+  steps: {
+    runner: 'action-chain',
+    parameters: { who: { type: 'string', default: 'you' }, password: { type: 'string', secret: true } },
+    definition: `
+vars:
+  greeting: hello
+chain:
+  - name: say
+    ref: core.echo
+    parameters: {message: "{{ greeting }} {{ who }}"}
+    publish: {line: "{{ say.stdout }}"}
+    on-success: fails
+  - name: fails
+    ref: core.local
+    parameters: {cmd: "exit 7"}
+    on-success: never
+    on-failure: mend
+  - name: mend
+    ref: core.echo
+    parameters: {message: "{{ line }} {{ fails.return_code }}"}
+    publish: {mended: "{{ mend.stdout }}"}
+  - name: never
+    ref: core.noop
+`,
+  },
+  asking: {
+    runner: 'action-chain',
+    definition: `
+chain:
+  - name: ask
+    ref: core.ask
+    on-success: after
+  - name: after
+    ref: core.echo
+    parameters: {message: "{{ ask.response.continue }}"}
+`,
+  },
+  nochain: { runner: 'action-chain', definition: 'chain:\n  - {name: a, ref: core.noop, on-success: b}\n' },
+  late: `
+version: 1.0
+timeout: <% 1 + 0 %>
+tasks:
+  wait:
+    action: core.local cmd="sleep 100"
+`,
+  limited: {
+    parameters: { action: { type: 'string' }, input: { type: 'object' } },
+    definition: `
+version: 1.0
+input: [action, input]
+tasks:
+  wait:
+    action: <% ctx(action) %>
+    input: <% ctx(input) %>
+    timeout: 1
+    next:
+      - when: <% failed() %>
+        do: after
+  after:
+    action: core.noop
+`,
+  },
   endless: `
 version: 1.0
 tasks:
@@ -440,5 +503,72 @@ describe('8.10 a re-run from tasks', () => {
       status: 'failed',
       result: { errors: [{ message: 'Unable to rerun workflow because one or more tasks is not found: b' }] },
     })
+  })
+})
+
+describe('8.2 an action chain', () => {
+  it('runs its nodes one after the other, and the one for failures', async () => {
+    const ended = await app.run('steps', { who: 'all' })
+    expect(ended).toMatchObject({
+      status: 'succeeded',
+      result: {
+        published: { line: 'hello all', mended: 'hello all 7' },
+        tasks: [
+          { id: 'say', name: 'say', state: 'succeeded', workflow: null, result: { stdout: 'hello all' } },
+          { id: 'fails', state: 'failed', result: { return_code: 7 } },
+          { id: 'mend', state: 'succeeded' },
+        ],
+      },
+    })
+    expect(ended.result).not.toHaveProperty('error')
+    const [say] = await app.children(ended.id)
+    expect(say?.context).toMatchObject({
+      parent: { execution_id: ended.id },
+      chain: { name: 'say', ref: 'core.echo', on_success: 'fails' },
+    })
+  })
+
+  it('pauses for an inquiry', async () => {
+    const { id } = await app.begin('asking')
+    await app.reaches(id, 'paused')
+    const [inquiry] = await app.children(id)
+    const answer = { id: inquiry?.id, response: { continue: false } }
+    expect((await app.call('PUT', `/v1/inquiries/${inquiry?.id ?? ''}`, answer)).status).toBe(200)
+    expect(await app.ended(id)).toMatchObject({
+      status: 'succeeded',
+      result: { tasks: [{ id: 'ask' }, { id: 'after', result: { stdout: 'False' } }] },
+    })
+  })
+
+  it('fails before it starts when a name leads nowhere', async () => {
+    expect(await app.run('nochain')).toMatchObject({
+      status: 'failed',
+      result: { error: 'Unable to find node with name "b" referenced in "on-success" in task "a".' },
+    })
+  })
+})
+
+describe('a time limit', () => {
+  it('of a workflow stops its actions', async () => {
+    const { id } = await app.begin('late')
+    const ended = await app.ended(id)
+    expect(ended).toMatchObject({
+      status: 'timeout',
+      result: { error: 'The workflow took longer than its timeout.' },
+    })
+    const [child] = await app.children(id)
+    expect((await app.ended(child?.id ?? '')).status).toBe('canceled')
+  })
+
+  it.each([
+    ['core.local', { cmd: 'sleep 100' }],
+    ['core.ask', {}],
+    ['flow.endless', {}],
+  ])('of a task ends its action, %s', async (action, input) => {
+    const ended = await app.run('limited', { action, input })
+    expect(ended.status).toBe('succeeded')
+    const [child, after] = await app.children(ended.id)
+    expect(child?.status).toBe('timeout')
+    expect(after?.status).toBe('succeeded')
   })
 })

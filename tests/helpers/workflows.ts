@@ -1,38 +1,9 @@
 /** A server with workflows of a test: their definitions are files of a pack, their actions are real. */
-import { mkdirSync, writeFileSync } from 'node:fs'
-import { join } from 'node:path'
 import { createTestApp, type InProcessApp, type TestAppOptions } from './app.ts'
+import { writeFlowPack, type WorkflowActions } from './flow-pack.ts'
 import { makeFolder, type TemporaryFolder } from './folders.ts'
 import type { ExecutionAnswer } from './server.ts'
 import { waitFor } from './wait.ts'
-
-export interface WorkflowAction {
-  /** Text of the definition. */
-  definition: string
-  runner?: 'orquesta' | 'action-chain'
-  parameters?: Readonly<Record<string, object>>
-}
-
-/** By name; all of the pack `flow`. */
-export type WorkflowActions = Readonly<Record<string, WorkflowAction | string>>
-
-export function writeFlowPack(basePath: string, actions: WorkflowActions): void {
-  const pack = join(basePath, 'packs', 'flow')
-  mkdirSync(join(pack, 'actions', 'workflows'), { recursive: true })
-  writeFileSync(
-    join(pack, 'pack.yaml'),
-    'name: flow\nref: flow\ndescription: For tests.\nversion: 1.0.0\nauthor: tests\n',
-  )
-  for (const [name, given] of Object.entries(actions)) {
-    const action = typeof given === 'string' ? { definition: given } : given
-    const { runner = 'orquesta', parameters = {} } = action
-    writeFileSync(join(pack, 'actions', 'workflows', `${name}.yaml`), action.definition)
-    writeFileSync(
-      join(pack, 'actions', `${name}.json`),
-      JSON.stringify({ name, runner_type: runner, entry_point: `workflows/${name}.yaml`, enabled: true, parameters }),
-    )
-  }
-}
 
 export interface WorkflowApp extends InProcessApp {
   /** Requests a workflow of the pack. */
@@ -94,3 +65,5 @@ export async function createWorkflowApp(
     },
   }
 }
+
+export { writeFlowPack, type WorkflowAction, type WorkflowActions } from './flow-pack.ts'

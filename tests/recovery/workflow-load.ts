@@ -5,7 +5,7 @@ import { finalStatuses, readRows, withDatabase } from '../helpers/audit.ts'
 import type { Random } from '../helpers/random.ts'
 import type { ExecutionAnswer, TestServer } from '../helpers/server.ts'
 import { problemsOfWorkflows, readWorkflows, type ExecutionSeen, type Seen } from '../helpers/workflow-audit.ts'
-import type { WorkflowActions } from '../helpers/workflows.ts'
+import type { WorkflowActions } from '../helpers/flow-pack.ts'
 
 /** An action that a kill has interrupted starts again. */
 const again = 'retry: {when: <% failed() %>, count: 1000}'

@@ -9,7 +9,7 @@ import { createRandom, seedOfRun, type Random } from '../helpers/random.ts'
 import { startServer, type TestServer } from '../helpers/server.ts'
 import { rounds } from '../helpers/tiers.ts'
 import { waitFor } from '../helpers/wait.ts'
-import { writeFlowPack } from '../helpers/workflows.ts'
+import { writeFlowPack } from '../helpers/flow-pack.ts'
 import { arrows, watchArrows } from './arrows.ts'
 import { createWorkflowLoad, type WorkflowLoad } from './workflow-load.ts'
 

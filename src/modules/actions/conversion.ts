@@ -108,11 +108,11 @@ function parseContainer(name: string, text: string, schema: ParameterSchema, roo
   try {
     parsed = parseJson(text, room) ?? parsePython(text, room)
   } catch (error) {
-    if (error instanceof JsonNumberError) throw parametersInvalid(`${name}: in the text, ${error.message}`)
+    if (error instanceof JsonNumberError) throw unconverted(name, `in the text, ${error.message}`)
     if (!(error instanceof JsonLimitError)) throw error
-    throw parametersInvalid(
-      `${name}: the parameters that are lists and objects written as text are too large together: ${error.message}. Send lists and objects as JSON values instead of text.`,
-      { path: ['parameters', name] },
+    throw unconverted(
+      name,
+      `the parameters that are lists and objects written as text are too large together: ${error.message}. Send lists and objects as JSON values instead of text.`,
     )
   }
   const kind = schema.type === 'array' ? 'a list' : 'an object'
@@ -120,8 +120,7 @@ function parseContainer(name: string, text: string, schema: ParameterSchema, roo
     throw refuse(name, schema, text, (_, quoted) => `${quoted} is not ${kind} written as JSON or as a Python literal`)
   }
   const problem = conversionProblemOf(parsed.value)
-  if (problem !== undefined)
-    throw parametersInvalid(`${name}: the text holds ${problem}`, { path: ['parameters', name] })
+  if (problem !== undefined) throw unconverted(name, `the text holds ${problem}`)
   room.values -= valuesIn(parsed.value)
   return parsed.value
 }
@@ -177,10 +176,17 @@ function refuse(
   sentence: (text: string, quoted: string) => string,
 ): Error {
   const isSecret = hidesSomething(schema)
-  return parametersInvalid(
-    `${name}: ${isSecret ? sentence(MASK, MASK) : sentence(typeof value === 'string' ? shown(value) : represent(value), represent(value))}`,
-    { parameter: name, path: ['parameters', name] },
+  return unconverted(
+    name,
+    isSecret
+      ? sentence(MASK, MASK)
+      : sentence(typeof value === 'string' ? shown(value) : represent(value), represent(value)),
   )
+}
+
+/** `parameter` in the details tells it from a value that the schema refuses. */
+function unconverted(name: string, reason: string): Error {
+  return parametersInvalid(`${name}: ${reason}`, { parameter: name, path: ['parameters', name] })
 }
 
 function hidesSomething(schema: ParameterSchema): boolean {

@@ -14,6 +14,7 @@ import { createRecords } from './record.ts'
 import { createRetentions } from './retention.ts'
 import { createExecutionRoutes } from './routes.ts'
 import { createRuns } from './run/runs.ts'
+import { templateScope } from './request/template-scope.ts'
 import { createParameterSecrets } from './secrets/parameters.ts'
 import { createResultSecrets } from './secrets/results.ts'
 import { createExecutionService } from './service.ts'
@@ -78,7 +79,12 @@ export function createExecutions(deps: ExecutionsDeps): Executions {
     ...createPending({ store, list, change, results }),
     plan: (request) => service.plan(request),
     planRetry: (ended, changes, about) => service.planRetry(ended, changes, about),
+    planDeadline: (execution, at) => ({
+      execution: { ...execution, due_timestamp: at },
+      unit: { steps: [store.setDue({ id: execution.id, due_timestamp: at })], facts: [] },
+    }),
     openChildren: (parent, afterId, limit) => store.openChildren(parent, afterId, limit),
+    templatesOf: (execution, read) => templateScope(deps, execution, read),
     secretsOf: (execution) => parameters.secretsOf(execution),
     resultWithSecrets: (ended) => results.read(ended),
     maskOutput: (execution, result, secrets) => results.maskOutput(execution, result, secrets),

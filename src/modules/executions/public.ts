@@ -34,8 +34,16 @@ export interface Executions
     execution: Execution,
     ...events: readonly ExecutionEvent[]
   ): { execution: Execution; unit: Unit } | undefined
+  /** Plans that a workflow which has just started ends at a time; writes nothing. */
+  planDeadline(execution: Execution, at: string): { execution: Execution; unit: Unit }
   /** Of one parent, that have not ended, oldest first. */
   openChildren(parent: string, afterId: string, limit: number): Execution[]
+  /**
+   * What templates of its workflow may read: `svckv`, `action_context`, `config_context`.
+   *
+   * @param read gets the secrets that they read
+   */
+  templatesOf(execution: Execution, read: unknown[]): TemplateScope
   /** All secrets in its parameters. @throws CRYPTO_KEY_MISSING, CIPHER_TEXT_INVALID */
   secretsOf(execution: Execution): unknown[]
   /** Its result with the secrets in it, for a workflow. @param ended an execution whose end is not stored yet, or an id */

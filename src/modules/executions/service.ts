@@ -82,6 +82,8 @@ export interface SystemRequest {
   /** The workflow that starts it: it runs in the name of the same user, with the same scopes. */
   parent?: Execution
   delayMs?: number
+  /** Seconds that it may take once it has started; default: what its action says. */
+  timeout?: number
   notify?: Record<string, unknown>
   /** What must not be seen of the parameters, besides what their schemas mark. */
   secrets?: readonly unknown[]

@@ -36,7 +36,7 @@ export type ExecutionEvent =
   | { kind: 'exit'; status: RunStatus | 'canceled'; result: unknown; sealed?: string | undefined; ttlSeconds?: number }
   /** The response to a pending execution. @see Execution.sealed_result */
   | { kind: 'respond'; result: unknown; sealed?: string }
-  /** The pending execution timed out; it keeps its result. */
+  /** The pending execution timed out and keeps its result, or the workflow takes too long. */
   | { kind: 'expire' }
   /** The server that ran it has stopped. */
   | { kind: 'lost' }
@@ -67,6 +67,7 @@ const table: Record<ExecutionStatus, Partial<Record<EventKind, Target>>> = {
     cancel: 'canceling',
     pause: 'pausing',
     paused: 'paused',
+    expire: 'timeout',
     lost: 'abandoned',
     requeue: 'requested',
     settle: 'named',
@@ -77,15 +78,24 @@ const table: Record<ExecutionStatus, Partial<Record<EventKind, Target>>> = {
     paused: 'paused',
     resume: 'resuming',
     resumed: 'running',
+    expire: 'timeout',
     exit: 'named',
     cancel: 'canceled',
     settle: 'named',
   },
-  paused: { resume: 'resuming', resumed: 'running', exit: 'named', cancel: 'canceled', settle: 'named' },
+  paused: {
+    resume: 'resuming',
+    resumed: 'running',
+    expire: 'timeout',
+    exit: 'named',
+    cancel: 'canceled',
+    settle: 'named',
+  },
   resuming: {
     pause: 'pausing',
     paused: 'paused',
     resumed: 'running',
+    expire: 'timeout',
     exit: 'named',
     cancel: 'canceled',
     settle: 'named',
@@ -187,12 +197,17 @@ function resultOf(execution: Execution, event: ExecutionEvent): unknown {
     case 'respond':
     case 'settle':
       return event.result
+    case 'expire':
+      // What an inquiry asks stays.
+      return isWorkflowRunner(execution.runner.name) ? { error: LATE, traceback: LATE } : undefined
     case 'lost':
       return { error: 'The server stopped while the action was running.' }
     default:
       return undefined
   }
 }
+
+const LATE = 'The workflow took longer than its timeout.'
 
 function setResult(execution: Execution, result: unknown): void {
   if (result === undefined) return

@@ -23,7 +23,7 @@ import type { Execution, ExecutionOrigin, ExecutionStatus, Liveaction, LogEntry 
 import { readJson, writeJson, WrittenJson } from '../../lib/json/index.ts'
 
 /** Of those that something happens to when their time has come. */
-export type DueStatus = 'delayed' | 'pending'
+export type DueStatus = 'delayed' | 'pending' | 'started'
 
 /** When an execution is due. */
 export interface DueOf {
@@ -35,6 +35,8 @@ export interface DueOf {
 const hasDueStatus = {
   delayed: sql<SqlBool>`status = 'delayed'`,
   pending: sql<SqlBool>`status = 'pending'`,
+  // Workflows with a time limit.
+  started: sql<SqlBool>`status in ('running', 'pausing', 'paused', 'resuming') and due_timestamp is not null`,
 } as const satisfies Record<DueStatus, unknown>
 
 export interface ExecutionStore {
@@ -54,6 +56,8 @@ export interface ExecutionStore {
   withDue(status: DueStatus): DueOf[]
   /** Gives one another time, if it still has any. Its revision stays: no change of it depends on that time. */
   putDue(due: DueOf): Step
+  /** Gives one a time; as `putDue`, its revision stays. */
+  setDue(due: DueOf): Step
   /** Those of an action that wait for others of it and not for a time, oldest first. */
   waitingOf(actionRef: string, afterId: string, limit: number): Execution[]
   /** References of the actions of which some are delayed, be it for a time or for others. */
@@ -282,7 +286,7 @@ export function createExecutionStore(database: Database): ExecutionStore {
 function dueQueries(
   database: Database,
   toExecution: (row: ExecutionTable) => Execution,
-): Pick<ExecutionStore, 'due' | 'nextDue' | 'withDue' | 'putDue' | 'waitingOf' | 'delayedActions'> {
+): Pick<ExecutionStore, 'due' | 'nextDue' | 'withDue' | 'putDue' | 'setDue' | 'waitingOf' | 'delayedActions'> {
   const { build } = database
   return {
     due: (status, at, limit) =>
@@ -317,6 +321,9 @@ function dueQueries(
             .where('due_timestamp', 'is not', null),
         )
         .flatMap(({ id, due_timestamp }) => (due_timestamp === null ? [] : [{ id, due_timestamp }])),
+    setDue: ({ id, due_timestamp }) => ({
+      query: build.updateTable('executions').set({ due_timestamp }).where('id', '=', id),
+    }),
     putDue: ({ id, due_timestamp }) => ({
       query: build
         .updateTable('executions')

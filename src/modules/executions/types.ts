@@ -22,6 +22,8 @@ export interface Liveaction {
   callback: Record<string, unknown>
   runner_info: Partial<RunnerInfo>
   notify?: Record<string, unknown>
+  /** Seconds that its run, its inquiry or its workflow may take, besides limits of its own; absent: no other. */
+  timeout?: number
   /** Author of `notify`, when that is not the acting user. */
   notify_author?: string
   /** Names of parameters whose templates could not be rendered: their values are as the caller wrote them. */

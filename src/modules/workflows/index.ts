@@ -6,8 +6,8 @@ import type { Log } from '../../lib/log/index.ts'
 import type { Executions } from '../executions/index.ts'
 import type { ExecutionWorkflows } from '../executions/ports.ts'
 import type { ActionSource } from './catalog.ts'
-import { createDefinitions } from './engine/definitions.ts'
 import { createEngine, type EngineDeps } from './engine/index.ts'
+import { createPrograms } from './engine/programs.ts'
 import { createInspector } from './inspection/inspector.ts'
 import { createProgress } from './progress/progress.ts'
 import { createRunRoutes } from './progress/routes.ts'
@@ -28,10 +28,14 @@ export interface WorkflowsDeps extends Pick<EngineDeps, 'datastore' | 'settings'
 export function createWorkflows(deps: WorkflowsDeps): Workflows {
   const inspector = createInspector()
   const store = createWorkflowStore(deps.database)
-  const definitions = createDefinitions()
-  const engine = createEngine({ ...deps, inspector, definitions, store })
+  const programs = createPrograms({ actions: deps.actions, inspector })
+  const engine = createEngine({ ...deps, programs, store })
   const { actions, executions } = deps
-  const progress = createProgress({ executions, store, compile: (text) => definitions.compile(text) })
+  const progress = createProgress({
+    executions,
+    store,
+    graphOf: (execution, text) => programs.compile(execution, text).graph,
+  })
   return {
     name: 'workflows',
     routes: [...createWorkflowRoutes({ actions, inspector }), ...createRunRoutes({ executions, store, progress })],

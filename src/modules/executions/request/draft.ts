@@ -44,6 +44,8 @@ export interface DraftOptions {
   origin?: ExecutionOrigin
   /** The workflow that starts it, instead of the one that the context names. */
   parent?: Execution
+  /** Seconds that it may take once it has started. */
+  timeout?: number
   /** Id, of executions that rules start. */
   triggerInstance?: string
   /** What templates may read. */
@@ -126,6 +128,7 @@ export async function draftExecution(options: DraftOptions): Promise<Draft> {
     liveaction: {
       callback: request.callback ?? {},
       runner_info: {},
+      ...(options.timeout === undefined ? {} : { timeout: options.timeout }),
       ...(request.notify === undefined ? {} : { notify: request.notify }),
       ...(request.notify === undefined || principal.user === actingUser ? {} : { notify_author: principal.user }),
     },

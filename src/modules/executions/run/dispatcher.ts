@@ -134,10 +134,11 @@ export function createDispatcher(deps: {
         ready.prepared.env['SVC_ACTION_AUTH_TOKEN'] = credential.token
         secrets.known.push(credential.token)
       }
+      const limit = deadlineOf(started, controller)
       await carryOut(started, ready, controller.signal, () => {
         const user = runs.get(requested.id)?.canceledBy
         return user === undefined ? [] : [{ kind: 'cancel', user }]
-      })
+      }).finally(() => clearTimeout(limit))
     } finally {
       runs.delete(requested.id)
       resolveEnded()
@@ -181,7 +182,14 @@ export function createDispatcher(deps: {
     })
     // Read now: a server stop while the rest is stored does not make an ended run `abandoned`.
     const stopped: unknown = signal.reason
-    const status = signal.aborted && stopped === ('shutdown' satisfies StopReason) ? 'abandoned' : outcome.status
+    const isLate = signal.aborted && stopped === ('deadline' satisfies StopReason)
+    const status =
+      signal.aborted && stopped === ('shutdown' satisfies StopReason)
+        ? 'abandoned'
+        : isLate
+          ? 'timeout'
+          : outcome.status
+    if (isLate) outcome.result = { ...outcome.result, ...startFailure(new Error(lateText(execution))) }
     const masks = masksOf(ready.secrets)
     const rest = await intake.finish()
     const ended = merge(rest, { steps: [processes.deleteProcess(execution.id)], facts: [] })
@@ -189,7 +197,7 @@ export function createDispatcher(deps: {
       const said = masks === undefined ? outcome.result : await masks.maskLater(outcome.result, isCutText)
       const { result, sealed } = deps.maskResult(execution, said as RunResult['result']) // a copy of one
       await writeStoredJson(result)
-      const { ttlSeconds } = outcome
+      const ttlSeconds = leastOf(outcome.ttlSeconds, execution.liveaction.timeout)
       const exit = {
         kind: 'exit',
         status,
@@ -286,6 +294,21 @@ export function createDispatcher(deps: {
     hurry: () => grace.abort(),
   }
 }
+
+/** Longest time of a timer. */
+const MAX_TIMEOUT_S = 2_000_000
+
+/** Ends the run when its workflow gives it no more time. */
+function deadlineOf({ liveaction: { timeout } }: Execution, controller: AbortController): NodeJS.Timeout | undefined {
+  if (timeout === undefined || timeout > MAX_TIMEOUT_S) return undefined
+  return setTimeout(() => controller.abort('deadline' satisfies StopReason), timeout * 1000)
+}
+
+const lateText = ({ liveaction }: Execution): string =>
+  `The action took longer than the timeout of its task, ${liveaction.timeout ?? 0} seconds.`
+
+const leastOf = (a: number | undefined, b: number | undefined): number | undefined =>
+  a === undefined ? b : b === undefined ? a : Math.min(a, b)
 
 /** The result of a run that did not start (contract 03, 3.9). */
 export function startFailure(error: unknown): Record<string, unknown> {

@@ -52,7 +52,9 @@ export function createScheduler(deps: {
     load: (afterId, limit) => store.withStatus('requested', afterId, limit),
     depth: () => store.countWithStatus('requested'),
   })
-  const dueStatuses: readonly DueStatus[] = deps.expiresPending ? ['delayed', 'pending'] : ['delayed']
+  const dueStatuses: readonly DueStatus[] = deps.expiresPending
+    ? ['delayed', 'started', 'pending']
+    : ['delayed', 'started']
   const due = createDueTimer({ store, change, log, dueStatuses, write: (unit) => deps.write(unit) })
   let active = false
   let asideCount = 0
@@ -65,7 +67,7 @@ export function createScheduler(deps: {
     if (!active) return
     if (execution.status === 'requested' && from === 'delayed') queue.offer(execution)
     if (isFinal(execution.status) && isWorkflowRunner(execution.runner.name)) admission.leave(execution)
-    if (dueStatuses.some((status) => status === execution.status)) due.plan()
+    if (execution.due_timestamp !== null && !isFinal(execution.status)) due.plan()
   })
   queue.onWake(pump)
   dispatcher.onFreeSlot((ended) => {

@@ -422,6 +422,7 @@ function start(turn: Turn, instance: InstanceRow): void {
     action: ref,
     input,
     delay: 0,
+    timeout: undefined,
   }
   const refusal = world.outside.whyRefused?.(command)
   if (refusal !== undefined) {

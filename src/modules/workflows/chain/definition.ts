@@ -208,6 +208,7 @@ function compile(all: readonly Node[], start: string, vars: Chain['vars']): Chai
     input: node.parameters,
     items: undefined,
     delay: undefined,
+    timeout: undefined,
     retry: undefined,
     join: undefined,
     joinNeed: undefined,
@@ -218,7 +219,15 @@ function compile(all: readonly Node[], start: string, vars: Chain['vars']): Chai
     isInCycle: isInCycle[index] === true,
     isReachable: isReachable[index] === true,
   }))
-  const graph: Definition = { input: [], vars: [], output: undefined, tasks, taskIndexes: indexes, starts: [first] }
+  const graph: Definition = {
+    input: [],
+    vars: [],
+    output: undefined,
+    tasks,
+    taskIndexes: indexes,
+    starts: [first],
+    timeout: undefined,
+  }
   return { graph, nodes, first, vars }
 }
 

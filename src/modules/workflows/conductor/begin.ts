@@ -5,7 +5,7 @@ import { fail } from './end.ts'
 import { stage } from './joins.ts'
 import { FIRST_ROUTE } from './routes.ts'
 import { addLimitedContext } from './sizes.ts'
-import { assign, messageOf, noteError, taskOf, tellWorkflow, type Turn } from './turn.ts'
+import { assign, messageOf, noteError, secondsOf, taskOf, tellWorkflow, type Turn } from './turn.ts'
 
 /**
  * Stages the start tasks, or fails the workflow when an expression of its input or variables fails.
@@ -42,6 +42,8 @@ export function beginWorkflow(turn: Turn, input: Readonly<Record<string, unknown
   }
   draft.setWorkflow({ status: 'running' })
   try {
+    const seconds = secondsOf(turn, definition.timeout, { variables: { ...inputs, ...vars }, environment }, 'timeout')
+    if (seconds !== undefined) turn.commands.push({ kind: 'deadline', seconds })
     for (const start of definition.starts) {
       const staged = stage(turn, taskOf(turn, { task: start }), FIRST_ROUTE, true)
       draft.changeInstance(staged.id, { context: addContext(draft, [0], {}) })

@@ -19,7 +19,7 @@ import { fire, forgetArrivals, joinedContext } from './joins.ts'
 import { retryOf } from './retry.ts'
 import type { InstanceRow, ItemCounts } from './state.ts'
 import { isActive } from './status.ts'
-import { ConductError, evaluateIn, messageOf, sightOf, taskOf, tellWorkflow, type Turn } from './turn.ts'
+import { ConductError, evaluateIn, messageOf, secondsOf, sightOf, taskOf, tellWorkflow, type Turn } from './turn.ts'
 import type { StartCommand } from './types.ts'
 
 /** Starts what is ready, then what follows from tasks that end in place, until nothing is left, or the call has done enough. */
@@ -138,6 +138,7 @@ function requestOf(turn: Turn, task: Task, instance: InstanceRow, item: number |
     throw new ConductError('TypeError', `The action of the task is not type of string: ${task.action}`)
   const input = evaluateIn(turn, task.input ?? null, sight)
   const isParameters = input === null || isObject(input)
+  const timeout = secondsOf(turn, task.timeout, sight, 'task timeout')
   const command: StartCommand = {
     kind: 'start',
     instance: instance.id,
@@ -148,6 +149,7 @@ function requestOf(turn: Turn, task: Task, instance: InstanceRow, item: number |
     action,
     input: isParameters ? input : null,
     delay,
+    timeout,
   }
   const refusal = isParameters
     ? turn.outside.whyRefused?.(command)

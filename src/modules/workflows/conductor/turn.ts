@@ -164,6 +164,21 @@ function currentTask(turn: Turn, instance: InstanceRow, hasResult: boolean): Cur
   }
 }
 
+/**
+ * A time limit.
+ *
+ * @param what names it in messages
+ * @returns undefined: none, as 0 and null
+ * @throws ConductError when it is no whole number of seconds
+ */
+export function secondsOf(turn: Turn, form: unknown, sight: Sight, what: string): number | undefined {
+  if (form === undefined) return undefined
+  const value = evaluateIn(turn, form, sight)
+  if (value === null || value === 0) return undefined
+  if (typeof value === 'number' && Number.isInteger(value) && value > 0) return value
+  throw new ConductError('TypeError', `The value of ${what} is not a whole number of seconds.`)
+}
+
 /** `assignments` one after the other; each sees those before it. A private name can be read by none. */
 export function assign(
   turn: Turn,

@@ -41,6 +41,8 @@ interface ActionEvent {
 export type Command =
   | StartCommand
   | { readonly kind: 'status'; readonly status: WorkflowStatus }
+  /** The workflow may take so long, in seconds, from now on. */
+  | { readonly kind: 'deadline'; readonly seconds: number }
   /** The children of the instances that run, or wait, get the same request. */
   | { readonly kind: 'cascade'; readonly request: 'pause' | 'resume' | 'cancel' }
   /** The workflow is over. It comes again when actions that still ran then add errors. */
@@ -69,6 +71,8 @@ export interface StartCommand {
   readonly input: Readonly<Record<string, unknown>> | null
   /** Seconds to wait before. */
   readonly delay: number
+  /** Seconds that the action may take; undefined: no limit. */
+  readonly timeout: number | undefined
 }
 
 /** What explain shows. */

@@ -17,6 +17,8 @@ export interface Definition {
   readonly taskIndexes: ReadonlyMap<string, number>
   /** Indexes of the tasks without inbound transitions, sorted by name. */
   readonly starts: readonly number[]
+  /** Seconds that a run may take, or an expression; undefined: no limit. */
+  readonly timeout: unknown
 }
 
 /** A name and the value that it gets; expressions in the value see the assignments before it. */
@@ -48,6 +50,8 @@ export interface Task {
   readonly items: Items | undefined
   /** Seconds, or an expression; undefined: none. */
   readonly delay: unknown
+  /** Seconds that an action of the task may take, or an expression; undefined: no limit. */
+  readonly timeout: unknown
   readonly retry: Retry | undefined
   readonly join: number | 'all' | undefined
   /** Inbound tasks that must arrive before the task starts. Only a task with `join` has it. It is at least 1. */
@@ -130,6 +134,7 @@ export function readDefinition(document: unknown): Definition {
     tasks,
     taskIndexes: new Map(tasks.map(({ name, index }) => [name, index])),
     starts: findStarts(tasks),
+    timeout: workflow['timeout'] ?? undefined,
   }
 }
 
@@ -138,7 +143,10 @@ function readAssignments(entries: readonly unknown[]): Assignment[] {
   return entries.flatMap((entry) => (isObject(entry) ? entriesOf(entry).map(([name, value]) => ({ name, value })) : []))
 }
 
-type TaskForm = Pick<Task, 'name' | 'kind' | 'action' | 'input' | 'items' | 'delay' | 'retry' | 'join' | 'next'>
+type TaskForm = Pick<
+  Task,
+  'name' | 'kind' | 'action' | 'input' | 'items' | 'delay' | 'timeout' | 'retry' | 'join' | 'next'
+>
 
 function readTask(name: string, document: unknown): TaskForm {
   const task = isObject(document) ? document : {}
@@ -152,6 +160,7 @@ function readTask(name: string, document: unknown): TaskForm {
     input: inline?.input ?? task['input'] ?? undefined,
     items: readItems(task['with']),
     delay: task['delay'] ?? undefined,
+    timeout: task['timeout'] ?? undefined,
     retry: readRetryCommand(next) ?? readRetry(task['retry']),
     join: readJoin(task['join']),
     next,
@@ -261,6 +270,7 @@ function emptyNode(name: string): TaskForm {
     input: undefined,
     items: undefined,
     delay: undefined,
+    timeout: undefined,
     retry: undefined,
     join: undefined,
     next: [],

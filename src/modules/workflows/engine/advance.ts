@@ -1,6 +1,7 @@
 /** Tells a workflow an event, and turns what follows into changes of one commit. */
 import { setTimeout as delay } from 'node:timers/promises'
-import { isAppError } from '../../../core/errors.ts'
+import { isAppError, type AppError } from '../../../core/errors.ts'
+import { formatMicros, microsOf } from '../../../core/time.ts'
 import { writeStoredJson } from '../../../http/index.ts'
 import { createPause } from '../../../lib/concurrency/index.ts'
 import type { Log } from '../../../lib/log/index.ts'
@@ -9,24 +10,26 @@ import type { Execution, ExecutionStatus } from '../../executions/types.ts'
 import {
   apply,
   broken,
-  conduct,
   defaultLimits,
   type Command,
   type Event,
   type Limits,
+  type InstanceRow,
   type Outcome,
-  type Outside,
   type StartCommand,
   type WorkflowStatus,
 } from '../conductor/index.ts'
+import type { ActionSource } from '../catalog.ts'
 import type { Seal } from '../state/store.ts'
 import type { WorkflowStore } from '../store.ts'
-import { planChild, refusalOf, taskExecutionId, type PlannedChild } from './child.ts'
+import { isRefusal, planChild, type PlannedChild } from './child.ts'
 import type { WorkflowCommit } from './commit.ts'
-import { evaluateBriefly, NeedsThread, type Evaluated, type Patience } from './evaluate.ts'
+import { NeedsThread, type Evaluated, type Patience } from './evaluate.ts'
 import { newsOfAction, newsOfWorkflow } from './news.ts'
 import { outsideOf, type OutsideDeps } from './outside.ts'
+import type { ProgramWorld, TaskRun } from './program.ts'
 import type { Run } from './run.ts'
+import { taskExecutionId } from './task-execution-id.ts'
 
 /** Each is a request with its own parameters; the next ones follow in another commit. */
 const STARTS_PER_COMMIT = 50
@@ -36,7 +39,18 @@ export const CHILDREN_PER_COMMIT = 50
 const RETRY_AFTER_MS = 100
 
 export interface AdvanceDeps extends OutsideDeps {
-  executions: Pick<Executions, 'find' | 'plan' | 'planChange' | 'openChildren' | 'resultWithSecrets' | 'maskOutput'>
+  executions: Pick<
+    Executions,
+    | 'find'
+    | 'plan'
+    | 'planChange'
+    | 'planDeadline'
+    | 'openChildren'
+    | 'resultWithSecrets'
+    | 'maskOutput'
+    | 'templatesOf'
+  >
+  actions: Pick<ActionSource, 'find'>
   store: WorkflowStore
   load(commit: WorkflowCommit, workflow: string): Promise<Run>
   patience: Pick<Patience, 'evaluate'>
@@ -56,6 +70,7 @@ export interface Advance {
   settle(commit: WorkflowCommit): Promise<void>
   /** Handles one event. @returns why it is refused */
   handle(commit: WorkflowCommit, run: Run, event: Event): Promise<string | undefined>
+  limit(commit: WorkflowCommit, run: Run, seconds: number): void
   /** Changes an execution, and tells the workflow that it belongs to. */
   change(
     commit: WorkflowCommit,
@@ -79,16 +94,11 @@ export function createAdvance(deps: AdvanceDeps): Advance {
   }
 
   /** What takes long is evaluated elsewhere, and the call repeated. */
-  async function conductPatiently(run: Run, event: Event, outside: Outside): Promise<Outcome> {
+  async function conductPatiently(run: Run, event: Event, world: Omit<ProgramWorld, 'evaluated'>): Promise<Outcome> {
     const evaluated = new Map<number, Evaluated>()
     for (;;) {
       try {
-        return conduct(run.definition, run.state, event, {
-          evaluate: evaluateBriefly(evaluated),
-          memory: run.memory,
-          limits: limitsOf(deps.maxTasks),
-          outside,
-        })
+        return run.conduct(run.state, event, { ...world, evaluated })
       } catch (error) {
         if (!(error instanceof NeedsThread)) throw error
         evaluated.set(error.place, await deps.patience.evaluate(error))
@@ -104,19 +114,25 @@ export function createAdvance(deps: AdvanceDeps): Advance {
   ): Promise<{ outcome: Outcome; children: ReadonlyMap<string, PlannedChild> }> {
     const workflow = executionOf(commit, run)
     const children = new Map<string, PlannedChild>()
-    const refusals = new Map<string, string>()
+    const refusals = new Map<string, AppError>()
+    const read: unknown[] = []
     const pause = createPause()
     for (;;) {
       const outcome = await conductPatiently(run, event, {
-        ...outsideOf(deps, run, workflow, commit),
-        whyRefused: (command) => refusals.get(keyOf(command)),
+        outside: outsideOf(deps, run, workflow, commit),
+        limits: limitsOf(deps.maxTasks),
+        refusalOf: (command) => refusals.get(keyOf(command)),
+        workflow,
+        hasAction: (ref) => deps.actions.find(ref) !== undefined,
+        templates: () => executions.templatesOf(workflow, read),
       })
+      run.addSecrets(read)
       const known = refusals.size
       for (const command of outcome.commands) {
         if (command.kind !== 'start' || children.has(keyOf(command))) continue
         const planned = await request(run, workflow, command)
         await pause()
-        if (typeof planned === 'string') {
+        if (isAppError(planned)) {
           refusals.set(keyOf(command), planned)
           break
         }
@@ -127,12 +143,13 @@ export function createAdvance(deps: AdvanceDeps): Advance {
   }
 
   /** @returns why it is refused, or the child */
-  async function request(run: Run, workflow: Execution, command: StartCommand): Promise<PlannedChild | string> {
+  async function request(run: Run, workflow: Execution, command: StartCommand): Promise<PlannedChild | AppError> {
     for (;;) {
       try {
         return await planChild(executions, run, workflow, command)
       } catch (error) {
-        if (!isAppError(error) || error.code !== 'QUEUE_FULL') return refusalOf(error, command)
+        if (isRefusal(error)) return error
+        if (!isAppError(error) || error.code !== 'QUEUE_FULL') throw error
         await delay(RETRY_AFTER_MS)
       }
     }
@@ -187,8 +204,21 @@ export function createAdvance(deps: AdvanceDeps): Advance {
           }),
         )
         return
+      case 'deadline':
+        limit(commit, run, command.seconds)
+        return
       case 'status':
     }
+  }
+
+  /** The workflow may take so long, or as long as its task in the workflow above lets it. */
+  function limit(commit: WorkflowCommit, run: Run, seconds: number): void {
+    const execution = executionOf(commit, run)
+    const at = formatMicros(microsOf(commit.at) + seconds * 1_000_000)
+    if (execution.due_timestamp !== null && execution.due_timestamp <= at) return
+    const planned = executions.planDeadline(execution, at)
+    commit.add(planned.unit)
+    commit.putExecution(planned.execution)
   }
 
   function begin(commit: WorkflowCommit, run: Run, command: StartCommand, child: PlannedChild | undefined): void {
@@ -248,17 +278,31 @@ export function createAdvance(deps: AdvanceDeps): Advance {
   async function finish(
     commit: WorkflowCommit,
     run: Run,
-    { status, output }: Extract<Command, { readonly kind: 'finish' }>,
+    { status }: Extract<Command, { readonly kind: 'finish' }>,
   ): Promise<void> {
     const execution = executionOf(commit, run)
     if (isFinal(execution.status) || !isEnd(status)) return
-    const errors = [...run.state.errors.values()].sort((a, b) => a.id - b.id).map(({ entry }) => entry)
-    const result = { output, ...(status === 'failed' ? { errors } : {}) }
+    const result = run.program.resultOf(execution, run.state, (instance) => runOf(commit, run, instance))
     const stored = await executions.maskOutput(execution, result, run.secretValues)
     await writeStoredJson(stored.result)
     change(commit, execution, { kind: 'exit', status, ...stored })
     // Inquiries, and what has not started.
     if (status === 'canceled') cascade(commit, run, 'cancel')
+  }
+
+  function runOf(commit: WorkflowCommit, run: Run, instance: InstanceRow): TaskRun {
+    const { id } = run.header
+    const task = store.findTask(id, instance.id)
+    const action = store.latestAction(id, instance.id, null)
+    const execution =
+      action === undefined ? undefined : (commit.execution(action.execution) ?? executions.find(action.execution))
+    const known = commit.result(id, { instance: instance.id, item: undefined })
+    return {
+      start: execution?.start_timestamp ?? task?.start_timestamp ?? commit.at,
+      end: execution?.end_timestamp ?? task?.end_timestamp ?? commit.at,
+      execution,
+      result: known?.value ?? (execution === undefined ? null : executions.resultWithSecrets(execution.id)),
+    }
   }
 
   /** The status of the execution follows that of the workflow; its end has come with `finish`. */
@@ -285,10 +329,11 @@ export function createAdvance(deps: AdvanceDeps): Advance {
   function cascade(commit: WorkflowCommit, run: Run, kind: Request, afterId = ''): void {
     const { execution: parent } = run.header
     const children = executions.openChildren(parent, afterId, CHILDREN_PER_COMMIT)
-    const user = executionOf(commit, run).context[doneBy[kind]]
+    const execution = executionOf(commit, run)
+    const by = execution.context[doneBy[kind]]
+    const user = typeof by === 'string' ? by : execution.user
     for (const seen of children) {
-      const who = typeof user === 'string' ? user : seen.user
-      pass(commit, commit.execution(seen.id) ?? seen, kind, who)
+      pass(commit, commit.execution(seen.id) ?? seen, kind, user, execution.status === 'timeout')
     }
     const last = children.at(-1)
     if (last === undefined || children.length < CHILDREN_PER_COMMIT) return
@@ -300,7 +345,8 @@ export function createAdvance(deps: AdvanceDeps): Advance {
     )
   }
 
-  function pass(commit: WorkflowCommit, child: Execution, kind: Request, user: string): void {
+  /** @param isLate the workflow has taken too long: running actions are stopped as well */
+  function pass(commit: WorkflowCommit, child: Execution, kind: Request, user: string, isLate: boolean): void {
     const own = store.ofExecution(child.id)
     if (own !== undefined) {
       const changed = change(commit, child, { kind, user })
@@ -314,6 +360,8 @@ export function createAdvance(deps: AdvanceDeps): Advance {
       change(commit, child, { kind: 'settle', status: 'canceled', result })
     } else if (waits.has(child.status)) {
       change(commit, child, { kind: 'cancel', user }, { kind: 'exit', status: 'canceled', result: {} })
+    } else if (isLate) {
+      change(commit, child, { kind: 'cancel', user })
     }
     // Others run to their end.
   }
@@ -326,16 +374,16 @@ export function createAdvance(deps: AdvanceDeps): Advance {
     }
   }
 
-  return { settle, handle, change, tellOf, cascade }
+  return { settle, handle, limit, change, tellOf, cascade }
 }
 
 const isHalted: ReadonlySet<ExecutionStatus> = new Set<ExecutionStatus>(['pausing', 'paused', 'resuming'])
 const waits: ReadonlySet<ExecutionStatus> = new Set<ExecutionStatus>(['requested', 'delayed', 'scheduled'])
 const doneBy = { cancel: 'cancelled_by', pause: 'paused_by', resume: 'resumed_by' } as const
 
-type EndedWorkflow = Extract<WorkflowStatus, 'succeeded' | 'failed' | 'canceled'>
+type EndedWorkflow = Extract<WorkflowStatus, 'succeeded' | 'failed' | 'timeout' | 'canceled'>
 const isEnd = (status: WorkflowStatus): status is EndedWorkflow =>
-  status === 'succeeded' || status === 'failed' || status === 'canceled'
+  status === 'succeeded' || status === 'failed' || status === 'timeout' || status === 'canceled'
 
 const keyOf = ({ instance, item, attempt }: StartCommand): string => `${instance}/${item ?? ''}/${attempt}`
 

@@ -5,10 +5,8 @@
 import { hostname } from 'node:os'
 import { setTimeout as delay } from 'node:timers/promises'
 import type { Encryption } from '../../../core/encryption.ts'
-import { isAppError } from '../../../core/errors.ts'
 import { newId } from '../../../core/ids.ts'
 import { Conflict, type Database, type Unit } from '../../../db/index.ts'
-import { allRights } from '../../../http/index.ts'
 import { Lru } from '../../../lib/cache/index.ts'
 import type { Log } from '../../../lib/log/index.ts'
 import { writeJson } from '../../../lib/json/index.ts'
@@ -19,15 +17,14 @@ import { isFinal, type Executions } from '../../executions/index.ts'
 import type { ExecutionWorkflows, WorkflowStart } from '../../executions/ports.ts'
 import type { Execution, ExecutionStatus } from '../../executions/types.ts'
 import { emptyState } from '../conductor/index.ts'
-import { catalogFor, type ActionSource } from '../catalog.ts'
-import type { Inspector } from '../inspection/inspector.ts'
+import type { ActionSource } from '../catalog.ts'
 import type { WorkflowHeader, WorkflowStore } from '../store.ts'
 import type { Open, Seal } from '../state/store.ts'
 import { createAdvance, type AdvanceDeps } from './advance.ts'
 import { createCommit, type KnownResult, type WorkflowCommit } from './commit.ts'
-import type { Definitions } from './definitions.ts'
 import { createPatience } from './evaluate.ts'
 import { newsOfWorkflow } from './news.ts'
+import type { Program, Programs, Unusable } from './program.ts'
 import { environmentOf, Run } from './run.ts'
 import { createTrees } from './trees.ts'
 
@@ -38,8 +35,7 @@ export interface EngineDeps {
   actions: ActionSource
   datastore: Pick<Datastore, 'read'>
   executions: AdvanceDeps['executions'] & Pick<Executions, 'secretsOf'>
-  inspector: Pick<Inspector, 'inspect'>
-  definitions: Definitions
+  programs: Programs
   store: WorkflowStore
   readonly settings: {
     /** Public address of the API with its version. */
@@ -67,7 +63,7 @@ const MAX_DEPTH = 50
 const RETRY_AFTER_MS = 1000
 
 export function createEngine(deps: EngineDeps): Engine {
-  const { database, log, encryption, executions, store, definitions, settings } = deps
+  const { database, log, encryption, executions, store, programs, settings } = deps
   const runs = new Lru<string, Run>(MAX_RUNS, MAX_ROWS)
   let isStopping = false
   const patience = createPatience()
@@ -138,37 +134,12 @@ export function createEngine(deps: EngineDeps): Engine {
     const execution = executions.find(header.execution)
     const text = store.definitionText(header.definition)
     if (execution === undefined || text === undefined) throw new Error(`the workflow ${id} is incomplete`)
-    const run = new Run(header, definitions.compile(text), state, {
+    const run = new Run(header, programs.compile(execution, text), state, {
       environment: environmentOf(execution, id, settings.apiUrl()),
       secrets: [...executions.secretsOf(execution), ...loaded.secrets],
     })
     remember(run)
     return run
-  }
-
-  /** What the run starts with, or why it cannot start, as its result. */
-  async function prepare(
-    execution: Execution,
-    start: WorkflowStart,
-  ): Promise<{ text: string } | { errors: readonly object[] }> {
-    const file = await definitions.readFile(start.packFolder, execution.action.entry_point)
-    if ('problem' in file)
-      return { errors: [{ message: `Failed to load workflow definition because ${file.problem}` }] }
-    try {
-      const errors = await deps.inspector.inspect(file.text, {
-        actions: catalogFor(deps.actions, allRights),
-        variables: ['svc', 'parent'],
-        form: 'workflow',
-      })
-      if (errors.length > 0) return { errors }
-    } catch (error) {
-      if (!isAppError(error) || error.code !== 'DEFINITION_UNREADABLE') throw error
-      return { errors: [{ message: error.message }] }
-    }
-    const unknown = unknownNotified(definitions.compile(file.text).taskIndexes, start.runnerParameters['notify'])
-    if (unknown.length === 0) return file
-    const message = `The following tasks in the notify parameter do not exist in the workflow definition: ${unknown.join(', ')}.`
-    return { errors: [{ message }] }
   }
 
   const startEvents = (workflow?: string) =>
@@ -182,23 +153,24 @@ export function createEngine(deps: EngineDeps): Engine {
     requested: Execution,
     start: WorkflowStart,
     ids: { id: string; root: string },
-    prepared: { text: string } | { errors: readonly object[] },
+    prepared: { text: string; program: Program } | Unusable,
   ): Promise<void> {
-    if ('errors' in prepared) {
-      const result = { output: null, errors: prepared.errors }
-      const exit = { kind: 'exit', status: 'failed', result } as const
+    if ('result' in prepared) {
+      const exit = { kind: 'exit', status: 'failed', result: prepared.result } as const
       if (advance.change(commit, requested, ...startEvents(), exit) === undefined) throw new Conflict('it has changed')
       return
     }
     const { id, root } = ids
     const running = advance.change(commit, requested, ...startEvents(id))
     if (running === undefined) throw new Conflict('the execution has changed')
-    const { text } = prepared
+    const { text, program } = prepared
     const workflow = { id, root, execution: running.id, runner: running.runner.name, start_timestamp: commit.at }
     const known = { environment: environmentOf(running, id, settings.apiUrl()), secrets: start.secrets }
     const inserted = store.insert(workflow, text)
     commit.add({ steps: inserted.steps, facts: [] })
-    const run = new Run(inserted.header, definitions.compile(text), emptyState(), known)
+    const run = new Run(inserted.header, program, emptyState(), known)
+    const { timeout } = running.liveaction
+    if (timeout !== undefined) advance.limit(commit, run, timeout)
     await advance.handle(commit, run, { kind: 'started', input: start.actionParameters })
   }
 
@@ -224,7 +196,7 @@ export function createEngine(deps: EngineDeps): Engine {
     }
     const reassigned = store.reassign(known.header, requested.id)
     commit.add({ steps: reassigned.steps, facts: [] })
-    const run = new Run(reassigned.header, known.definition, known.state, {
+    const run = new Run(reassigned.header, known.program, known.state, {
       environment: environmentOf(running, workflow, settings.apiUrl()),
       secrets: [...known.secrets, ...start.secrets],
     })
@@ -257,11 +229,7 @@ export function createEngine(deps: EngineDeps): Engine {
     const rerun = rerunOf(requested)
     const { root, depth } = placeOf(requested)
     const prepared =
-      depth > MAX_DEPTH
-        ? { errors: [{ message: `Workflows that call each other may be ${MAX_DEPTH} deep; this one is deeper.` }] }
-        : rerun === undefined
-          ? await prepare(requested, given)
-          : undefined
+      depth > MAX_DEPTH ? tooDeep : rerun === undefined ? await programs.prepare(requested, given) : undefined
     const id = rerun?.workflow ?? newId()
     let seen = requested
     for (;;) {
@@ -269,7 +237,7 @@ export function createEngine(deps: EngineDeps): Engine {
       try {
         await trees.perform(root ?? id, async (commit) => {
           if (prepared === undefined && rerun !== undefined) await repeat(commit, execution, given, rerun)
-          else await begin(commit, execution, given, { id, root: root ?? id }, prepared ?? { errors: [] })
+          else await begin(commit, execution, given, { id, root: root ?? id }, prepared ?? tooDeep)
           await advance.settle(commit)
         })
         return
@@ -333,6 +301,11 @@ export function createEngine(deps: EngineDeps): Engine {
   }
 }
 
+const tooDeepText = `Workflows that call each other may be ${MAX_DEPTH} deep; this one is deeper.`
+const tooDeep: Unusable = {
+  result: { output: null, errors: [{ message: tooDeepText }], error: tooDeepText, traceback: tooDeepText },
+}
+
 interface Rerun {
   readonly workflow: string
   readonly tasks: readonly string[]
@@ -356,11 +329,6 @@ const news: ReadonlySet<ExecutionStatus> = new Set<ExecutionStatus>([
   'canceling',
   'running',
 ])
-
-function unknownNotified(tasks: ReadonlyMap<string, number>, notified: unknown): string[] {
-  const names = Array.isArray(notified) ? (notified as unknown[]) : []
-  return names.filter((name): name is string => typeof name === 'string' && !tasks.has(name))
-}
 
 /** What the cipher text belongs to. */
 const contextOf = (id: string): string => `workflow:${id}`

@@ -5,7 +5,7 @@ import type { Execution } from '../../executions/types.ts'
 import { readerOf } from '../../../core/template-reader.ts'
 import type { InstanceRow, Outside } from '../conductor/index.ts'
 import type { WorkflowStore } from '../store.ts'
-import { taskExecutionId } from './child.ts'
+import { taskExecutionId } from './task-execution-id.ts'
 import type { WorkflowCommit } from './commit.ts'
 import type { Run } from './run.ts'
 

@@ -1,9 +1,9 @@
-/** A workflow in memory: its definition, its state, and what its expressions see besides. */
+/** A workflow in memory: its program, its state, and what its expressions see besides. */
 import type { SecretValues } from '../../../lib/secrets/index.ts'
 import { createSecretValues } from '../../../lib/secrets/index.ts'
 import type { Execution } from '../../executions/types.ts'
-import { createMemory, type Memory, type State } from '../conductor/index.ts'
-import type { Definition } from '../definition/model.ts'
+import type { State } from '../conductor/index.ts'
+import type { Conduct, Program } from './program.ts'
 import type { WorkflowHeader } from '../store.ts'
 
 /** What expressions see besides the variables of the workflow. */
@@ -12,19 +12,20 @@ export type Environment = Readonly<Record<string, unknown>>
 export class Run {
   /** As of the last event. */
   header: WorkflowHeader
-  readonly definition: Definition
+  readonly program: Program
+  readonly conduct: Conduct
   state: State
   readonly environment: Environment
-  readonly memory: Memory = createMemory()
   readonly #secrets: Set<unknown>
   #values: SecretValues | undefined
   #isCurrent = false
   /** Those that expressions have read, and that the rows do not know yet. */
   hasNewSecrets = false
 
-  constructor(header: WorkflowHeader, definition: Definition, state: State, known: Known) {
+  constructor(header: WorkflowHeader, program: Program, state: State, known: Known) {
     this.header = header
-    this.definition = definition
+    this.program = program
+    this.conduct = program.createConduct()
     this.state = state
     this.environment = known.environment
     this.#secrets = new Set(known.secrets)

@@ -1,9 +1,10 @@
 /** A run as users look at it: what a page costs does not grow with the run. */
 import { secondsBetween } from '../../../core/time.ts'
 import type { Executions } from '../../executions/index.ts'
+import type { Execution } from '../../executions/types.ts'
 import type { ItemCounts } from '../conductor/index.ts'
 import type { Definition, Task } from '../definition/model.ts'
-import { taskExecutionId } from '../engine/child.ts'
+import { taskExecutionId } from '../engine/task-execution-id.ts'
 import type { LinkedTask, TaskCounts, WorkflowHeader, WorkflowStore } from '../store.ts'
 import type { WorkflowRun, WorkflowTaskRecord } from '../types.ts'
 
@@ -25,7 +26,7 @@ export function createProgress(deps: {
     'tasks' | 'arrivalsAt' | 'placesOf' | 'counts' | 'latestAction' | 'latestActions' | 'definitionText'
   >
   /** Of a definition that can be read. */
-  compile(text: string): Definition
+  graphOf(execution: Execution, text: string): Definition
 }): Progress {
   const { executions, store } = deps
 
@@ -69,7 +70,9 @@ export function createProgress(deps: {
   return {
     of(header, after, limit) {
       const { id } = header
-      const definition = deps.compile(store.definitionText(header.definition) ?? '')
+      const execution = executions.find(header.execution)
+      if (execution === undefined) throw new Error(`the workflow ${id} has no execution`)
+      const definition = deps.graphOf(execution, store.definitionText(header.definition) ?? '')
       const rows = store.tasks(id, after, limit + 1)
       const page = rows.slice(0, limit)
       const previous = previousOf(id, page, definition)
