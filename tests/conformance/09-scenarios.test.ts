@@ -48,6 +48,7 @@ const deliberate: Readonly<Record<string, string>> = {
   'POST /v1/triggers': 'rules make the triggers that they need',
   'PUT /v1/triggers/{id}': 'likewise',
   'DELETE /v1/triggers/{id}': 'likewise',
+  'POST /v1/workflows/graph': 'for the web client: svc workflow graph draws definitions itself',
 }
 
 interface StageDefinition {
