@@ -244,6 +244,37 @@ tasks:
   opened: reading("<% svckv('system.sealed', decrypt => true) %>"),
   own: reading("<% svckv('own') %>"),
   foreign: reading("<% svckv('user.root:own') %>"),
+  // Variables that pretend to be those of the engine.
+  published: `
+version: 1.0
+tasks:
+  a:
+    action: core.noop
+    next:
+      - publish: [{svc: {user: root}}, {value: "<% svckv('own') %>"}]
+        do: b
+  b:
+    action: core.noop
+    next:
+      - publish: [{value: "<% svckv('own') %>"}, {user: "<% ctx().svc.user %>"}]
+output:
+  - value: <% ctx(value) %>
+  - user: <% ctx(user) %>
+`,
+  given: {
+    parameters: { svc: { type: 'object' } },
+    definition: `
+version: 1.0
+input: [svc]
+tasks:
+  a:
+    action: core.noop
+    next:
+      - publish: [{value: "<% svckv('own') %>"}]
+output:
+  - value: <% ctx(value) %>
+`,
+  },
   colon: reading("<% svckv('root:own') %>"),
   jinja: reading("{{ svckv('system.shared') }}"),
 }
@@ -327,6 +358,8 @@ describe('rights', () => {
 
   it.each([
     ['runner', 'own', 'succeeded', 'of runner'],
+    ['runner', 'published', 'failed', 'permission'],
+    ['runner', 'given', 'failed', 'permission'],
     ['reader', 'system', 'succeeded', 'SHARED'],
     ['reader', 'jinja', 'succeeded', 'SHARED'],
     ['reader', 'opened', 'succeeded', '********'],
@@ -336,7 +369,8 @@ describe('rights', () => {
     ['runner', 'foreign', 'failed', 'does not exist'],
     ['runner', 'colon', 'failed', 'does not exist'],
   ])('%s reads the datastore in flow.%s: %s', async (user, name, status, shown) => {
-    const ended = await runAs(user, name)
+    const more = name === 'given' ? { parameters: { svc: { user: 'root' } } } : {}
+    const ended = await runAs(user, name, more)
     const text = JSON.stringify(ended.result)
     expect([ended.status, text]).toEqual([status, expect.stringContaining(shown)])
     expect(text).not.toMatch(/SEALED|of root/)
@@ -370,6 +404,8 @@ describe('rights', () => {
     const [child] = await childrenOf(ended.id)
     const id = child?.id ?? ''
     expect((await as('viewer', 'GET', `/v1/executions/${ended.id}`)).status).toBe(200)
+    expect((await as('viewer', 'GET', `/v1/executions/${ended.id}/workflow`)).status).toBe(200)
+    expect((await as('echoer', 'GET', `/v1/executions/${ended.id}/workflow`)).status).toBe(403)
     expect((await as('viewer', 'GET', `/v1/executions/${id}`)).status).toBe(403)
     expect((await as('viewer', 'GET', `/v1/executions/${id}/result`)).status).toBe(403)
     const listed = await as<ExecutionAnswer[]>('viewer', 'GET', `/v1/executions/${ended.id}/children`)
