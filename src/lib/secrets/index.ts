@@ -1,4 +1,5 @@
 export type { SecretFilter } from './filter.ts'
+export { MAX_VALUES as MAX_SECRET_VALUES } from './search.ts'
 export { maskedParts } from './masked-parts.ts'
 export { createSecretValues, type SecretValues } from './secret-values.ts'
 export { compileSecrets, keepMasked, maskSecrets, secretsIn, type Replace, type ReplaceSecrets } from './secrets.ts'

@@ -9,7 +9,7 @@ const MAX_DEPTH = 500
  * What stands in a value in the place of masks.
  *
  * @param masked a copy of the value in which texts, keys, parts of texts and whole values are replaced by masks
- * @returns texts, keys and values; all texts and numbers in them are secrets
+ * @returns texts, keys and numbers; those inside of a value that is masked as a whole, too
  */
 export function maskedParts(masked: unknown, value: unknown): unknown[] {
   const found: unknown[] = []
@@ -37,7 +37,13 @@ function compare(masked: unknown, value: unknown, found: unknown[], depth: numbe
     // Keys that became the same.
     if (!Array.isArray(value)) found.push(...inValue.map(([key]) => key).filter((key) => !Object.hasOwn(masked, key)))
   }
-  if (!(masked instanceof JsonNumber && value instanceof JsonNumber && masked.text === value.text)) found.push(value)
+  if (masked instanceof JsonNumber && value instanceof JsonNumber && masked.text === value.text) return
+  addLeaves(value, found, depth)
+}
+
+function addLeaves(value: unknown, found: unknown[], depth: number): void {
+  if (!isContainer(value) || depth >= MAX_DEPTH) found.push(value)
+  else for (const [, inner] of entriesOf(value)) addLeaves(inner, found, depth + 1)
 }
 
 const isContainer = (value: unknown): value is Readonly<Record<string, unknown>> =>

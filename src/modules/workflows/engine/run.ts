@@ -1,6 +1,6 @@
 /** A workflow in memory: its program, its state, and what its expressions see besides. */
 import type { SecretValues } from '../../../lib/secrets/index.ts'
-import { createSecretValues } from '../../../lib/secrets/index.ts'
+import { createSecretValues, MAX_SECRET_VALUES } from '../../../lib/secrets/index.ts'
 import type { Execution } from '../../executions/types.ts'
 import type { State } from '../conductor/index.ts'
 import type { Conduct, Program } from './program.ts'
@@ -38,7 +38,8 @@ export class Run {
 
   addSecrets(secrets: Iterable<unknown>): void {
     for (const secret of secrets) {
-      if (this.#secrets.has(secret)) continue
+      // With more than these, all texts are masked anyway.
+      if (this.#secrets.has(secret) || this.#secrets.size > MAX_SECRET_VALUES) continue
       this.#secrets.add(secret)
       this.#isCurrent = false
       this.hasNewSecrets = true
