@@ -234,7 +234,7 @@ const files: Record<string, { put: (path: string) => unknown; says: string }> = 
 }
 
 /** Of actions that are not registered. */
-const entryPoints = ['../../../outside.yaml', outside, '/etc/passwd', '']
+const entryPoints = ['../../../outside.yaml', outside, '/etc/passwd']
 
 function writeEntryPoints(): void {
   writeFileSync(outside, changes)
