@@ -1,6 +1,8 @@
 /** How far a workflow has come (`GET /v1/executions/{id}/workflow`), and what its executions say about it. */
+import { readFileSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import type { WorkflowRun, WorkflowTaskRecord } from '../../src/modules/workflows/types.ts'
+import type { WorkflowGraph, WorkflowRun, WorkflowTaskRecord } from '../../src/modules/workflows/types.ts'
 import type { ExecutionAnswer } from '../helpers/server.ts'
 import { waitFor } from '../helpers/wait.ts'
 import type { WorkflowActions } from '../helpers/flow-pack.ts'
@@ -219,6 +221,30 @@ describe('the run of a workflow', () => {
     expect(run).toMatchObject({ execution: again.id, counts: { total: 4 } })
     expect(run.tasks.map(({ name, pass }) => `${name} ${pass}`)).toEqual(['begin 1', 'left 1', 'right 1', 'right 2'])
     expect(await runOf(failed.id)).toEqual(run)
+  })
+})
+
+describe('the graph of a run', () => {
+  it('is that of the definition that the workflow began with', async () => {
+    const file = join(app.basePath, 'packs', 'flow', 'actions', 'workflows', 'turns.yaml')
+    const before = readFileSync(file, 'utf8')
+    const { id } = await app.run('turns')
+    writeFileSync(file, before.replaceAll('decide', 'other'))
+    try {
+      const { status, body } = await app.call<WorkflowGraph>('GET', `/v1/executions/${id}/workflow/graph`)
+      expect(status).toBe(200)
+      expect(body).toMatchObject({ runner: 'orquesta', start: ['begin'] })
+      expect(body.tasks.map(({ name }) => name)).toEqual(['begin', 'count', 'decide'])
+    } finally {
+      writeFileSync(file, before)
+    }
+  })
+
+  it('is refused for what has no workflow', async () => {
+    const { body: plain } = await app.call<ExecutionAnswer>('POST', '/v1/executions', { action: 'core.noop' })
+    const graphOf = (id: string): Promise<unknown> => app.call('GET', `/v1/executions/${id}/workflow/graph`)
+    expect(await graphOf(plain.id)).toMatchObject({ status: 404, body: { code: 'NOT_A_WORKFLOW' } })
+    expect(await graphOf('0'.repeat(24))).toMatchObject({ status: 404, body: { code: 'RESOURCE_NOT_FOUND' } })
   })
 })
 

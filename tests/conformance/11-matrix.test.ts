@@ -230,6 +230,16 @@ const entries: Record<string, Entry> = {
     ...looks,
     path: ({ execution }) => `/v1/executions/${execution}/children`,
   },
+  'GET /v1/executions/{id}/workflow': {
+    opens: executionView,
+    ...looks,
+    path: ({ execution }) => `/v1/executions/${execution}/workflow`,
+  },
+  'GET /v1/executions/{id}/workflow/graph': {
+    opens: executionView,
+    ...looks,
+    path: ({ execution }) => `/v1/executions/${execution}/workflow/graph`,
+  },
   'DELETE /v1/executions/{id}': { opens: executionChange, path: ({ execution }) => `/v1/executions/${execution}` },
   'PUT /v1/executions/{id}': {
     opens: executionChange,

@@ -38,7 +38,10 @@ export function createWorkflows(deps: WorkflowsDeps): Workflows {
   })
   return {
     name: 'workflows',
-    routes: [...createWorkflowRoutes({ actions, inspector }), ...createRunRoutes({ executions, store, progress })],
+    routes: [
+      ...createWorkflowRoutes({ actions, inspector }),
+      ...createRunRoutes({ executions, store, progress, inspector }),
+    ],
     begin: (execution, start) => engine.begin(execution, start),
     follow: (before, after, unit) => engine.follow(before, after, unit),
     ...createRemoval({ store, database: deps.database }),

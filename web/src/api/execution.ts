@@ -84,6 +84,21 @@ export async function cancelExecution(id: string): Promise<void> {
   if (answer.faultstring !== undefined) throw new Error(answer.faultstring)
 }
 
+/** Of a workflow: its running tasks end, and no further ones start until it is resumed. @throws as `change` */
+export async function pauseExecution(id: string): Promise<void> {
+  await change('PUT', `executions/${encodeURIComponent(id)}`, { status: 'pausing' })
+}
+
+/** @throws as `change` */
+export async function resumeExecution(id: string): Promise<void> {
+  await change('PUT', `executions/${encodeURIComponent(id)}`, { status: 'resuming' })
+}
+
+/** Whether the execution of a runner is a workflow, with tasks and a graph. */
+export function isWorkflowRunner(runner: string): boolean {
+  return runner === 'orquesta' || runner === 'action-chain'
+}
+
 /** Who it runs as. */
 export function userOf({ context: { user } }: { context: Pick<ExecutionContext, 'user'> }): string {
   return user

@@ -64,4 +64,5 @@ export type {
   WebhookParameters,
 } from '../../../src/modules/triggers/types.ts'
 export type { WebhookOutcome } from '../../../src/modules/webhooks/types.ts'
+export type { WorkflowGraph, WorkflowRun, WorkflowTaskRecord } from '../../../src/modules/workflows/types.ts'
 export type { ParameterSchema } from '../../../src/lib/schema/index.ts'

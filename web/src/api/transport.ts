@@ -35,6 +35,8 @@ export type QueryValues = Record<string, string | number | boolean | readonly st
 export interface RequestOptions {
   query?: QueryValues
   body?: unknown
+  /** A body of plain text, in place of `body`. */
+  text?: string
   headers?: Record<string, string>
   signal?: AbortSignal
 }
@@ -81,16 +83,18 @@ function partsIn(path: string): number {
 export async function sendRequest(
   method: string,
   path: string,
-  { query, body, headers, signal }: RequestOptions,
+  { query, body, text, headers, signal }: RequestOptions,
   credential: Record<string, string>,
 ): Promise<Response> {
   const address = addressOf(path, query)
+  const mediaType = text !== undefined ? 'text/plain' : body !== undefined ? 'application/json' : undefined
+  const content = text ?? (body === undefined ? undefined : writeJson(body))
   let response: Response
   try {
     response = await fetch(address, {
       method,
-      headers: { ...(body === undefined ? {} : { 'Content-Type': 'application/json' }), ...credential, ...headers },
-      ...(body === undefined ? {} : { body: writeJson(body) }),
+      headers: { ...(mediaType !== undefined && { 'Content-Type': mediaType }), ...credential, ...headers },
+      ...(content !== undefined && { body: content }),
       ...(signal === undefined ? {} : { signal }),
       credentials: 'same-origin',
       // The server redirects nobody, and the token is for nobody else.

@@ -1,13 +1,14 @@
-/** The endpoint of a workflow that runs, or has run. */
+/** The endpoints of a workflow that runs, or has run. */
 import { noExecutions, notAWorkflow, queryInvalid, resourceNotFound } from '../../../core/errors.ts'
 import { isId } from '../../../core/ids.ts'
 import { executionResource } from '../../../core/permissions.ts'
-import { route, type Route } from '../../../http/index.ts'
+import { route, type Rights, type Route } from '../../../http/index.ts'
 import { isWorkflowRunner } from '../../../runners/index.ts'
 import type { Executions } from '../../executions/index.ts'
 import type { Execution } from '../../executions/types.ts'
+import type { Inspector } from '../inspection/inspector.ts'
 import type { WorkflowHeader, WorkflowStore } from '../store.ts'
-import { WorkflowRun } from '../types.ts'
+import { WorkflowGraph, WorkflowRun } from '../types.ts'
 import type { Progress } from './progress.ts'
 
 const DEFAULT_TASKS = 50
@@ -17,10 +18,12 @@ export function createRunRoutes({
   executions,
   store,
   progress,
+  inspector,
 }: {
   executions: Pick<Executions, 'find' | 'last'>
-  store: Pick<WorkflowStore, 'find' | 'ofExecution'>
+  store: Pick<WorkflowStore, 'find' | 'ofExecution' | 'definitionText'>
   progress: Progress
+  inspector: Pick<Inspector, 'graph'>
 }): Route[] {
   /** @throws NO_EXECUTIONS, RESOURCE_NOT_FOUND */
   const executionOf = (id: string): Execution => {
@@ -34,6 +37,15 @@ export function createRunRoutes({
     const { workflow_execution: id } = execution.context // only the server sets it
     const header = store.ofExecution(execution.id) ?? (typeof id === 'string' ? store.find(id) : undefined)
     if (header === undefined) throw notAWorkflow(execution.id, whyNone(execution))
+    return header
+  }
+
+  /** The workflow of an execution that the caller may see as a whole. @throws NOT_A_WORKFLOW, PERMISSION_DENIED */
+  function visibleWorkflow(asked: Execution, rights: Rights): WorkflowHeader {
+    const header = workflowOf(asked)
+    const running = header.execution === asked.id ? asked : executions.find(header.execution)
+    // A re-run may belong to somebody else.
+    if (running !== undefined) rights.require('execution_view', executionResource(running))
     return header
   }
 
@@ -55,15 +67,25 @@ export function createRunRoutes({
       response: WorkflowRun,
       failures: [400, 404],
       handler({ params, query, rights }) {
-        const asked = executionOf(params.id)
-        const header = workflowOf(asked)
-        const running = header.execution === asked.id ? asked : executions.find(header.execution)
-        // A re-run may belong to somebody else.
-        if (running !== undefined) rights.require('execution_view', executionResource(running))
+        const header = visibleWorkflow(executionOf(params.id), rights)
         const { after = -1, limit = DEFAULT_TASKS } = query
         if (limit < 1 || limit > MAX_TASKS)
           throw queryInvalid(`Limit, "${limit}" specified, must be from 1 to ${MAX_TASKS}.`)
         return progress.of(header, after, limit)
+      },
+    }),
+    route({
+      surface: 'api',
+      method: 'get',
+      path: '/executions/:id/workflow/graph',
+      permission: 'execution_view',
+      resource: ({ params }) => executionResource(executionOf(params.id)),
+      summary: 'The graph of the definition that a workflow runs: its text when the workflow began.',
+      response: WorkflowGraph,
+      failures: [400, 404, 503],
+      async handler({ params, rights }) {
+        const { definition } = visibleWorkflow(executionOf(params.id), rights)
+        return inspector.graph(store.definitionText(definition) ?? '')
       },
     }),
   ]

@@ -1,6 +1,7 @@
 import type { ComponentChildren, JSX, RefObject } from 'preact'
 import { useMemo, useState } from 'preact/hooks'
 import { ApiError, get, list, request } from '../../api/client.ts'
+import { isWorkflowRunner } from '../../api/execution.ts'
 import { useLoaded } from '../../api/load.ts'
 import type { ActionRecord, ExecutionRecord, PolicyRecord } from '../../api/records.ts'
 import { CopyButton } from '../../components/copy-button.tsx'
@@ -9,6 +10,7 @@ import { FieldType } from '../../components/form/field-type.tsx'
 import { defaultTextOf, fieldsOf } from '../../components/form/field.ts'
 import { LongText } from '../../components/long-text.tsx'
 import { Table } from '../../components/table.tsx'
+import { WorkflowDefinition } from '../../components/workflow/definition.tsx'
 import { hrefOf } from '../../router.ts'
 import { RecentExecutions } from './recent-executions.tsx'
 import { RunForm } from './run-form.tsx'
@@ -109,9 +111,14 @@ export function ActionPage({ actionRef, query, takesFocus }: ActionPageProps): J
       <Fold title="Parameters" count={Object.keys(whole.parameters).length}>
         <ParametersTable action={whole} own={own} />
       </Fold>
-      {whole.entry_point !== '' && (
+      {whole.entry_point === '' ? null : isWorkflowRunner(runner) ? (
+        <section class="card" aria-label="Workflow">
+          <h2>Workflow</h2>
+          <Source path={path} isWorkflow />
+        </section>
+      ) : (
         <Fold title="Source">
-          <Source path={path} />
+          <Source path={path} isWorkflow={false} />
         </Fold>
       )}
     </article>
@@ -183,7 +190,7 @@ function ParametersTable({ action, own }: { action: ActionRecord; own: ReadonlyS
 
 const SOURCE_AT_ONCE = 50_000
 
-function Source({ path }: { path: string }): JSX.Element {
+function Source({ path, isWorkflow }: { path: string; isWorkflow: boolean }): JSX.Element {
   const { data, error, reload } = useLoaded(
     async (signal) => {
       const response = await request('GET', `actions/views/entry_point/${path}`, { signal })
@@ -195,7 +202,7 @@ function Source({ path }: { path: string }): JSX.Element {
   const [shown, setShown] = useState(SOURCE_AT_ONCE)
   if (error !== undefined && data === undefined) return <Failure error={error} onRetry={reload} />
   if (data === undefined) return <p class="loading">Loading…</p>
-  return (
+  const text = (
     <div class="action-source">
       <CopyButton text={data} title="Copy source" />
       <pre tabIndex={0}>{data.slice(0, shown)}</pre>
@@ -206,6 +213,7 @@ function Source({ path }: { path: string }): JSX.Element {
       )}
     </div>
   )
+  return isWorkflow ? <WorkflowDefinition text={data}>{text}</WorkflowDefinition> : text
 }
 
 function Policies({ actionRef }: { actionRef: string }): JSX.Element | null {

@@ -3,7 +3,7 @@ import type { JSX } from 'preact'
 import { useEffect, useState } from 'preact/hooks'
 import { ApiError, get, messageOf } from '../../../api/client.ts'
 import { isFinalStatus } from '../../../api/execution-status.ts'
-import { cancelExecution, executionQuery, useExecution } from '../../../api/execution.ts'
+import { cancelExecution, executionQuery, isWorkflowRunner, useExecution } from '../../../api/execution.ts'
 import { useLoaded } from '../../../api/load.ts'
 import type { ExecutionRecord } from '../../../api/records.ts'
 import { CopyButton } from '../../../components/copy-button.tsx'
@@ -16,10 +16,12 @@ import { hrefOf, navigate } from '../../../router.ts'
 import { addressOfFilter, historyFilterOf } from '../filters.ts'
 import { Children } from './children.tsx'
 import { General } from './general.tsx'
+import { Pause } from './pause.tsx'
 import { Raw } from './raw.tsx'
 import { Rerun } from './rerun.tsx'
 import { Timeline } from './timeline.tsx'
 import { useTraceOf } from './trace.ts'
+import { Workflow } from './workflow.tsx'
 import './detail.css'
 
 export interface DetailProps {
@@ -33,6 +35,7 @@ export interface DetailProps {
 
 const tabs = [
   { name: 'general', title: 'General' },
+  { name: 'workflow', title: 'Workflow' },
   { name: 'output', title: 'Output' },
   { name: 'timeline', title: 'Timeline' },
   { name: 'children', title: 'Children' },
@@ -120,7 +123,8 @@ function Execution({ first, tab, query, back, isBeside }: ExecutionProps): JSX.E
   const { id, status, action, start_timestamp: start, elapsed_seconds: seconds, web_url: address } = record
   const trace = useTraceOf(id)
   const [isRerun, setIsRerun] = useState(false)
-  const shown = tabs.find(({ name }) => name === tab)
+  const views = isWorkflowRunner(record.runner.name) ? tabs : tabs.filter(({ name }) => name !== 'workflow')
+  const shown = views.find(({ name }) => name === tab)
   const filter = addressOfFilter(historyFilterOf(query))
 
   useEffect(() => {
@@ -151,6 +155,7 @@ function Execution({ first, tab, query, back, isBeside }: ExecutionProps): JSX.E
           </span>
           <span class="spacer" />
           <div class="buttons">
+            <Pause record={record} onDone={reload} />
             <Cancel record={record} onDone={reload} />
             <button type="button" onClick={() => setIsRerun(true)}>
               Re-run
@@ -173,7 +178,7 @@ function Execution({ first, tab, query, back, isBeside }: ExecutionProps): JSX.E
           <CopyButton text={address} title="Copy link" />
         </div>
         <nav class="tabs" aria-label="Execution views">
-          {tabs.map(({ name, title }) => (
+          {views.map(({ name, title }) => (
             <a key={name} href={hrefOf(['history', id, name], filter)} aria-current={name === tab ? 'page' : undefined}>
               {title}
             </a>
@@ -187,7 +192,7 @@ function Execution({ first, tab, query, back, isBeside }: ExecutionProps): JSX.E
             An execution has no view “{tab.slice(0, 100)}”. <a href={hrefOf(['history', id, 'general'])}>General</a>
           </p>
         ) : (
-          <Part name={shown.name} record={record} trace={trace} onChange={reload} />
+          <Part name={shown.name} record={record} trace={trace} query={query} onChange={reload} />
         )}
       </div>
       {isRerun && <Rerun record={record} query={query} onClose={() => setIsRerun(false)} />}
@@ -199,13 +204,16 @@ interface PartProps {
   name: (typeof tabs)[number]['name']
   record: ExecutionRecord
   trace: ReturnType<typeof useTraceOf>
+  query: URLSearchParams
   onChange: () => void
 }
 
-function Part({ name, record, trace, onChange }: PartProps): JSX.Element {
+function Part({ name, record, trace, query, onChange }: PartProps): JSX.Element {
   switch (name) {
     case 'general':
       return <General record={record} trace={trace} onChange={onChange} />
+    case 'workflow':
+      return <Workflow record={record} query={query} />
     case 'output':
       return <OutputPane executionId={record.id} status={record.status} />
     case 'timeline':
