@@ -46,6 +46,7 @@ interface ExecutionListFlags extends ListFlags, TimeFlags {
   trigger_instance?: string
   sort: 'asc' | 'desc'
   showall?: boolean
+  parent?: string
 }
 
 interface GetFlags extends CommonFlags, DisplayFlags {
@@ -72,6 +73,7 @@ export function createExecutionCommand(context: CommandContext): CliCommand {
         .default('desc'),
     )
     .option('-l, --showall', 'include child executions')
+    .option('--parent <id>', 'only child executions of this execution')
     .examples('svc execution list -n 10 --status failed', 'svc execution list -tg 2030-01-01T00:00:00Z --user alice')
     .action((flags: ExecutionListFlags) => withSession(context, flags, (session) => listExecutions(session, flags)))
 
@@ -127,9 +129,9 @@ export function createExecutionCommand(context: CommandContext): CliCommand {
     .argument('[id]', 'id, or last', 'last')
     .addOption(new Option('--type <type>', 'only output of this type').choices(['stdout', 'stderr', 'other']))
     .option('--include-metadata', 'print time and type before each chunk, and the id of child executions')
-    .option('--nested', 'include the output of all child executions, in whole lines')
+    .option('--nested', 'include the output of child executions of any depth, in whole lines')
     .notes(
-      'The command prints the earlier output first, then new output until the execution ends; with --nested, until all child executions end. The exit code is 0 whatever the outcome. After a lost connection it continues where it stopped: no output is lost or repeated. Without the permission `stream_view` it prints the whole output at the end.',
+      'The command prints the earlier output first, then new output until the execution ends; with --nested, until all child executions end. Of a workflow it prints the output of its tasks, too; with --nested also that of tasks of nested workflows. The exit code is 0 whatever the outcome. After a lost connection it continues where it stopped: no output is lost or repeated. Without the permission `stream_view` it prints the whole output at the end.',
       'Output is printed unchanged, except that invalid UTF-8 becomes U+FFFD. On a terminal, standard error is red unless NO_COLOR is set.',
       'With `-j` each chunk is one line of JSON with `data`, `execution_id`, `output_type` and `timestamp`; with `-y` it is a YAML document. The messages about start and end then go to standard error.',
     )
@@ -162,7 +164,7 @@ async function listExecutions(session: Session, flags: ExecutionListFlags): Prom
     trigger_instance: flags.trigger_instance,
     timestamp_gt: flags.timestampGt,
     timestamp_lt: flags.timestampLt,
-    parent: flags.showall === true ? undefined : 'null',
+    parent: flags.parent ?? (flags.showall === true ? undefined : 'null'),
     ...(flags.sort === 'asc' ? { sort_asc: 'true' } : { sort_desc: 'true' }),
     include_attributes: isWhole || attributes?.includes('all') === true ? undefined : [...new Set(wanted)].join(','),
   }
@@ -237,7 +239,7 @@ async function rerunExecution(session: Session, id: string, words: string[], fla
 async function tailOne(session: Session, id: string, flags: TailFlags): Promise<number> {
   let record: Json
   try {
-    record = await getExecution(session, id, { include_attributes: 'id,status' })
+    record = await getExecution(session, id, { include_attributes: 'id,status,liveaction.action_is_workflow' })
   } catch (error) {
     if (!(error instanceof NotFound) || id !== 'last') throw error
     await session.print('No executions found in db.\n')

@@ -7,6 +7,7 @@ import { CliCommand } from '../command.ts'
 import { segment } from '../connection/client.ts'
 import { recordIn, textOrEmpty, toObject } from '../connection/responses.ts'
 import { exitCodeOf, getWithRetry, shownId, recordStatusOf } from '../executions/calls.ts'
+import { isWorkflow } from '../executions/tasks.ts'
 import { waitForEnd } from '../executions/wait.ts'
 import { exitCodes } from '../exit-codes.ts'
 import { noteStillRunning, followUpCommands } from '../executions/follow-up.ts'
@@ -220,8 +221,9 @@ export async function showProgress(session: Session, created: Json, flags: RunFl
     return exitCodeOf(recordStatusOf(created))
   }
   const isTailed = flags.tail === true
+  const tellsTasks = session.form === 'human' && flags.raw !== true && flags.key === undefined && isWorkflow(created)
   const wait = (): Promise<string> =>
-    isTailed ? tailExecution(session, created, { includeMetadata: false }) : waitForEnd(session, id)
+    isTailed ? tailExecution(session, created, { includeMetadata: false }) : waitForEnd(session, id, tellsTasks)
   let outcome: InterruptibleResult<string>
   let record: Json
   try {

@@ -1,7 +1,8 @@
 /** How executions look: their details, and lists of them (contract 09, 9.4 and 9.5). */
 import { listIn, textOrEmpty, toObject } from '../connection/responses.ts'
 import { segment } from '../connection/client.ts'
-import { isFinalRecord, recordStatusOf } from './calls.ts'
+import { isFinalRecord, recordStatusOf, shownId } from './calls.ts'
+import { inquiryAdvice, isOpenInquiry, isWorkflow, taskAttributes, taskLabel } from './tasks.ts'
 import {
   attributeOf,
   cellText,
@@ -38,22 +39,17 @@ const workflowAttributes = [
   'result.error',
   'result.traceback',
   'result.failed_on',
+  'result.output',
+  'result.errors',
 ]
 /** Under which name a path of `workflowAttributes` is shown. */
 const shownNames: ReadonlyMap<string, string> = new Map([
   ['result.error', 'error'],
   ['result.traceback', 'traceback'],
   ['result.failed_on', 'failed_on'],
+  ['result.output', 'output'],
+  ['result.errors', 'errors'],
 ])
-
-const workflowRunners: ReadonlySet<string> = new Set(['action-chain', 'orquesta'])
-
-function isWorkflow(record: Json): boolean {
-  return (
-    attributeOf(record, 'liveaction.action_is_workflow') === true ||
-    workflowRunners.has(textOrEmpty(attributeOf(record, 'action.runner_type')))
-  )
-}
 
 /** The status with its elapsed time, such as `running (3s elapsed)`; without it when the execution has not started. */
 function statusText(record: Json, nowMs: number): string {
@@ -153,22 +149,30 @@ function readable(value: unknown): unknown {
  * widest.
  */
 const MAX_INDENT = 50
+/** Children that are shown: those nearest to the workflow, oldest first. */
+const MAX_CHILDREN = 50
+/** That are told how to answer. */
+const MAX_INQUIRIES = 5
 const childColumns = ['id', 'status', 'task', 'action', 'start_timestamp']
 
 async function renderChildren(session: Session, record: Json, { depth, width }: DisplayOptions): Promise<string> {
-  const path = `/executions/${segment(textOrEmpty(record['id']))}/children`
-  const children = listIn(await session.client.call('GET', path, { query: { depth: depth ?? -1 } }))
+  const id = textOrEmpty(record['id'])
+  const query = { depth: depth ?? -1, limit: MAX_CHILDREN, include_attributes: taskAttributes }
+  const answer = await session.client.call('GET', `/executions/${segment(id)}/children`, { query })
+  // A server that does not know the limit sends all.
+  const all = listIn(answer)
+  const children = all.slice(0, MAX_CHILDREN)
   if (children.length === 0) return ''
+  const total = Math.max(all.length, Number(answer.headers['x-total-count'] ?? 0))
   const depths = new Map<unknown, number>([[record['id'], -1]])
   const rows = children.map((child) => {
     const level = (depths.get(child['parent']) ?? -1) + 1
     depths.set(child['id'], level)
     const marker = isWorkflow(child) ? '+ ' : ''
-    const task = attributeOf(child, 'context.orquesta.task_name') ?? attributeOf(child, 'context.chain.name')
     return [
       `${'  '.repeat(Math.min(MAX_INDENT, level))}${marker}${cellText(textOrEmpty(child['id']))}`,
       statusText(child, Date.now()),
-      cellText(task),
+      taskLabel(child),
       cellText(attributeOf(child, 'action.ref')),
       formatTime(child['start_timestamp'], session.settings.timezone),
     ]
@@ -177,7 +181,12 @@ async function renderChildren(session: Session, record: Json, { depth, width }: 
   const paint = session.isColored
     ? (column: number, _row: number, text: string): string => (column === 1 ? colorStatus(text) : text)
     : undefined
-  return renderTable(childColumns, rows, { terminalWidth, paint, widths: width })
+  const table = renderTable(childColumns, rows, { terminalWidth, paint, widths: width })
+  const more =
+    total > children.length
+      ? `… and ${(total - children.length).toLocaleString('en-US')} more. To list the newest, execute:\n svc execution list --parent ${shownId(id)}\n`
+      : ''
+  return `${table}${more}${children.filter(isOpenInquiry).slice(0, MAX_INQUIRIES).map(inquiryAdvice).join('')}`
 }
 
 /** Puts `+ ` before the ids of workflows; where there are some, the other ids are indented as far. */

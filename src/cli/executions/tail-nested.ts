@@ -5,6 +5,7 @@ import { finished } from 'node:stream/promises'
 import { segment } from '../connection/client.ts'
 import { readEvents } from '../connection/server-events.ts'
 import { listIn, textOrEmpty } from '../connection/responses.ts'
+import { taskLabel } from './tasks.ts'
 import { isForbidden, isMissing, isFinalRecord, mayPass, MAX_OUTAGE_MS, pause, recordStatusOf } from './calls.ts'
 import { CliFailure, ConnectionFailure, HttpFailure, Interrupted, NotFound } from '../failures.ts'
 import { attributeOf, printable, type Json } from '../output/print.ts'
@@ -31,10 +32,11 @@ const created = 'svc.execution__create'
 /**
  * Prints the output of the whole family in whole lines, until all have ended.
  *
+ * @param levels below the execution; default: all
  * @returns the status of the execution itself
  */
-export function tailTree(session: Session, record: Json, options: TailOptions): Promise<string> {
-  return new ExecutionTree(session, record, options).follow()
+export function tailTree(session: Session, record: Json, options: TailOptions, levels?: 1): Promise<string> {
+  return new ExecutionTree(session, record, options, levels).follow()
 }
 
 class ExecutionTree {
@@ -44,6 +46,7 @@ class ExecutionTree {
   readonly #root: Json
   readonly #rootId: string
   readonly #options: TailOptions
+  readonly #levels: 1 | undefined
   readonly #printer: LinePrinter
   readonly #over = new AbortController()
   readonly #failed = Promise.withResolvers<never>()
@@ -54,7 +57,8 @@ class ExecutionTree {
   #watching = Promise.resolve()
   #saidTooMany = false
 
-  constructor(session: Session, record: Json, options: TailOptions) {
+  constructor(session: Session, record: Json, options: TailOptions, levels?: 1) {
+    this.#levels = levels
     const interrupted = AbortSignal.any([session.interrupted, this.#over.signal])
     this.#session = { ...session, interrupted }
     const nothing = (): void => undefined
@@ -142,7 +146,7 @@ class ExecutionTree {
 
   /** Asks for all children there are. @returns whether some of them were news */
   async #findChildren(): Promise<boolean> {
-    const query = { include_attributes: 'id,status,action.ref,context' }
+    const query = { depth: this.#levels, include_attributes: 'id,status,action.ref,context' }
     const answer = await this.#session.client.call('GET', `/executions/${segment(this.#rootId)}/children`, { query })
     return listIn(answer)
       .map((child) => this.#add(child))
@@ -210,7 +214,7 @@ class ExecutionTree {
   }
 
   #isInTree(id: string): boolean {
-    return id === this.#rootId || this.#known.has(id)
+    return id === this.#rootId || (this.#levels === undefined && this.#known.has(id))
   }
 }
 
@@ -234,9 +238,8 @@ function isRefusal(error: unknown): boolean {
 }
 
 function childMessages(child: Json): TailMessages {
-  const task = ['context.orquesta.task_name', 'context.chain.name'].map((path) => textOrEmpty(attributeOf(child, path)))
-  const name = task.find((each) => each !== '')
-  const what = name === undefined ? `action=${textOrEmpty(attributeOf(child, 'action.ref'))}` : `task=${name}`
+  const name = taskLabel(child)
+  const what = name === '' ? `action=${textOrEmpty(attributeOf(child, 'action.ref'))}` : `task=${name}`
   const subject = printable(`Child execution (${what}) ${textOrEmpty(child['id'])}`).replaceAll('\n', ' ')
   return {
     sayStarted: (output: TailOutput) => output.say(`${subject} has started.`),

@@ -21,6 +21,7 @@ import {
   recordStatusOf,
   waitingStatuses,
 } from './calls.ts'
+import { isWorkflow } from './tasks.ts'
 import { waitForEnd } from './wait.ts'
 import { CliFailure, ConnectionFailure, Interrupted, NotFound } from '../failures.ts'
 import { printable, type Json } from '../output/print.ts'
@@ -44,15 +45,16 @@ export interface TailOptions {
   type?: 'stdout' | 'stderr' | 'other' | undefined
   /** `[<timestamp>][<type>] ` before each piece. */
   includeMetadata: boolean
-  /** Also everything that it starts, and what that starts. Default false. */
+  /** Also everything that it starts, and what that starts. Default: what it starts, if it is a workflow. */
   isNested?: boolean
 }
 
 /** Prints the output of an execution live, then its final status. @returns the status */
 export async function tailExecution(session: Session, record: Json, options: TailOptions): Promise<string> {
-  if (options.isNested === true) {
+  const isTree = options.isNested === true
+  if (isTree || isWorkflow(record)) {
     const { tailTree } = await import('./tail-nested.ts')
-    return tailTree(session, record, options)
+    return tailTree(session, record, options, isTree ? undefined : 1)
   }
   const id = textOrEmpty(record['id'])
   return followExecution(session, record, options, createPieceOutput(session, id, options), executionMessages(id))

@@ -28,12 +28,14 @@ const MAX_CHECK_MS = 60_000
  * Waits until the execution has ended, or waits for a person: with the event stream if there is one,
  * else by polling. Survives a restart of the server.
  *
+ * @param tellsTasks whether to tell of the tasks of a workflow, too
  * @returns the status
  */
-export async function waitForEnd(session: Session, id: string): Promise<string> {
+export async function waitForEnd(session: Session, id: string, tellsTasks = false): Promise<string> {
   const progress = session.progress(`Execution ${id}`)
   const dots = startDots(session)
   const stream = watchStatus(session, id)
+  const tasks = tellsTasks ? (await import('./live-tasks.ts')).followTasks(session, id) : undefined
   let interval = FIRST_POLL_MS
   let check = FIRST_CHECK_MS
   let failingSince: number | undefined
@@ -62,6 +64,7 @@ export async function waitForEnd(session: Session, id: string): Promise<string> 
     }
   } finally {
     stream.close()
+    tasks?.stop()
     dots.stop()
     progress.stop()
   }

@@ -309,6 +309,8 @@ describe('events', () => {
       ['svc.execution__create e1', 'svc.execution.output__create output-0', 'svc.execution__update e1'],
     ],
     ['?execution_ids=e2,e3', ['svc.execution__update e2']],
+    ['?parent_ids=e1,e9', ['svc.execution__update e2']],
+    ['?parent_ids=e2', []],
     ['?action_refs=core.noop', ['svc.liveaction__update live-e2', 'svc.execution__update e2']],
     ['?action_refs=core.noop&execution_ids=e1', []],
     ['?action_refs=core.nop*', []],
@@ -322,7 +324,7 @@ describe('events', () => {
     created(execution('e1'))
     wrote('e1', 'text')
     updated(execution('e1'))
-    updated(execution('e2', 'running', { action_ref: 'core.noop' }))
+    updated(execution('e2', 'running', { action_ref: 'core.noop', parent: 'e1' }))
     await eventsOf(witness)
     await waitFor('the events', () => client.frames.length >= expected.length)
     stream.endAll()

@@ -29,6 +29,8 @@ export interface StreamFilter {
   events: string[]
   actionRefs: ReadonlySet<string> | undefined
   executionIds: ReadonlySet<string> | undefined
+  /** Of executions whose children are wanted. */
+  parentIds: ReadonlySet<string> | undefined
   /** Event name and payload id whose arrival with a final status ends the stream. */
   end: { event: string; executionId: string } | undefined
   /** What is delivered of executions; undefined: the whole record. */
@@ -49,6 +51,8 @@ interface StreamEvent {
   actionRef: string | undefined
   /** Live-action events and announcements carry none. */
   executionId: string | undefined
+  /** Of events of executions that have a parent. */
+  parentId?: string | null
   /** The execution it is about; undefined: every follower of the stream may see it. */
   resource: Resource | undefined
   /** The payload's own id and status; output has no status. */
@@ -156,6 +160,7 @@ export function createGeneralStream(bus: Bus, records: Pick<Executions, 'record'
       name,
       actionRef: execution.action_ref,
       executionId: execution.id,
+      parentId: execution.parent,
       subject: execution,
       frame: encodedOnce(name, () => records.record(execution)),
     })
@@ -193,10 +198,12 @@ export function createGeneralStream(bus: Bus, records: Pick<Executions, 'record'
           filter,
           end,
           mayView: ({ resource }) => resource === undefined || rights.may('execution_view', resource),
-          wants: ({ name, actionRef, executionId }) =>
+          wants: ({ name, actionRef, executionId, parentId }) =>
             matchesName(name) &&
             (filter.actionRefs === undefined || (actionRef !== undefined && filter.actionRefs.has(actionRef))) &&
-            (filter.executionIds === undefined || (executionId !== undefined && filter.executionIds.has(executionId))),
+            (filter.executionIds === undefined ||
+              (executionId !== undefined && filter.executionIds.has(executionId))) &&
+            (filter.parentIds === undefined || (typeof parentId === 'string' && filter.parentIds.has(parentId))),
         }
         clients.add(client)
         sink.closed.addEventListener('abort', end)

@@ -42,6 +42,7 @@ export function createStreamRoutes(deps: {
         events: { type: 'array', description: 'Event names or shell globs, in place of the default list.' },
         action_refs: { type: 'array', description: 'Only events of these actions.' },
         execution_ids: { type: 'array', description: 'Only events of these executions.' },
+        parent_ids: { type: 'array', description: 'Only events of children of these executions.' },
         end_event: { type: 'string', description: 'Event name that ends the stream, with end_execution_id.' },
         end_execution_id: { type: 'string', description: 'Execution whose final status ends the stream.' },
         // Of executions; other events have few attributes.
@@ -114,11 +115,12 @@ function pick(executions: Pick<Executions, 'find' | 'last'>, id: string, resume:
 }
 
 function filterOf({ query }: ApiRequest): StreamFilter {
-  const { events, action_refs, execution_ids, end_event, end_execution_id } = query
+  const { events, action_refs, execution_ids, parent_ids, end_event, end_execution_id } = query
   return {
     events: Array.isArray(events) ? events : defaultEvents,
     actionRefs: Array.isArray(action_refs) ? new Set(action_refs) : undefined,
     executionIds: Array.isArray(execution_ids) ? new Set(execution_ids) : undefined,
+    parentIds: Array.isArray(parent_ids) ? new Set(parent_ids) : undefined,
     end:
       typeof end_event === 'string' && typeof end_execution_id === 'string'
         ? { event: end_event, executionId: end_execution_id }

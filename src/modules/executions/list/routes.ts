@@ -1,6 +1,7 @@
 import { queryInvalid } from '../../../core/errors.ts'
 import { executionResource } from '../../../core/permissions.ts'
 import {
+  pageHeaders,
   listEndpoint,
   listReply,
   route,
@@ -130,8 +131,13 @@ export function childrenRoute({ service, list, reader }: Pick<ListRoutesDeps, 's
       }
       const levels = depth >= 0 ? depth : MAX_LEVELS
       const ids = descendantsOf(list, id, levels, limit)
+      // A page that is not full has all there are.
+      const total = ids.length < limit ? ids.length : descendantsOf(list, id, levels, MAX_DESCENDANTS).length
       if (format === 'sorted') ids.sort()
-      return listReply(reader.many(ids, request, wantedAttributes(request.query)))
+      return listReply(
+        reader.many(ids, request, wantedAttributes(request.query)),
+        pageHeaders({ limit: undefined, offset: 0 }, total),
+      )
     },
   })
 }

@@ -45,6 +45,7 @@ export function orquestaProgram(text: string): Program {
             task_id: task,
             task_route: route,
             ...(item === undefined ? {} : { item_id: item }),
+            ...(attempt === 0 ? {} : { attempt: attempt + 1 }),
           },
         },
         notify: isNotified ? notify : undefined,
