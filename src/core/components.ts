@@ -22,6 +22,6 @@ export const components: readonly Component[] = [
   { name: 'svcsensorcontainer', about: 'runs sensors', module: undefined },
   { name: 'svcchatops', about: 'connects chat systems', module: undefined },
   { name: 'svctimersengine', about: 'fires timers', module: 'timers' },
-  { name: 'svcworkflowengine', about: 'runs workflows', module: undefined },
+  { name: 'svcworkflowengine', about: 'runs workflows', module: 'workflows' },
   { name: 'svcscheduler', about: 'assigns slots to executions', module: 'executions' },
 ]

@@ -21,6 +21,10 @@ export interface Measurements {
   'execution.reaction': Record<never, never>
   /** The same for its policies. */
   'execution.policies': Record<never, never>
+  /** Duration of a workflow, from its request to its end. */
+  'workflow.run': { status: string }
+  /** Duration of an execution of a task, from its request to its end. */
+  'workflow.action': { status: string }
   /** Time from taking a trigger instance off the queue until its effects are planned. */
   'trigger.processed': { trigger: string; type: string }
   /** Time to evaluate a rule for one trigger instance. */

@@ -275,6 +275,67 @@ describe('what is refused', () => {
   })
 })
 
+describe('what others see of a workflow', () => {
+  it('metrics: workflows, executions of tasks, and workflows that are open', async () => {
+    const valueOf = async (name: string): Promise<number> => {
+      const { text } = await app.call('GET', '/metrics')
+      const line = text.split('\n').find((each) => each.startsWith(`${name} `) || each.startsWith(`${name}{`))
+      return Number(line?.split(' ').at(-1) ?? 0)
+    }
+    const names = ['svc_workflow_execution_duration_seconds_count{status="canceled"}', 'svc_workflows_open']
+    const [ended = '', open = ''] = names
+    const [before, openBefore] = [await valueOf(ended), await valueOf(open)]
+    const { id } = await app.begin('asks')
+    await app.reaches(id, 'paused')
+    expect(await valueOf(open)).toBe(openBefore + 1)
+    const actions = await valueOf('svc_workflow_action_executions_total{status="canceled"}')
+    await app.call('DELETE', `/v1/executions/${id}`)
+    await app.ended(id)
+    expect(await valueOf(open)).toBe(openBefore)
+    expect(await valueOf(ended)).toBe(before + 1)
+    expect(await valueOf('svc_workflow_action_executions_total{status="canceled"}')).toBe(actions + 1)
+  })
+
+  it('the trace: each task has the workflow as its cause', async () => {
+    const { id } = await app.run('forks')
+    const { body } = await app.call<{ action_executions: { object_id: string; caused_by: object }[] }[]>(
+      'GET',
+      `/v1/traces?execution=${id}`,
+    )
+    const children = await app.children(id)
+    expect(children.length).toBe(4)
+    const members = body[0]?.action_executions ?? []
+    expect(members).toHaveLength(5)
+    for (const child of children)
+      expect(members.find(({ object_id }) => object_id === child.id)?.caused_by).toEqual({
+        type: 'action_execution',
+        id,
+      })
+  })
+
+  it('notifications: of the tasks that the parameter notify names', async () => {
+    const { body: requested } = await app.call<ExecutionAnswer>('POST', '/v1/executions', {
+      action: 'flow.forks',
+      parameters: { notify: ['left'] },
+      notify: { 'on-success': { routes: ['mine'], message: 'done' } },
+    })
+    await app.ended(requested.id)
+    const left = (await app.children(requested.id)).find(
+      ({ context }) => (context['orquesta'] as { task_name: string }).task_name === 'left',
+    )
+    const told = await waitFor('the notification', async () => {
+      const { body } = await app.call<{ payload: { execution_id: string; channel?: string } }[]>(
+        'GET',
+        '/v1/triggerinstances?trigger_type=core.svc.generic.notifytrigger&limit=100',
+      )
+      const ids = body.map(({ payload }) => payload.execution_id)
+      return ids.includes(left?.id ?? '') && ids
+    })
+    const others = (await app.children(requested.id)).map((child) => child.id).filter((id) => id !== left?.id)
+    expect(told.filter((id) => others.includes(id))).toEqual([])
+  })
+})
+
 describe('a context that a caller gives', () => {
   it('makes no execution a task of a workflow', async () => {
     const { id } = await app.run('turns')

@@ -13,7 +13,7 @@ import { createWorkflowApp, type WorkflowApp } from '../helpers/workflows.ts'
 const page = docPage('workflows.md')
 const section = (heading: string, next: string): string => page.slice(page.indexOf(heading), page.indexOf(next))
 const firstWorkflow = section('## First workflow', '## Definition by example')
-const blocks = blocksOf(section('## Definition by example', '## Expressions'))
+const blocks = blocksOf(section('## Definition by example', '## Watch a run'))
 
 /** Name, definition, and what a run gives: each `yaml` block and the `json` block after it. */
 const examples = blocks.flatMap(({ language, text }, index) => {

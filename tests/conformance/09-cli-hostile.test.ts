@@ -123,12 +123,13 @@ describe('09.1 answers without end', () => {
   })
 
   it('09.1 children may lie deeper than a terminal is wide', async () => {
+    // A server that does not know how to limit them sends all.
     const children = Array.from({ length: 20_000 }, (_, index) => ({ id: `c${index}`, parent: `c${index - 1}` }))
     const { code, stdout } = await svc(['execution', 'get', 'x', '--show-tasks'], (_, url) =>
       url.pathname.endsWith('/children') ? { body: children } : { body: { id: 'c-1', status: 'succeeded' } },
     )
-    expect([code, stdout.includes('c19999')]).toEqual([0, true])
-    expect(stdout.length).toBeLessThan(10_000_000)
+    expect([code, stdout.includes('c49 '), stdout.includes('c50')]).toEqual([0, true, false])
+    expect(stdout).toContain('… and 19,950 more.')
   })
 })
 

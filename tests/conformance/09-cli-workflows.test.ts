@@ -98,6 +98,7 @@ describe('09.4 run of a workflow', () => {
 
   it('shows some of many children, and how to list the others', async () => {
     const { stdout } = await svc('run', 'flow.items')
+    expect(stdout).toMatch(/^tasks: 1 succeeded$/m)
     expect(rowsOf(stdout)).toHaveLength(51)
     expect(rowsOf(stdout)[4]?.[2]).toBe('each item 3')
     const id = idOf(stdout)

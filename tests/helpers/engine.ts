@@ -155,6 +155,8 @@ export async function startEngine(options: EngineOptions): Promise<Engine> {
   if (options.workflows !== undefined)
     workflows = createWorkflows({
       database,
+      bus,
+      metrics: noMetrics,
       log,
       encryption,
       actions,

@@ -1,7 +1,7 @@
 /** How executions look: their details, and lists of them (contract 09, 9.4 and 9.5). */
 import { listIn, textOrEmpty, toObject } from '../connection/responses.ts'
 import { segment } from '../connection/client.ts'
-import { isFinalRecord, recordStatusOf, shownId } from './calls.ts'
+import { isFinalRecord, isForbidden, isMissing, recordStatusOf, shownId } from './calls.ts'
 import { inquiryAdvice, isOpenInquiry, isWorkflow, taskAttributes, taskLabel } from './tasks.ts'
 import {
   attributeOf,
@@ -95,6 +95,7 @@ export async function printExecution(session: Session, record: Json, options: Di
   const withTasks = (asWorkflow && attributes === undefined) || options.showTasks === true
   const names = attributes ?? (asWorkflow ? workflowAttributes : withLog(options.showLog === true))
   await session.print(renderDetails(session, record, names, attributes !== undefined))
+  if (asWorkflow && attributes === undefined) await session.print(await renderCounts(session, record))
   if (withTasks) await session.print(await renderChildren(session, record, options))
   if (options.withSchema === true || !session.settings.silenceSchemaOutput) {
     await printSchema(session, record, options.withSchema === true)
@@ -149,6 +150,24 @@ function readable(value: unknown): unknown {
  * widest.
  */
 const MAX_INDENT = 50
+/** How many tasks have started, by status; nothing when the workflow has not started, or the server does not know. */
+async function renderCounts(session: Session, record: Json): Promise<string> {
+  const path = `/executions/${segment(textOrEmpty(record['id']))}/workflow`
+  let counts: Json
+  try {
+    counts = toObject((await session.client.call('GET', path, { query: { limit: 1 } })).body)
+  } catch (error) {
+    if (isMissing(error) || isForbidden(error)) return ''
+    throw error
+  }
+  const parts = Object.entries(toObject(counts['counts'])).filter(
+    ([name, count]) => name !== 'total' && Number(count) > 0,
+  )
+  return parts.length === 0
+    ? ''
+    : `tasks: ${parts.map(([name, count]) => `${cellText(count)} ${cellText(name)}`).join(', ')}\n`
+}
+
 /** Children that are shown: those nearest to the workflow, oldest first. */
 const MAX_CHILDREN = 50
 /** That are told how to answer. */

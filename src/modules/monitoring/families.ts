@@ -47,6 +47,17 @@ export function createFamilies(registry: Registry): Metrics {
     'Time from the claim of an execution until it gets a slot or is delayed.',
     SHORT_SECONDS,
   )
+  const workflows = histogram(
+    'svc_workflow_execution_duration_seconds',
+    'Time from the request of a workflow to its end.',
+    RUN_SECONDS,
+    ['status'],
+  )
+  const workflowActions = counter(
+    'svc_workflow_action_executions_total',
+    'Finished executions of tasks of workflows.',
+    ['status'],
+  )
   const triggers = counter('svc_trigger_instances_processed_total', 'Trigger instances evaluated against rules.', [
     'trigger_type',
   ])
@@ -92,6 +103,8 @@ export function createFamilies(registry: Registry): Metrics {
     'execution.schedule': (_labels, ms) => schedules.observe(ms / 1000),
     'execution.reaction': () => undefined,
     'execution.policies': () => undefined,
+    'workflow.run': ({ status }, ms) => workflows.observe({ status }, ms / 1000),
+    'workflow.action': ({ status }) => workflowActions.inc({ status }),
     'trigger.processed': ({ type }, ms) => {
       triggers.inc({ trigger_type: triggerTypes(type) })
       triggerTimes.observe(ms / 1000)

@@ -19,6 +19,8 @@ export const statsdKeys: { readonly [N in MeasurementName]: (labels: Measurement
   'execution.schedule': () => both('scheduler.handle_execution'),
   'execution.reaction': () => both('notifier.action.executions'),
   'execution.policies': () => both('notifier.apply_post_run_policies'),
+  'workflow.run': () => both('orquesta.workflow.executions'),
+  'workflow.action': () => both('orquesta.action.executions'),
   'trigger.processed': ({ trigger }) => both(`trigger.${safe(trigger)}.processed`),
   'rule.processed': ({ rule }) => both('rule.processed', `rule.${safe(rule)}.processed`),
   'rule.matched': ({ rule }) => ({ counters: ['rule.matched', `rule.${safe(rule)}.matched`] }),

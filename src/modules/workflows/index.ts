@@ -1,5 +1,7 @@
 /** Workflows: their definitions, inspection, and the engine that conducts them. */
+import type { Bus } from '../../bus/index.ts'
 import type { Encryption } from '../../core/encryption.ts'
+import type { Metrics } from '../../core/metrics.ts'
 import type { Module } from '../../core/module.ts'
 import type { Database } from '../../db/index.ts'
 import type { Log } from '../../lib/log/index.ts'
@@ -9,6 +11,7 @@ import type { ActionSource } from './catalog.ts'
 import { createEngine, type EngineDeps } from './engine/index.ts'
 import { createPrograms } from './engine/programs.ts'
 import { createInspector } from './inspection/inspector.ts'
+import { createGauges, measureWorkflows } from './metrics.ts'
 import { createProgress } from './progress/progress.ts'
 import { createRunRoutes } from './progress/routes.ts'
 import { createRemoval } from './retention.ts'
@@ -20,6 +23,8 @@ export interface Workflows extends Module, ExecutionWorkflows {}
 export interface WorkflowsDeps extends Pick<EngineDeps, 'datastore' | 'settings'> {
   executions: EngineDeps['executions'] & Pick<Executions, 'last' | 'statusOf'>
   database: Database
+  bus: Bus
+  metrics: Metrics
   log: Log
   encryption: Encryption
   actions: ActionSource
@@ -36,8 +41,10 @@ export function createWorkflows(deps: WorkflowsDeps): Workflows {
     store,
     graphOf: (execution, text) => programs.compile(execution, text).graph,
   })
+  measureWorkflows(deps.bus, deps.metrics)
   return {
     name: 'workflows',
+    gauges: createGauges(store),
     routes: [
       ...createWorkflowRoutes({ actions, inspector }),
       ...createRunRoutes({ executions, store, progress, inspector }),

@@ -111,6 +111,8 @@ export interface WorkflowStore {
   load(id: string, open: Open): Promise<LoadedWorkflow | undefined>
   /** Of workflows that are not over, in the order of their ids. */
   openIds(afterId: string, limit: number): string[]
+  /** Of workflows that are not over. */
+  countOpen(): number
   /** Those that start tasks as soon as they get the event `continue`. */
   readyIds(afterId: string, limit: number): string[]
 
@@ -220,6 +222,13 @@ export function createWorkflowStore(database: Database): WorkflowStore {
             .limit(limit),
         )
         .map(({ id }) => id),
+    countOpen: () =>
+      database.first(
+        build
+          .selectFrom('workflow_executions')
+          .select((on) => on.fn.countAll<number>().as('n'))
+          .where('end_timestamp', 'is', null),
+      )?.n ?? 0,
     readyIds: (afterId, limit) =>
       database
         .all(
