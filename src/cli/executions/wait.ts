@@ -33,7 +33,8 @@ const MAX_CHECK_MS = 60_000
  */
 export async function waitForEnd(session: Session, id: string, tellsTasks = false): Promise<string> {
   const progress = session.progress(`Execution ${id}`)
-  const dots = startDots(session)
+  // Lines about tasks show that svc waits, too.
+  const dots = tellsTasks ? { stop: () => undefined } : startDots(session)
   const stream = watchStatus(session, id)
   const tasks = tellsTasks ? (await import('./live-tasks.ts')).followTasks(session, id) : undefined
   let interval = FIRST_POLL_MS
