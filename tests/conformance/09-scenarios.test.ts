@@ -21,6 +21,7 @@ import { toolScenarios } from './scenarios/tools.ts'
 /** Routes that no command is made of, and why. */
 const deliberate: Readonly<Record<string, string>> = {
   'GET /v1/executions/{id}/workflow': '"execution get" of a workflow: 09-cli-workflows',
+  'GET /v1/executions/{id}/workflow/graph': 'for the web client; "workflow graph" draws definitions',
   'GET /healthz': 'for load balancers and supervisors; "status" tells more',
   'GET /readyz': 'likewise',
   'GET /v1/openapi.json': 'for programs',
