@@ -1,5 +1,6 @@
 /** Workflows (contract 08) on a running server, with real actions. */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import type { WorkflowExplanation } from '../../src/modules/workflows/types.ts'
 import type { ExecutionAnswer } from '../helpers/server.ts'
 import { waitFor } from '../helpers/wait.ts'
 import type { WorkflowActions } from '../helpers/flow-pack.ts'
@@ -570,5 +571,40 @@ describe('a time limit', () => {
     const [child, after] = await app.children(ended.id)
     expect(child?.status).toBe('timeout')
     expect(after?.status).toBe('succeeded')
+  })
+})
+
+describe('explain', () => {
+  const explain = async (id: string, task = '') =>
+    (await app.call<WorkflowExplanation>('GET', `/v1/executions/${id}/workflow/explain${task}`)).body
+
+  it('says why a task followed, or did not', async () => {
+    const { id } = await app.run('fails')
+    expect(await explain(id)).toMatchObject({
+      status: 'failed',
+      tasks: [
+        {
+          task: 'a',
+          status: 'failed',
+          transitions: [{ when: '<% succeeded() %>', value: false, is_taken: false, do: ['b'] }],
+        },
+      ],
+      failures: [{ task: 'a' }],
+      waits_for: [],
+    })
+  })
+
+  it('says what a workflow waits for', async () => {
+    const { id } = await app.begin('asks')
+    await app.reaches(id, 'paused')
+    expect(await explain(id)).toMatchObject({ waits_for: [{ kind: 'answer', task: 'ask' }] })
+    await app.call('DELETE', `/v1/executions/${id}`)
+  })
+
+  it('shows the ways of a chain', async () => {
+    const { id } = await app.run('steps')
+    expect(await explain(id, '?task=fails')).toMatchObject({
+      tasks: [{ task: 'fails', transitions: [{ when: 'on-success', is_taken: false }, { when: 'on-failure', is_taken: true }] }],
+    })
   })
 })

@@ -489,6 +489,8 @@ const samples: [
   ['get', '/v1/executions/{id}/workflow', { status: 404 }],
   ['get', '/v1/executions/{id}/workflow/graph', { path: () => `/v1/executions/${workflow}/workflow/graph` }],
   ['get', '/v1/executions/{id}/workflow/graph', { status: 404 }],
+  ['get', '/v1/executions/{id}/workflow/explain', { path: () => `/v1/executions/${workflow}/workflow/explain` }],
+  ['get', '/v1/executions/{id}/workflow/explain', { status: 404 }],
   ['post', '/v1/executions/{id}/re_run', { body: {}, status: 201 }],
   ['get', '/stream/v1/executions/{id}/output', {}],
   ['post', '/v1/triggertypes', { body: { name: 'listed', payload_schema: { type: 'object' } }, status: 201 }],

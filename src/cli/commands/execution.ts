@@ -34,6 +34,7 @@ import {
   type DisplayFlags,
   type RerunFlags,
 } from './run.ts'
+import { createWorkflowExplainCommand } from './workflow-explain.ts'
 
 const columns = ['id', 'action.ref', 'context.user', 'status', 'start_timestamp', 'end_timestamp']
 /** Attributes that are not columns but show which executions are workflows. */
@@ -151,6 +152,7 @@ export function createExecutionCommand(context: CommandContext): CliCommand {
     .addCommand(resume)
     .addCommand(rerun)
     .addCommand(tail)
+    .addCommand(createWorkflowExplainCommand(context, 'execution'))
 }
 
 async function listExecutions(session: Session, flags: ExecutionListFlags): Promise<number> {

@@ -1,6 +1,7 @@
 /** `svc workflow`: workflow definitions. */
 import { CliCommand } from '../command.ts'
 import type { CommandContext } from '../session.ts'
+import { createWorkflowExplainCommand } from './workflow-explain.ts'
 import { createWorkflowGraphCommand } from './workflow-graph.ts'
 import { createWorkflowInspectCommand } from './workflow-inspect.ts'
 import { createWorkflowTestCommand } from './workflow-test.ts'
@@ -10,4 +11,5 @@ export function createWorkflowCommand(context: CommandContext): CliCommand {
     .addCommand(createWorkflowInspectCommand(context))
     .addCommand(createWorkflowTestCommand(context))
     .addCommand(createWorkflowGraphCommand(context))
+    .addCommand(createWorkflowExplainCommand(context, 'workflow'))
 }

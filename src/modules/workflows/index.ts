@@ -12,6 +12,7 @@ import { createEngine, type EngineDeps } from './engine/index.ts'
 import { createPrograms } from './engine/programs.ts'
 import { createInspector } from './inspection/inspector.ts'
 import { createGauges, measureWorkflows } from './metrics.ts'
+import { createExplainRun } from './progress/explanation.ts'
 import { createProgress } from './progress/progress.ts'
 import { createRunRoutes } from './progress/routes.ts'
 import { createRemoval } from './retention.ts'
@@ -42,12 +43,13 @@ export function createWorkflows(deps: WorkflowsDeps): Workflows {
     graphOf: (execution, text) => programs.compile(execution, text).graph,
   })
   measureWorkflows(deps.bus, deps.metrics)
+  const explain = createExplainRun({ engine, executions, store })
   return {
     name: 'workflows',
     gauges: createGauges(store),
     routes: [
       ...createWorkflowRoutes({ actions, inspector }),
-      ...createRunRoutes({ executions, store, progress, inspector }),
+      ...createRunRoutes({ executions, store, progress, inspector, explain }),
     ],
     begin: (execution, start) => engine.begin(execution, start),
     follow: (before, after, unit) => engine.follow(before, after, unit),

@@ -17,6 +17,35 @@ export function runScenarios(server: TestApp): Scenario[] {
     const { body } = await server.call<{ id: string }[]>('GET', '/v1/executions?status=running')
     await Promise.all(body.map(({ id }) => server.call('DELETE', `/v1/executions/${id}`)))
   }
+  /** Of a workflow that chooses between two ways. */
+  const explained = async (): Promise<string> => {
+    const content = `version: 1.0
+input: [count]
+tasks:
+  look:
+    action: core.local cmd="echo <% ctx(count) %>"
+    next:
+      - when: <% int(result().stdout) > 5 %>
+        do: many
+      - when: <% int(result().stdout) <= 5 %>
+        publish: [{size: small}]
+        do: few
+  many: {action: core.noop}
+  few: {action: core.local cmd="exit 1"}
+`
+    const file = 'workflows/choose.yaml'
+    await server.call('POST', '/v1/actions', {
+      name: 'choose',
+      pack: 'default',
+      runner_type: 'orquesta',
+      entry_point: file,
+      parameters: { count: { type: 'integer', default: 3 } },
+      data_files: [{ file_path: file, content }],
+    })
+    const { body } = await server.call<{ id: string }>('POST', '/v1/executions', { action: 'default.choose' })
+    await waitForStatus(server, body.id, ['failed'])
+    return body.id
+  }
   const scenarios: Scenario[] = [
     { command: 'run', args: () => ['run', 'core.local', 'echo', 'hello'] },
     { command: 'run', about: 'failed', args: () => ['run', 'core.local', 'cmd=echo no >&2; exit 3'] },
@@ -92,6 +121,9 @@ export function runScenarios(server: TestApp): Scenario[] {
       args: async () => ['execution', 'pause', unknownId, await running(), await ended('true')],
     },
     { command: 'execution resume', args: async () => ['execution', 'resume', await running()] },
+    { command: 'workflow explain', args: async () => ['workflow', 'explain', await explained()] },
+    { command: 'workflow explain', about: 'no workflow', args: async () => ['workflow', 'explain', await ended('true')] },
+    { command: 'execution explain', args: async () => ['execution', 'explain', '--task', 'few', 'last'] },
     { command: 'execution resume', about: 'unknown', args: () => ['execution', 'resume', unknownId] },
   ]
   return scenarios.map((scenario) => ({ ...scenario, unstable: [...withoutDots, ...(scenario.unstable ?? [])] }))

@@ -19,6 +19,7 @@ import {
 } from '../chain/index.ts'
 import type { Execution } from '../../executions/types.ts'
 import type { AppError } from '../../../core/errors.ts'
+import type { Evaluate } from '../conductor/index.ts'
 import { runnerParameter, type Program } from './program.ts'
 
 /** On the event loop, for all templates of a call together. */
@@ -27,6 +28,7 @@ const limits = { ...defaultLimits, maxSteps: 50_000, maxWork: 8 * 1024 * 1024, m
 export function chainProgram(chain: Chain): Program {
   return {
     graph: chain.graph,
+    evaluate: wayOut,
     createConduct() {
       const memory = createChainMemory()
       return (state, event, { outside, limits: most, refusalOf, hasAction, templates, workflow }) =>
@@ -98,6 +100,12 @@ const withParent = (scope: TemplateScope, { id, context }: Execution): TemplateS
   ...scope,
   variables: { ...scope.variables, action_context: { parent: { ...context, execution_id: id } } },
 })
+
+/** The conditions of a chain are the names of its two ways out. */
+const wayOut: Evaluate = (value, { task }) => {
+  if (value === 'on-success') return task?.status === 'succeeded'
+  return value === 'on-failure' ? task?.status === 'failed' : value
+}
 
 const toRefusal = ({ code, message, details }: AppError): ChainRefusal => ({
   text: message,

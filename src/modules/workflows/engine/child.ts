@@ -12,16 +12,9 @@ export interface PlannedChild {
   readonly unit: Unit
 }
 
-/** Codes of the errors that are a mistake of the workflow, or of what it is given. */
-const refusals: ReadonlySet<string> = new Set([
-  'ACTION_UNKNOWN',
-  'ACTION_DISABLED',
-  'BODY_INVALID',
-  'PARAMETERS_INVALID',
-])
-
-/** Whether the action cannot be started, and never will. */
-export const isRefusal = (error: unknown): error is AppError => isAppError(error) && refusals.has(error.code)
+/** Whether the action cannot be started; other errors may go by. */
+export const isRefusal = (error: unknown): error is AppError =>
+  isAppError(error) && !isStorageFailure(error) && error.code !== 'QUEUE_FULL' && error.code !== 'SHUTTING_DOWN'
 
 /**
  * @param workflow the execution of the workflow

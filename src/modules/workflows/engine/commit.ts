@@ -58,7 +58,7 @@ export function createCommit(deps: {
     next: () => told.shift(),
     afterwards: (action) => void actions.push(action),
     async write() {
-      await deps.database.write(merge(...units))
+      if (units.length > 0) await deps.database.write(merge(...units))
     },
     keep() {
       runs.forEach(deps.remember)

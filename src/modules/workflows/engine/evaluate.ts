@@ -37,6 +37,19 @@ export class NeedsThread extends BudgetExhausted {
 
 export type Evaluated = { readonly value: unknown } | { readonly error: ExpressionError }
 
+/** For whoever asks why: what takes long is not evaluated again. @throws ExpressionError */
+export const evaluateAgain: Evaluate = (value, scope, readings) => {
+  try {
+    return evaluate(value, scope, {
+      budget: new Budget(briefLimits, 'the expression'),
+      ...(readings === undefined ? {} : { readings }),
+    })
+  } catch (error) {
+    if (!(error instanceof ExpressionExhausted)) throw error
+    throw new ExpressionError('ExpressionEvaluationException', `It takes long, so it is not evaluated again: ${error.message}`)
+  }
+}
+
 /** @param known what the thread has evaluated, by the number of the evaluation in the call */
 export function evaluateBriefly(known: ReadonlyMap<number, Evaluated>): Evaluate {
   let place = 0

@@ -16,7 +16,7 @@ import type { Datastore } from '../../datastore/index.ts'
 import { isFinal, type Executions } from '../../executions/index.ts'
 import type { ExecutionWorkflows, WorkflowStart } from '../../executions/ports.ts'
 import type { Execution, ExecutionStatus } from '../../executions/types.ts'
-import { emptyState } from '../conductor/index.ts'
+import { emptyState, type Outside } from '../conductor/index.ts'
 import type { ActionSource } from '../catalog.ts'
 import type { WorkflowHeader, WorkflowStore } from '../store.ts'
 import type { Open, Seal } from '../state/store.ts'
@@ -24,6 +24,7 @@ import { createAdvance, type AdvanceDeps } from './advance.ts'
 import { createCommit, type KnownResult, type WorkflowCommit } from './commit.ts'
 import { createPatience } from './evaluate.ts'
 import { newsOfWorkflow } from './news.ts'
+import { outsideOf } from './outside.ts'
 import type { Program, Programs, Unusable } from './program.ts'
 import { environmentOf, Run } from './run.ts'
 import { createTrees } from './trees.ts'
@@ -46,6 +47,8 @@ export interface EngineDeps {
 }
 
 export interface Engine extends Pick<ExecutionWorkflows, 'begin' | 'follow'> {
+  /** Looks at a run while nothing changes it. @returns undefined: there is none */
+  view<Seen>(id: string, look: (run: Run, outside: Omit<Outside, 'whyRefused'>, execution: Execution) => Seen): Promise<Seen | undefined>
   /** Goes on with what an earlier server has left. */
   recover(): Promise<void>
   /** Resolves when nothing is under way. */
@@ -182,10 +185,14 @@ export function createEngine(deps: EngineDeps): Engine {
     rerun: Rerun,
   ): Promise<void> {
     const { tasks, reset, workflow } = rerun
-    const known = await load(commit, workflow)
-    commit.touch(known)
     const running = advance.change(commit, requested, ...startEvents(workflow))
     if (running === undefined) throw new Conflict('the execution has changed')
+    if (store.find(workflow) === undefined) {
+      refuse(commit, running, `Unable to rerun workflow execution "${workflow}" because it has been removed.`)
+      return
+    }
+    const known = await load(commit, workflow)
+    commit.touch(known)
     if (known.header.end_timestamp === null) {
       refuse(
         commit,
@@ -194,14 +201,20 @@ export function createEngine(deps: EngineDeps): Engine {
       )
       return
     }
-    const reassigned = store.reassign(known.header, requested.id)
-    commit.add({ steps: reassigned.steps, facts: [] })
-    const run = new Run(reassigned.header, known.program, known.state, {
+    const run = new Run({ ...known.header, execution: requested.id }, known.program, known.state, {
       environment: environmentOf(running, workflow, settings.apiUrl()),
       secrets: [...known.secrets, ...start.secrets],
     })
     const refused = await advance.handle(commit, run, { kind: 'rerun', tasks, reset })
-    if (refused !== undefined) refuse(commit, running, refused)
+    if (refused !== undefined) {
+      // Nothing has changed: the rows stay with the execution that has them.
+      run.header = known.header
+      refuse(commit, running, refused)
+      return
+    }
+    const reassigned = store.reassign(run.header, requested.id)
+    commit.add({ steps: reassigned.steps, facts: [] })
+    run.header = reassigned.header
   }
 
   function refuse(commit: WorkflowCommit, running: Execution, message: string): void {
@@ -231,11 +244,13 @@ export function createEngine(deps: EngineDeps): Engine {
     const prepared =
       depth > MAX_DEPTH ? tooDeep : rerun === undefined ? await programs.prepare(requested, given) : undefined
     const id = rerun?.workflow ?? newId()
+    // The tasks of a re-run belong to the tree that the workflow has always been in.
+    const tree = rerun === undefined ? root : store.find(id)?.root
     let seen = requested
     for (;;) {
       const execution = seen
       try {
-        await trees.perform(root ?? id, async (commit) => {
+        await trees.perform(tree ?? id, async (commit) => {
           if (prepared === undefined && rerun !== undefined) await repeat(commit, execution, given, rerun)
           else await begin(commit, execution, given, { id, root: root ?? id }, prepared ?? tooDeep)
           await advance.settle(commit)
@@ -270,6 +285,17 @@ export function createEngine(deps: EngineDeps): Engine {
   return {
     begin: startWorkflow,
     follow,
+    async view(id, look) {
+      const header = store.find(id)
+      if (header === undefined) return undefined
+      let seen: { it: ReturnType<typeof look> } | undefined
+      await trees.perform(header.root, async (commit) => {
+        const run = await load(commit, id)
+        const execution = executions.find(run.header.execution)
+        if (execution !== undefined) seen = { it: look(run, outsideOf(deps, run, execution), execution) }
+      })
+      return seen?.it
+    },
     async recover() {
       for (let afterId = ''; ;) {
         const ids = store.openIds(afterId, PAGE)

@@ -6,7 +6,7 @@ import { conduct, createMemory, type StartCommand } from '../conductor/index.ts'
 import { readDefinition } from '../definition/model.ts'
 import { loadDefinition } from '../definition/read.ts'
 import { taskExecutionId } from './task-execution-id.ts'
-import { evaluateBriefly } from './evaluate.ts'
+import { evaluateAgain, evaluateBriefly } from './evaluate.ts'
 import { runnerParameter, type Program } from './program.ts'
 
 /** @param text of a definition that can be read */
@@ -15,6 +15,7 @@ export function orquestaProgram(text: string): Program {
   const graph = readDefinition('problem' in document ? undefined : document.value)
   return {
     graph,
+    evaluate: evaluateAgain,
     createConduct() {
       const memory = createMemory()
       return (state, event, { outside, limits, evaluated, refusalOf }) =>

@@ -8,7 +8,8 @@ import type { Executions } from '../../executions/index.ts'
 import type { Execution } from '../../executions/types.ts'
 import type { Inspector } from '../inspection/inspector.ts'
 import type { WorkflowHeader, WorkflowStore } from '../store.ts'
-import { WorkflowGraph, WorkflowRun } from '../types.ts'
+import { WorkflowExplanation, WorkflowGraph, WorkflowRun } from '../types.ts'
+import type { ExplainRun } from './explanation.ts'
 import type { Progress } from './progress.ts'
 
 const DEFAULT_TASKS = 50
@@ -19,11 +20,13 @@ export function createRunRoutes({
   store,
   progress,
   inspector,
+  explain,
 }: {
   executions: Pick<Executions, 'find' | 'last'>
   store: Pick<WorkflowStore, 'find' | 'ofExecution' | 'definitionText'>
   progress: Progress
   inspector: Pick<Inspector, 'graph'>
+  readonly explain: ExplainRun
 }): Route[] {
   /** @throws NO_EXECUTIONS, RESOURCE_NOT_FOUND */
   const executionOf = (id: string): Execution => {
@@ -86,6 +89,24 @@ export function createRunRoutes({
       async handler({ params, rights }) {
         const { definition } = visibleWorkflow(executionOf(params.id), rights)
         return inspector.graph(store.definitionText(definition) ?? '')
+      },
+    }),
+    route({
+      surface: 'api',
+      method: 'get',
+      path: '/executions/:id/workflow/explain',
+      permission: 'execution_view',
+      resource: ({ params }) => executionResource(executionOf(params.id)),
+      summary:
+        'Explains a workflow: for each task that has ended, its transitions with the values of their conditions and what they read; what failed and what that saw; what the workflow waits for. Secrets are masked.',
+      query: { task: { type: 'string', description: 'Only the task of this name.' } },
+      response: WorkflowExplanation,
+      failures: [404],
+      async handler({ params, query, rights }) {
+        const header = visibleWorkflow(executionOf(params.id), rights)
+        const explanation = await explain(header, query.task)
+        if (explanation === undefined) throw resourceNotFound(params.id)
+        return explanation
       },
     }),
   ]
