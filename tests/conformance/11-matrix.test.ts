@@ -225,12 +225,6 @@ const entries: Record<string, Entry> = {
     ...looks,
     path: ({ execution }) => `/v1/executions/${execution}/attribute/status`,
   },
-  // Who may ask hears that the execution is no workflow.
-  'GET /v1/executions/{id}/workflow': {
-    opens: executionView,
-    ...looks,
-    path: ({ execution }) => `/v1/executions/${execution}/workflow`,
-  },
   'GET /v1/executions/{id}/workflow/explain': {
     opens: executionView,
     ...looks,

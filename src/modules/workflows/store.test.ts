@@ -363,14 +363,14 @@ test('a re-run gives the run to another execution', async () => {
 test('a run has an end for as long as it is over', async () => {
   const run = new Run({ tasks: { a: { action: 'core.local' } }, output: [{ v: () => SECRET }] })
   await run.start()
-  expect([run.header?.end_timestamp, store.openIds('', 9), store.output(run.id, open)]).toEqual([null, [run.id], null])
+  expect([run.header?.end_timestamp, store.output(run.id, open)]).toEqual([null, null])
   await run.end(run.take(), 'failed', null)
   const end = store.find(run.id)?.end_timestamp
   expect(end).toEqual(expect.any(String))
   expect(run.header?.end_timestamp).toBe(end)
-  expect([store.openIds('', 9), store.output(run.id, open)]).toEqual([[], { v: SECRET }])
+  expect(store.output(run.id, open)).toEqual({ v: SECRET })
   await run.send({ kind: 'rerun', tasks: ['a'], reset: [] })
-  expect([store.find(run.id)?.end_timestamp, store.openIds('', 9)]).toEqual([null, [run.id]])
+  expect(store.find(run.id)?.end_timestamp).toBeNull()
   expect(store.output(run.id, open)).toBeNull()
 })
 
@@ -386,6 +386,23 @@ test('runs that a restart interrupts in the middle of their starts are found', a
   await paused.send({ kind: 'pause' })
   await done.send({ kind: 'continue' })
   expect(store.readyIds('', 9)).toEqual([])
+})
+
+test('open runs that users have asked to pause or to end are found', async () => {
+  const [paused, resumed, canceled, other] = Array.from({ length: 4 }, () => new Run(sequence(1))) as [
+    Run,
+    Run,
+    Run,
+    Run,
+  ]
+  for (const run of [paused, resumed, canceled, other]) await run.start()
+  for (const run of [paused, resumed]) await run.send({ kind: 'pause' })
+  await resumed.send({ kind: 'resume' })
+  await canceled.send({ kind: 'cancel' })
+  expect(store.requestedIds('', 9)).toEqual([paused.id, canceled.id])
+  expect(store.requestedIds(paused.id, 1)).toEqual([canceled.id])
+  await canceled.end(canceled.take(), 'succeeded', null)
+  expect(store.requestedIds('', 9)).toEqual([paused.id])
 })
 
 test('tasks are listed in the order of their start, with the times of the latest attempt', async () => {
@@ -545,7 +562,7 @@ test('an index serves each read, and each removal', async () => {
   read.ofExecution('')
   read.definitionText('')
   read.output('', open)
-  read.openIds('', 1)
+  read.requestedIds('', 1)
   read.readyIds('', 1)
   read.actionOf('')
   read.latestAction('', 0, null)

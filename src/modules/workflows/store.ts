@@ -109,10 +109,10 @@ export interface WorkflowStore {
    * @throws Error when somebody did
    */
   load(id: string, open: Open): Promise<LoadedWorkflow | undefined>
-  /** Of workflows that are not over, in the order of their ids. */
-  openIds(afterId: string, limit: number): string[]
   /** Of workflows that are not over. */
   countOpen(): number
+  /** Of workflows that are not over and have a request of a user, in the order of their ids. */
+  requestedIds(afterId: string, limit: number): string[]
   /** Those that start tasks as soon as they get the event `continue`. */
   readyIds(afterId: string, limit: number): string[]
 
@@ -210,13 +210,14 @@ export function createWorkflowStore(database: Database): WorkflowStore {
         throw new Error(`the workflow ${id} has changed while it was loaded: lock it, or load it again`)
       return { header, secrets, state }
     },
-    openIds: (afterId, limit) =>
+    requestedIds: (afterId, limit) =>
       database
         .all(
           build
             .selectFrom('workflow_executions')
             .select('id')
             .where('end_timestamp', 'is', null)
+            .where('request', 'is not', null)
             .where('id', '>', afterId)
             .orderBy('id')
             .limit(limit),

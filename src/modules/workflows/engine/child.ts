@@ -1,5 +1,5 @@
 /** Requests the executions of tasks. */
-import { isAppError, type AppError } from '../../../core/errors.ts'
+import { isAppError, isStorageFailure, type AppError } from '../../../core/errors.ts'
 import type { Unit } from '../../../db/index.ts'
 import type { Executions } from '../../executions/index.ts'
 import type { Execution } from '../../executions/types.ts'

@@ -297,13 +297,15 @@ export function createEngine(deps: EngineDeps): Engine {
       return seen?.it
     },
     async recover() {
-      for (let afterId = ''; ;) {
-        const ids = store.openIds(afterId, PAGE)
-        for (const id of ids) recoverOne(id)
-        afterId = ids.at(-1) ?? ''
-        if (ids.length < PAGE) break
-        await trees.idle()
-      }
+      // All others wait for the end of an action, which tells them what to do.
+      for (const kind of ['readyIds', 'requestedIds'] as const)
+        for (let afterId = ''; ;) {
+          const ids = store[kind](afterId, PAGE)
+          for (const id of ids) recoverOne(id)
+          afterId = ids.at(-1) ?? ''
+          if (ids.length < PAGE) break
+          await trees.idle()
+        }
     },
     async stop() {
       isStopping = true
