@@ -604,7 +604,15 @@ describe('explain', () => {
   it('shows the ways of a chain', async () => {
     const { id } = await app.run('steps')
     expect(await explain(id, '?task=fails')).toMatchObject({
-      tasks: [{ task: 'fails', transitions: [{ when: 'on-success', is_taken: false }, { when: 'on-failure', is_taken: true }] }],
+      tasks: [
+        {
+          task: 'fails',
+          transitions: [
+            { when: 'on-success', is_taken: false },
+            { when: 'on-failure', is_taken: true },
+          ],
+        },
+      ],
     })
   })
 })

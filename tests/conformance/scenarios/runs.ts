@@ -122,7 +122,11 @@ tasks:
     },
     { command: 'execution resume', args: async () => ['execution', 'resume', await running()] },
     { command: 'workflow explain', args: async () => ['workflow', 'explain', await explained()] },
-    { command: 'workflow explain', about: 'no workflow', args: async () => ['workflow', 'explain', await ended('true')] },
+    {
+      command: 'workflow explain',
+      about: 'no workflow',
+      args: async () => ['workflow', 'explain', await ended('true')],
+    },
     { command: 'execution explain', args: async () => ['execution', 'explain', '--task', 'few', 'last'] },
     { command: 'execution resume', about: 'unknown', args: () => ['execution', 'resume', unknownId] },
   ]

@@ -46,7 +46,10 @@ export const evaluateAgain: Evaluate = (value, scope, readings) => {
     })
   } catch (error) {
     if (!(error instanceof ExpressionExhausted)) throw error
-    throw new ExpressionError('ExpressionEvaluationException', `It takes long, so it is not evaluated again: ${error.message}`)
+    throw new ExpressionError(
+      'ExpressionEvaluationException',
+      `It takes long, so it is not evaluated again: ${error.message}`,
+    )
   }
 }
 

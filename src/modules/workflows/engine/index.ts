@@ -48,7 +48,10 @@ export interface EngineDeps {
 
 export interface Engine extends Pick<ExecutionWorkflows, 'begin' | 'follow'> {
   /** Looks at a run while nothing changes it. @returns undefined: there is none */
-  view<Seen>(id: string, look: (run: Run, outside: Omit<Outside, 'whyRefused'>, execution: Execution) => Seen): Promise<Seen | undefined>
+  view<Seen>(
+    id: string,
+    look: (run: Run, outside: Omit<Outside, 'whyRefused'>, execution: Execution) => Seen,
+  ): Promise<Seen | undefined>
   /** Goes on with what an earlier server has left. */
   recover(): Promise<void>
   /** Resolves when nothing is under way. */
