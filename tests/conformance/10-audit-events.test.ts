@@ -635,7 +635,12 @@ const rows: Row[] = [
 ]
 
 /** Operations whose lines are those of what they bring about, and one that changes nothing. */
-const silent = ['POST /v1/webhooks/{hook}', 'POST /v1/rules/test', 'POST /v1/workflows/inspect']
+const silent = [
+  'POST /v1/webhooks/{hook}',
+  'POST /v1/rules/test',
+  'POST /v1/workflows/inspect',
+  'POST /v1/workflows/graph',
+]
 
 function write(path: string, text: string): void {
   mkdirSync(dirname(join(folder.path, path)), { recursive: true })

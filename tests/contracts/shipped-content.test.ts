@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import { checkActionDefinition } from '../../src/modules/actions/definition.ts'
 import { readPack } from '../../src/modules/packs/read.ts'
-import { createRunners, type Runners } from '../../src/runners/index.ts'
+import { createRunners, type Runners, workflowRunners } from '../../src/runners/index.ts'
 import { createLauncher } from '../../src/runners/process/create-launcher.ts'
 import type { Launcher } from '../../src/runners/process/launcher.ts'
 import { checkParameterSchema } from '../../src/lib/schema/index.ts'
@@ -39,7 +39,8 @@ it.each(['core', 'examples', 'packs'])('the actions of the pack %s are right', a
   if (!('ref' in pack)) throw new Error('the pack has no manifest')
   expect(pack.problems).toEqual([])
   expect(pack.actions.files.length).toBeGreaterThan(0)
-  const types = new Map(runners.list.map(({ definition }) => [definition.name, definition.runner_parameters]))
+  const definitions = [...runners.list.map(({ definition }) => definition), ...workflowRunners]
+  const types = new Map(definitions.map((definition) => [definition.name, definition.runner_parameters]))
   for (const { path, document } of pack.actions.files) {
     const given = { pack: pack.ref, ...(document.value as object) } // a mapping, or it is refused
     expect([path, await checkActionDefinition(given, (name) => types.get(name))]).toEqual([

@@ -220,16 +220,16 @@ const outside = join(folder.path, 'outside.yaml')
 
 /** What takes the place of a definition, after its action was registered; and what the error says. */
 const files: Record<string, { put: (path: string) => unknown; says: string }> = {
-  fifo: { put: (path) => void execFileSync('mkfifo', [path]), says: 'it is not a file' },
-  folder: { put: (path) => mkdirSync(path), says: 'it is not a file' },
-  link: { put: (path) => symlinkSync(outside, path), says: 'it is not below the folder of the pack' },
-  device: { put: (path) => symlinkSync('/dev/zero', path), says: 'it is not below the folder of the pack' },
-  loop: { put: (path) => symlinkSync(basename(path), path), says: 'it cannot be read' },
-  missing: { put: () => undefined, says: 'it does not exist' },
-  binary: { put: (path) => writeFileSync(path, Buffer.from([0xff, 0xfe, 0, 1])), says: 'it is not UTF-8 text' },
+  fifo: { put: (path) => void execFileSync('mkfifo', [path]), says: 'is not a file' },
+  folder: { put: (path) => mkdirSync(path), says: 'is not a file' },
+  link: { put: (path) => symlinkSync(outside, path), says: 'is not below the folder of the pack' },
+  device: { put: (path) => symlinkSync('/dev/zero', path), says: 'is not below the folder of the pack' },
+  loop: { put: (path) => symlinkSync(basename(path), path), says: 'cannot be read' },
+  missing: { put: () => undefined, says: 'does not exist' },
+  binary: { put: (path) => writeFileSync(path, Buffer.from([0xff, 0xfe, 0, 1])), says: 'is not UTF-8 text' },
   large: {
     put: (path) => writeFileSync(path, `# ${'x'.repeat(2 ** 21)}`),
-    says: 'it has more than 1048576 bytes',
+    says: 'has more than 1048576 bytes',
   },
 }
 
@@ -320,7 +320,7 @@ describe('a definition that is no file of the pack', () => {
     const { status, result } = await run(name)
     expect([status, messagesOf(result)]).toEqual([
       'failed',
-      `Failed to load workflow definition because of the file workflows/${name}.yaml: ${says}.\n`,
+      `Failed to load workflow definition because the file workflows/${name}.yaml ${says}.\n`,
     ])
   })
 

@@ -113,7 +113,7 @@ test('what is in use, damaged, of something else or missing is refused and stays
 
 test.skipIf(!canMount())('without enough free space is refused with how much it needs', async () => {
   const small = join(folder.path, 'small')
-  const disk = mountDisk(small, { megabytes: 24 })
+  const disk = mountDisk(small, { megabytes: 28 })
   path = join(small, 'svc.db')
   try {
     await create(8)

@@ -161,6 +161,8 @@ export function transition(execution: Execution, event: ExecutionEvent, now: str
     log: [...execution.log, { status, timestamp: at }],
   }
   if (event.kind === 'start') {
+    // Its delay is over; a workflow may get the time of its end there.
+    next.due_timestamp = null
     next.liveaction = { ...next.liveaction, runner_info: event.runner_info }
     if (event.workflow !== undefined) next.context = { ...next.context, workflow_execution: event.workflow }
   }

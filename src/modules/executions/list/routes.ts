@@ -125,19 +125,19 @@ export function childrenRoute({ service, list, reader }: Pick<ListRoutesDeps, 's
     failures: [400, 404],
     handler(request) {
       const { id } = service.get(request.params.id)
-      const { depth = -1, result_fmt: format, limit = MAX_DESCENDANTS } = request.query
+      const { depth = -1, result_fmt: format, limit: given } = request.query
+      const limit = given ?? MAX_DESCENDANTS
       if (limit < 1 || limit > MAX_DESCENDANTS) {
         throw queryInvalid(`Limit, "${shown(limit)}" specified, must be between 1 and ${MAX_DESCENDANTS}.`)
       }
       const levels = depth >= 0 ? depth : MAX_LEVELS
       const ids = descendantsOf(list, id, levels, limit)
+      if (format === 'sorted') ids.sort()
+      const records = reader.many(ids, request, wantedAttributes(request.query))
+      if (given === undefined) return listReply(records)
       // A page that is not full has all there are.
       const total = ids.length < limit ? ids.length : descendantsOf(list, id, levels, MAX_DESCENDANTS).length
-      if (format === 'sorted') ids.sort()
-      return listReply(
-        reader.many(ids, request, wantedAttributes(request.query)),
-        pageHeaders({ limit: undefined, offset: 0 }, total),
-      )
+      return listReply(records, pageHeaders({ limit: undefined, offset: 0 }, total))
     },
   })
 }
