@@ -1,6 +1,7 @@
 /** Workflows (contract 08) on a running server, with real actions. */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import type { WorkflowExplanation } from '../../src/modules/workflows/types.ts'
+import { makeFolder } from '../helpers/folders.ts'
 import type { ExecutionAnswer } from '../helpers/server.ts'
 import { waitFor } from '../helpers/wait.ts'
 import type { WorkflowActions } from '../helpers/flow-pack.ts'
@@ -213,6 +214,15 @@ chain:
     parameters: {message: "{{ ask.response.continue }}"}
 `,
   },
+  remembers: {
+    runner: 'action-chain',
+    definition: `
+chain:
+  - {name: say, ref: core.echo, parameters: {message: hello}, on-success: ask}
+  - {name: ask, ref: core.ask, on-success: after}
+  - {name: after, ref: core.echo, parameters: {message: "{{ say.stdout }}"}}
+`,
+  },
   nochain: { runner: 'action-chain', definition: 'chain:\n  - {name: a, ref: core.noop, on-success: b}\n' },
   late: `
 version: 1.0
@@ -220,6 +230,19 @@ timeout: <% 1 + 0 %>
 tasks:
   wait:
     action: core.local cmd="sleep 100"
+`,
+  longer: `
+version: 1.0
+tasks:
+  wait:
+    action: core.local cmd="sleep 100"
+`,
+  nestedlate: `
+version: 1.0
+timeout: 1
+tasks:
+  inner:
+    action: flow.longer
 `,
   limited: {
     parameters: { action: { type: 'string' }, input: { type: 'object' } },
@@ -541,6 +564,30 @@ describe('8.2 an action chain', () => {
     })
   })
 
+  it('knows after a restart what ran before it', async () => {
+    const folder = makeFolder()
+    const before = await createWorkflowApp(actions, {}, folder)
+    const { id } = await before.begin('remembers')
+    await before.reaches(id, 'paused')
+    await before.stop()
+    const after = await createWorkflowApp(actions, {}, folder)
+    const inquiry = (await after.children(id)).find(({ status }) => status === 'pending')?.id ?? ''
+    await after.call('PUT', `/v1/inquiries/${inquiry}`, { id: inquiry, response: { continue: true } })
+    const ended = await after.ended(id)
+    await after.stop()
+    folder.remove()
+    expect(ended).toMatchObject({
+      status: 'succeeded',
+      result: {
+        tasks: [
+          { id: 'say', state: 'succeeded', result: { stdout: 'hello', return_code: 0 } },
+          { id: 'ask' },
+          { id: 'after', result: { stdout: 'hello' } },
+        ],
+      },
+    })
+  })
+
   it('fails before it starts when a name leads nowhere', async () => {
     expect(await app.run('nochain')).toMatchObject({
       status: 'failed',
@@ -559,6 +606,15 @@ describe('a time limit', () => {
     })
     const [child] = await app.children(id)
     expect((await app.ended(child?.id ?? '')).status).toBe('canceled')
+  })
+
+  it('of a workflow holds for those that it calls', async () => {
+    const { id } = await app.begin('nestedlate')
+    expect(await app.ended(id)).toMatchObject({ status: 'timeout', result: { error: expect.any(String) as unknown } })
+    const [inner] = await app.children(id)
+    expect((await app.ended(inner?.id ?? '')).status).toBe('timeout')
+    const [action] = await app.children(inner?.id ?? '')
+    expect((await app.ended(action?.id ?? '')).status).toBe('canceled')
   })
 
   it.each([

@@ -67,7 +67,9 @@ export function createScheduler(deps: {
     if (!active) return
     if (execution.status === 'requested' && from === 'delayed') queue.offer(execution)
     if (isFinal(execution.status) && isWorkflowRunner(execution.runner.name)) admission.leave(execution)
-    if (execution.due_timestamp !== null && !isFinal(execution.status)) due.plan()
+    // A workflow that has just started may have got a time limit in the same commit.
+    const mayBeDue = execution.due_timestamp !== null || isWorkflowRunner(execution.runner.name)
+    if (mayBeDue && !isFinal(execution.status)) due.plan()
   })
   queue.onWake(pump)
   dispatcher.onFreeSlot((ended) => {

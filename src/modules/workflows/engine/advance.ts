@@ -296,12 +296,11 @@ export function createAdvance(deps: AdvanceDeps): Advance {
     const action = store.latestAction(id, instance.id, null)
     const execution =
       action === undefined ? undefined : (commit.execution(action.execution) ?? executions.find(action.execution))
-    const known = commit.result(id, { instance: instance.id, item: undefined })
     return {
       start: execution?.start_timestamp ?? task?.start_timestamp ?? commit.at,
       end: execution?.end_timestamp ?? task?.end_timestamp ?? commit.at,
       execution,
-      result: known?.value ?? (execution === undefined ? null : executions.resultWithSecrets(execution.id)),
+      result: outsideOf(deps, run, executionOf(commit, run), commit).resultOf(instance.id, undefined),
     }
   }
 
@@ -345,11 +344,11 @@ export function createAdvance(deps: AdvanceDeps): Advance {
     )
   }
 
-  /** @param isLate the workflow has taken too long: running actions are stopped as well */
+  /** @param isLate the workflow has taken too long, and so have those in it: running actions are stopped as well */
   function pass(commit: WorkflowCommit, child: Execution, kind: Request, user: string, isLate: boolean): void {
     const own = store.ofExecution(child.id)
     if (own !== undefined) {
-      const changed = change(commit, child, { kind, user })
+      const changed = change(commit, child, isLate ? { kind: 'expire' } : { kind, user })
       const event = changed === undefined ? undefined : newsOfWorkflow(changed)
       if (event !== undefined) commit.tell(own.id, event)
       return
