@@ -5,8 +5,8 @@ import { exitCodes } from '../exit-codes.ts'
 import { addCommonOptions, type CommonFlags } from '../options.ts'
 import { callOn } from '../records.ts'
 import { withSession, type CommandContext, type Session } from '../session.ts'
-import type { WorkflowExplanation } from '../../modules/workflows/types.ts'
 import { renderExplanation } from '../workflows/explanation.ts'
+import { readExplanation } from '../workflows/read-explanation.ts'
 
 interface ExplainFlags extends CommonFlags {
   task?: string
@@ -28,8 +28,7 @@ export function createWorkflowExplainCommand(context: CommandContext, group: str
 async function explain(session: Session, id: string, { task }: ExplainFlags): Promise<number> {
   const subject = { kind: 'Workflow execution', path: '/executions', id, part: '/workflow/explain' }
   const explanation = recordIn(await callOn(session, 'GET', subject, { query: { task } }))
-  if (session.form === 'human')
-    await session.print(renderExplanation(explanation as WorkflowExplanation, session.isColored)) // as OpenAPI has it
+  if (session.form === 'human') await session.print(renderExplanation(readExplanation(explanation), session.isColored))
   else await session.printMachine(explanation)
   return exitCodes.ok
 }

@@ -1,6 +1,7 @@
 import { expect, test } from 'vitest'
 import type { WorkflowExplanation } from '../../modules/workflows/types.ts'
 import { renderExplanation } from './explanation.ts'
+import { readExplanation } from './read-explanation.ts'
 
 const common = { published: {}, reads: [], errors: [], has_changed: false }
 
@@ -99,4 +100,13 @@ It waits for:
    test, item 3: an action waits for its delay (e1, until 2030-01-01T00:00:00Z)
    ship: the join lacks arrivals (join: needs 2, arrived: scan, missing: test)
 `)
+})
+
+test('an explanation is read as it was sent', () => {
+  expect(readExplanation({ ...explanation })).toEqual(explanation)
+})
+
+test('what another server sends is printed as far as it is known', () => {
+  for (const strange of [{}, { tasks: [{ transitions: [{}], join: 3 }] }, { failures: [null], waits_for: [7] }])
+    expect(renderExplanation(readExplanation(strange), false)).toMatch(/\n$/)
 })

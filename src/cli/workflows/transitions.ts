@@ -88,7 +88,8 @@ export function waitLine({ kind, task, route, item, execution, until, join }: Wo
     ...(until === null ? [] : [`until ${printable(until)}`]),
     ...(join === null ? [] : [joinText(join)]),
   ]
-  return `${place}${waitTexts[kind]}${more.length === 0 ? '' : ` (${more.join(', ')})`}`
+  const known: Readonly<Record<string, string>> = waitTexts
+  return `${place}${known[kind] ?? printable(kind)}${more.length === 0 ? '' : ` (${more.join(', ')})`}`
 }
 
 const MAX_VARIABLES = 20
