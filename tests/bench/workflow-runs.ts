@@ -32,7 +32,7 @@ const definitions = {
   s1000: sequence(1_000),
   f100: fork(100),
   f1000: fork(1_000),
-  echo10: sequence(10).replaceAll('core.noop', 'core.echo message=hi'),
+  echo10: sequence(10).replaceAll('core.noop', 'core.echo message="hi"'),
   items: {
     parameters: { n: { type: 'integer' } },
     definition: `
