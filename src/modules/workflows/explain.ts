@@ -134,7 +134,7 @@ export function transitionsOf(
 
 const asItIs = <Value>(value: Value): Value => value
 
-export function readsOf(readings: Readings): WorkflowTransition['reads'] {
+function readsOf(readings: Readings): WorkflowTransition['reads'] {
   return readings.map(({ name, args, value }) => ({ name, args: [...args], value: value ?? null }))
 }
 

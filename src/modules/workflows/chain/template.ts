@@ -74,7 +74,7 @@ function namesIn(text: string): readonly string[] {
 }
 
 /** A value as messages show its template: a text as it is, other values as JSON. */
-export function templateTextOf(value: unknown, budget: Budget): string {
+function templateTextOf(value: unknown, budget: Budget): string {
   return typeof value === 'string' ? value : textOf(applyFilter('to_complex', [value], {}, budget), budget)
 }
 

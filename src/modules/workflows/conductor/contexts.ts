@@ -13,7 +13,7 @@ import type { ContextRow } from './state.ts'
 export type Variables = Readonly<Record<string, unknown>>
 
 /** The context with the workflow's input and `vars`. */
-export const BASE_CONTEXT = 0
+const BASE_CONTEXT = 0
 
 /**
  * Several contexts merged into one. Merged with what came before them, it gives what they give one after the other: an

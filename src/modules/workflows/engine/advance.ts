@@ -21,7 +21,7 @@ import {
 } from '../conductor/index.ts'
 import type { ActionSource } from '../catalog.ts'
 import type { Seal } from '../state/store.ts'
-import type { WorkflowStore } from '../store.ts'
+import type { WorkflowAction, WorkflowStore } from '../store.ts'
 import { isRefusal, planChild, type PlannedChild } from './child.ts'
 import type { WorkflowCommit } from './commit.ts'
 import { NeedsThread, type Evaluated, type Patience } from './evaluate.ts'
@@ -34,7 +34,7 @@ import { taskExecutionId } from './task-execution-id.ts'
 /** Each is a request with its own parameters; the next ones follow in another commit. */
 const STARTS_PER_COMMIT = 50
 /** Children that get a request in the commit of their parent; the others follow in further ones. */
-export const CHILDREN_PER_COMMIT = 50
+const CHILDREN_PER_COMMIT = 50
 /** When the server is too busy to render the parameters of an action. */
 const RETRY_AFTER_MS = 100
 
@@ -78,7 +78,7 @@ export interface Advance {
     ...events: Parameters<Executions['planChange']>[1][]
   ): Execution | undefined
   /** Tells the workflow of an action what has become of it. */
-  tellOf(commit: WorkflowCommit, before: ExecutionStatus, after: Execution): void
+  tellOf(commit: WorkflowCommit, action: WorkflowAction, before: ExecutionStatus, after: Execution): void
   /** The same request for the next children. @param afterId children up to this one have it */
   cascade(commit: WorkflowCommit, run: Run, request: Request, afterId?: string): void
 }
@@ -237,15 +237,10 @@ export function createAdvance(deps: AdvanceDeps): Advance {
     commit.add({ ...unit, steps: [...unit.steps, store.putAction(action)] })
     commit.putExecution(execution)
     // Its parameters could not be rendered: it has failed before its start.
-    if (isFinal(execution.status)) newsTo(commit, action, 'requested', execution)
+    if (isFinal(execution.status)) tellOf(commit, action, 'requested', execution)
   }
 
-  function newsTo(
-    commit: WorkflowCommit,
-    action: { workflow: string; instance: number; item: number | null; attempt: number },
-    before: ExecutionStatus,
-    after: Execution,
-  ): void {
+  function tellOf(commit: WorkflowCommit, action: WorkflowAction, before: ExecutionStatus, after: Execution): void {
     const secrets: unknown[] = []
     const result = (): unknown => {
       const { value, secrets: found } = executions.resultWithSecrets(after)
@@ -257,11 +252,6 @@ export function createAdvance(deps: AdvanceDeps): Advance {
     for (const event of newsOfAction(before, after, action, result)) commit.tell(action.workflow, event, secrets)
   }
 
-  function tellOf(commit: WorkflowCommit, before: ExecutionStatus, after: Execution): void {
-    const action = after.parent === null ? undefined : store.actionOf(after.id)
-    if (action !== undefined) newsTo(commit, action, before, after)
-  }
-
   function change(
     commit: WorkflowCommit,
     execution: Execution,
@@ -271,7 +261,8 @@ export function createAdvance(deps: AdvanceDeps): Advance {
     if (planned === undefined) return undefined
     commit.add(planned.unit)
     commit.putExecution(planned.execution)
-    tellOf(commit, execution.status, planned.execution)
+    const action = execution.parent === null ? undefined : store.actionOf(execution.id)
+    if (action !== undefined) tellOf(commit, action, execution.status, planned.execution)
     return planned.execution
   }
 

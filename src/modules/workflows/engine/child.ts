@@ -4,8 +4,7 @@ import type { Unit } from '../../../db/index.ts'
 import type { Executions } from '../../executions/index.ts'
 import type { Execution } from '../../executions/types.ts'
 import type { StartCommand } from '../conductor/index.ts'
-import { chatOf } from './orquesta.ts'
-import type { Run } from './run.ts'
+import { chatOf, type Run } from './run.ts'
 
 export interface PlannedChild {
   readonly execution: Execution

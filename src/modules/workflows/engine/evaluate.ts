@@ -37,40 +37,40 @@ export class NeedsThread extends BudgetExhausted {
 
 export type Evaluated = { readonly value: unknown } | { readonly error: ExpressionError }
 
-/** For whoever asks why: what takes long is not evaluated again. @throws ExpressionError */
-export const evaluateAgain: Evaluate = (value, scope, readings) => {
+/** @param tooLong makes the error of an expression that takes longer */
+function evaluateSoon(
+  [value, scope, readings]: Parameters<Evaluate>,
+  tooLong: (exhausted: ExpressionExhausted) => Error,
+): unknown {
   try {
     return evaluate(value, scope, {
       budget: new Budget(briefLimits, 'the expression'),
       ...(readings === undefined ? {} : { readings }),
     })
   } catch (error) {
-    if (!(error instanceof ExpressionExhausted)) throw error
-    throw new ExpressionError(
-      'ExpressionEvaluationException',
-      `It takes long, so it is not evaluated again: ${error.message}`,
-    )
+    throw error instanceof ExpressionExhausted ? tooLong(error) : error
   }
 }
 
+/** For whoever asks why: what takes long is not evaluated again. @throws ExpressionError */
+export const evaluateAgain: Evaluate = (...given) =>
+  evaluateSoon(given, ({ message }) => {
+    const reason = `It takes long, so it is not evaluated again: ${message}`
+    return new ExpressionError('ExpressionEvaluationException', reason)
+  })
+
 /** @param known what the thread has evaluated, by the number of the evaluation in the call */
 export function evaluateBriefly(known: ReadonlyMap<number, Evaluated>): Evaluate {
-  let place = 0
-  return (value, scope, readings) => {
-    const found = known.get(place++)
-    if (found !== undefined) {
-      if ('error' in found) throw found.error
-      return found.value
+  let next = 0
+  return (...given) => {
+    const place = next++
+    const found = known.get(place)
+    if (found === undefined) {
+      const [value, scope] = given
+      return evaluateSoon(given, ({ message }) => new NeedsThread(value, scope, place, message))
     }
-    try {
-      return evaluate(value, scope, {
-        budget: new Budget(briefLimits, 'the expression'),
-        ...(readings === undefined ? {} : { readings }),
-      })
-    } catch (error) {
-      if (!(error instanceof ExpressionExhausted)) throw error
-      throw new NeedsThread(value, scope, place - 1, error.message)
-    }
+    if ('error' in found) throw found.error
+    return found.value
   }
 }
 

@@ -8,6 +8,7 @@ import { loadDefinition } from '../definition/read.ts'
 import { taskExecutionId } from './task-execution-id.ts'
 import { evaluateAgain, evaluateBriefly } from './evaluate.ts'
 import { runnerParameter, type Program } from './program.ts'
+import { chatOf } from './run.ts'
 
 /** @param text of a definition that can be read */
 export function orquestaProgram(text: string): Program {
@@ -63,12 +64,6 @@ export function orquestaProgram(text: string): Program {
 
 function parentOf({ id, user, action, context }: Execution): Record<string, unknown> {
   return { execution_id: id, user, pack: action.pack, ...chatOf(context) }
-}
-
-/** Who a chat user is, for notifications and the datastore. */
-export function chatOf(context: Readonly<Record<string, unknown>>): Record<string, unknown> {
-  const names = ['api_user', 'source_channel'].filter((name) => context[name] !== undefined)
-  return Object.fromEntries(names.map((name) => [name, context[name]]))
 }
 
 /** The class that users know a refusal by. */

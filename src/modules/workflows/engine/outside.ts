@@ -3,7 +3,7 @@ import type { Datastore } from '../../datastore/index.ts'
 import type { Executions } from '../../executions/index.ts'
 import type { Execution } from '../../executions/types.ts'
 import { readerOf } from '../../../core/template-reader.ts'
-import type { InstanceRow, Outside } from '../conductor/index.ts'
+import { isCompleted, type Outside } from '../conductor/index.ts'
 import type { WorkflowStore } from '../store.ts'
 import { taskExecutionId } from './task-execution-id.ts'
 import type { WorkflowCommit } from './commit.ts'
@@ -41,7 +41,7 @@ export function outsideOf(
     },
     recordOf(instance) {
       const times = store.findTask(id, instance.id)
-      const hasEnded = isOver(instance)
+      const hasEnded = isCompleted(instance.status)
       return {
         id: taskExecutionId(id, instance.id, instance.retries),
         workflowExecution: id,
@@ -56,9 +56,6 @@ export function outsideOf(
     },
   }
 }
-
-const isOver = ({ status }: InstanceRow): boolean =>
-  status === 'succeeded' || status === 'failed' || status === 'canceled'
 
 function withoutWorkflow(environment: Readonly<Record<string, unknown>>): Readonly<Record<string, unknown>> {
   const { workflow_execution_id: _, ...svc } = environment['svc'] as Record<string, unknown> // `environmentOf` made it

@@ -20,22 +20,22 @@ const MAX_KEPT_CHARS = 16 * 1024 * 1024
 export function createPrograms(deps: { actions: ActionSource; inspector: Pick<Inspector, 'inspect'> }): Programs {
   const kept = new Lru<string, Program>(MAX_KEPT, MAX_KEPT_CHARS)
 
-  function keep(key: string, make: () => Program, text: string): Program {
-    const known = kept.get(key)
-    if (known !== undefined) return known
-    const program = make()
-    kept.set(key, program, text.length)
+  function keep(key: string, program: Program): Program {
+    kept.set(key, program, key.length)
     return program
   }
 
-  const workflow = (text: string): Program => keep(`orquesta ${text}`, () => orquestaProgram(text), text)
+  function workflow(text: string): Program {
+    const key = `orquesta ${text}`
+    return kept.get(key) ?? keep(key, orquestaProgram(text))
+  }
 
   function chain({ action }: Execution, text: string): Program | ChainProblem {
     const key = `chain ${action.ref} ${text}`
     const known = kept.get(key)
     if (known !== undefined) return known
     const read = readChain(text, { action: action.name, file: action.entry_point })
-    return 'problem' in read ? read : keep(key, () => chainProgram(read), text)
+    return 'problem' in read ? read : keep(key, chainProgram(read))
   }
 
   async function prepareWorkflow(text: string, start: WorkflowStart): Promise<Program | Unusable> {

@@ -59,21 +59,24 @@ export interface Known {
   readonly secrets: Iterable<unknown>
 }
 
-/** `svc` and `parent` (contract 08, 8.7). @param workflow id; undefined before there is one */
-export function environmentOf(execution: Execution, workflow: string | undefined, apiUrl: string): Environment {
+/** `svc` and `parent` (contract 08, 8.7). @param workflow id */
+export function environmentOf(execution: Execution, workflow: string, apiUrl: string): Environment {
   const { id, user, action, runner, context } = execution
-  const chat = Object.fromEntries(
-    ['api_user', 'source_channel'].filter((name) => name in context).map((name) => [name, context[name]]),
-  )
   const svc = {
     action_execution_id: id,
-    ...(workflow === undefined ? {} : { workflow_execution_id: workflow }),
+    workflow_execution_id: workflow,
     api_url: apiUrl,
     user,
     pack: action.pack,
     action: action.ref,
     runner: runner.name,
-    ...chat,
+    ...chatOf(context),
   }
   return { svc, parent: context }
+}
+
+/** Who a chat user is, for notifications and the datastore. */
+export function chatOf(context: Readonly<Record<string, unknown>>): Record<string, unknown> {
+  const names = ['api_user', 'source_channel'].filter((name) => context[name] !== undefined)
+  return Object.fromEntries(names.map((name) => [name, context[name]]))
 }

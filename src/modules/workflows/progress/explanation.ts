@@ -1,6 +1,6 @@
 /** Explains a run to whoever may view its execution. */
 import type { Executions } from '../../executions/index.ts'
-import type { Engine } from '../engine/index.ts'
+import type { Engine } from '../engine/engine.ts'
 import { explain, type ActionFacts } from '../explain.ts'
 import type { WorkflowHeader, WorkflowStore } from '../store.ts'
 import type { WorkflowExplanation } from '../types.ts'

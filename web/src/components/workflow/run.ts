@@ -11,7 +11,7 @@ export interface TaskState {
 
 const final = new Set(['succeeded', 'failed', 'canceled'])
 
-export const isOpenTask = ({ status }: Pick<WorkflowTaskRecord, 'status'>): boolean => !final.has(status)
+const isOpenTask = ({ status }: Pick<WorkflowTaskRecord, 'status'>): boolean => !final.has(status)
 
 /** By name. @param tasks in the order of their starts */
 export function statesOf(tasks: readonly WorkflowTaskRecord[]): Map<string, TaskState> {

@@ -280,7 +280,7 @@ export function createEngine(deps: EngineDeps): Engine {
       commit.putExecution(after)
       const event = own === undefined ? undefined : newsOfWorkflow(after)
       if (own !== undefined && event !== undefined) commit.tell(own.id, event)
-      advance.tellOf(commit, before.status, after)
+      if (action !== undefined) advance.tellOf(commit, action, before.status, after)
       await advance.settle(commit)
     })
   }
