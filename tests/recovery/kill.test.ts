@@ -18,7 +18,7 @@ import {
   type RecordedProcesses,
   type Row,
 } from '../helpers/audit.ts'
-import { arrows, watchArrows } from './arrows.ts'
+import { arrows, liveAndDie } from './arrows.ts'
 import { createLoad, type Job, type Load } from './load.ts'
 import { createRandom, seedOfRun, type Random } from '../helpers/random.ts'
 import { rounds } from '../helpers/tiers.ts'
@@ -32,55 +32,12 @@ const LAST_REQUEST_MS = 50
 /** The delay may be begun by one server and waited out by another, each with a clock of its own. */
 const CLOCK_TOLERANCE_MS = 10
 const seed = seedOfRun()
+const life = { users: 4, acts: REQUESTS_PER_LIFE, lastActMs: LAST_REQUEST_MS, arrows, events: 8 }
 
 const settings = {
   'actionrunner.actions_pool_size': '12',
   'scheduler.sleep_interval': '0.2',
   'log.level': 'WARNING',
-}
-
-/** Loads the server until it is killed: soon after a random number of requests, or right after a random event. */
-async function liveAndDie(server: TestServer, load: Load, random: Random): Promise<void> {
-  let isDead = false
-  const kill = (): void => {
-    if (isDead) return
-    isDead = true
-    process.kill(server.pid, 'SIGKILL')
-  }
-  const arrow = random.once(2) ? undefined : random.pick(arrows)
-  let events = 1 + random.below(8)
-  const watching =
-    arrow === undefined
-      ? undefined
-      : watchArrows(server, (seen) => {
-          if (seen !== arrow) return
-          events -= 1
-          if (events === 0) kill()
-        })
-  let timer: NodeJS.Timeout | undefined
-  // The event may never come: the last request is the end at the latest.
-  const last = arrow === undefined ? 1 + random.below(REQUESTS_PER_LIFE) : REQUESTS_PER_LIFE
-  let requests = 0
-  const post = async (): Promise<void> => {
-    while (requests < REQUESTS_PER_LIFE && !isDead) {
-      requests += 1
-      if (requests === last) timer = setTimeout(kill, random.below(LAST_REQUEST_MS))
-      try {
-        await load.post(server)
-      } catch (error) {
-        if (!isDead) throw error
-      }
-    }
-  }
-  try {
-    await Promise.all([post(), post(), post(), post()])
-    await server.exited
-  } finally {
-    clearTimeout(timer)
-    kill()
-    await server.exited
-    await watching
-  }
 }
 
 function statusesOf(row: Row): string[] {
@@ -209,7 +166,7 @@ describe('a server that is killed', () => {
     for (let n = 0; n < kills; n++) {
       const server = await start()
       expect(problemsOfStart(server, load, before, recorded)).toEqual([])
-      await liveAndDie(server, load, random)
+      await liveAndDie(server, random, { ...life, act: () => load.post(server) })
       servers.delete(server)
       before = readRows(basePath, notFinal)
       recorded = readRecordedProcesses(basePath)

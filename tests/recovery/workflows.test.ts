@@ -10,7 +10,7 @@ import { startServer, type TestServer } from '../helpers/server.ts'
 import { rounds } from '../helpers/tiers.ts'
 import { waitFor } from '../helpers/wait.ts'
 import { writeFlowPack } from '../helpers/flow-pack.ts'
-import { arrows, watchArrows } from './arrows.ts'
+import { arrows, liveAndDie } from './arrows.ts'
 import { createWorkflowLoad, type WorkflowLoad } from './workflow-load.ts'
 
 const KILLS = rounds({ daily: 3, full: 300 })
@@ -20,64 +20,18 @@ const ACTS_PER_LIFE = rounds({ daily: 12, full: 24 })
 /** From the last thing that users do until the server is killed, at most. */
 const LAST_ACT_MS = 600
 const seed = seedOfRun()
+const life = {
+  users: 3,
+  acts: ACTS_PER_LIFE,
+  lastActMs: LAST_ACT_MS,
+  arrows: [...arrows, 'pausing', 'paused', 'resuming'] as const,
+  events: 12,
+}
 
 const settings = {
   'actionrunner.actions_pool_size': '12',
   'scheduler.sleep_interval': '0.2',
   'log.level': 'WARNING',
-}
-
-/**
- * Loads the server until it gets a signal: soon after a random number of acts, or right after a random event.
- *
- * @param signal `SIGTERM`: it stops in order, in the middle of workflows
- */
-async function liveAndDie(
-  server: TestServer,
-  load: WorkflowLoad,
-  random: Random,
-  signal: 'SIGKILL' | 'SIGTERM' = 'SIGKILL',
-): Promise<void> {
-  let isDead = false
-  const kill = (): void => {
-    if (isDead) return
-    isDead = true
-    process.kill(server.pid, signal)
-  }
-  const arrow = random.once(2) ? undefined : random.pick([...arrows, 'pausing', 'paused', 'resuming'])
-  let events = 1 + random.below(12)
-  const watching =
-    arrow === undefined
-      ? undefined
-      : watchArrows(server, (seen) => {
-          if (seen !== arrow) return
-          events -= 1
-          if (events === 0) kill()
-        })
-  let timer: NodeJS.Timeout | undefined
-  // The event may never come: the last act is the end at the latest.
-  const last = arrow === undefined ? 1 + random.below(ACTS_PER_LIFE) : ACTS_PER_LIFE
-  let acts = 0
-  const act = async (): Promise<void> => {
-    while (acts < ACTS_PER_LIFE && !isDead) {
-      acts += 1
-      if (acts === last) timer = setTimeout(kill, random.below(LAST_ACT_MS))
-      try {
-        await load.act(server)
-      } catch (error) {
-        if (!isDead) throw error
-      }
-    }
-  }
-  try {
-    await Promise.all([act(), act(), act()])
-    await server.exited
-  } finally {
-    clearTimeout(timer)
-    kill()
-    await server.exited
-    await watching
-  }
 }
 
 describe('a server that is killed while it conducts workflows', () => {
@@ -106,11 +60,11 @@ describe('a server that is killed while it conducts workflows', () => {
     }
     for (let n = 0; n < kills; n++) {
       const server = await start()
-      await liveAndDie(server, load, random)
+      await liveAndDie(server, random, { ...life, act: () => load.act(server) })
       servers.delete(server)
       if (!random.once(8) && n > 0) continue
       const stopped = await start()
-      await liveAndDie(stopped, load, random, 'SIGTERM')
+      await liveAndDie(stopped, random, { ...life, act: () => load.act(stopped), signal: 'SIGTERM' })
       servers.delete(stopped)
       expect((await stopped.exited).code).toBe(0)
     }
