@@ -56,11 +56,8 @@ export interface ServiceTokens {
 }
 
 /** What a workflow execution starts with, its parameters decrypted and complete. */
-export interface WorkflowStart extends Pick<
-  RunContext,
-  'runnerParameters' | 'actionParameters' | 'entryPoint' | 'packFolder' | 'config'
-> {
-  /** Known so far; `config` adds to them. */
+export interface WorkflowStart extends Pick<RunContext, 'runnerParameters' | 'actionParameters' | 'packFolder'> {
+  /** Those in the parameters. */
   readonly secrets: readonly unknown[]
 }
 
