@@ -1,3 +1,4 @@
+import { closeSync, fstatSync, openSync } from 'node:fs'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { waitFor } from '../../../tests/helpers/wait.ts'
 import { createBackgroundRuns } from './background-runs.ts'
@@ -54,4 +55,23 @@ test('reads the pipes itself, and says so, when no process can be started', asyn
   expect([said, child.stdout.destroyed]).toEqual([[expect.stringContaining('no more processes')], false])
   process.kill(pid, 'SIGKILL')
   await waitFor('the end', () => runs.count === 0)
+})
+
+test('hands over the pipes of the run, though they end and their numbers go to other files', async () => {
+  const { child, pid, outputs } = await leaveBehind()
+  const { stdout, stderr } = child.descriptors ?? { stdout: -1, stderr: -1 }
+  const pipes = [stdout, stderr].map((fd) => fstatSync(fd).ino)
+  let given: number[] = []
+  const discard: Launcher['discard'] = async (fds) => {
+    process.kill(pid, 'SIGKILL')
+    await Promise.all([outputs.stdout.ended, outputs.stderr.ended])
+    await waitFor('the streams to close their descriptors', () => child.stdout.closed && child.stderr.closed)
+    const others = [openSync('/dev/null', 'r'), openSync('/dev/null', 'r')]
+    given = fds.map((fd) => fstatSync(fd).ino)
+    for (const fd of others) closeSync(fd)
+    return { ended: Promise.resolve() }
+  }
+  const runs = createBackgroundRuns({ launcher: { ...launcher, discard }, warn: () => undefined })
+  expect(await runs.take(child, outputs)).toBe(true)
+  expect(given).toEqual(pipes)
 })

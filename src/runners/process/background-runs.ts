@@ -4,8 +4,26 @@
  * Without a reader such a process would die of SIGPIPE at its next write. Another process reads the pipes to their end
  * and discards the data, so the server holds no descriptor and reads nothing for it, and the reader outlives the server.
  */
+import { closeSync, constants, openSync } from 'node:fs'
+import { codeOf } from '../../lib/process/index.ts'
 import type { ChildOutput } from './child-output.ts'
 import { type Child, type Launcher, SpawnError } from './launcher.ts'
+
+/**
+ * Opens pipes a second time: the streams close their descriptors when a pipe ends, and the numbers may belong to other
+ * files before a reader gets them.
+ */
+function reopen(fds: readonly number[]): number[] {
+  const opened: number[] = []
+  try {
+    // Non-blocking, as `open` would otherwise wait for a writer.
+    for (const fd of fds) opened.push(openSync(`/proc/self/fd/${fd}`, constants.O_RDONLY | constants.O_NONBLOCK))
+    return opened
+  } catch (error) {
+    for (const fd of opened) closeSync(fd)
+    throw error
+  }
+}
 
 /** Each needs one or two small processes. At the limit `take` refuses, and the caller stops the processes of the run. */
 const MAX_BACKGROUND_RUNS = 256
@@ -44,16 +62,20 @@ export function createBackgroundRuns(deps: {
 
   async function discard(child: Child, fds: number[]): Promise<{ ended: Promise<unknown> }> {
     if (launcher.discard !== undefined && fds.length > 0) {
+      let own: number[] = []
       try {
-        const discarding = await launcher.discard(fds)
+        own = reopen(fds)
+        const discarding = await launcher.discard(own)
         child.stdout.destroy()
         child.stderr.destroy()
         return discarding
       } catch (error) {
-        if (!(error instanceof SpawnError)) throw error
+        if (!(error instanceof SpawnError) && codeOf(error) === undefined) throw error
         deps.warn('Could not start a process that reads the output of a background process; the server reads it.', {
-          error: error.message,
+          error: error instanceof Error ? error.message : String(error),
         })
+      } finally {
+        for (const fd of own) closeSync(fd)
       }
     }
     return discardHere(child)
