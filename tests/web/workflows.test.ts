@@ -58,6 +58,16 @@ tasks:
     action: core.noop
 `
 
+const flaky = `version: 1.0
+input: [file]
+timeout: 600
+tasks:
+  each:
+    with: word in <% [a, b, c] %>
+    action: core.local cmd="[ <% item(word) %> != b ] || test -e <% ctx(file) %>"
+    timeout: 60
+`
+
 const cycle = `version: 1.0
 vars: [{n: 0}]
 tasks:
@@ -73,7 +83,7 @@ tasks:
 `
 
 const chain = `chain:
-  - {name: first, ref: core.noop, on-success: second, on-failure: last}
+  - {name: first, ref: core.local, params: {cmd: "{{ cmd }}"}, publish: {word: "{{ first.stdout }}"}, on-success: second, on-failure: last}
   - {name: second, ref: core.noop, on-success: last}
   - {name: last, ref: core.noop}
 `
@@ -96,7 +106,8 @@ beforeAll(async () => {
       cycle,
       many,
       broken: 'version: 1.0\ntasks: {a: {action: core.noop, next: [{do: gone}]}}\n',
-      chain: { definition: chain, runner: 'action-chain' },
+      flaky: { definition: flaky, parameters: { file: text } },
+      chain: { definition: chain, runner: 'action-chain', parameters: { cmd: text } },
     }),
     startBrowser(),
   ])
@@ -153,6 +164,10 @@ describe('the graph of a definition', () => {
     await box(page, 'second').waitFor()
     await row(page, 'first').getByText('last when on-failure').waitFor()
     await close()
+    const limited = await open('/actions/flow.flaky')
+    await box(limited.page, 'each').getByText('timeout 60 s').waitFor()
+    await workflow(limited.page).getByText('The workflow may take 600 s.').waitFor()
+    await limited.close()
     const large = await open('/actions/flow.many')
     await workflow(large.page).getByText('201 tasks are too many to draw').waitFor()
     await row(large.page, 't200').waitFor({ state: 'attached' })
@@ -220,6 +235,55 @@ describe('the graph of a run', () => {
     await waitFor('the new execution', () => !page.url().includes(id))
     await box(page, 'after').getByText('succeeded').waitFor()
     await head(page).getByText('succeeded').waitFor()
+    await close()
+  })
+
+  it('repeats the items without success, or all of a task', async () => {
+    const file = newFile()
+    const { id } = await app.run('flaky', { file })
+    writeFileSync(file, '')
+    const { page, close } = await open(`/history/${id}/workflow`)
+    const dialog = page.getByRole('dialog')
+    const all = dialog.getByRole('checkbox', { name: 'Repeat all items of each' })
+    /** @returns body of the request, and how many items ran */
+    const rerun = async (): Promise<[body: unknown, runs: number]> => {
+      const before = page.url()
+      const [request] = await Promise.all([
+        page.waitForRequest((one) => one.url().includes('/re_run')),
+        dialog.getByRole('button', { name: 'Re-run' }).click(),
+      ])
+      await waitFor('the new execution', () => page.url() !== before)
+      await head(page).getByText('succeeded').waitFor()
+      const [next = ''] = /[0-9a-f]{24}/.exec(page.url()) ?? []
+      return [request.postDataJSON(), (await app.children(next)).length]
+    }
+    await workflow(page).getByRole('button', { name: 'Re-run from tasks' }).click()
+    expect(await rerun()).toEqual([{ tasks: ['each'], reset: [] }, 1])
+    await workflow(page).getByRole('button', { name: 'Re-run from tasks' }).click()
+    // It has succeeded: nothing is proposed.
+    expect(await dialog.getByRole('button', { name: 'Re-run' }).isDisabled()).toBe(true)
+    expect(await all.isDisabled()).toBe(true)
+    await dialog.getByRole('checkbox', { name: /^each/ }).check()
+    await all.check()
+    expect(await rerun()).toEqual([{ tasks: ['each'], reset: ['each'] }, 3])
+    await close()
+  })
+
+  it('is there for action chains: what ran, where it went, and a run by the form', async () => {
+    const { page, close } = await open('/actions/flow.chain')
+    await page.getByLabel('cmd', { exact: true }).fill('exit 1')
+    await page.getByRole('button', { name: 'Run', exact: true }).click()
+    await page.getByRole('region', { name: 'Current run' }).getByRole('link', { name: 'Open execution' }).click()
+    await page.getByRole('link', { name: 'Workflow', exact: true }).click()
+    await box(page, 'first').getByText('failed').waitFor()
+    await box(page, 'last').getByText('succeeded').waitFor()
+    await box(page, 'second').getByText('not started').waitFor()
+    expect(await graph(page).locator('[data-taken]').count()).toBe(1)
+    await workflow(page).getByText('2 tasks started: 1 succeeded, 1 failed').waitFor()
+    // Chains cannot go on from a task.
+    expect(await workflow(page).getByRole('button', { name: 'Re-run from tasks' }).count()).toBe(0)
+    await row(page, 'last').getByRole('link', { name: 'core.noop' }).click()
+    await head(page).getByText('core.noop').waitFor()
     await close()
   })
 

@@ -27,7 +27,8 @@ function renderText(graph: WorkflowGraph): string {
     return [titleOf(task), ...[...factsOf(task), ...lines].map((line) => `    ${line}`)].join('\n')
   })
   const start = graph.start.length === 0 ? 'none' : graph.start.map(printable).join(', ')
-  return `${[`Start: ${start}`, ...blocks].join('\n\n')}\n`
+  const limit = graph.timeout === null ? '' : `\nTimeout: ${expressionText(graph.timeout)} s`
+  return `${[`Start: ${start}${limit}`, ...blocks].join('\n\n')}\n`
 }
 
 const titleOf = ({ name, action }: WorkflowGraphTask): string =>
@@ -43,6 +44,7 @@ function factsOf({
   concurrency,
   retry,
   delay,
+  timeout,
 }: WorkflowGraphTask): string[] {
   const before = inbound.map(printable).join(', ')
   return [
@@ -52,6 +54,7 @@ function factsOf({
       ? []
       : [`items: ${expressionText(items)}${concurrency === null ? '' : `, ${expressionText(concurrency)} at a time`}`]),
     ...(delay === null ? [] : [`delay: ${expressionText(delay)} s`]),
+    ...(timeout === null ? [] : [`timeout: ${expressionText(timeout)} s`]),
     ...(retry === null ? [] : [retryText(retry)]),
   ]
 }

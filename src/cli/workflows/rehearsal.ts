@@ -9,13 +9,13 @@ const MAX_ACTIONS = 20
 
 export function renderRehearsal(rehearsal: Rehearsal, differences: readonly Difference[], isColored: boolean): string {
   const paint = (status: string): string => (isColored ? colorStatus(status) : status)
-  const { tasks, status, output, errors, failures } = rehearsal
+  const { tasks, status, output, errors, failures, timed_out_after: late } = rehearsal
   const blocks = tasks.map((task, index) => renderTask(task, index + 1, paint))
   const sections = [
     ...blocks,
     ...(failures.length === 0 ? [] : [failures.flatMap(failureLines).join('\n')]),
     [
-      `Workflow: ${paint(status)}`,
+      `Workflow: ${paint(status)}${late === null ? '' : `, it took longer than ${late} s`}`,
       ...(output === null ? [] : [`Output:\n${indent(toYaml(output))}`]),
       ...(errors.length === 0
         ? []
@@ -68,9 +68,12 @@ function actionLines(
       ...(items === null ? [] : [`item ${run.item ?? 0}`]),
       ...(run.attempt === 1 ? [] : [`attempt ${run.attempt}`]),
       ...(run.delay > 0 ? [`after ${run.delay} s`] : []),
+      ...(run.timeout === null ? [] : [`timeout ${run.timeout} s`]),
     ]
     const mock = run.is_mocked ? '' : '  (no mock)'
-    const end = `${paint(run.status)}${run.ended_at === null ? '' : ` ${valueText(run.result)}`}${mock}`
+    const taken = run.ended_at === null ? 0 : run.ended_at - run.started_at
+    const time = taken > 0 ? ` in ${Number(taken.toPrecision(12))} s` : ''
+    const end = `${paint(run.status)}${time}${run.ended_at === null ? '' : ` ${valueText(run.result)}`}${mock}`
     return [
       ...(isSame ? [] : [`${printable(run.action)} ${valueText(run.input ?? {})}`]),
       `  ${facts.length === 0 ? '' : `${facts.join(', ')}: `}${end}`,

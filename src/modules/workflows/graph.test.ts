@@ -5,11 +5,13 @@ describe('the graph of a definition', () => {
   test('has tasks, joins, items, retries, delays and transitions', () => {
     expect(
       graphOfText(`
+timeout: <% ctx(most) %>
 tasks:
   b:
     action: ci.build version=1
     retry: {count: 2, delay: 5, when: <% failed() %>}
     delay: 3
+    timeout: 60
     next:
       - {when: <% succeeded() %>, publish: [{x: 1}, {y: 2}, {x: 3}], do: "c, d"}
       - {when: <% failed() %>, do: retry}
@@ -21,6 +23,7 @@ tasks:
     ).toEqual({
       runner: 'orquesta',
       start: ['a', 'b'],
+      timeout: '<% ctx(most) %>',
       tasks: [
         {
           name: 'b',
@@ -31,6 +34,7 @@ tasks:
           concurrency: null,
           retry: null,
           delay: 3,
+          timeout: 60,
           is_split: false,
           inbound: [],
           transitions: [

@@ -387,6 +387,7 @@ const GraphTask = record(
       }),
     ),
     delay: Type.Unknown({ description: 'Seconds before it starts; null: none.' }),
+    timeout: Type.Unknown({ description: 'Seconds that each of its actions may take; null: no limit.' }),
     is_split: Type.Boolean({ description: 'Whether each arrival runs on a route of its own.' }),
     inbound: Type.Array(Type.String(), { description: 'Names of the tasks that lead here.' }),
     transitions: Type.Array(
@@ -407,6 +408,7 @@ const GraphTask = record(
       concurrency: null,
       retry: { count: 2, delay: 30, when: null },
       delay: null,
+      timeout: 600,
       is_split: false,
       inbound: [],
       transitions: [{ when: '<% succeeded() %>', publish: ['image'], do: ['deploy'] }],
@@ -421,12 +423,14 @@ export const WorkflowGraph = record(
   Type.Object({
     runner: Type.String({ description: 'orquesta, or action-chain.' }),
     start: Type.Array(Type.String(), { description: 'Names of the tasks that start first.' }),
+    timeout: Type.Unknown({ description: 'Seconds that the workflow may take; null: no limit.' }),
     tasks: Type.Array(GraphTask, { description: 'In the order of the definition.' }),
   }),
   {
     example: {
       runner: 'orquesta',
       start: ['build'],
+      timeout: null,
       tasks: [
         {
           name: 'build',
@@ -437,6 +441,7 @@ export const WorkflowGraph = record(
           concurrency: null,
           retry: null,
           delay: null,
+          timeout: null,
           is_split: false,
           inbound: [],
           transitions: [],
@@ -457,6 +462,8 @@ export interface RehearsedAction {
   readonly input: Readonly<Record<string, unknown>> | null
   /** Seconds that it waits before. */
   readonly delay: number
+  /** Seconds that it may take; null: no limit */
+  readonly timeout: number | null
   /** Seconds since the start of the workflow, the delay included. */
   readonly started_at: number
   /** null: it has not ended */
@@ -488,6 +495,8 @@ export interface Rehearsal {
   readonly errors: readonly ErrorEntry[]
   /** In the order of their starts. Engine commands are not among them. */
   readonly tasks: readonly RehearsedTask[]
+  /** The time limit of the workflow, in seconds, if that has ended it; null: it has not */
+  readonly timed_out_after: number | null
   /** Errors of input, vars and output. */
   readonly failures: readonly WorkflowFailure[]
   readonly waits_for: readonly WorkflowWait[]

@@ -108,7 +108,7 @@ export const RerunRequest = record(
     reset: Type.Optional(
       Type.Array(Type.String(), {
         maxItems: MAX_TASKS,
-        description: 'Workflows only: tasks whose results are discarded.',
+        description: 'Workflows only: those of `tasks` that repeat all their items, not just those without success.',
       }),
     ),
   }),

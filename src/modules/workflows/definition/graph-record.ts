@@ -2,17 +2,18 @@
 import type { WorkflowGraph, WorkflowGraphTask } from '../types.ts'
 import type { Definition, Task } from './model.ts'
 
-export function graphOf({ tasks, starts }: Definition, runner: string): WorkflowGraph {
+export function graphOf({ tasks, starts, timeout }: Definition, runner: string): WorkflowGraph {
   const nameOf = (index: number): string => tasks[index]?.name ?? ''
   return {
     runner,
     start: starts.map(nameOf),
+    timeout: timeout ?? null,
     tasks: tasks.filter(({ kind }) => kind === 'task').map((task) => taskOf(task, nameOf)),
   }
 }
 
 function taskOf(task: Task, nameOf: (index: number) => string): WorkflowGraphTask {
-  const { name, action, join, joinNeed, items, retry, delay, isSplit, inbound, next } = task
+  const { name, action, join, joinNeed, items, retry, delay, timeout, isSplit, inbound, next } = task
   return {
     name,
     action: action ?? null,
@@ -26,6 +27,7 @@ function taskOf(task: Task, nameOf: (index: number) => string): WorkflowGraphTas
         ? null
         : { count: retry.count ?? null, delay: retry.delay ?? null, when: retry.when ?? null },
     delay: delay ?? null,
+    timeout: timeout ?? null,
     is_split: isSplit,
     inbound: inbound.map(nameOf),
     // Where a chain ends, nothing is left to do.

@@ -9,8 +9,8 @@ import { endStatuses, type EndStatus } from '../conductor/index.ts'
 export interface MockOutcome {
   readonly status: EndStatus
   readonly result: unknown
-  /** Seconds. */
-  readonly takes: number
+  /** Seconds; undefined: none, and for one that times out the time limit of its task. */
+  readonly takes: number | undefined
   /** Whether it waits for a person before it ends. */
   readonly isPending: boolean
   /** Whether it ends at all: an inquiry may stay without an answer. */
@@ -61,7 +61,7 @@ export interface Mocks {
 export const emptyOutcome: MockOutcome = {
   status: 'succeeded',
   result: {},
-  takes: 0,
+  takes: undefined,
   isPending: false,
   hasEnd: true,
   refused: undefined,
@@ -186,8 +186,8 @@ function readOutcome(value: unknown, path: readonly string[]): MockOutcome {
   if (value === null) return emptyOutcome
   if (typeof value === 'string') return { ...emptyOutcome, status: oneOf(value, endStatuses, path) }
   const outcome = mapping(value, path, ['status', 'result', 'takes', 'pending', 'answer', 'refused'])
-  const { takes = 0, pending, answer, refused } = outcome
-  if (typeof takes !== 'number' || !(takes >= 0) || takes > MAX_SECONDS)
+  const { takes, pending, answer, refused } = outcome
+  if (takes !== undefined && (typeof takes !== 'number' || !(takes >= 0) || takes > MAX_SECONDS))
     throw new MockProblem([...path, 'takes'], `it must be a number of seconds from 0 to ${MAX_SECONDS}`)
   if (pending !== undefined && typeof pending !== 'boolean')
     throw new MockProblem([...path, 'pending'], 'it must be true or false')

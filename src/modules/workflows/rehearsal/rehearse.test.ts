@@ -51,6 +51,7 @@ describe('a rehearsal', () => {
         action: 'ci.build',
         input: { version: 3 },
         delay: 0,
+        timeout: null,
         started_at: 0,
         ended_at: 0,
         status: 'failed',
@@ -117,6 +118,98 @@ tasks:
     const names = (mocks?: string): string[] => play(fork, mocks).tasks.map(({ task }) => task)
     expect(names()).toEqual(['a', 'b', 'c', 'after_a', 'after_c', 'after_b'])
     expect(names('tasks: {a: {takes: 6}, c: {takes: 1}}')).toEqual(['a', 'b', 'c', 'after_c', 'after_b', 'after_a'])
+  })
+
+  test('ends what takes longer than the timeout of its task, and only that', () => {
+    const slow = `
+input: [{limit: 5}]
+tasks:
+  fetch:
+    action: x.y
+    timeout: <% ctx(limit) %>
+    delay: 2
+    next:
+      - {when: <% succeeded() %>, do: noop}
+      - {when: <% failed() %>, publish: [{why: <% result().error %>}], do: noop}
+output: [{why: <% ctx().get(why) %>}]
+`
+    const first = (mock: string, input = {}) => {
+      const { tasks, output, status } = play(slow, `tasks: {fetch: ${mock}}`, input)
+      const [action] = tasks[0]?.actions ?? []
+      return { status, output, action: [action?.timeout, action?.status, action?.started_at, action?.ended_at] }
+    }
+    const why = 'The action took longer than the timeout of its task, 5 seconds.'
+    expect(first('{takes: 6}')).toEqual({ status: 'succeeded', output: { why }, action: [5, 'timeout', 2, 7] })
+    expect(first('{takes: 5}')).toEqual({ status: 'succeeded', output: { why: null }, action: [5, 'succeeded', 2, 7] })
+    // One that says so by itself.
+    expect(first('timeout')).toMatchObject({ status: 'failed', action: [5, 'timeout', 2, 7] })
+    expect(first('{status: timeout, takes: 1, result: {error: own}}')).toEqual({
+      status: 'succeeded',
+      output: { why: 'own' },
+      action: [5, 'timeout', 2, 3],
+    })
+    expect(first('timeout', { limit: null })).toMatchObject({ status: 'failed', action: [null, 'timeout', 2, 2] })
+    // An inquiry has that long, from when it is asked.
+    expect(first('{pending: true}')).toEqual({ status: 'succeeded', output: { why }, action: [5, 'timeout', 2, 7] })
+    expect(first('{takes: 3, answer: {ok: true}}')).toMatchObject({ action: [5, 'succeeded', 2, 5] })
+  })
+
+  test('ends each attempt, and each item, at the timeout of the task', () => {
+    const again = 'tasks: {a: {action: x.y, timeout: 3, retry: {count: 1, delay: 4}}}'
+    expect(play(again, 'tasks: {a: [{takes: 9}, {takes: 1}]}')).toMatchObject({
+      status: 'succeeded',
+      tasks: [
+        {
+          actions: [
+            { status: 'timeout', ended_at: 3 },
+            { status: 'succeeded', ended_at: 8 },
+          ],
+        },
+      ],
+    })
+    const each = 'tasks: {a: {with: {items: "<% [1, 2] %>", concurrency: 1}, action: x.y, timeout: <% item() * 3 %>}}'
+    expect(play(each, 'tasks: {a: {takes: 4}}')).toMatchObject({
+      status: 'failed',
+      tasks: [{ status: 'failed', actions: [{ timeout: 3, status: 'timeout', ended_at: 3 }] }],
+    })
+    expect(play(each, 'tasks: {a: {takes: 3}}')).toMatchObject({ status: 'succeeded', timed_out_after: null })
+  })
+
+  test('ends a workflow at its timeout, with its actions and its inquiries', () => {
+    const late = `
+timeout: 10
+tasks:
+  a: {action: x.y, next: [{do: b}]}
+  b: {action: x.y}
+  c: {action: core.ask}
+output: [{n: 1}]
+`
+    const rehearsal = play(late, 'tasks: {a: {takes: 8}, b: {takes: 8}, c: {pending: true}}')
+    expect(rehearsal).toMatchObject({
+      status: 'timeout',
+      output: null,
+      errors: [],
+      timed_out_after: 10,
+      waits_for: [],
+      problem: null,
+    })
+    expect(rehearsal.tasks.map(({ task, status, actions }) => [task, status, actions[0]?.ended_at])).toEqual([
+      ['a', 'succeeded', 8],
+      ['c', 'canceled', 10],
+    ])
+    const running = play(late, 'tasks: {a: {takes: 8}, b: {takes: 8}, c: {answer: 1}}')
+    expect(running.tasks.map(({ task, status, actions }) => [task, status, actions[0]?.ended_at])).toEqual([
+      ['a', 'succeeded', 8],
+      ['c', 'succeeded', 0],
+      ['b', 'canceled', 10],
+    ])
+    expect(rehearsal.differences).toEqual([{ path: 'status', expected: 'succeeded', actual: 'timeout' }])
+    expect(play(late, 'tasks: {c: {answer: 1}, a: {takes: 8}, b: {takes: 2}}').status).toBe('succeeded')
+    // One that has failed before is over.
+    const failing = 'timeout: 10\ntasks: {a: {action: x.y}, c: {action: core.ask}}'
+    expect(play(failing, 'tasks: {a: failed, c: {pending: true}}').status).toBe('failed')
+    // It waits for nothing that would end by itself.
+    expect(play(late, 'tasks: {c: {pending: true}}\nexpect: {status: timeout}').differences).toEqual([])
   })
 
   test('gives items their outcomes by position, and by attempt', () => {

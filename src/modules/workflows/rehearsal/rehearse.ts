@@ -18,6 +18,7 @@ import {
   Draft,
   emptyState,
   isCompleted,
+  type EndStatus,
   type Event,
   type InstanceRow,
   type LogEntry,
@@ -79,8 +80,13 @@ class Stage {
   #state: State = emptyState()
   /** Seconds. */
   #clock = 0
+  /** Of the workflow, on the clock. */
+  #deadline = Infinity
   /** Sorted by time. */
   readonly #waiting: Waiting[] = []
+  /** Actions that have not ended. */
+  readonly #open = new Map<RehearsedAction, StartCommand>()
+  #isLate = false
   #runs = 0
   readonly #results = new Map<string, unknown>()
   /** Task and item → runs. */
@@ -162,6 +168,7 @@ class Stage {
   play(): Rehearsal {
     this.#send({ kind: 'started', input: this.#mocks.input })
     for (let next = this.#waiting.shift(); next !== undefined; next = this.#waiting.shift()) {
+      if (next.at > this.#deadline && this.#isUnderWay()) break
       this.#clock = next.at
       this.#act(next)
       if (this.#runs <= MAX_RUNS) continue
@@ -169,24 +176,45 @@ class Stage {
         `The workflow has run ${MAX_RUNS} actions and has not ended. Let a mock end its cycle: the last outcome of a list counts for all further runs.`,
       )
     }
+    if (this.#deadline < Infinity && this.#isUnderWay()) this.#expire()
     return this.#report(null)
+  }
+
+  #isUnderWay(): boolean {
+    return !isOver.has(this.#state.workflow.status)
+  }
+
+  /** The time of the workflow is up: its actions are canceled, also those that nobody would have ended. */
+  #expire(): void {
+    this.#clock = this.#deadline
+    this.#isLate = true
+    this.#send({ kind: 'cancel' })
+    for (const [shown, command] of this.#open) this.#end(command, shown, 'canceled', {})
   }
 
   #act(waiting: Waiting): void {
     const { command, outcome, shown, isAsked } = waiting
-    const { instance, attempt, item } = command
-    const action = { instance, attempt, ...(item === undefined ? {} : { item }) }
+    const action = placeOf(command)
     if (outcome.isPending && !isAsked) {
       shown.status = 'pending'
       this.#send({ kind: 'pending', ...action })
-      if (outcome.hasEnd) this.#wait({ ...waiting, isAsked: true })
+      const asked =
+        outcome.hasEnd || command.timeout === undefined
+          ? waiting
+          : { ...waiting, ...lateEnd(command.timeout, this.#clock) }
+      if (asked.outcome.hasEnd) this.#wait({ ...asked, isAsked: true })
       return
     }
     if (isAsked && outcome.status === 'succeeded') this.#send({ kind: 'answered', ...action })
-    shown.status = outcome.status
-    shown.result = outcome.result
+    this.#end(command, shown, outcome.status, outcome.result)
+  }
+
+  #end(command: StartCommand, shown: RehearsedAction, status: EndStatus, result: unknown): void {
+    this.#open.delete(shown)
+    shown.status = status
+    shown.result = result
     shown.ended_at = this.#clock
-    this.#send({ kind: 'ended', ...action, status: outcome.status, result: outcome.result })
+    this.#send({ kind: 'ended', ...placeOf(command), status, result })
   }
 
   #wait(waiting: Waiting): void {
@@ -203,7 +231,9 @@ class Stage {
     for (const id of outcome.changes.instances.keys()) this.#note(id)
     for (const entry of outcome.log) this.#noteLog(entry)
     for (const command of this.#refused) this.#noteRefusal(command)
-    for (const command of outcome.commands) if (command.kind === 'start') this.#start(command)
+    for (const command of outcome.commands)
+      if (command.kind === 'start') this.#start(command)
+      else if (command.kind === 'deadline') this.#deadline = this.#clock + command.seconds
     // Until here the conductor has it from the event.
     if (event.kind === 'ended') this.#results.set(`${event.instance}/${event.item ?? ''}`, event.result)
     if (outcome.commands.some(({ kind }) => kind === 'continue')) this.#send({ kind: 'continue' })
@@ -274,11 +304,18 @@ class Stage {
     const shown = this.#addAction(command, { status: 'running', result: null, ended_at: null })
     if (shown === undefined) return
     if (!shown.is_mocked) this.#withoutMock.add(command.task)
-    this.#wait({ at: shown.started_at + outcome.takes, command, outcome, shown, isAsked: false })
+    this.#open.set(shown, command)
+    const { timeout } = command
+    const takes = outcome.takes ?? (outcome.status === 'timeout' ? timeout : undefined) ?? 0
+    const end =
+      timeout !== undefined && takes > timeout
+        ? lateEnd(timeout, shown.started_at)
+        : { at: shown.started_at + takes, outcome }
+    this.#wait({ ...end, command, shown, isAsked: false })
   }
 
   #addAction(
-    { instance, item, attempt, action, input, delay, task }: StartCommand,
+    { instance, item, attempt, action, input, delay, timeout, task }: StartCommand,
     end: Pick<RehearsedAction, 'status' | 'result' | 'ended_at'>,
   ): RehearsedAction | undefined {
     const row = this.#state.instances.get(instance)
@@ -288,6 +325,7 @@ class Stage {
       action,
       input,
       delay,
+      timeout: timeout ?? null,
       started_at: this.#clock + Math.max(0, delay),
       is_mocked: this.#isMocked(task, item),
       ...end,
@@ -343,12 +381,14 @@ class Stage {
       Array.from(this.#tasks.values()).flatMap(({ task, actions }) => (actions.length > 0 ? [task] : [])),
     )
     const entries = Array.from(errors.values(), ({ entry }) => entry)
+    const output = this.#chain === undefined ? workflow.output : publishedBy(this.#chain, this.#state)
     return {
-      status: workflow.status,
-      output: this.#chain === undefined ? workflow.output : publishedBy(this.#chain, this.#state),
+      status: this.#isLate ? 'timeout' : workflow.status,
+      output: this.#isLate ? null : output,
       // As in the result of an execution: failures that were handled are none in the end.
-      errors: workflow.status === 'succeeded' || workflow.status === 'canceled' ? [] : entries,
+      errors: this.#isLate || workflow.status === 'succeeded' || workflow.status === 'canceled' ? [] : entries,
       tasks: tasks.map(([, task]) => task),
+      timed_out_after: this.#isLate ? this.#deadline : null,
       failures: this.#failures,
       waits_for: waitsOf({ definition: this.#definition, state: this.#state }).list,
       without_mock: [...this.#withoutMock],
@@ -363,6 +403,26 @@ function publishedBy(chain: Chain, state: State): Rehearsal['output'] {
   const result = chainResultOf(chain, state, () => ({ created_at: '', updated_at: '', child: undefined }))
   return 'published' in result ? (result.published ?? {}) : null
 }
+
+/** An action that its task gives no more time. */
+function lateEnd(seconds: number, startedAt: number): Pick<Waiting, 'at' | 'outcome'> {
+  const error = `The action took longer than the timeout of its task, ${seconds} seconds.`
+  return { at: startedAt + seconds, outcome: { ...emptyOutcome, status: 'timeout', result: { error } } }
+}
+
+const isOver: ReadonlySet<State['workflow']['status']> = new Set([
+  'succeeded',
+  'failed',
+  'canceled',
+  'timeout',
+  'canceling',
+])
+
+const placeOf = ({ instance, attempt, item }: StartCommand): { instance: number; attempt: number; item?: number } => ({
+  instance,
+  attempt,
+  ...(item === undefined ? {} : { item }),
+})
 
 const runKey = ({ task, item }: StartCommand): string => `${task}/${item ?? ''}`
 

@@ -42,7 +42,7 @@ function Drawing({
   taken: GraphViewProps['taken'] | undefined
   onChoose: GraphViewProps['onChoose']
 }): JSX.Element {
-  const { boxes, links, starts } = model
+  const { boxes, links, starts, timeout } = model
   const layout = useMemo(
     () =>
       layOut(
@@ -70,6 +70,7 @@ function Drawing({
 
   return (
     <div ref={view} class="flow-view" role="group" aria-label="Graph" onKeyDown={onKeyDown}>
+      {timeout !== null && <p class="hint flow-limit">The workflow may take {timeout} s.</p>}
       <svg width={layout.width} height={layout.height} viewBox={`0 0 ${layout.width} ${layout.height}`}>
         <g aria-hidden="true">
           {layout.edges.map(({ from, to, path, isBack }, i) => {

@@ -13,7 +13,7 @@ export interface GraphBox {
   /** What it runs; null: no action. */
   action: string | null
   isJoin: boolean
-  /** `join all`, `× n`, `retry 2`, `delay 5 s` */
+  /** `join all`, `× n`, `retry 2`, `delay 5 s`, `timeout 9 s` */
   marks: readonly string[]
 }
 
@@ -23,6 +23,8 @@ export interface GraphLink extends GraphEdge {
 }
 
 export interface GraphModel {
+  /** Seconds that the workflow may take, or an expression; null: no limit. */
+  timeout: string | null
   starts: readonly string[]
   boxes: readonly GraphBox[]
   /** Each pair once. */
@@ -33,9 +35,9 @@ const commands = new Set(['continue', 'noop', 'fail'])
 /** It repeats the task itself, which a mark says. */
 const RETRY = 'retry'
 
-export function modelOf({ start, tasks }: WorkflowGraph): GraphModel {
+export function modelOf({ start, timeout: limit, tasks }: WorkflowGraph): GraphModel {
   const boxes = new Map<string, GraphBox>()
-  for (const { name, action, join, items, retry, delay, transitions } of tasks) {
+  for (const { name, action, join, items, retry, delay, timeout, transitions } of tasks) {
     const isRetried = retry !== null || transitions.some(({ do: targets }) => targets.includes(RETRY))
     const count = retry?.count
     const marks = [
@@ -43,6 +45,7 @@ export function modelOf({ start, tasks }: WorkflowGraph): GraphModel {
       ...(items === null ? [] : ['× n']),
       ...(isRetried ? [typeof count === 'number' ? `retry ${count}` : 'retry'] : []),
       ...(delay === null ? [] : [typeof delay === 'number' ? `delay ${delay} s` : 'delay']),
+      ...(timeout === null ? [] : [typeof timeout === 'number' ? `timeout ${timeout} s` : 'timeout']),
     ]
     boxes.set(name, { name, kind: 'task', action, isJoin: join !== null, marks })
   }
@@ -69,7 +72,8 @@ export function modelOf({ start, tasks }: WorkflowGraph): GraphModel {
       }
     }
   }
-  return { starts: start, boxes: [...boxes.values()], links: [...links.values()] }
+  const timeout = limit === null ? null : textOf(limit)
+  return { timeout, starts: start, boxes: [...boxes.values()], links: [...links.values()] }
 }
 
 /** Names a link. Names of tasks have no line breaks. */

@@ -78,7 +78,7 @@ test('what has ended is not read again', () => {
 
 test('tasks without success are proposed for a re-run', () => {
   expect(rerunChoices([task('a'), task('b', { status: 'failed' }), task('fail', { status: 'failed' })])).toEqual([
-    { name: 'a', status: 'succeeded', isProposed: false },
-    { name: 'b', status: 'failed', isProposed: true },
+    { name: 'a', status: 'succeeded', isProposed: false, hasItems: false },
+    { name: 'b', status: 'failed', isProposed: true, hasItems: false },
   ])
 })

@@ -69,9 +69,10 @@ export function lastSettled(tasks: readonly WorkflowTaskRecord[]): number {
 /** Tasks to run again, with how they have ended; those without success are proposed. Engine commands are not among them. */
 export function rerunChoices(
   tasks: readonly WorkflowTaskRecord[],
-): { name: string; status: string; isProposed: boolean }[] {
+): { name: string; status: string; isProposed: boolean; hasItems: boolean }[] {
   const commands = new Set(['continue', 'noop', 'fail'])
+  const withItems = new Set(tasks.flatMap(({ name, items }) => (items === null ? [] : [name])))
   return [...statesOf(tasks)]
     .filter(([name]) => !commands.has(name))
-    .map(([name, { status }]) => ({ name, status, isProposed: status !== 'succeeded' }))
+    .map(([name, { status }]) => ({ name, status, isProposed: status !== 'succeeded', hasItems: withItems.has(name) }))
 }

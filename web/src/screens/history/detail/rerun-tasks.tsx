@@ -25,6 +25,8 @@ export function RerunTasks({
   const [chosen, setChosen] = useState<ReadonlySet<string>>(
     () => new Set(choices.filter(({ isProposed }) => isProposed).map(({ name }) => name)),
   )
+  /** Those that repeat all their items. */
+  const [reset, setReset] = useState<ReadonlySet<string>>(new Set())
   const [problem, setProblem] = useState<string>()
   const [isBusy, setIsBusy] = useState(false)
 
@@ -32,7 +34,10 @@ export function RerunTasks({
     setIsBusy(true)
     setProblem(undefined)
     try {
-      const next = await change<ExecutionRecord>('POST', `executions/${id}/re_run`, { tasks: [...chosen] })
+      const next = await change<ExecutionRecord>('POST', `executions/${id}/re_run`, {
+        tasks: [...chosen],
+        reset: [...reset].filter((name) => chosen.has(name)),
+      })
       onClose()
       navigate(hrefOf(['history', next.id, 'workflow'], addressOfFilter(historyFilterOf(query))))
     } catch (error) {
@@ -46,20 +51,29 @@ export function RerunTasks({
       <p>The workflow goes on from these tasks. What the others have done stays.</p>
       <fieldset class="flow-choices">
         <legend>Tasks</legend>
-        {choices.map(({ name, status }) => (
-          <label key={name} class="check">
-            <input
-              type="checkbox"
-              checked={chosen.has(name)}
-              onChange={(event) => {
-                const next = new Set(chosen)
-                if (event.currentTarget.checked) next.add(name)
-                else next.delete(name)
-                setChosen(next)
-              }}
-            />
-            {name} <StatusBadge status={status} />
-          </label>
+        {choices.map(({ name, status, hasItems }) => (
+          <div key={name}>
+            <label class="check">
+              <input
+                type="checkbox"
+                checked={chosen.has(name)}
+                onChange={(event) => setChosen(withName(chosen, name, event.currentTarget.checked))}
+              />
+              {name} <StatusBadge status={status} />
+            </label>
+            {hasItems && (
+              <label class="check flow-choice-more">
+                <input
+                  type="checkbox"
+                  aria-label={`Repeat all items of ${name}`}
+                  disabled={!chosen.has(name)}
+                  checked={reset.has(name)}
+                  onChange={(event) => setReset(withName(reset, name, event.currentTarget.checked))}
+                />
+                Repeat all items, not just those without success
+              </label>
+            )}
+          </div>
         ))}
       </fieldset>
       {problem !== undefined && (
@@ -77,4 +91,11 @@ export function RerunTasks({
       </div>
     </Dialog>
   )
+}
+
+function withName(names: ReadonlySet<string>, name: string, isIn: boolean): ReadonlySet<string> {
+  const next = new Set(names)
+  if (isIn) next.add(name)
+  else next.delete(name)
+  return next
 }

@@ -28,15 +28,14 @@ export function Workflow({ record, query }: { record: ExecutionRecord; query: UR
     if (isNone) return <p class="hint">{messageOf(error)}</p>
     return error === undefined ? <p class="loading">Loading…</p> : <Failure error={error} onRetry={reload} />
   }
-  const canRerun = isFinalStatus(record.status) && record.status !== 'succeeded'
   return (
     <section class="card flow-part" aria-label="Workflow">
       <div class="card-head">
         <h2>Workflow</h2>
         <span class="hint">{countsText(run)}</span>
         <span class="spacer" />
-        {canRerun && (
-          <button type="button" onClick={() => setIsRerun(true)}>
+        {run.runner === 'orquesta' && (
+          <button type="button" disabled={!isFinalStatus(record.status)} onClick={() => setIsRerun(true)}>
             Re-run from tasks
           </button>
         )}
