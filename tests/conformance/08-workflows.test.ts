@@ -670,5 +670,12 @@ describe('explain', () => {
         },
       ],
     })
+    expect(await explain(id)).toMatchObject({
+      tasks: [
+        { transitions: [{ do: ['fails'], published: { line: 'hello you' } }] },
+        {},
+        { transitions: [{ do: [], published: { mended: 'hello you 7' } }] },
+      ],
+    })
   })
 })

@@ -36,7 +36,7 @@ export function transitionLines(
   transitions: readonly WorkflowTransition[],
   failures: readonly { readonly message: string }[] = [],
 ): string[] {
-  const targets = transitions.map((transition) => transition.do.map(printable).join(', '))
+  const targets = transitions.map((transition) => transition.do.map(printable).join(', ') || 'end')
   const width = Math.min(24, Math.max(0, ...targets.map((text) => text.length)))
   return transitions.flatMap((transition, index) => {
     const { when, value, is_taken: isTaken, published, reads, errors, has_changed: hasChanged } = transition

@@ -9,13 +9,16 @@ import {
   createMemory,
   emptyState,
   isCompleted,
+  review,
   type EndStatus,
   type Event,
   type LogEntry,
+  type Part,
   type StartCommand,
   type State,
   type World,
 } from './conductor/index.ts'
+import { conductChain, readChain, renderValue, reviewChain, type ChainWorld } from './chain/index.ts'
 import { readDefinition } from './definition/model.ts'
 import { explain, type ExplainOptions } from './explain.ts'
 import { evaluate } from './expressions/index.ts'
@@ -74,7 +77,13 @@ class Run {
 
   explain(options: Partial<ExplainOptions> = {}): WorkflowExplanation {
     const { definition, state } = this
-    return explain({ definition, state, world: this.#world, input: this.#input, ...options })
+    return explain({
+      definition,
+      state,
+      review: (part) => review(definition, state, part, this.#world),
+      input: this.#input,
+      ...options,
+    })
   }
 }
 
@@ -90,6 +99,110 @@ tasks:
   c: {action: x.y, next: [{when: "<% result().ok %>", do: end}]}
   end: {join: all, action: x.y}
 `
+
+/** Of a chain whose nodes end at once. */
+function explainChain(
+  text: string,
+  outcomes: Readonly<Record<string, [status: EndStatus, result: unknown]>>,
+  input = {},
+) {
+  const chain = readChain(text, { action: 'flow', file: 'flow.yaml' })
+  if ('problem' in chain) throw new Error(chain.problem)
+  const results = new Map<number, unknown>()
+  const world: ChainWorld = {
+    render: (value, scope) => renderValue(value, scope, new Budget(defaultLimits)),
+    outside: {
+      hasAction: () => true,
+      templates: () => ({ variables: { svckv: { system: { token: 'kept' } }, action_context: { user: 'ana' } } }),
+      resultOf: (instance) => results.get(instance) ?? null,
+    },
+  }
+  let state = emptyState()
+  const events: Event[] = [{ kind: 'started', input }]
+  for (let event = events.shift(); event !== undefined; event = events.shift()) {
+    const { changes, commands } = conductChain(chain, state, event, world)
+    if (changes !== undefined) state = apply(state, changes)
+    for (const command of commands) {
+      if (command.kind !== 'start') continue
+      const { instance, task } = command
+      const [status, result] = outcomes[task] ?? ['succeeded', {}]
+      results.set(instance, result)
+      events.push({ kind: 'ended', instance, status, result })
+    }
+  }
+  const review = (part: Part) => reviewChain(chain, state, part, world)
+  return explain({ definition: chain.graph, state, review, input })
+}
+
+describe('of a chain', () => {
+  test('each way has the values that the node has published, also the one that ends the chain', () => {
+    const { tasks } = explainChain(
+      `
+chain:
+  - {name: a, ref: x.y, publish: {n: "{{ a.n }}"}, on-success: b}
+  - {name: b, ref: x.y, on-success: c, on-failure: d}
+  - {name: c, ref: x.y}
+  - {name: d, ref: x.y, publish: {n: "{{ n }}{{ d.n }}", list: ["{{ who }}"]}}
+`,
+      { a: ['succeeded', { n: 7 }], b: ['failed', {}], d: ['succeeded', { n: 8 }] },
+      { who: 'Ada' },
+    )
+    expect(tasks.map(({ task, transitions }) => [task, transitions])).toMatchObject([
+      ['a', [{ when: 'on-success', value: true, is_taken: true, do: ['b'], published: { n: '7' } }]],
+      [
+        'b',
+        [
+          { when: 'on-success', value: false, is_taken: false, do: ['c'], published: {} },
+          { when: 'on-failure', value: true, is_taken: true, do: ['d'], published: {} },
+        ],
+      ],
+      ['d', [{ when: 'on-success', is_taken: true, do: [], published: { n: '78', list: ['Ada'] } }]],
+    ])
+  })
+
+  test('a node that runs again has what it published each time', () => {
+    const cycle =
+      'chain: [{name: a, ref: x.y, publish: {n: "{{ n }}1"}, on-success: b}, {name: b, ref: x.y}]\nvars: {n: "0"}'
+    expect(explainChain(cycle, {}).tasks[0]?.transitions).toMatchObject([{ published: { n: '01' } }])
+    const twice = `
+vars: {n: ""}
+chain:
+  - {name: a, ref: x.y, publish: {n: "{{ n }}1"}, on-success: b}
+  - {name: b, ref: x.y, on-success: c}
+  - {name: c, ref: x.y, publish: {n: "{{ n }}2"}}
+`
+    const published = explainChain(twice, {}).tasks.map(({ transitions }) => transitions?.map((each) => each.published))
+    expect(published).toEqual([[{ n: '1' }], [{}], [{ n: '12' }]])
+  })
+
+  test('a template that failed is shown with what it read', () => {
+    const failureOf = (text: string, outcomes = {}) => explainChain(text, outcomes, { who: 'Ada' }).failures
+    expect(
+      failureOf(
+        'chain: [{name: a, ref: x.y, on-success: b}, {name: b, ref: x.y, parameters: {m: "{{ a.n + who }}", x: "1"}}]',
+        { a: ['succeeded', { n: 7 }] },
+      ),
+    ).toMatchObject([
+      { task: 'b', expression: { m: '{{ a.n + who }}' }, variables: { a: { n: 7 }, who: 'Ada' }, reads: [] },
+    ])
+    expect(failureOf('chain: [{name: a, ref: x.y, publish: {m: ["{{ a.b.c }}"]}}]')).toMatchObject([
+      { expression: { m: ['{{ a.b.c }}'] }, variables: { a: {} } },
+    ])
+    expect(failureOf('vars: {v: "{{ who.a.b }}"}\nchain: [{name: a, ref: x.y}]')).toMatchObject([
+      { task: null, expression: { v: '{{ who.a.b }}' }, variables: { who: 'Ada' } },
+    ])
+    // The datastore is no variable of the run.
+    const [failure] = failureOf('chain: [{name: a, ref: x.y, parameters: {m: "{{ svckv.system.token.x.y }}"}}]')
+    expect(failure).toMatchObject({ expression: { m: '{{ svckv.system.token.x.y }}' }, variables: {} })
+  })
+
+  test('an action that could not start has no template that failed', () => {
+    expect(explainChain('chain: [{name: a, ref: x.y}]', { a: ['failed', {}] })).toMatchObject({
+      tasks: [{ task: 'a', status: 'failed', transitions: [{ when: 'on-failure', is_taken: true, do: [] }] }],
+      failures: [],
+    })
+  })
+})
 
 describe('explain', () => {
   test('gives each transition with the value of its condition and what it read', () => {

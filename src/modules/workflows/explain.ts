@@ -7,14 +7,13 @@ import {
   isActive,
   isCompleted,
   isHeld,
+  endOf,
   joinProgress,
-  review,
   type ErrorRow,
   type InstanceRow,
   type LogEntry,
   type Part,
   type State,
-  type World,
 } from './conductor/index.ts'
 import type { Readings } from './expressions/index.ts'
 import type { WorkflowExplanation, WorkflowFailure, WorkflowJoin, WorkflowTransition, WorkflowWait } from './types.ts'
@@ -29,7 +28,8 @@ export interface ActionFacts {
 export interface ExplainOptions {
   readonly definition: Definition
   readonly state: State
-  readonly world: World
+  /** Evaluates a part of the run again. @returns what the conductor logs of it, readings included */
+  readonly review: (part: Part) => readonly LogEntry[]
   /** Parameters of the execution. */
   readonly input: Readonly<Record<string, unknown>>
   /** The action that an instance, or an item of it, runs; undefined: nothing is known. Default: always that. */
@@ -44,7 +44,7 @@ export interface ExplainOptions {
 
 const DEFAULT_LIMIT = 100
 
-/** @throws what `world.evaluate` throws besides errors of expressions */
+/** @throws what `review` throws */
 export function explain(options: ExplainOptions): WorkflowExplanation {
   const { state, definition, task: name, limit = DEFAULT_LIMIT } = options
   const draft = new Draft(state)
@@ -75,9 +75,9 @@ function explainTask(
   draft: Draft,
   instance: InstanceRow,
 ): WorkflowExplanation['tasks'][number] {
-  const { definition, state, world } = options
+  const { definition, review } = options
   const task = taskOf(definition, instance)
-  const log = instance.taken === null ? [] : review(definition, state, { kind: 'transitions', instance }, world)
+  const log = instance.taken === null ? [] : review({ kind: 'transitions', instance })
   return {
     task: task.name,
     route: instance.route,
@@ -101,7 +101,7 @@ export function joinOf(definition: Definition, draft: Draft, instance: InstanceR
 
 /**
  * The entries of `next`, in the order of the definition, from what the conductor has logged of their transitions. An entry
- * that only repeats the task is not among them.
+ * that only repeats the task is not among them, and of the ways of a chain that lead to no node only the one it has taken.
  *
  * @param taken positions in `Task.outgoing`, as the state has them; undefined: the log says what was taken
  */
@@ -113,12 +113,12 @@ export function transitionsOf(
 ): WorkflowTransition[] {
   const entries = new Map<number, WorkflowTransition>()
   const logged = new Map(log.filter((entry) => entry.kind === 'transition').map((entry) => [entry.transition, entry]))
-  for (const [position, transition] of task.outgoing.entries()) {
-    const entry = logged.get(transition.id)
-    if (entry === undefined || entries.has(transition.position)) continue
-    const { when, targets } = task.next[transition.position] ?? { when: undefined, targets: [] }
-    const isTaken = taken?.includes(position) ?? entry.isTaken
-    entries.set(transition.position, {
+  const add = (id: string, position: number, wasTaken: boolean | undefined): void => {
+    const entry = logged.get(id)
+    if (entry === undefined || entries.has(position)) return
+    const { when, targets } = task.next[position] ?? { when: undefined, targets: [] }
+    const isTaken = wasTaken ?? entry.isTaken
+    entries.set(position, {
       when: when ?? null,
       value: show(entry.value ?? null),
       is_taken: isTaken,
@@ -129,6 +129,9 @@ export function transitionsOf(
       has_changed: entry.isTaken !== isTaken,
     })
   }
+  for (const [position, transition] of task.outgoing.entries())
+    add(transition.id, transition.position, taken?.includes(position))
+  for (const position of task.next.keys()) add(endOf(position), position, undefined)
   return [...entries].sort(([a], [b]) => a - b).map(([, entry]) => entry)
 }
 
@@ -142,10 +145,10 @@ type LoggedError = Extract<LogEntry, { readonly kind: 'error' }>
 
 /** Finds each error again by evaluating the part of the workflow that it comes from. */
 function explainFailures(options: ExplainOptions, rows: readonly ErrorRow[]): WorkflowFailure[] {
-  const { definition, state, world, input, show = asItIs } = options
+  const { state, review, input, show = asItIs } = options
   const reviewed = new Map<string, readonly LogEntry[]>()
   const logOf = (key: string, part: Part): readonly LogEntry[] => {
-    const log = reviewed.get(key) ?? review(definition, state, part, world)
+    const log = reviewed.get(key) ?? review(part)
     reviewed.set(key, log)
     return log
   }

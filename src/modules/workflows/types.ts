@@ -202,7 +202,9 @@ export const WorkflowTransition = record(
     when: Type.Unknown({ description: 'The condition; null: it has none.' }),
     value: Type.Unknown({ description: 'The value of the condition; null also if it has none or fails.' }),
     is_taken: Type.Boolean(),
-    do: Type.Array(Type.String(), { description: 'Names of tasks and engine commands.' }),
+    do: Type.Array(Type.String(), {
+      description: 'Names of tasks and engine commands; empty: an action chain ends here.',
+    }),
     published: Type.FreeForm({ description: 'Variables that its targets get.' }),
     reads: Type.Array(ExpressionReading, { description: 'What the condition has read.' }),
     errors: Type.Array(Type.String(), { description: 'Why the condition or a variable could not be evaluated.' }),

@@ -12,6 +12,7 @@ import { isObject } from '../../../lib/schema/index.ts'
 import {
   defaultLimits,
   Draft,
+  endOf,
   errorKey,
   type Command,
   type ContextRow,
@@ -34,9 +35,18 @@ import {
   nextWorkflowStatus,
   type WorkflowEvent,
 } from '../conductor/status.ts'
+import type { Transition } from '../definition/model.ts'
 import type { Chain, Node } from './definition.ts'
 import { brokenOff, FIRST_VARIABLES } from './result.ts'
-import { reasonOf, renderEntries, type ChainScope, type RenderChainValue } from './template.ts'
+import {
+  nameOf,
+  namesWithin,
+  reasonOf,
+  renderEntries,
+  RenderError,
+  type ChainScope,
+  type RenderChainValue,
+} from './template.ts'
 
 export interface ChainOutside extends Pick<Outside, 'resultOf'> {
   /** Whether an action is registered. */
@@ -80,7 +90,7 @@ export function createChainMemory(): ChainMemory {
 
 const PARAMETERS = 0
 
-interface Turn {
+export interface Turn {
   readonly chain: Chain
   readonly draft: Draft
   readonly world: ChainWorld
@@ -99,19 +109,7 @@ interface Turn {
 /** As `conduct`. Nodes of a chain cannot be re-run. */
 export function conductChain(chain: Chain, state: State, event: Event, world: ChainWorld): Outcome {
   const draft = new Draft(state)
-  const limits = world.limits ?? defaultLimits
-  const turn: Turn = {
-    chain,
-    draft,
-    world,
-    memory: world.memory ?? createChainMemory(),
-    limits,
-    commands: [],
-    log: [],
-    news: event.kind === 'ended' ? { instance: event.instance, result: event.result } : undefined,
-    refusals: { known: undefined },
-    starts: limits.maxStartsPerTurn,
-  }
+  const turn = openTurn(chain, draft, world, event.kind === 'ended' ? event : undefined)
   const refused = handle(turn, event)
   if (refused !== undefined)
     return { changes: undefined, commands: [], log: [], refused: refused === LATE ? undefined : refused }
@@ -122,6 +120,22 @@ export function conductChain(chain: Chain, state: State, event: Event, world: Ch
     if (isCompleted(status)) turn.commands.push({ kind: 'finish', status, output })
   }
   return { changes: draft.changes, commands: turn.commands, log: turn.log, refused: undefined }
+}
+
+export function openTurn(chain: Chain, draft: Draft, world: ChainWorld, news: Turn['news']): Turn {
+  const limits = world.limits ?? defaultLimits
+  return {
+    chain,
+    draft,
+    world,
+    memory: world.memory ?? createChainMemory(),
+    limits,
+    commands: [],
+    log: [],
+    news,
+    refusals: { known: undefined },
+    starts: limits.maxStartsPerTurn,
+  }
 }
 
 /** The event is late: nothing follows from it. */
@@ -205,7 +219,7 @@ function tell({ draft }: Turn, event: WorkflowEvent): boolean {
   return true
 }
 
-const nodeOf = ({ chain }: Turn, { task }: Pick<InstanceRow, 'task'>): Node => {
+export const nodeOf = ({ chain }: Turn, { task }: Pick<InstanceRow, 'task'>): Node => {
   const node = chain.nodes[task]
   if (node === undefined) throw new Error(`the chain has no node ${task}`)
   return node
@@ -216,9 +230,9 @@ function begin(turn: Turn, input: Readonly<Record<string, unknown>>): void {
   draft.addContext([], input)
   let vars: Record<string, unknown>
   try {
-    vars = renderEntries(chain.vars, varsScope(turn), turn.world.render)
+    vars = renderPart(turn, varsOf(turn))
   } catch (error) {
-    fail(turn, `Failed initializing \`\`vars\`\` in chain.. ${reasonOf(error)}`)
+    fail(turn, reasonOf(error))
     return
   }
   draft.addContext([PARAMETERS], vars)
@@ -272,10 +286,9 @@ function endNode(turn: Turn, id: number, status: EndStatus): void {
 
 function publish(turn: Turn, instance: InstanceRow): Variables {
   const { draft } = turn
-  const { name, publish: templates } = nodeOf(turn, instance)
-  if (keysOf(templates).length === 0) return {}
+  if (keysOf(nodeOf(turn, instance).publish).length === 0) return {}
   const context = latestContext(turn)
-  const values = renderHere(turn, templates, context, instance, `publish parameter "%" in task "${name}"`)
+  const values = renderPart(turn, publishedOf(turn, instance))
   draft.addContext([context], values)
   return values
 }
@@ -297,19 +310,7 @@ function goOn(turn: Turn, instance: InstanceRow, status: EndStatus, published: V
   const task = chain.graph.tasks[instance.task]
   const transitions = task?.outgoing ?? []
   const taken = transitions.findIndex((transition) => transition.position === position)
-  for (const transition of transitions) {
-    const isTaken = transition.position === position
-    turn.log.push({
-      kind: 'transition',
-      instance: instance.id,
-      transition: transition.id,
-      isTaken,
-      value: isTaken,
-      published: isTaken ? published : {},
-      readings: [],
-      errors: [],
-    })
-  }
+  logWays(turn, instance, transitions, position, published)
   if (target === '') {
     draft.changeInstance(instance.id, { isTerminal: true })
     draft.setWorkflow({ status: status === 'succeeded' || status === 'timeout' ? status : 'failed' })
@@ -322,6 +323,22 @@ function goOn(turn: Turn, instance: InstanceRow, status: EndStatus, published: V
   }
   draft.changeInstance(instance.id, { taken: [taken] })
   stage(turn, next, { from: instance.id, transition: taken, context: latestContext(turn) })
+}
+
+/** Both ways out of a node that lead to a node, and the end of the chain. */
+export function logWays(
+  { log }: Turn,
+  { id: instance }: InstanceRow,
+  transitions: readonly Transition[],
+  taken: number,
+  values: Variables,
+): void {
+  const add = (transition: string, isTaken: boolean): void => {
+    const published = isTaken ? values : {}
+    log.push({ kind: 'transition', instance, transition, isTaken, value: isTaken, published, readings: [], errors: [] })
+  }
+  for (const { id, position } of transitions) add(id, position === taken)
+  if (!transitions.some(({ position }) => position === taken)) add(endOf(taken), true)
 }
 
 function stage(turn: Turn, task: number, arrival: InstanceRow['previous'][number] | undefined): void {
@@ -350,31 +367,85 @@ function stage(turn: Turn, task: number, arrival: InstanceRow['previous'][number
   })
 }
 
-/** Renders what belongs to a node. Of a failure, the log keeps the variables that it could see. */
-function renderHere(
-  turn: Turn,
-  templates: Readonly<Record<string, unknown>>,
-  context: number,
-  instance: InstanceRow,
-  what: string,
+/** A part of a chain that has templates. */
+export interface Part {
+  /** undefined: none */
+  readonly instance: InstanceRow | undefined
+  readonly templates: Readonly<Record<string, unknown>>
+  readonly scope: ChainScope
+  /** Where a template is, as for `renderEntries`. */
+  readonly what: string | undefined
+  /** What users see of a template that fails. */
+  readonly message: (reason: string) => string
+}
+
+export const varsOf = (turn: Turn): Part => ({
+  instance: undefined,
+  templates: turn.chain.vars,
+  scope: varsScope(turn),
+  what: undefined,
+  message: (reason) => `Failed initializing \`\`vars\`\` in chain.. ${reason}`,
+})
+
+export function parametersOf(turn: Turn, instance: InstanceRow): Part {
+  const { name, parameters } = nodeOf(turn, instance)
+  return {
+    instance,
+    templates: parameters,
+    scope: nodeScope(turn, instance.context ?? latestContext(turn)),
+    what: `action parameter "%" in task "${name}"`,
+    message: (reason) => `Failed to run task "${name}". Parameter rendering failed.. ${reason}`,
+  }
+}
+
+/** What a node that has ended publishes. */
+export function publishedOf(turn: Turn, instance: InstanceRow): Part {
+  const { name, publish } = nodeOf(turn, instance)
+  return {
+    instance,
+    templates: publish,
+    scope: nodeScope(turn, latestContext(turn)),
+    what: `publish parameter "%" in task "${name}"`,
+    message: (reason) => reason,
+  }
+}
+
+/** Of a failure, the log keeps the template and what it read. @throws an error for `reasonOf` */
+export function renderPart(
+  { world, log }: Turn,
+  { instance, templates, scope, what, message }: Part,
 ): Record<string, unknown> {
   try {
-    return renderEntries(templates, nodeScope(turn, context), turn.world.render, what)
+    return renderEntries(templates, scope, world.render, what)
   } catch (error) {
-    if (turn.world.explains === true) {
-      const variables = variablesAt(turn, context)
-      turn.log.push({
+    const failed = nameOf(error)
+    const text = message(reasonOf(error))
+    if (world.explains === true) {
+      const template = failed === undefined ? undefined : templates[failed]
+      log.push({
         kind: 'error',
-        instance: instance.id,
-        message: reasonOf(error),
-        expression: templates,
-        variables,
+        instance: instance?.id,
+        message: text,
+        expression: failed === undefined ? templates : objectOf([[failed, template]]),
+        variables: valuesIn(template, scope),
         readings: [],
       })
     }
-    throw error
+    throw new RenderError(text)
   }
 }
+
+/** The variables that a template names, without those that are more than data of the run. */
+function valuesIn(template: unknown, scope: ChainScope): Variables {
+  return objectOf(
+    namesWithin(template).flatMap((name) => {
+      const value = outsideRun.has(name) ? undefined : scope.variable(name)
+      return value === undefined || (isObject(value) && isNamespace(value)) ? [] : [[name, value] as const]
+    }),
+  )
+}
+
+const outsideRun: ReadonlySet<string> = new Set(['svckv', 'system', 'config_context'])
 
 function startStaged(turn: Turn): void {
   const { draft } = turn
@@ -393,7 +464,7 @@ function startStaged(turn: Turn): void {
 
 function start(turn: Turn, instance: InstanceRow): void {
   const { draft, world } = turn
-  const { name, ref, parameters } = nodeOf(turn, instance)
+  const { name, ref } = nodeOf(turn, instance)
   const failHere = (message: string): void => {
     draft.changeInstance(instance.id, { status: 'failed', isReady: false })
     fail(turn, message, name)
@@ -406,10 +477,9 @@ function start(turn: Turn, instance: InstanceRow): void {
   }
   let input: Record<string, unknown>
   try {
-    const what = `action parameter "%" in task "${name}"`
-    input = renderHere(turn, parameters, instance.context ?? latestContext(turn), instance, what)
+    input = renderPart(turn, parametersOf(turn, instance))
   } catch (error) {
-    failHere(`Failed to run task "${name}". Parameter rendering failed.. ${reasonOf(error)}`)
+    failHere(reasonOf(error))
     return
   }
   const command: StartCommand = {
@@ -469,7 +539,7 @@ function noteError({ draft, refusals }: Turn, instance: number | null, message: 
 }
 
 /** Why a node could not start. */
-function refusalOf({ draft, refusals }: Turn, instance: number): string | undefined {
+export function refusalOf({ draft, refusals }: Turn, instance: number): string | undefined {
   refusals.known ??= new Map(
     Array.from(draft.errors(), ({ instance: id, entry }) => [id ?? -1, entry.message] as const),
   )
@@ -481,7 +551,7 @@ function dropStaged({ draft }: Turn): void {
   for (const { id } of draft.ready()) draft.changeInstance(id, { status: 'canceled', isReady: false })
 }
 
-const latestContext = ({ draft }: Turn): number => draft.workflow.contexts - 1
+export const latestContext = ({ draft }: Turn): number => draft.workflow.contexts - 1
 
 /** The variables of a context: `vars`, and all that was published before. */
 function variablesAt({ draft, memory }: Turn, context: number): Variables {

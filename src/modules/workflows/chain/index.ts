@@ -30,5 +30,6 @@ export {
   type NodeResult,
   type NodeRun,
 } from './result.ts'
+export { reviewChain } from './review.ts'
 export { inspectChainShape, isHarmless, NODE_SCHEMA_PATH, withoutEmptyKeys } from './schema.ts'
 export { renderValue, type ChainScope, type RenderChainValue } from './template.ts'

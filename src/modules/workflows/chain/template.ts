@@ -73,6 +73,14 @@ function namesIn(text: string): readonly string[] {
   }
 }
 
+/** The variables that the texts within a value read. */
+export function namesWithin(value: unknown): string[] {
+  if (typeof value === 'string') return [...namesIn(value)]
+  if (typeof value !== 'object' || value === null || value instanceof JsonNumber) return []
+  const parts = Array.isArray(value) ? value : entriesOf(value as Record<string, unknown>).flat() // JSON data
+  return [...new Set(parts.flatMap(namesWithin))]
+}
+
 /** A value as messages show its template: a text as it is, other values as JSON. */
 function templateTextOf(value: unknown, budget: Budget): string {
   return typeof value === 'string' ? value : textOf(applyFilter('to_complex', [value], {}, budget), budget)
@@ -86,7 +94,15 @@ function templateTextOf(value: unknown, budget: Budget): string {
 export type RenderChainValue = (value: unknown, scope: ChainScope) => unknown
 
 /** A template that fails, in the words that users see. */
-class RenderError extends Error {}
+export class RenderError extends Error {
+  /** Its name among the templates; undefined: it has none */
+  readonly template: string | undefined
+
+  constructor(message: string, template?: string) {
+    super(message)
+    this.template = template
+  }
+}
 
 /**
  * Renders each value.
@@ -105,10 +121,10 @@ export function renderEntries(
       return renderOne(template, scope)
     } catch (error) {
       if (!(error instanceof TemplateError) || error instanceof BudgetExhausted) throw error
-      if (what === undefined) throw new RenderError(error.message)
+      if (what === undefined) throw new RenderError(error.message, name)
       const text = templateTextOf(template, new Budget(defaultLimits))
       const place = what.replace('%', () => name)
-      throw new RenderError(`Failed rendering value for ${place} (template string=${text}): ${error.message}`)
+      throw new RenderError(`Failed rendering value for ${place} (template string=${text}): ${error.message}`, name)
     }
   })
 }
@@ -118,3 +134,7 @@ export function reasonOf(error: unknown): string {
   if (error instanceof RenderError) return error.message
   throw error
 }
+
+/** The name of the template that failed. */
+export const nameOf = (error: unknown): string | undefined =>
+  error instanceof RenderError ? error.template : undefined

@@ -32,6 +32,7 @@ export {
 } from './status.ts'
 export {
   defaultLimits,
+  endOf,
   type Command,
   type Evaluate,
   type Event,

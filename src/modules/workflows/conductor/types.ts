@@ -75,6 +75,9 @@ export interface StartCommand {
   readonly timeout: number | undefined
 }
 
+/** Names, in the log, the end of a chain by an entry of `next` that leads nowhere. */
+export const endOf = (position: number): string => `__t${position}`
+
 /** What explain shows. */
 export type LogEntry =
   | {

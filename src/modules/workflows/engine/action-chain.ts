@@ -13,13 +13,13 @@ import {
   renderValue,
   requestOf,
   resultOf,
+  reviewChain,
   type Chain,
   type ChainRefusal,
   type RenderChainValue,
 } from '../chain/index.ts'
 import type { Execution } from '../../executions/types.ts'
 import type { AppError } from '../../../core/errors.ts'
-import type { Evaluate } from '../conductor/index.ts'
 import { runnerParameter, type Program } from './program.ts'
 
 /** On the event loop, for all templates of a call together. */
@@ -28,7 +28,15 @@ const limits = { ...defaultLimits, maxSteps: 50_000, maxWork: 8 * 1024 * 1024, m
 export function chainProgram(chain: Chain): Program {
   return {
     graph: chain.graph,
-    evaluate: wayOut,
+    review: (state, part, { outside, workflow, templates }) =>
+      reviewChain(chain, state, part, {
+        render,
+        outside: {
+          resultOf: (instance, item) => outside.resultOf(instance, item),
+          hasAction: () => true,
+          templates: () => withParent(templates(), workflow),
+        },
+      }),
     createConduct() {
       const memory = createChainMemory()
       return (state, event, { outside, limits: most, refusalOf, hasAction, templates, workflow }) =>
@@ -100,12 +108,6 @@ const withParent = (scope: TemplateScope, { id, context }: Execution): TemplateS
   ...scope,
   variables: { ...scope.variables, action_context: { parent: { ...context, execution_id: id } } },
 })
-
-/** The conditions of a chain are the names of its two ways out. */
-const wayOut: Evaluate = (value, { task }) => {
-  if (value === 'on-success') return task?.status === 'succeeded'
-  return value === 'on-failure' ? task?.status === 'failed' : value
-}
 
 const toRefusal = ({ code, message, details }: AppError): ChainRefusal => ({
   text: message,

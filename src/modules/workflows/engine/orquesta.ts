@@ -2,7 +2,7 @@
 import type { AppError } from '../../../core/errors.ts'
 import { isObject } from '../../../lib/schema/index.ts'
 import type { Execution } from '../../executions/types.ts'
-import { conduct, createMemory, type StartCommand } from '../conductor/index.ts'
+import { conduct, createMemory, review, type StartCommand } from '../conductor/index.ts'
 import { readDefinition } from '../definition/model.ts'
 import { loadDefinition } from '../definition/read.ts'
 import { taskExecutionId } from './task-execution-id.ts'
@@ -16,7 +16,7 @@ export function orquestaProgram(text: string): Program {
   const graph = readDefinition('problem' in document ? undefined : document.value)
   return {
     graph,
-    evaluate: evaluateAgain,
+    review: (state, part, { outside }) => review(graph, state, part, { evaluate: evaluateAgain, outside }),
     createConduct() {
       const memory = createMemory()
       return (state, event, { outside, limits, evaluated, refusalOf }) =>

@@ -3,7 +3,17 @@ import type { AppError } from '../../../core/errors.ts'
 import type { TemplateScope } from '../../../lib/template/index.ts'
 import type { WorkflowStart } from '../../executions/ports.ts'
 import type { Execution } from '../../executions/types.ts'
-import type { Evaluate, Event, InstanceRow, Limits, Outcome, Outside, StartCommand, State } from '../conductor/index.ts'
+import type {
+  Event,
+  InstanceRow,
+  Limits,
+  LogEntry,
+  Outcome,
+  Outside,
+  Part,
+  StartCommand,
+  State,
+} from '../conductor/index.ts'
 import type { Definition } from '../definition/model.ts'
 import type { Evaluated } from './evaluate.ts'
 
@@ -11,8 +21,8 @@ import type { Evaluated } from './evaluate.ts'
 export interface Program {
   /** Tasks and transitions: for a chain, its nodes. */
   readonly graph: Definition
-  /** Evaluates a condition again, for whoever asks why. @throws ExpressionError */
-  readonly evaluate: Evaluate
+  /** Evaluates a part of a run again, for whoever asks why. What takes long is not evaluated. @returns what the conductor logs */
+  review(state: State, part: Part, world: Pick<ProgramWorld, 'outside' | 'workflow' | 'templates'>): readonly LogEntry[]
   /** The conductor of one run; it remembers what takes time to compute. @throws NeedsThread */
   createConduct(): Conduct
   /** What the execution of a task gets besides its parameters, `parent` and the user. */

@@ -13,7 +13,7 @@ const MAX_EXPLAINED = 100
 
 export function createExplainRun(deps: {
   engine: Pick<Engine, 'view'>
-  executions: Pick<Executions, 'find'>
+  executions: Pick<Executions, 'find' | 'templatesOf'>
   store: Pick<WorkflowStore, 'latestAction'>
 }): ExplainRun {
   const { engine, executions, store } = deps
@@ -28,16 +28,19 @@ export function createExplainRun(deps: {
 
   return async ({ id }, task) => {
     const seen = await engine.view(id, (run, outside, execution) => {
+      const read: unknown[] = []
+      const world = { outside, workflow: execution, templates: () => executions.templatesOf(execution, read) }
       const explanation = explain({
         definition: run.program.graph,
         state: run.state,
-        world: { evaluate: run.program.evaluate, outside },
+        review: (part) => run.program.review(run.state, part, world),
         // Masked, as all of the answer is in the end.
         input: execution.parameters,
         actionOf: (instance, item) => actionOf(id, instance, item),
         task,
         limit: MAX_EXPLAINED,
       })
+      run.addSecrets(read)
       return { run, explanation }
     })
     if (seen === undefined) return undefined

@@ -358,7 +358,11 @@ expect: {tasks: [build, ship], output: {image: i1}}
             { when: 'on-failure', is_taken: false, do: ['tell'] },
           ],
         },
-        { task: 'ship', actions: [{ input: { image: 'i1' } }], transitions: [] },
+        {
+          task: 'ship',
+          actions: [{ input: { image: 'i1' } }],
+          transitions: [{ when: 'on-success', is_taken: true, do: [], published: {} }],
+        },
       ],
     })
   })
