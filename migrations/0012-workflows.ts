@@ -11,7 +11,7 @@ const statements = [
   `create table workflow_executions (
     id text primary key not null, execution text unique, root text not null, runner text not null,
     definition text not null, secrets text, start_timestamp text not null, revision integer not null,
-    end_timestamp text, status text not null, request text, instances integer not null, contexts integer not null,
+    end_timestamp text, status text not null, request text, cascade text, cascade_after text not null, instances integer not null, contexts integer not null,
     routes integer not null, errors integer not null, starts integer not null, active integer not null, held integer not null,
     succeeded integer not null, failed integer not null, canceled integer not null, ready integer not null,
     cleanups integer not null, idle integer not null, published integer not null, output text)`,
@@ -20,6 +20,8 @@ const statements = [
   // Those that start tasks as soon as somebody lets them.
   `create index workflow_executions_ready on workflow_executions (id)
     where (status in ('running', 'resuming') and ready > 0) or (status = 'failed' and cleanups > 0)`,
+
+  `create index workflow_executions_cascade on workflow_executions (id) where cascade is not null`,
 
   `create table workflow_tasks (
     workflow text not null, number integer not null, task integer not null, route integer not null, status text not null,

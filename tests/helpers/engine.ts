@@ -62,6 +62,8 @@ export interface EngineOptions {
   sink?: TextSink
   /** Files of definitions, as `actions/<name>.yaml` in the folder: they become actions `test.<name>`. Default: no workflows */
   workflows?: { folder: string; names: readonly string[] }
+  /** The file of the database, which the caller removes. Default: a new one */
+  databasePath?: string
   /** Where it notes which runs have begun. Default: nowhere */
   basePath?: string
 }
@@ -87,7 +89,7 @@ export async function startEngine(options: EngineOptions): Promise<Engine> {
   const bus: Bus = createMemoryBus(() => undefined)
   const database = around(
     await openSqlite({
-      path: `${folder.path}/svc.db`,
+      path: options.databasePath ?? `${folder.path}/svc.db`,
       synchronous: 'normal',
       announce: (facts) => facts.forEach((fact) => bus.publish(fact)),
     }),
@@ -165,6 +167,7 @@ export async function startEngine(options: EngineOptions): Promise<Engine> {
       settings: { apiUrl: () => 'http://127.0.0.1/v1', maxTasks: 1000 },
     })
   await executions.start?.()
+  await workflows?.start?.()
 
   const call: Engine['call'] = async (method, path, id, body) => {
     const route = executions.routes?.find((candidate) => candidate.method === method && candidate.path === path)

@@ -388,21 +388,22 @@ test('runs that a restart interrupts in the middle of their starts are found', a
   expect(store.readyIds('', 9)).toEqual([])
 })
 
-test('open runs that users have asked to pause or to end are found', async () => {
-  const [paused, resumed, canceled, other] = Array.from({ length: 4 }, () => new Run(sequence(1))) as [
-    Run,
-    Run,
-    Run,
-    Run,
-  ]
-  for (const run of [paused, resumed, canceled, other]) await run.start()
-  for (const run of [paused, resumed]) await run.send({ kind: 'pause' })
-  await resumed.send({ kind: 'resume' })
-  await canceled.send({ kind: 'cancel' })
-  expect(store.requestedIds('', 9)).toEqual([paused.id, canceled.id])
-  expect(store.requestedIds(paused.id, 1)).toEqual([canceled.id])
-  await canceled.end(canceled.take(), 'succeeded', null)
-  expect(store.requestedIds('', 9)).toEqual([paused.id])
+test('a request that has not come to all children is found, and how far it has come', async () => {
+  const [paused, canceled] = [new Run(sequence(1)), new Run(sequence(1))]
+  for (const run of [paused, canceled]) await run.start()
+  expect(store.cascadingIds('', 9)).toEqual([])
+  for (const [{ header }, request] of [
+    [paused, 'pause'],
+    [canceled, 'cancel'],
+  ] as const)
+    await write(header === undefined ? [] : store.putCascade(header, request, 'b').steps)
+  expect(store.cascadingIds('', 9)).toEqual([paused.id, canceled.id])
+  expect(store.cascadingIds(paused.id, 1)).toEqual([canceled.id])
+  expect((await store.load(paused.id, open))?.header).toMatchObject({ cascade: 'pause', cascade_after: 'b' })
+  for (const header of [paused.header].filter((known) => known !== undefined))
+    await write(store.putCascade(header, null, '').steps)
+  expect(store.find(paused.id)).toMatchObject({ cascade: null, cascade_after: '' })
+  expect(store.cascadingIds('', 9)).toEqual([canceled.id])
 })
 
 test('tasks are listed in the order of their start, with the times of the latest attempt', async () => {
@@ -562,7 +563,7 @@ test('an index serves each read, and each removal', async () => {
   read.ofExecution('')
   read.definitionText('')
   read.output('', open)
-  read.requestedIds('', 1)
+  read.cascadingIds('', 1)
   read.readyIds('', 1)
   read.actionOf('')
   read.latestAction('', 0, null)

@@ -45,7 +45,13 @@ export interface WorkflowHeader {
   readonly status: WorkflowStatus
   /** null: it is not over */
   readonly end_timestamp: string | null
+  /** The request that is on its way to the children; null: all have it */
+  readonly cascade: CascadeRequest | null
+  /** Children up to this one have it. */
+  readonly cascade_after: string
 }
+
+export type CascadeRequest = 'pause' | 'resume' | 'cancel'
 
 export type NewWorkflow = Pick<WorkflowHeader, 'id' | 'execution' | 'root' | 'runner' | 'start_timestamp'>
 
@@ -111,8 +117,8 @@ export interface WorkflowStore {
   load(id: string, open: Open): Promise<LoadedWorkflow | undefined>
   /** Of workflows that are not over. */
   countOpen(): number
-  /** Of workflows that are not over and have a request of a user, in the order of their ids. */
-  requestedIds(afterId: string, limit: number): string[]
+  /** Those with a request that is on its way to their children, in the order of their ids. */
+  cascadingIds(afterId: string, limit: number): string[]
   /** Those that start tasks as soon as they get the event `continue`. */
   readyIds(afterId: string, limit: number): string[]
 
@@ -142,6 +148,8 @@ export interface WorkflowStore {
   save(header: WorkflowHeader, changes: Changes, options: { seal: Seal; at: string }): Changed
   /** Gives the run to another execution. Fails with `Conflict` as `save` does. */
   reassign(header: WorkflowHeader, execution: string): Changed
+  /** How far a request has come on its way to the children. @param request null: all have it */
+  putCascade(header: WorkflowHeader, request: CascadeRequest | null, after: string): Changed
   putAction(action: WorkflowAction): Step
   /** @param sealed JSON array, encrypted; null: none */
   putSecrets(workflow: string, sealed: string | null): Step
@@ -181,6 +189,8 @@ const headerColumns = [
   'revision',
   'status',
   'end_timestamp',
+  'cascade',
+  'cascade_after',
 ] as const
 
 export function createWorkflowStore(database: Database): WorkflowStore {
@@ -210,14 +220,13 @@ export function createWorkflowStore(database: Database): WorkflowStore {
         throw new Error(`the workflow ${id} has changed while it was loaded: lock it, or load it again`)
       return { header, secrets, state }
     },
-    requestedIds: (afterId, limit) =>
+    cascadingIds: (afterId, limit) =>
       database
         .all(
           build
             .selectFrom('workflow_executions')
             .select('id')
-            .where('end_timestamp', 'is', null)
-            .where('request', 'is not', null)
+            .where('cascade', 'is not', null)
             .where('id', '>', afterId)
             .orderBy('id')
             .limit(limit),
@@ -252,6 +261,8 @@ export function createWorkflowStore(database: Database): WorkflowStore {
         revision: 0,
         status: newWorkflow.status,
         end_timestamp: null,
+        cascade: null,
+        cascade_after: '',
       }
       const steps = [
         {
@@ -297,6 +308,17 @@ export function createWorkflowStore(database: Database): WorkflowStore {
         .where('revision', '=', before.revision)
       return { steps: [{ query, expect: 1 }], header }
     },
+    putCascade: (before, cascade, after) => ({
+      steps: [
+        {
+          query: build
+            .updateTable('workflow_executions')
+            .set({ cascade, cascade_after: after })
+            .where('id', '=', before.id),
+        },
+      ],
+      header: { ...before, cascade, cascade_after: after },
+    }),
     putAction: (action) => ({ query: statements.putAction(action) }),
     putSecrets: (workflow, secrets) => ({
       query: build.updateTable('workflow_executions').set({ secrets }).where('id', '=', workflow),
@@ -498,10 +520,23 @@ const toOutput = (text: string | null, open: Open): WorkflowRow['output'] =>
 
 /** undefined: it is being deleted */
 function toHeader(row: WorkflowExecutionTable): WorkflowHeader | undefined {
-  const { id, execution, root, runner, definition, start_timestamp, revision, end_timestamp } = row
-  if (execution === null) return undefined
+  if (row.execution === null) return undefined
+  const { id, execution, root, runner, definition, start_timestamp, revision, end_timestamp, cascade_after } = row
   const status = row.status as WorkflowStatus // only the conductor makes statuses
-  return { id, execution, root, runner, definition, start_timestamp, revision, status, end_timestamp }
+  const cascade = row.cascade as WorkflowHeader['cascade'] // only `putCascade` writes it
+  return {
+    id,
+    execution,
+    root,
+    runner,
+    definition,
+    start_timestamp,
+    revision,
+    status,
+    end_timestamp,
+    cascade,
+    cascade_after,
+  }
 }
 
 function toWorkflowRow(row: WorkflowExecutionTable, open: Open): WorkflowRow {
@@ -559,6 +594,8 @@ function prepareStatements({ build }: Database) {
     definition: '',
     secrets: null,
     start_timestamp: '',
+    cascade: '',
+    cascade_after: '',
     ...changing,
   }
   const action: WorkflowActionTable = {

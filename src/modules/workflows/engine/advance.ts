@@ -21,7 +21,7 @@ import {
 } from '../conductor/index.ts'
 import type { ActionSource } from '../catalog.ts'
 import type { Seal } from '../state/store.ts'
-import type { WorkflowAction, WorkflowStore } from '../store.ts'
+import type { CascadeRequest, WorkflowAction, WorkflowStore } from '../store.ts'
 import { isRefusal, planChild, type PlannedChild } from './child.ts'
 import type { WorkflowCommit } from './commit.ts'
 import { NeedsThread, type Evaluated, type Patience } from './evaluate.ts'
@@ -63,8 +63,6 @@ export interface AdvanceDeps extends OutsideDeps {
   log: Log
 }
 
-export type Request = Extract<Command, { readonly kind: 'cascade' }>['request']
-
 export interface Advance {
   /** Handles all that the commit has to tell, and what follows from it. */
   settle(commit: WorkflowCommit): Promise<void>
@@ -79,8 +77,8 @@ export interface Advance {
   ): Execution | undefined
   /** Tells the workflow of an action what has become of it. */
   tellOf(commit: WorkflowCommit, action: WorkflowAction, before: ExecutionStatus, after: Execution): void
-  /** The same request for the next children. @param afterId children up to this one have it */
-  cascade(commit: WorkflowCommit, run: Run, request: Request, afterId?: string): void
+  /** The request that is on its way to the children of a workflow reaches the next of them. */
+  goOnCascading(commit: WorkflowCommit, run: Run): void
 }
 
 export function createAdvance(deps: AdvanceDeps): Advance {
@@ -316,27 +314,44 @@ export function createAdvance(deps: AdvanceDeps): Advance {
     }
   }
 
-  function cascade(commit: WorkflowCommit, run: Run, kind: Request, afterId = ''): void {
-    const { execution: parent } = run.header
+  /** It takes the place of an earlier request that has not come to all children yet. */
+  function cascade(commit: WorkflowCommit, run: Run, request: CascadeRequest): void {
+    reach(commit, run, request, '')
+  }
+
+  function goOnCascading(commit: WorkflowCommit, run: Run): void {
+    const { cascade: request, cascade_after: after } = run.header
+    if (request !== null) reach(commit, run, request, after)
+  }
+
+  /** The row says what the next commit owes, so that the end of the server does not lose it. */
+  function reach(commit: WorkflowCommit, run: Run, kind: CascadeRequest, afterId: string): void {
+    const { id, execution: parent, cascade: before } = run.header
     const children = executions.openChildren(parent, afterId, CHILDREN_PER_COMMIT)
+    const last = children.length < CHILDREN_PER_COMMIT ? undefined : children.at(-1)
+    if (last !== undefined || before !== null) {
+      commit.touch(run)
+      const noted = store.putCascade(run.header, last === undefined ? null : kind, last?.id ?? '')
+      commit.add({ steps: noted.steps, facts: [] })
+      run.header = noted.header
+    }
     const execution = executionOf(commit, run)
     const by = execution.context[doneBy[kind]]
     const user = typeof by === 'string' ? by : execution.user
     for (const seen of children) {
       pass(commit, commit.execution(seen.id) ?? seen, kind, user, execution.status === 'timeout')
     }
-    const last = children.at(-1)
-    if (last === undefined || children.length < CHILDREN_PER_COMMIT) return
+    if (last === undefined) return
     commit.afterwards(() =>
       deps.later(run, async (next) => {
-        cascade(next, run, kind, last.id)
+        goOnCascading(next, await deps.load(next, id))
         await settle(next)
       }),
     )
   }
 
   /** @param isLate the workflow has taken too long, and so have those in it: running actions are stopped as well */
-  function pass(commit: WorkflowCommit, child: Execution, kind: Request, user: string, isLate: boolean): void {
+  function pass(commit: WorkflowCommit, child: Execution, kind: CascadeRequest, user: string, isLate: boolean): void {
     const own = store.ofExecution(child.id)
     if (own !== undefined) {
       const changed = change(commit, child, isLate ? { kind: 'expire' } : { kind, user })
@@ -364,7 +379,7 @@ export function createAdvance(deps: AdvanceDeps): Advance {
     }
   }
 
-  return { settle, handle, limit, change, tellOf, cascade }
+  return { settle, handle, limit, change, tellOf, goOnCascading }
 }
 
 const isHalted: ReadonlySet<ExecutionStatus> = new Set<ExecutionStatus>(['pausing', 'paused', 'resuming'])

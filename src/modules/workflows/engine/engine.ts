@@ -253,6 +253,14 @@ export function createEngine(deps: EngineDeps): Engine {
     for (;;) {
       const execution = seen
       try {
+        // A request that is on its way to the children of its last run must not reach those of this one.
+        let isCascading = rerun !== undefined
+        while (isCascading)
+          await trees.perform(tree ?? id, async (commit) => {
+            isCascading = store.find(id)?.cascade != null
+            if (isCascading) advance.goOnCascading(commit, await load(commit, id))
+            await advance.settle(commit)
+          })
         await trees.perform(tree ?? id, async (commit) => {
           if (prepared === undefined && rerun !== undefined) await repeat(commit, execution, given, rerun)
           else await begin(commit, execution, given, { id, root: root ?? id }, prepared ?? tooDeep)
@@ -301,7 +309,7 @@ export function createEngine(deps: EngineDeps): Engine {
     },
     async recover() {
       // All others wait for the end of an action, which tells them what to do.
-      for (const kind of ['readyIds', 'requestedIds'] as const)
+      for (const kind of ['readyIds', 'cascadingIds'] as const)
         for (let afterId = ''; ;) {
           const ids = store[kind](afterId, PAGE)
           for (const id of ids) recoverOne(id)
@@ -317,14 +325,13 @@ export function createEngine(deps: EngineDeps): Engine {
     },
   }
 
-  /** Starts what is ready, and repeats a request that may not have reached all children. */
+  /** Starts what is ready, and lets a request go on to the children that it has not reached. */
   function recoverOne(id: string): void {
     const header = store.find(id)
     if (header === undefined) return
     const plan = async (commit: WorkflowCommit): Promise<void> => {
       const run = await load(commit, id)
-      const { request } = run.state.workflow
-      if (request !== null) advance.cascade(commit, run, request)
+      advance.goOnCascading(commit, run)
       commit.tell(id, { kind: 'continue' })
       await advance.settle(commit)
     }
