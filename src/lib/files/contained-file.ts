@@ -71,8 +71,7 @@ async function locate(
   if (path === '' || path.startsWith('/') || path.includes('\0') || segments.includes('..'))
     return { problem: 'outside' }
   try {
-    const root = await realpath(folder)
-    const target = await realpath(join(root, ...segments))
+    const [root, target] = await Promise.all([realpath(folder), realpath(join(folder, ...segments))])
     return target.startsWith(root.endsWith(sep) ? root : root + sep) ? { target } : { problem: 'outside' }
   } catch (error) {
     return { problem: isMissing(error) ? 'missing' : 'unreadable' }

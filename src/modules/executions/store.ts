@@ -97,6 +97,10 @@ export interface Aged {
   end_timestamp: string | null
 }
 
+/** Long parameters that were read of late: each event of a workflow reads its execution. */
+const MAX_LONG_PARAMETERS = 100
+const MAX_LONG_PARAMETERS_CHARS = 16 * 1024 * 1024
+
 /** Spelled out, not bound, so that the partial index on them serves it. */
 const isWaiting = sql<SqlBool>`status = 'delayed' and due_timestamp is null`
 
@@ -113,7 +117,8 @@ export function createExecutionStore(database: Database): ExecutionStore {
 
   const counted = build.selectFrom('execution_counts').select((on) => on.fn.sum<number | null>('count').as('n'))
   const agedRows = build.selectFrom('executions').select(['id', 'status', 'parent', 'start_timestamp', 'end_timestamp'])
-  const toExecution = (row: ExecutionTable): Execution => executionOf(row, snapshots)
+  const toExecution = ({ parameters, ...row }: ExecutionTable): Execution =>
+    executionOf(row, parametersOf(parameters), snapshots)
 
   function resultSteps({ id, result, sealed_result }: Execution): Step[] {
     if (result === undefined || result === null) return []
@@ -122,9 +127,20 @@ export function createExecutionStore(database: Database): ExecutionStore {
     ]
   }
 
+  const longParameters = new Lru<string, Parameters>(MAX_LONG_PARAMETERS, MAX_LONG_PARAMETERS_CHARS)
+
   const find = (id: string): Execution | undefined => {
-    const row = database.first(build.selectFrom('executions').selectAll().where('id', '=', id))
-    return row === undefined ? undefined : toExecution(row)
+    const known = longParameters.get(id)
+    if (known !== undefined) {
+      const rest = database.first(statements.findWithoutParameters(id))
+      return rest && executionOf(rest, known, snapshots)
+    }
+    const row = database.first(statements.find(id))
+    if (row === undefined) return undefined
+    const execution = toExecution(row)
+    const { length } = row.parameters
+    if (length >= MIN_KEPT_LENGTH) longParameters.set(id, execution.parameters, length)
+    return execution
   }
 
   const resultText = (id: string): string | undefined =>
@@ -361,10 +377,18 @@ function dueQueries(
 /** Shorter parameters are written again where their text is needed. */
 const MIN_KEPT_LENGTH = 64 * 1024
 
-function executionOf(row: ExecutionTable, snapshots: Snapshots): Execution {
-  // Written by `insert` below from a value of this type.
-  const parameters = readJson(row.parameters) as Record<string, unknown>
-  if (row.parameters.length >= MIN_KEPT_LENGTH) rememberJson(parameters, row.parameters)
+type Parameters = Execution['parameters']
+
+function parametersOf(text: string): Parameters {
+  // Written by `insert` above from a value of this type.
+  const parameters = readJson(text) as Parameters
+  if (text.length >= MIN_KEPT_LENGTH) rememberJson(parameters, text)
+  return parameters
+}
+
+type OtherColumns = Omit<ExecutionTable, 'parameters'>
+
+function executionOf(row: OtherColumns, parameters: Parameters, snapshots: Snapshots): Execution {
   return {
     id: row.id,
     revision: row.revision,
@@ -458,7 +482,13 @@ function prepareStatements({ build }: Database) {
     ...changing,
   }
   const changingValues = columnsOf(changing)
+  const { parameters: _, ...others } = execution
+  const names = Object.keys(others) as (keyof OtherColumns)[] // the sample has all columns
   return {
+    find: prepared(build.selectFrom('executions').selectAll().where('id', '=', ''), (id: string) => [id]),
+    findWithoutParameters: prepared(build.selectFrom('executions').select(names).where('id', '=', ''), (id: string) => [
+      id,
+    ]),
     insertExecution: prepared(build.insertInto('executions').values(execution), columnsOf(execution)),
     updateExecution: prepared(
       build.updateTable('executions').set(changing).where('id', '=', '').where('revision', '=', 0),

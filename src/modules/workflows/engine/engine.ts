@@ -58,8 +58,9 @@ export interface Engine extends Pick<ExecutionWorkflows, 'begin' | 'follow'> {
   stop(): Promise<void>
 }
 
-/** Rows of all runs in memory together. A larger run stays there while it is the one that was used last. */
-const MAX_ROWS = 1_000_000
+/** Of runs in memory together, roughly: a row, and a character of what they have published. */
+const MAX_RUN_BYTES = 256 * 1024 * 1024
+const ROW_BYTES = 400
 const MAX_RUNS = 1_000
 const MAX_RESULTS = 20_000
 const MAX_RESULT_BYTES = 16 * 1024 * 1024
@@ -70,7 +71,7 @@ const RETRY_AFTER_MS = 1000
 
 export function createEngine(deps: EngineDeps): Engine {
   const { database, log, encryption, executions, store, programs, settings } = deps
-  const runs = new Lru<string, Run>(MAX_RUNS, MAX_ROWS)
+  const runs = new Lru<string, Run>(MAX_RUNS, MAX_RUN_BYTES)
   let isStopping = false
   const patience = createPatience()
   const results = new Lru<string, KnownResult>(MAX_RESULTS, MAX_RESULT_BYTES)
@@ -105,9 +106,10 @@ export function createEngine(deps: EngineDeps): Engine {
   }
 
   function remember(run: Run): void {
-    const { instances, items, contexts } = run.state
-    const rows = instances.size + items.size + contexts.size
-    runs.set(run.header.id, run, Math.min(rows, MAX_ROWS / 8))
+    const { workflow, instances, items, contexts } = run.state
+    const bytes = (instances.size + items.size + contexts.size) * ROW_BYTES + workflow.published
+    // A larger one would have to be read at each of its events.
+    runs.set(run.header.id, run, Math.min(bytes, MAX_RUN_BYTES / 8))
   }
 
   const openOf =

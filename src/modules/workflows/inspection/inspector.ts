@@ -2,6 +2,7 @@
 import { locateCode } from '../../../core/bundle.ts'
 import { definitionUnreadable, queueFull } from '../../../core/errors.ts'
 import { createThread } from '../../../core/thread.ts'
+import { Lru } from '../../../lib/cache/index.ts'
 import { createPause } from '../../../lib/concurrency/index.ts'
 import { graphOfText } from '../either.ts'
 import type { InspectionEntry, WorkflowGraph } from '../types.ts'
@@ -15,6 +16,9 @@ import type { InspectionAnswer, InspectionQuestion } from './inspection-thread.t
 
 /** A longer definition is inspected by a thread; this one takes some 20 ms. */
 const MAX_QUICK_CHARS = 16_384
+/** Definitions without mistakes in themselves, which every run of a workflow asks for. */
+const MAX_KEPT = 500
+const MAX_KEPT_CHARS = 16 * 1024 * 1024
 /** Definitions that wait for the thread hold their text. */
 const MAX_WAITING = 50
 
@@ -49,6 +53,19 @@ export function createInspector(): Inspector {
   // Aliases let a short text stand for much.
   const isQuick = (text: string): boolean => text.length <= MAX_QUICK_CHARS && !text.includes('&')
 
+  const kept = new Lru<string, TextInspection>(MAX_KEPT, MAX_KEPT_CHARS)
+
+  async function inspectAlone(text: string, options: InspectOptions): Promise<TextInspection> {
+    const key = `${JSON.stringify(options)} ${text}`
+    const known = kept.get(key)
+    if (known !== undefined) return known
+    const inspection = isQuick(text)
+      ? inspectText(text, options)
+      : ((await ask({ text, ...options })) as TextInspection) // the answer to that question
+    if (!('problem' in inspection) && inspection.entries.length === 0) kept.set(key, inspection, key.length)
+    return inspection
+  }
+
   function ask(question: InspectionQuestion): Promise<InspectionAnswer> {
     if (thread.waitingCount >= MAX_WAITING) throw queueFull('inspections of workflows', MAX_WAITING)
     return thread.ask(question)
@@ -56,9 +73,7 @@ export function createInspector(): Inspector {
 
   return {
     async inspect(text, { actions, action, ...options }) {
-      const inspection = isQuick(text)
-        ? inspectText(text, options)
-        : ((await ask({ text, ...options })) as TextInspection) // the answer to that question
+      const inspection = await inspectAlone(text, options)
       if ('problem' in inspection) throw definitionUnreadable(inspection.problem)
       const findings = new Findings(inspection)
       const hints = new Hints(options.hints === true)
