@@ -31,8 +31,8 @@ export function createWorkflowInspectCommand(context: CommandContext): CliComman
       'action on the server, whose definition is inspected; with a file: the action it belongs to',
     )
     .notes(
-      'The server checks the definition: its keys, tasks, transitions and expressions, the variables in them, and whether actions exist and take the input. With --action it also warns of defaults without effect.',
-      'The exit code is 0 without mistakes, 1 with some, and 2 when the file or the action does not exist.',
+      'The server checks the definition: its keys, tasks, transitions and expressions, the variables in them, and whether actions exist and take the input. It warns of what is likely to be a mistake; with --action also of defaults without effect.',
+      'The exit code is 0 without mistakes (warnings do not count), 1 with some, and 2 when the file or the action does not exist.',
     )
     .examples('svc workflow inspect deploy.yaml', 'svc workflow inspect --action examples.deploy')
     .action((file: string | undefined, flags: InspectFlags) =>
@@ -68,6 +68,9 @@ export async function readActionFile(session: Session, ref: string): Promise<str
   return (await readFile(response)).toString()
 }
 
+const sentences = (message: string, hint: string): string =>
+  hint === '' ? message : `${message}${message.endsWith('.') ? '' : '.'} ${hint}`
+
 /** Prints entries of inspection with their lines in the text. */
 export function printEntries(session: Session, entries: readonly Json[], text: string): Promise<void> {
   const document = readYamlDocument(text)
@@ -76,7 +79,7 @@ export function printEntries(session: Session, entries: readonly Json[], text: s
   const rows = entries.map((entry) => ({
     ...entry,
     line: lineOf(textOrEmpty(entry['spec_path'])),
-    message: [entry['message'], entry['hint']].map(textOrEmpty).join(' ').trimEnd(),
+    message: sentences(textOrEmpty(entry['message']), textOrEmpty(entry['hint'])),
   }))
   const columns = ['type', 'line', 'spec_path', 'message']
   return printList(session, rows, { columns, name: 'Problem', pluralName: 'Problems' })

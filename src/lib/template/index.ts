@@ -15,6 +15,7 @@ export {
   TemplateError,
   type TemplateErrorCode,
   applyFilter,
+  callableNames,
   callsOf,
   evaluateExpression,
   isTemplate,

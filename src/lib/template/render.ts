@@ -187,6 +187,9 @@ export function callsOf(text: string, form: 'template' | 'expression'): string[]
   return collectCalls(form === 'template' ? templateOf(text, true) : expressionOf(text))
 }
 
+/** Names of the functions and filters of the language; variables may be called as well. */
+export const callableNames: ReadonlySet<string> = new Set([...builtInFilters.keys(), ...globalNames, 'caller', 'loop'])
+
 /** Applies a built-in filter outside of any template; the value is the first positional argument. @throws TemplateError */
 export function applyFilter(
   name: string,

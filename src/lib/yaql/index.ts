@@ -84,6 +84,12 @@ function functionsOf(table: FunctionTable<unknown> | undefined): Functions {
   return functions
 }
 
+/** Whether the language has a function, a method or an operator of that name. */
+export const hasFunction = (name: string): boolean => library().get(name).length > 0
+
+/** Names of the functions and methods of the language. */
+export const functionNames = (): string[] => [...library().names()].filter((name) => !name.startsWith('#'))
+
 /** The value of an expression. @throws YaqlError, and BudgetExhausted when a larger budget could suffice */
 export function evaluate<Host = undefined>(expression: Expression, options: EvaluateOptions<Host> = {}): Value {
   const { functions, host, root = null, budget = new Budget(defaultLimits, 'the expression') } = options

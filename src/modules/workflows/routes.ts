@@ -24,7 +24,7 @@ export function createWorkflowRoutes({ actions, inspector }: { actions: ActionSo
           description:
             'Reference of the action that runs the definition: its runner decides whether that must be a workflow or an action chain. The list also has warnings about its parameters.',
         },
-        hints: { type: 'boolean', description: 'Adds hints about misspelled names.' },
+        hints: { type: 'boolean', description: 'Adds hints to entries, and warnings about expressions.' },
       },
       rawBody: Type.String(),
       rawBodyType: 'text/plain',

@@ -26,13 +26,21 @@ export interface Schema {
   additionalProperties?: false
   minProperties?: number
   maxProperties?: number
+  /** What to write, for somebody whose value does not fit. */
+  hint?: string
 }
 
 const text: Schema = { type: 'string', minLength: 1 }
 const count: Schema = { type: 'integer', minimum: 0 }
 const countOrExpression: Schema = { oneOf: [text, count] }
 const named: Schema = { type: 'object', minProperties: 1, maxProperties: 1 }
-const namedList: Schema = { type: 'array', items: named, uniqueItems: true, minItems: 1 }
+const namedList: Schema = {
+  type: 'array',
+  items: named,
+  uniqueItems: true,
+  minItems: 1,
+  hint: 'Write a list with one "name: value" in each item.',
+}
 
 const expression = /^\s*(?:<%[^\n]*%>|\{\{[^\n]*\}\})\s*$/
 const namesBeforeIn = /^\s*(?:[\p{L}\p{N}_]+,\s*)*[\p{L}\p{N}_]+\s+in\s+/u
@@ -51,9 +59,15 @@ const transition: Schema = {
   type: 'object',
   minProperties: 1,
   properties: {
-    when: text,
-    publish: { oneOf: [text, namedList] },
-    do: { oneOf: [text, { type: 'array', items: text, uniqueItems: true, minItems: 1 }] },
+    when: { ...text, hint: 'Write an expression in <% … %> or {{ … }}.' },
+    publish: {
+      oneOf: [text, namedList],
+      hint: 'Write a list with one "name: value" in each item, or a text such as a=1 b="x".',
+    },
+    do: {
+      oneOf: [text, { type: 'array', items: text, uniqueItems: true, minItems: 1 }],
+      hint: 'Write names of tasks, as a list or separated by commas.',
+    },
   },
   additionalProperties: false,
 }
@@ -63,17 +77,25 @@ const task: Schema = {
   minProperties: 1,
   properties: {
     delay: countOrExpression,
-    join: { oneOf: [{ enum: ['all'] }, count] },
-    with: { type: 'object', properties: { items, concurrency: countOrExpression }, additionalProperties: false },
+    join: { oneOf: [{ enum: ['all'] }, count], hint: 'Write "all" or a number of tasks.' },
+    with: {
+      type: 'object',
+      properties: { items, concurrency: countOrExpression },
+      additionalProperties: false,
+      hint: 'Write an expression such as <% ctx(hosts) %>, or "host in <% ctx(hosts) %>".',
+    },
     action: text,
-    input: { oneOf: [text, { type: 'object', minProperties: 1 }] },
+    input: {
+      oneOf: [text, { type: 'object', minProperties: 1 }],
+      hint: 'Write an object of parameters, or an expression that gives one.',
+    },
     retry: {
       type: 'object',
       properties: { when: text, count: countOrExpression, delay: countOrExpression },
       required: ['count'],
       additionalProperties: false,
     },
-    next: { type: 'array', items: transition },
+    next: { type: 'array', items: transition, hint: 'Write a list of transitions, each with "- ".' },
     timeout: countOrExpression,
   },
   additionalProperties: false,
@@ -87,9 +109,21 @@ const workflow: Schema = {
     version: { enum: ['1.0', jsonNumber('1.0')] },
     description: text,
     tags: { type: 'array', items: text, uniqueItems: true, minItems: 1 },
-    input: { type: 'array', items: { oneOf: [text, named] }, uniqueItems: true, minItems: 1 },
+    input: {
+      type: 'array',
+      items: { oneOf: [text, named] },
+      uniqueItems: true,
+      minItems: 1,
+      hint: 'Write a list of names. A name with a default is an item "name: value".',
+    },
     vars: namedList,
-    tasks: { type: 'object', minProperties: 1, words: task, additionalProperties: false },
+    tasks: {
+      type: 'object',
+      minProperties: 1,
+      words: task,
+      additionalProperties: false,
+      hint: 'Write an object: the name of each task, a word of letters, digits and "_", with its keys.',
+    },
     output: namedList,
     timeout: countOrExpression,
   },
@@ -99,14 +133,22 @@ const workflow: Schema = {
 /** The path of `schema_path` to the schema of a task. */
 export const TASK_SCHEMA_PATH = 'properties.tasks.patternProperties.^\\w+$'
 
-/** The problems with the shape, unordered. @param value as `loadDefinition` gives it */
-export function inspectShape(value: unknown): Generator<InspectionEntry, void> {
-  return inspectWith(workflow, value)
+/** Gives a hint at one of the names, which is like a wrong one; `{}` if none is. */
+export type Suggest = (name: string, names: () => readonly string[]) => { hint?: string }
+
+/**
+ * The problems with the shape, unordered.
+ *
+ * @param value as `loadDefinition` gives it
+ * @param suggest default: entries have no hints
+ */
+export function inspectShape(value: unknown, suggest?: Suggest): Generator<InspectionEntry, void> {
+  return inspectWith(workflow, value, suggest)
 }
 
-/** What of a value does not have a shape, in the order of the schema. */
-export function inspectWith(schema: Schema, value: unknown): Generator<InspectionEntry, void> {
-  return inspectPart(schema, value, '', '')
+/** What of a value does not have a shape, in the order of the schema. @param suggest as for `inspectShape` */
+export function inspectWith(schema: Schema, value: unknown, suggest?: Suggest): Generator<InspectionEntry, void> {
+  return inspectPart(schema, value, '', '', suggest)
 }
 
 function* inspectPart(
@@ -114,6 +156,7 @@ function* inspectPart(
   value: unknown,
   specPath: string,
   schemaPath: string,
+  suggest: Suggest | undefined,
 ): Generator<InspectionEntry, void> {
   const entry = (message: string, keyword: string, path = specPath): InspectionEntry => ({
     type: 'syntax',
@@ -121,10 +164,13 @@ function* inspectPart(
     spec_path: path === '' ? null : path,
     schema_path: join(schemaPath, keyword),
   })
-  for (const [keyword, message] of problemsOf(schema, value)) yield entry(message, keyword)
+  for (const [keyword, message] of problemsOf(schema, value))
+    yield suggest === undefined
+      ? entry(message, keyword)
+      : { ...entry(message, keyword), ...hintOf(schema, value, keyword, suggest) }
   if (Array.isArray(value) && schema.items !== undefined) {
     for (const [index, item] of (value as unknown[]).entries()) {
-      yield* inspectPart(schema.items, item, `${specPath}[${index}]`, join(schemaPath, 'items'))
+      yield* inspectPart(schema.items, item, `${specPath}[${index}]`, join(schemaPath, 'items'), suggest)
     }
   }
   if (!isObject(value)) return
@@ -139,12 +185,20 @@ function* inspectPart(
     const part = declared ?? (isWord(name) ? schema.words : undefined)
     if (part === undefined) continue
     const keyword = declared === undefined ? 'patternProperties.^\\w+$' : `properties.${name}`
-    yield* inspectPart(part, inner, join(specPath, name), join(schemaPath, keyword))
+    yield* inspectPart(part, inner, join(specPath, name), join(schemaPath, keyword), suggest)
   }
 }
 
 function declaredPart({ properties }: Schema, name: string): Schema | undefined {
   return properties !== undefined && Object.hasOwn(properties, name) ? properties[name] : undefined
+}
+
+function hintOf(schema: Schema, value: unknown, keyword: string, suggest: Suggest): { hint?: string } {
+  if (keyword !== 'additionalProperties' || schema.words !== undefined)
+    return schema.hint === undefined ? {} : { hint: schema.hint }
+  const { properties = {} } = schema
+  const [unexpected = ''] = isObject(value) ? namesBeyond(schema, value) : []
+  return suggest(unexpected, () => Object.keys(properties))
 }
 
 const join = (path: string, name: string): string => (path === '' ? name : `${path}.${name}`)
@@ -217,7 +271,7 @@ function sentenceOfUnexpected({ words }: Schema, unexpected: string[]): string {
 }
 
 function fits(schema: Schema, value: unknown): boolean {
-  return inspectPart(schema, value, '', '').next().done === true
+  return inspectPart(schema, value, '', '', undefined).next().done === true
 }
 
 function hasType(value: unknown, type: Schema['type']): boolean {

@@ -51,6 +51,26 @@ export function rawBlocks(text: string): Block[] | undefined {
 /** The statements of a text with Jinja, and what is between them. */
 export const statementBlocks = (text: string): Block[] => split(text, statement)
 
+/** An expression that a text begins and does not end, so that it stays text. */
+export interface Unfinished {
+  readonly open: string
+  readonly close: string
+  /** It ends in a later line. */
+  readonly spansLines: boolean
+}
+
+/** undefined: the text has none */
+export function unfinishedIn(text: string): Unfinished | undefined {
+  if (hasStatement(text)) return undefined
+  for (const { open, close } of [yaql, inline, statement]) {
+    for (const { source, text: literal } of split(text, { open, close, edges: '' })) {
+      const start = source === undefined ? literal.indexOf(open) : -1
+      if (start >= 0) return { open, close, spansLines: literal.includes(close, start + open.length) }
+    }
+  }
+  return undefined
+}
+
 function split(text: string, delimiters: Delimiters): Block[] {
   const blocks: Block[] = []
   let at = 0

@@ -1,5 +1,6 @@
 import { BudgetExhausted } from '../../../lib/template/index.ts'
 import type { YaqlErrorClass } from '../../../lib/yaql/index.ts'
+import { adviceOn } from './elsewhere.ts'
 
 /** Names of the errors of an expression, as users see them before the message. */
 export type ExpressionErrorClass =
@@ -52,5 +53,5 @@ export class FunctionError extends Error {
 
 /** `Unable to evaluate expression '<% … %>'. TypeError: …`. */
 export function unableToEvaluate(expression: string, className: string, detail: string): string {
-  return `Unable to evaluate expression '${expression}'. ${className}: ${detail}`
+  return `Unable to evaluate expression '${expression}'. ${className}: ${detail}${adviceOn(detail)}`
 }

@@ -186,6 +186,21 @@ describe('an error', () => {
   test.each([
     ['<% 1 / 0 %>', 'YaqlEvaluationException', 'ZeroDivisionError: integer division or modulo by zero'],
     ['<% ctx(nope) %>', 'YaqlEvaluationException', 'VariableUndefinedError: The variable "nope" is undefined.'],
+    [
+      '<% ctx(st2).user %>',
+      'YaqlEvaluationException',
+      'VariableUndefinedError: The variable "st2" is undefined. Its name here is "svc".',
+    ],
+    [
+      "<% st2kv('system.a') %>",
+      'YaqlEvaluationException',
+      'NoFunctionRegisteredException: Unknown function "st2kv". Its name here is "svckv".',
+    ],
+    [
+      "{{ st2kv('system.a') }}",
+      'JinjaEvaluationException',
+      `UndefinedError: 'st2kv' is undefined. Its name here is "svckv".`,
+    ],
     ['<% json(5) %>', 'YaqlEvaluationException', 'TypeError: Given object is not typeof string.'],
     ['{{ json(5) }}', 'JinjaEvaluationException', 'TypeError: Given object is not typeof string.'],
     [

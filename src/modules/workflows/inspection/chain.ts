@@ -1,7 +1,7 @@
 /** Inspection of an action chain (contract 08, 8.2): every mistake that the text shows without running it. */
 import { entriesOf, keysOf } from '../../../lib/json/index.ts'
 import { isObject, represent } from '../../../lib/schema/index.ts'
-import { callsOf, TemplateError } from '../../../lib/template/index.ts'
+import { callableNames, callsOf, TemplateError } from '../../../lib/template/index.ts'
 import { shown } from '../../../lib/text/index.ts'
 import type { InspectionEntry } from '../types.ts'
 import {
@@ -65,7 +65,7 @@ function inspectDocument(
   const nodes = items.map((item) => readNode(isObject(item) ? item : {}))
   findings.addAll(inspectSemantics(document, nodes, hints))
   const actions: ActionUse[] = []
-  findings.addAll(inspectTemplates(document['vars'], { spec_path: 'vars', schema_path: 'properties.vars' }))
+  findings.addAll(inspectTemplates(document['vars'], { spec_path: 'vars', schema_path: 'properties.vars' }, hints))
   for (const [index, node] of nodes.entries()) {
     const isOld = Object.hasOwn(node.document, 'params') && !Object.hasOwn(node.document, 'parameters')
     const inputPlace = nodePlace(index, isOld ? 'params' : 'parameters')
@@ -77,8 +77,8 @@ function inspectDocument(
         isReference: node.ref.includes('.'),
         input: keysOf(node.parameters),
       })
-    findings.addAll(inspectTemplates(node.parameters, inputPlace))
-    findings.addAll(inspectTemplates(node.publish, nodePlace(index, 'publish')))
+    findings.addAll(inspectTemplates(node.parameters, inputPlace, hints))
+    findings.addAll(inspectTemplates(node.publish, nodePlace(index, 'publish'), hints))
   }
   const { entries, hasMore } = findings
   return { entries, hasMore, actions, defaults: [] }
@@ -140,23 +140,37 @@ function* findUnused(nodes: readonly Node[], start: string): Generator<Inspectio
       yield warning(`No other node leads to "${shown(node.name)}". It never runs.`, index)
 }
 
-/** Texts that cannot be parsed. */
-function* inspectTemplates(value: unknown, place: Place): Generator<InspectionEntry, void> {
+/** The server adds it for templates of chains. */
+const serverFilters: ReadonlySet<string> = new Set(['decrypt_kv'])
+
+/** Texts that cannot be parsed, and calls of what is unknown. */
+function* inspectTemplates(value: unknown, place: Place, hints: Hints): Generator<InspectionEntry, void> {
   if (!isObject(value)) return
-  for (const [name, template] of entriesOf(value))
+  for (const [name, template] of entriesOf(value)) {
+    const spec_path = `${place.spec_path}.${shown(name)}`
     for (const text of textsIn(template)) {
       if (!/\{[{%#]/.test(text)) continue
-      const message = problemOf(text)
-      if (message === undefined) continue
-      const spec_path = `${place.spec_path}.${shown(name)}`
-      yield { type: 'expression', message, ...place, spec_path, language: 'jinja', expression: text }
+      const calls = callsIn(text)
+      if (typeof calls === 'string') {
+        yield { type: 'expression', message: calls, ...place, spec_path, language: 'jinja', expression: text }
+      } else if (hints.areWanted) {
+        for (const call of calls.filter((each) => !callableNames.has(each) && !serverFilters.has(each)))
+          yield {
+            type: 'warning',
+            message: `The function "${shown(call)}" is unknown.`,
+            ...place,
+            spec_path,
+            ...hints.of(call, () => [...callableNames]),
+          }
+      }
     }
+  }
 }
 
-function problemOf(text: string): string | undefined {
+/** The functions and filters that a template calls; a text: why it cannot be parsed */
+function callsIn(text: string): string[] | string {
   try {
-    callsOf(text, 'template')
-    return undefined
+    return callsOf(text, 'template')
   } catch (error) {
     if (error instanceof TemplateError) return error.message
     throw error

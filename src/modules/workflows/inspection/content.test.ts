@@ -29,6 +29,14 @@ test('an unknown action has a hint', () => {
   ])
 })
 
+test.each([
+  ['core.echo message=hi', 'The action "core.echo message=hi" is not registered in the database.'],
+  ['core message=hi', 'The action reference "core message=hi" is not formatted correctly.'],
+])('a text behind a reference needs quotes: %s', (ref, message) => {
+  const advice = 'Put texts behind the reference in quotes, as in message="text".'
+  expect(messages(undefined, { ...use, ref, isReference: ref.includes('.') })).toEqual([`${message} ${advice}`])
+})
+
 test('the input of an action that the caller may not view is not checked, nor that of an expression', () => {
   expect(messages('hidden')).toEqual([])
   expect(messages({ message: { required: true } }, { ...use, input: undefined })).toEqual([])

@@ -53,17 +53,30 @@ export function findActionUse(task: Task, document: unknown, texts: Texts): Acti
   return { ...places, ref: action, isReference: action.includes('.'), input }
 }
 
+/** What looks like parameters behind a reference, and is none: a text without quotes, for example. */
+const parametersBehind = /^\S+\s+(\w+)\s*=/
+
+function adviceOn(ref: string, hints: Hints): { hint?: string } {
+  const [, name] = parametersBehind.exec(ref) ?? []
+  return name === undefined ? {} : hints.give(`Put texts behind the reference in quotes, as in ${shown(name)}="text".`)
+}
+
 export function* inspectAction(use: ActionUse, actions: ActionCatalog, hints: Hints): Generator<InspectionEntry, void> {
   const { actionPlace, inputPlace, isReference, input } = use
   const ref = shown(use.ref)
   const entry = (message: string, place: Place): InspectionEntry => ({ type: 'content', message, ...place })
   if (!isReference) {
-    yield entry(`The action reference "${ref}" is not formatted correctly.`, actionPlace)
+    yield {
+      ...entry(`The action reference "${ref}" is not formatted correctly.`, actionPlace),
+      ...adviceOn(use.ref, hints),
+    }
     return
   }
   const parameters = actions.parametersOf(use.ref)
   if (parameters === undefined) {
-    const hint = hints.of(use.ref, () => actions.refsOfPack(use.ref.slice(0, use.ref.indexOf('.'))))
+    const hint = /\s/.test(use.ref)
+      ? adviceOn(use.ref, hints)
+      : hints.of(use.ref, () => actions.refsOfPack(use.ref.slice(0, use.ref.indexOf('.'))))
     yield { ...entry(`The action "${ref}" is not registered in the database.`, actionPlace), ...hint }
     return
   }

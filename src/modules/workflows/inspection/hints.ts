@@ -4,16 +4,28 @@ const MAX_HINTS = 20
 const MAX_CANDIDATES = 2_000
 const MAX_NAMES = 3
 
-/** Suggests names that are close to a wrong one. It stops after some hints, because each compares with all names. */
+/** Says what may have been meant. */
 export class Hints {
+  /** Whether anybody asks for them. */
+  readonly areWanted: boolean
   #left: number
 
   /** @param isWanted false: there are no hints */
   constructor(isWanted: boolean) {
+    this.areWanted = isWanted
     this.#left = isWanted ? MAX_HINTS : 0
   }
 
-  /** @returns `{ hint }`, or `{}` if nothing is close */
+  /** @returns `{ hint }`, or `{}` */
+  give(hint: string): { hint?: string } {
+    return this.areWanted ? { hint } : {}
+  }
+
+  /**
+   * Names that are close to a wrong one. It stops after some hints, because each compares with all names.
+   *
+   * @returns `{ hint }`, or `{}` if nothing is close
+   */
   of(name: string, candidates: () => readonly string[]): { hint?: string } {
     if (this.#left === 0) return {}
     this.#left -= 1

@@ -112,12 +112,105 @@ describe('hints', () => {
     ])
   })
 
+  test('name the closest variable', () => {
+    const definition = `
+vars: [{hosts: []}]
+tasks:
+  a: {input: {x: "<% ctx(host) %>"}, next: [{publish: [{answer: 1}], do: b}, {do: b}]}
+  b: {input: {y: "<% ctx(answr) %> <% ctx(answer) %>"}}
+`
+    expect(hintsOf(definition)).toEqual([
+      ['context', `${unassigned('host')} Did you mean "hosts"?`],
+      ['context', unassigned('answer')], // has a value on one of two ways only
+      ['context', `${unassigned('answr')} Did you mean "answer"?`],
+    ])
+  })
+
+  test('say what to write where the shape is wrong', () => {
+    expect(hintsOf('tasks: {a: {nxt: [], next: {do: b}}}\nvars: {x: 1}\noutptu: []\n')).toEqual([
+      ['syntax', `Additional properties are not allowed ('outptu' was unexpected) Did you mean "output"?`],
+      ['syntax', `Additional properties are not allowed ('nxt' was unexpected) Did you mean "next"?`],
+      ['syntax', `{'do': 'b'} is not of type 'array' Write a list of transitions, each with "- ".`],
+      ['syntax', `{'x': 1} is not of type 'array' Write a list with one "name: value" in each item.`],
+    ])
+  })
+
+  test('name our word for a word of StackStorm, asked for or not', () => {
+    const definition = 'vars: [{u: "<% ctx().st2.user %>"}]\ntasks: {a: {delay: 1}}'
+    const message = `${unassigned('st2')} Its name here is "svc".`
+    expect(inspect(definition)).toEqual([`vars[0]: ${message}`])
+    expect(hintsOf('vars: [{k: "{{ st2kv(1) }}"}]\ntasks: {a: {delay: 1}}')).toEqual([
+      ['warning', 'The function "st2kv" is unknown. Its name here is "svckv".'],
+    ])
+  })
+
   test('are given only when asked for', () => {
-    const inspection = inspectText('tasks: {a: {next: [{do: finsh}]}, finish: {delay: 1}}')
-    expect(inspection).toMatchObject({ entries: [{ message: 'The task "finsh" is not defined.' }] })
-    expect(JSON.stringify(inspection)).not.toContain('hint')
+    for (const [definition, message] of [
+      ['tasks: {a: {next: [{do: finsh}]}, finish: {delay: 1}}', 'The task "finsh" is not defined.'],
+      ['vars: {hosts: 1}\ntasks: {a: {delay: 1}}', "{'hosts': 1} is not of type 'array'"],
+      ['vars: [{a: 1}]\ntasks: {a: {delay: "<% ctx(b) %>"}}', unassigned('b')],
+    ] as const) {
+      const inspection = inspectText(definition)
+      expect(inspection).toMatchObject({ entries: [{ message }] })
+      expect(JSON.stringify(inspection)).not.toContain('hint')
+    }
+    expect(inspect('tasks: {a: {next: [{when: failed, do: noop}, {when: "<% faild() %>", do: noop}]}}')).toEqual([])
   })
 })
+
+describe('with hints, inspection warns of', () => {
+  test.each([
+    ['<% suceeded() %>', 'The function "suceeded" is unknown. Did you mean "succeeded"?'],
+    ['<% result().slect($) %>', 'The function "slect" is unknown. Did you mean "select"?'],
+    ['<% $.where(ctx(x).len() > 1) %>', undefined],
+    ['<% def(twice, $ * 2) -> twice(2) = 4 %>', undefined],
+    ['{{ result() | uppr }}', 'The function "uppr" is unknown. Did you mean "upper"?'],
+    ['{{ result() | map(attribute="a") | list | to_json_string }}', undefined],
+    ['{{ suceeded() and ctx().get("x").strip() }}', 'The function "suceeded" is unknown. Did you mean "succeeded"?'],
+    ['{% macro m(x) %}{{ x }}{% endmacro %}{{ m(1) }}', undefined],
+    ['{% if faild() %}1{% endif %}', 'The function "faild" is unknown. Did you mean "failed"?'],
+  ])('unknown functions: %s', (when, message) => {
+    expect(warningsOf(when)).toEqual(message === undefined ? [] : [message])
+  })
+
+  const spans = 'An expression spans lines, so it stays text. Write it in one line, or fold the lines with ">-".'
+  test.each([
+    ['<% succeeded() >', '"<%" has no "%>" after it, so it stays text.'],
+    ['a <% 1 %> <% 2', '"<%" has no "%>" after it, so it stays text.'],
+    ['{{ succeeded() }', '"{{" has no "}}" after it, so it stays text.'],
+    ['<% succeeded() and\n true %>', spans],
+    ['{{ succeeded() and\n true }}', spans],
+    ['{% if x\n %}', spans],
+  ])('expressions that stay text: %j', (when, message) => {
+    expect(warningsOf(when)).toEqual([message])
+  })
+
+  test('conditions without an expression', () => {
+    const message = '"failed()" is no expression, so the condition always holds. Write it as <% failed() %>.'
+    expect(warningsOf('failed()')).toEqual([message])
+    expect(hintsOf('tasks: {a: {retry: {when: failed(), count: 1}}}')).toEqual([['warning', message]])
+    expect(hintsOf('tasks: {a: {input: {cmd: failed()}}}')).toEqual([])
+  })
+
+  test('unknown filters in chains', () => {
+    const chain = 'chain: [{name: a, ref: core.noop, parameters: {x: "{{ y | decrypt_kv | uper }}"}}]'
+    expect(hintsOf(chain)).toEqual([['warning', 'The function "uper" is unknown. Did you mean "upper"?']])
+    expect(inspect(chain)).toEqual([])
+  })
+})
+
+/** Type, and message with hint, of each entry. */
+function hintsOf(definition: string): [string, string][] {
+  const inspection = inspectText(definition, { hints: true })
+  if ('problem' in inspection) throw new Error(inspection.problem)
+  return inspection.entries.map(({ type, message, hint = '' }) => [type, `${message} ${hint}`.trimEnd()])
+}
+
+/** Of a condition that is all there is. */
+function warningsOf(when: string): string[] {
+  const entries = hintsOf(JSON.stringify({ tasks: { a: { next: [{ when, do: 'noop' }] } }, vars: [{ x: [] }] }))
+  return entries.map(([type, message]) => (type === 'warning' ? message : `${type}: ${message}`))
+}
 
 describe('bounds', () => {
   test('so many entries at most', () => {

@@ -9,6 +9,8 @@ export interface Part {
   readonly schema_path: string
   /** Whether inspection checks that the variables in it have a value. */
   readonly hasCheckedVariables: boolean
+  /** Whether its value decides what happens. */
+  readonly isCondition?: boolean
 }
 
 /** The lists and values of a workflow beside its tasks. */
@@ -35,7 +37,8 @@ export function taskParts(task: Task, document: unknown): Part[] {
     part(task.input, ['input']),
     part(document['timeout'], ['timeout']),
     part(document['join'], ['join'], false),
-    ...['when', 'count', 'delay'].map((name) => part(retry[name], ['retry', name], false)),
+    { ...part(retry['when'], ['retry', 'when'], false), isCondition: true },
+    ...['count', 'delay'].map((name) => part(retry[name], ['retry', name], false)),
   ]
 }
 
@@ -55,7 +58,7 @@ export function transitionParts(
   })
   const publish = task.next[position]?.publish.map(({ name, value }) => ({ [name]: value }))
   return {
-    when: part('when', transition['when']),
+    when: { ...part('when', transition['when']), isCondition: true },
     publish: part('publish', typeof transition['publish'] === 'string' ? publish : transition['publish']),
     do: part('do', transition['do']),
   }

@@ -6,11 +6,19 @@ import type { InspectionEntry } from '../types.ts'
 import { compareText } from '../definition/graph.ts'
 import { readInlineParameters } from '../definition/inline.ts'
 import { engineCommands, type Definition, type Task } from '../definition/model.ts'
+import { ourVariable } from '../expressions/index.ts'
+import type { Hints } from './hints.ts'
 import { taskParts, transitionParts, workflowPart, type Part } from './parts.ts'
 import { textsIn, type Texts } from './texts.ts'
 import { walk, type Walk } from './walk.ts'
 
 type Entries = Generator<InspectionEntry, void>
+
+interface Look {
+  readonly texts: Texts
+  /** A hint at names like one that has no value. */
+  readonly suggest: (name: string) => { hint?: string }
+}
 
 /** Whether a variable has a value at some place. */
 type Scope = (name: string) => boolean
@@ -26,63 +34,69 @@ export function* inspectVariables(
   document: Readonly<Record<string, unknown>>,
   texts: Texts,
   variables: readonly string[],
+  hints: Hints,
 ): Entries {
   const shared = new Set(variables)
   const isShared: Scope = (name) => shared.has(name)
-  yield* inspectAssignments(workflowPart(document, 'input'), texts, isShared, (name) => shared.add(name))
-  yield* inspectAssignments(workflowPart(document, 'vars'), texts, isShared, (name) => shared.add(name))
-  yield* inspectPart(workflowPart(document, 'timeout'), texts, isShared)
-
   const published = new Published(walk(definition, targetsInOrder(definition)))
+  const look: Look = {
+    texts,
+    suggest: (name) =>
+      shared.has(name) || published.names.has(name) ? {} : hints.of(name, () => [...shared, ...published.names]),
+  }
+  yield* inspectAssignments(workflowPart(document, 'input'), look, isShared, (name) => shared.add(name))
+  yield* inspectAssignments(workflowPart(document, 'vars'), look, isShared, (name) => shared.add(name))
+  yield* inspectPart(workflowPart(document, 'timeout'), look, isShared)
+
   const documents = isObject(document['tasks']) ? document['tasks'] : {}
   for (const task of published.walk.visits) {
     if ((engineCommands as readonly string[]).includes(task.name)) continue
     const before = published.before(task)
     const isKnown: Scope = (name) => shared.has(name) || published.has(before, name)
-    yield* inspectTask(task, documents[task.name], texts, isKnown)
+    yield* inspectTask(task, documents[task.name], look, isKnown)
   }
 
   const late = new Set<string>()
   const isPublished: Scope = (name) => shared.has(name) || published.names.has(name) || late.has(name)
-  yield* inspectAssignments(workflowPart(document, 'output'), texts, isPublished, (name) => late.add(name))
+  yield* inspectAssignments(workflowPart(document, 'output'), look, isPublished, (name) => late.add(name))
 }
 
 function targetsInOrder({ taskIndexes }: Definition): (task: Task) => number[] {
   return ({ next }) => next.flatMap(({ targets }) => targets.map((target) => taskIndexes.get(target) ?? -1))
 }
 
-function* inspectTask(task: Task, document: unknown, texts: Texts, isKnown: Scope): Entries {
+function* inspectTask(task: Task, document: unknown, look: Look, isKnown: Scope): Entries {
   for (const part of taskParts(task, document)) {
-    if (part.hasCheckedVariables) yield* inspectPart(part, texts, isKnown)
+    if (part.hasCheckedVariables) yield* inspectPart(part, look, isKnown)
   }
   for (const position of task.next.keys()) {
     const parts = transitionParts(task, document, position)
     const names = new Set<string>()
     const isKnownThen: Scope = (name) => names.has(name) || isKnown(name)
-    yield* inspectPart(parts.when, texts, isKnown)
-    yield* inspectAssignments(parts.publish, texts, isKnownThen, (name) => names.add(name))
-    yield* inspectPart(parts.do, texts, isKnownThen)
+    yield* inspectPart(parts.when, look, isKnown)
+    yield* inspectAssignments(parts.publish, look, isKnownThen, (name) => names.add(name))
+    yield* inspectPart(parts.do, look, isKnownThen)
   }
 }
 
 /** A list in which each item gives variables a value. Later items see them. */
-function* inspectAssignments(part: Part, texts: Texts, isKnown: Scope, assign: (name: string) => void): Entries {
+function* inspectAssignments(part: Part, look: Look, isKnown: Scope, assign: (name: string) => void): Entries {
   if (!Array.isArray(part.value)) return
   for (const [index, item] of (part.value as unknown[]).entries()) {
-    yield* inspectValue({ ...part, value: item, spec_path: `${part.spec_path}[${index}]` }, texts, isKnown)
+    yield* inspectValue({ ...part, value: item, spec_path: `${part.spec_path}[${index}]` }, look, isKnown)
     if (typeof item === 'string') assign(item)
     else if (isObject(item)) keysOf(item).forEach(assign)
   }
 }
 
 /** A text that has the form of inline parameters is looked at as their list. */
-function* inspectPart(part: Part, texts: Texts, isKnown: Scope): Entries {
+function* inspectPart(part: Part, look: Look, isKnown: Scope): Entries {
   const pairs = typeof part.value === 'string' ? readInlineParameters(part.value) : []
   const list = pairs.length > 0 ? pairs.map(([name, value]) => ({ [name]: value })) : part.value
-  if (!Array.isArray(list)) yield* inspectValue(part, texts, isKnown)
+  if (!Array.isArray(list)) yield* inspectValue(part, look, isKnown)
   else {
     for (const [index, value] of (list as unknown[]).entries()) {
-      yield* inspectValue({ ...part, value, spec_path: `${part.spec_path}[${index}]` }, texts, isKnown)
+      yield* inspectValue({ ...part, value, spec_path: `${part.spec_path}[${index}]` }, look, isKnown)
     }
   }
 }
@@ -93,8 +107,8 @@ interface Reference {
   readonly name: string
 }
 
-function* inspectValue({ value, spec_path, schema_path }: Part, texts: Texts, isKnown: Scope): Entries {
-  for (const { language, text, name } of referencesIn(value, texts)) {
+function* inspectValue({ value, spec_path, schema_path }: Part, look: Look, isKnown: Scope): Entries {
+  for (const { language, text, name } of referencesIn(value, look.texts)) {
     const entry = (message: string): InspectionEntry => ({
       type: 'context',
       message: `Variable "${shown(name)}" ${message}`,
@@ -106,7 +120,10 @@ function* inspectValue({ value, spec_path, schema_path }: Part, texts: Texts, is
     if (name.startsWith('__')) {
       yield entry('that is prefixed with double underscores is considered a private variable and cannot be referenced.')
     }
-    if (!isKnown(name)) yield entry('is referenced before assignment.')
+    if (isKnown(name)) continue
+    const ours = ourVariable(name)
+    if (ours === undefined) yield { ...entry('is referenced before assignment.'), ...look.suggest(name) }
+    else yield entry(`is referenced before assignment. Its name here is "${ours}".`)
   }
 }
 
