@@ -487,7 +487,7 @@ export interface WorkflowExecutionTable {
   status: string
   /** `pause` or `cancel`. */
   request: string | null
-  /** `pause`, `resume` or `cancel`: the children of its execution after `cascade_after` are still to get it. Null: none are. */
+  /** `pause`, `resume`, `cancel` or `withdraw`: the children of its execution after `cascade_after` are still to get it. Null: none are. */
   cascade: string | null
   /** Id of a child; empty: before the first. */
   cascade_after: string

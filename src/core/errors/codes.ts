@@ -156,6 +156,10 @@ export const errorCodes = {
   NOT_AN_INQUIRY: { kind: 'invalid', action: 'Check the id; `svc inquiry list` prints pending inquiries.' },
   INQUIRY_TIMED_OUT: { kind: 'invalid', action: 'Run the action again.' },
   INQUIRY_ANSWERED: { kind: 'invalid', action: 'Read the execution for its response.' },
+  INQUIRY_CANCELED: {
+    kind: 'invalid',
+    action: 'Read the execution of its workflow; re-run that from the task that asks.',
+  },
   INQUIRY_NOT_PENDING: { kind: 'invalid', action: 'Wait until the inquiry is pending.' },
   INQUIRY_RESPONSE_INVALID: { kind: 'invalid', action: 'Send a response that fits the schema of the inquiry.' },
   // authentication

@@ -21,7 +21,13 @@ export const inquiryTimedOut = (id: string): AppError =>
 export const inquiryAnswered = (id: string): AppError =>
   new AppError('INQUIRY_ANSWERED', `Inquiry "${id}" has already been responded to.`)
 
-/** The inquiry has not asked yet, or has ended without a response. */
+export const inquiryCanceled = (id: string): AppError =>
+  new AppError(
+    'INQUIRY_CANCELED',
+    `Inquiry "${id}" has been canceled and cannot be responded to: the workflow that asked has ended.`,
+  )
+
+/** The inquiry has not asked yet, or has failed. */
 export const inquiryNotPending = (id: string, status: string): AppError =>
   new AppError(
     'INQUIRY_NOT_PENDING',

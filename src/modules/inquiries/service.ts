@@ -1,6 +1,7 @@
 /** Who may respond to an inquiry, with what, and what comes of it. */
 import {
   inquiryAnswered,
+  inquiryCanceled,
   inquiryDenied,
   inquiryNotPending,
   inquiryResponseInvalid,
@@ -46,7 +47,7 @@ export interface InquiriesDeps {
 export interface InquiryService {
   /** Those that wait, newest first. */
   list(page: Page): Promise<{ inquiries: Iterable<InquiryRecord>; total: number }>
-  /** @throws RESOURCE_NOT_FOUND, NOT_AN_INQUIRY, INQUIRY_TIMED_OUT, INQUIRY_ANSWERED, INQUIRY_NOT_PENDING */
+  /** @throws RESOURCE_NOT_FOUND, NOT_AN_INQUIRY, INQUIRY_TIMED_OUT, INQUIRY_ANSWERED, INQUIRY_CANCELED, INQUIRY_NOT_PENDING */
   get(id: string): InquiryRecord
   /** What a caller without the permission for all needs it on. @throws RESOURCE_NOT_FOUND, NOT_AN_INQUIRY */
   resourceOf(id: string): Resource
@@ -80,6 +81,7 @@ export function createInquiryService({
     const isOver = expires && status === 'pending' && due !== null && due <= now()
     if (status === 'timeout' || isOver) throw inquiryTimedOut(id)
     if (status === 'succeeded') throw inquiryAnswered(id)
+    if (status === 'canceled' && execution.parent !== null) throw inquiryCanceled(id)
     const inquiry = status === 'pending' ? recordOf(execution) : undefined
     if (inquiry === undefined) throw inquiryNotPending(id, status)
     return { execution, inquiry }

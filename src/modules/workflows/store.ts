@@ -51,7 +51,8 @@ export interface WorkflowHeader {
   readonly cascade_after: string
 }
 
-export type CascadeRequest = 'pause' | 'resume' | 'cancel'
+/** `withdraw`: the workflow has failed, and what waits in it for somebody has become useless. */
+export type CascadeRequest = 'pause' | 'resume' | 'cancel' | 'withdraw'
 
 export type NewWorkflow = Pick<WorkflowHeader, 'id' | 'execution' | 'root' | 'runner' | 'start_timestamp'>
 

@@ -174,6 +174,7 @@ export function createAdvance(deps: AdvanceDeps): Advance {
     run.header = saved.header
     run.state = apply(run.state, changes)
     for (const command of commands) await carryOut(commit, run, command, children)
+    if (event.kind === 'pending' && isEnd(run.state.workflow.status)) withdrawLate(commit, run, event)
     if (before !== run.state.workflow.status) showStatus(commit, run)
     return undefined
   }
@@ -275,8 +276,39 @@ export function createAdvance(deps: AdvanceDeps): Advance {
     const stored = await executions.maskOutput(execution, result, run.secretValues)
     await writeStoredJson(stored.result)
     change(commit, execution, { kind: 'exit', status, ...stored })
+    const { held, request } = run.state.workflow
     // Inquiries, and what has not started.
     if (status === 'canceled') cascade(commit, run, 'cancel')
+    else if (held > 0 || request === 'pause') cascade(commit, run, 'withdraw')
+  }
+
+  /** An action that still ran when the workflow ended has become an inquiry. */
+  function withdrawLate(
+    commit: WorkflowCommit,
+    run: Run,
+    { instance, item }: Extract<Event, { kind: 'pending' }>,
+  ): void {
+    const action = store.latestAction(run.header.id, instance, item ?? null)
+    const child = action === undefined ? undefined : commit.execution(action.execution)
+    if (child !== undefined) withdraw(commit, run, child)
+  }
+
+  /**
+   * A failed workflow needs no response any more, unless the inquiry cleans up. Workflows in it that have stopped because it was
+   * asked to pause would wait for ever; others go on to their end.
+   */
+  function withdraw(commit: WorkflowCommit, run: Run, child: Execution): void {
+    if (child.status === 'pending') {
+      const action = store.actionOf(child.id)
+      const isCleanup = action !== undefined && run.state.instances.get(action.instance)?.isCleanup === true
+      if (isCleanup) return
+      change(commit, child, { kind: 'settle', status: 'canceled', result: { message: WITHDRAWN } })
+      return
+    }
+    const own = store.ofExecution(child.id)
+    if (own === undefined || run.state.workflow.request !== 'pause' || !isHalted.has(child.status)) return
+    change(commit, child, { kind: 'cancel', user: whoAsked(executionOf(commit, run), 'pause') })
+    commit.tell(own.id, { kind: 'cancel' })
   }
 
   function runOf(commit: WorkflowCommit, run: Run, instance: InstanceRow): TaskRun {
@@ -336,10 +368,11 @@ export function createAdvance(deps: AdvanceDeps): Advance {
       run.header = noted.header
     }
     const execution = executionOf(commit, run)
-    const by = execution.context[doneBy[kind]]
-    const user = typeof by === 'string' ? by : execution.user
+    const isLate = execution.status === 'timeout'
     for (const seen of children) {
-      pass(commit, commit.execution(seen.id) ?? seen, kind, user, execution.status === 'timeout')
+      const child = commit.execution(seen.id) ?? seen
+      if (kind === 'withdraw') withdraw(commit, run, child)
+      else pass(commit, child, kind, whoAsked(execution, kind), isLate)
     }
     if (last === undefined) return
     commit.afterwards(() =>
@@ -351,7 +384,13 @@ export function createAdvance(deps: AdvanceDeps): Advance {
   }
 
   /** @param isLate the workflow has taken too long, and so have those in it: running actions are stopped as well */
-  function pass(commit: WorkflowCommit, child: Execution, kind: CascadeRequest, user: string, isLate: boolean): void {
+  function pass(
+    commit: WorkflowCommit,
+    child: Execution,
+    kind: Exclude<CascadeRequest, 'withdraw'>,
+    user: string,
+    isLate: boolean,
+  ): void {
     const own = store.ofExecution(child.id)
     if (own !== undefined) {
       const changed = change(commit, child, isLate ? { kind: 'expire' } : { kind, user })
@@ -384,7 +423,14 @@ export function createAdvance(deps: AdvanceDeps): Advance {
 
 const isHalted: ReadonlySet<ExecutionStatus> = new Set<ExecutionStatus>(['pausing', 'paused', 'resuming'])
 const waits: ReadonlySet<ExecutionStatus> = new Set<ExecutionStatus>(['requested', 'delayed', 'scheduled'])
+
 const doneBy = { cancel: 'cancelled_by', pause: 'paused_by', resume: 'resumed_by' } as const
+function whoAsked({ context, user }: Execution, request: keyof typeof doneBy): string {
+  const by = context[doneBy[request]]
+  return typeof by === 'string' ? by : user
+}
+
+const WITHDRAWN = 'Its workflow has ended: nobody needs the response any more.'
 
 type EndedWorkflow = Extract<WorkflowStatus, 'succeeded' | 'failed' | 'timeout' | 'canceled'>
 const isEnd = (status: WorkflowStatus): status is EndedWorkflow =>
