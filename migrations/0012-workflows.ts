@@ -14,7 +14,8 @@ const statements = [
     end_timestamp text, status text not null, request text, cascade text, cascade_after text not null, instances integer not null, contexts integer not null,
     routes integer not null, errors integer not null, starts integer not null, active integer not null, held integer not null,
     succeeded integer not null, failed integer not null, canceled integer not null, ready integer not null,
-    cleanups integer not null, idle integer not null, published integer not null, output text)`,
+    cleanups integer not null, idle integer not null, published integer not null, output text,
+    line_records integer not null default 0, lines integer not null default 0, line_bytes integer not null default 0)`,
   `create index workflow_executions_definition on workflow_executions (definition)`,
   `create index workflow_executions_open on workflow_executions (id) where end_timestamp is null`,
   // Those that start tasks as soon as somebody lets them.

@@ -508,6 +508,10 @@ export interface WorkflowExecutionTable {
   published: number
   /** `{name: value}` */
   output: string | null
+  /** Output records of the execution that runs it; the lines in them, and their bytes. */
+  line_records: number
+  lines: number
+  line_bytes: number
 }
 
 /** Owner: workflows. Instances of tasks. */

@@ -51,6 +51,10 @@ afterAll(async () => {
 
 const env = (): Record<string, string> => ({ HOME: folder.path, SVC_API_URL: `${app.urls.api}/v1` })
 const svc = (...args: string[]): Promise<CliExit> => runCli(args, env())
+const messagesOf = (id: string, task: string, status: string): string[] => [
+  `Child execution (task=${task}) ${id} has started.`,
+  `Child execution (task=${task}) ${id} has finished (status=${status}).`,
+]
 /** Cells of the rows of a table. */
 const rowsOf = (text: string): string[][] =>
   text
@@ -132,6 +136,35 @@ describe('09.5 tail of a workflow', () => {
     expect(outer.stdout).toContain(`Child execution (task=inner) ${inner?.id ?? ''} has finished (status=failed).`)
     expect(outer.stdout).not.toContain('built')
     expect((await svc('execution', 'tail', id, '--nested')).stdout).toContain('built\n')
+  })
+
+  it('prints what a workflow says of itself, and each start and end once', async () => {
+    const { id } = await app.run('outer')
+    const [inner] = await app.children(id)
+    const innerId = inner?.id ?? ''
+    const ids = (await app.children(innerId)).map((child) => child.id)
+    const seen = (text: string): string[] =>
+      ids.flatMap((child) => text.split('\n').filter((line) => line.includes(child)))
+    const [, check = '', again = ''] = ids
+    const { stdout } = await svc('execution', 'tail', innerId)
+    expect(seen(stdout)).toEqual([
+      ...ids.slice(0, 1).flatMap((child) => messagesOf(child, 'build', 'succeeded')),
+      expect.stringMatching(`^Task check: failed after .* \\(${check}\\): exit code 1; attempt 2 of 2 follows$`),
+      ...messagesOf(check, 'check', 'failed'),
+      expect.stringMatching(`^Task check attempt 2: failed after .* \\(${again}\\): exit code 1$`),
+      ...messagesOf(again, 'check attempt 2', 'failed'),
+    ])
+    expect(stdout).toMatch(/^Workflow flow\.deploy: failed after \S+ s: task check failed$/m)
+    const nested = (await svc('execution', 'tail', id, '--nested')).stdout
+    expect(nested).toMatch(/^Workflow flow\.deploy: failed after /m)
+    expect(nested).toMatch(/^Workflow flow\.outer: failed after /m)
+    expect(seen(nested).toSorted()).toEqual(seen(stdout).toSorted())
+    // Those of a nested workflow are not followed: its own lines tell of them.
+    const outer = (await svc('execution', 'tail', id)).stdout
+    expect(outer).toContain(`Task build: starts core.local (${ids[0] ?? ''})\n`)
+    expect(outer).not.toContain(`Task inner: starts `)
+    const record = (await svc('execution', 'tail', innerId, '-j')).stdout
+    expect(record).toContain(`Task build: starts core.local (${ids[0] ?? ''})\\n`)
   })
 
   it('follows a workflow that runs', async () => {

@@ -7,6 +7,8 @@ export interface ExecutionSeen {
   action_ref: string
   runner: string
   parent: string | null
+  start_timestamp: string
+  end_timestamp: string | null
   /** All that it has had, oldest first. */
   statuses: string[]
   context: {
@@ -23,6 +25,7 @@ export interface WorkflowSeen {
   end_timestamp: string | null
   output: string | null
   active: number
+  line_records: number
 }
 
 export interface ActionSeen {
@@ -42,19 +45,27 @@ interface TaskSeen {
   start_order: number | null
 }
 
+interface LinesSeen {
+  execution: string
+  seq: number
+  data: string
+}
+
 export interface Seen {
   executions: Map<string, ExecutionSeen>
   /** By the execution that runs it. */
   workflows: Map<string, WorkflowSeen>
   actions: ActionSeen[]
   tasks: TaskSeen[]
+  /** Output of workflows, in order. */
+  lines: LinesSeen[]
 }
 
 export function readWorkflows(basePath: string): Seen {
   return withDatabase(basePath, (database) => {
     const all = <Row>(query: string): Row[] => database.prepare<[], Row>(query).all()
     const executions = all<Omit<ExecutionSeen, 'context' | 'statuses'> & { log: string; context: string }>(
-      'select id, status, action_ref, runner, parent, log, context from executions',
+      'select id, status, action_ref, runner, parent, start_timestamp, end_timestamp, log, context from executions',
     ).map(({ log, context, ...row }): ExecutionSeen => ({
       ...row,
       // Columns that the server writes as JSON of these shapes.
@@ -64,11 +75,16 @@ export function readWorkflows(basePath: string): Seen {
     return {
       executions: new Map(executions.map((row) => [row.id, row])),
       workflows: new Map(
-        all<WorkflowSeen>('select id, execution, status, end_timestamp, output, active from workflow_executions').map(
-          (row) => [row.execution, row],
-        ),
+        all<WorkflowSeen>(
+          'select id, execution, status, end_timestamp, output, active, line_records from workflow_executions',
+        ).map((row) => [row.execution, row]),
       ),
       actions: all('select execution, workflow, instance, item, attempt from workflow_actions'),
+      lines: all(
+        `select execution_id as execution, seq, data from output_records
+          where execution_id in (select id from executions where runner in ('orquesta', 'action-chain'))
+          order by execution_id, seq`,
+      ),
       tasks: all('select workflow, number, status, retries, items, start_order from workflow_tasks'),
     }
   })
@@ -114,7 +130,8 @@ const actionSteps: Readonly<Record<string, RegExp>> = {
  */
 export function problemsOfWorkflows(basePath: string, isSettled = false): string[] {
   const problems = findDamage(basePath)
-  const { executions, workflows, actions, tasks } = readWorkflows(basePath)
+  const seen = readWorkflows(basePath)
+  const { executions, workflows, actions, tasks } = seen
   const say = (problem: string): void => void problems.push(problem)
   const byId = new Map([...workflows.values()].map((workflow) => [workflow.id, workflow]))
   const nameOf = ({ id, action_ref, statuses }: ExecutionSeen): string => `${action_ref} ${id} (${statuses.join(' ')})`
@@ -159,6 +176,7 @@ export function problemsOfWorkflows(basePath: string, isSettled = false): string
       say(`${nameOf(execution)} has the parent ${execution.parent}`)
     if (!byId.has(workflow)) say(`action ${place} has no workflow`)
   }
+  for (const problem of problemsOfLines(seen)) say(problem)
   const ofWorkflows = new Set(actions.map(({ execution }) => execution))
   for (const execution of executions.values())
     if (execution.parent !== null && !ofWorkflows.has(execution.id)) say(`${nameOf(execution)} belongs to no task`)
@@ -168,6 +186,40 @@ export function problemsOfWorkflows(basePath: string, isSettled = false): string
     if (execution === undefined || task.items !== null || action?.attempt !== task.retries) continue
     if (task.status !== endOfTask[execution.status])
       say(`task ${task.workflow}/${task.number} is ${task.status}, and its action ${nameOf(execution)}`)
+  }
+  return problems
+}
+
+/** What is wrong with the output of workflows: each line belongs to the commit of what it tells. */
+function problemsOfLines({ executions, actions, lines, workflows }: Seen): string[] {
+  const problems: string[] = []
+  const texts = new Map<string, { count: number; text: string }>()
+  for (const { execution, seq, data } of lines) {
+    const { count, text } = texts.get(execution) ?? { count: 0, text: '' }
+    if (seq !== count + 1) problems.push(`output of ${execution}: record ${seq} follows record ${count}`)
+    texts.set(execution, { count: seq, text: text + data })
+  }
+  for (const { id, execution, line_records } of workflows.values()) {
+    const { count } = texts.get(execution) ?? { count: 0 }
+    if (count !== line_records) problems.push(`workflow ${id} has ${count} records of output, not ${line_records}`)
+  }
+  const starts = new Map<string, number>()
+  const ends = new Map<string, number>()
+  const count = (counts: Map<string, number>, id = ''): void => void counts.set(id, (counts.get(id) ?? 0) + 1)
+  for (const { text } of texts.values()) {
+    for (const [, id] of text.matchAll(/^Task .+: starts .*\((\S+)\)$/gm)) count(starts, id)
+    for (const [, id] of text.matchAll(/^Task .+: [a-z]+ after \S+ s \((\S+)\)/gm)) count(ends, id)
+  }
+  for (const { execution: id, item } of actions) {
+    const execution = executions.get(id)
+    const parent = executions.get(execution?.parent ?? '')
+    const [start = 0, end = 0] = [starts.get(id), ends.get(id)]
+    // The output of a workflow is complete when it has ended.
+    const until = item === null ? (parent?.end_timestamp ?? '') : ''
+    const mustStart = (execution?.start_timestamp ?? until) < until
+    const mustEnd = parent?.status === 'succeeded' && (execution?.end_timestamp ?? until) < until
+    if (start > 1 || (start === 0 && mustStart)) problems.push(`${start} lines tell of the start of ${id}`)
+    if (end > 1 || (end === 0 && mustEnd)) problems.push(`${end} lines tell of the end of ${id}`)
   }
   return problems
 }

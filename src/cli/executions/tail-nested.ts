@@ -5,7 +5,7 @@ import { finished } from 'node:stream/promises'
 import { segment } from '../connection/client.ts'
 import { readEvents } from '../connection/server-events.ts'
 import { listIn, textOrEmpty } from '../connection/responses.ts'
-import { taskLabel } from './tasks.ts'
+import { isWorkflow, taskLabel } from './tasks.ts'
 import { isForbidden, isMissing, isFinalRecord, mayPass, MAX_OUTAGE_MS, pause, recordStatusOf } from './calls.ts'
 import { CliFailure, ConnectionFailure, HttpFailure, Interrupted, NotFound } from '../failures.ts'
 import { attributeOf, printable, type Json } from '../output/print.ts'
@@ -28,6 +28,9 @@ const MAX_CHILDREN = 10_000
 /** How often the server is asked for children where it does not let this user follow events. */
 const LOOK_MS = 2000
 const created = 'svc.execution__create'
+const childAttributes = 'id,status,action.ref,action.runner_type,liveaction.action_is_workflow,context'
+/** Lines of a workflow that say no more than the messages about its child executions. */
+const startOrEnd = /^Task .+: (?:starts \S+|[a-z]+ after \d+\.\d s) \([0-9a-f]{24}\)\n/gm
 
 /**
  * Prints the output of the whole family in whole lines, until all have ended.
@@ -92,7 +95,7 @@ class ExecutionTree {
   async #followAll(): Promise<string> {
     const isEnded = isFinalRecord(recordStatusOf(this.#root))
     if (!isEnded) this.#beginWatch()
-    const output = this.#printer.outputOf(this.#rootId, '')
+    const output = this.#outputOf(this.#root, '')
     const { sayStarted, sayEnded } = executionMessages(this.#rootId)
     // The end is printed below, when all have ended.
     const words = { sayStarted, sayEnded: () => Promise.resolve() }
@@ -112,7 +115,7 @@ class ExecutionTree {
     const id = textOrEmpty(child['id'])
     if (this.#session.interrupted.aborted) throw new Interrupted()
     try {
-      const output = this.#printer.outputOf(id, id)
+      const output = this.#outputOf(child, id)
       const words = childMessages(child)
       // It may have ended already without a message about its start.
       if (isFinalRecord(recordStatusOf(child))) await words.sayStarted(output)
@@ -122,6 +125,21 @@ class ExecutionTree {
       if (error instanceof NotFound || isMissing(error)) return
       if (!isForbidden(error)) throw error
       this.#session.note(`Note: No permission to view the output of child execution ${printable(id)}.\n`)
+    }
+  }
+
+  /** @param label as of `LinePrinter.outputOf` */
+  #outputOf(record: Json, label: string): TailOutput {
+    const id = textOrEmpty(record['id'])
+    const output = this.#printer.outputOf(id, label)
+    const areChildrenFollowed = this.#levels === undefined || id === this.#rootId
+    if (this.#session.form !== 'human' || !areChildrenFollowed || !isWorkflow(record)) return output
+    return {
+      ...output,
+      print: async (piece) => {
+        const text = this.#saidTooMany ? piece.text : piece.text.replaceAll(startOrEnd, '')
+        if (text !== '') await output.print({ ...piece, text })
+      },
     }
   }
 
@@ -146,7 +164,7 @@ class ExecutionTree {
 
   /** Asks for all children there are. @returns whether some of them were news */
   async #findChildren(): Promise<boolean> {
-    const query = { depth: this.#levels, include_attributes: 'id,status,action.ref,context' }
+    const query = { depth: this.#levels, include_attributes: childAttributes }
     const answer = await this.#session.client.call('GET', `/executions/${segment(this.#rootId)}/children`, { query })
     return listIn(answer)
       .map((child) => this.#add(child))

@@ -6,6 +6,7 @@ import { createExecutionListStore } from './list/store.ts'
 import { createLive } from './live.ts'
 import { createOutput } from './output/output.ts'
 import { createOutputReader } from './output/read.ts'
+import { noPlace } from './output/place.ts'
 import { createOutputStore } from './output/store.ts'
 import { createPending } from './pending.ts'
 import type { Executions, ExecutionsDeps } from './public.ts'
@@ -99,6 +100,13 @@ export function createExecutions(deps: ExecutionsDeps): Executions {
     ofTriggerInstance: (id) => store.ofTriggerInstance(id),
     last: () => service.last(),
     statusOf,
+    planLines(execution, end, text) {
+      if (!streamOutput) return { unit: { steps: [], facts: [] }, end }
+      const place = { ...noPlace, other_lines: end.lines, other_bytes: end.bytes }
+      const planned = output.plan(execution, { seq: end.seq, place }, 'other', text)
+      const { seq, place: after } = planned.end
+      return { unit: planned.unit, end: { seq, lines: after.other_lines, bytes: after.other_bytes } }
+    },
     outputCursor: (id) => output.cursor(id),
     record: (execution) => records.masked(execution),
     liveactionRecord: (execution) => records.maskedLiveaction(execution),
@@ -116,7 +124,7 @@ export function createExecutions(deps: ExecutionsDeps): Executions {
 }
 
 export { executionAttributeQuery, wantedAttributes } from './list/attributes.ts'
-export type { Executions, ExecutionsDeps } from './public.ts'
+export type { Executions, ExecutionsDeps, LinesEnd } from './public.ts'
 export type { KillOrphans } from './run/recovery.ts'
 export { outputTypeOf } from './output/routes.ts'
 export { isFinal } from './state.ts'

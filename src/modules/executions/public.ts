@@ -60,6 +60,13 @@ export interface Executions
   ofTriggerInstance(id: string): string[]
   /** The one with the greatest id. */
   last(): Execution | undefined
+  /**
+   * Plans lines in the output of a workflow; writes nothing. Without `actionrunner.stream_output` the unit is empty.
+   *
+   * @param text lines with their line ends, without secrets
+   * @param end of what is stored of it
+   */
+  planLines(execution: Execution, end: LinesEnd, text: string): { unit: Unit; end: LinesEnd }
   /** Cheap while it runs; undefined when there is no such execution. */
   statusOf(id: string): ExecutionStatus | undefined
   outputCursor(id: string): OutputCursor
@@ -90,6 +97,14 @@ export interface Executions
   policiesChanged(actionRef: string): void
   /** While stopping: skips the rest of the grace period, and gives up writes that fail. */
   hurry(): void
+}
+
+/** Of the output of a workflow, which has lines of the type `other` only. */
+export interface LinesEnd {
+  /** Number of its last record; 0: there is none. */
+  readonly seq: number
+  readonly lines: number
+  readonly bytes: number
 }
 
 export interface ExecutionsDeps extends ExecutionsPorts {

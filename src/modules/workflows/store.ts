@@ -49,6 +49,10 @@ export interface WorkflowHeader {
   readonly cascade: CascadeRequest | null
   /** Children up to this one have it. */
   readonly cascade_after: string
+  /** Output records of its execution; the lines in them, and their bytes. */
+  readonly line_records: number
+  readonly lines: number
+  readonly line_bytes: number
 }
 
 /** `withdraw`: the workflow has failed, and what waits in it for somebody has become useless. */
@@ -152,6 +156,8 @@ export interface WorkflowStore {
   /** How far a request has come on its way to the children. @param request null: all have it */
   putCascade(header: WorkflowHeader, request: CascadeRequest | null, after: string): Changed
   putAction(action: WorkflowAction): Step
+  /** The counts of lines in the header. */
+  putLines(header: WorkflowHeader): Step
   /** @param sealed JSON array, encrypted; null: none */
   putSecrets(workflow: string, sealed: string | null): Step
 
@@ -192,6 +198,9 @@ const headerColumns = [
   'end_timestamp',
   'cascade',
   'cascade_after',
+  'line_records',
+  'lines',
+  'line_bytes',
 ] as const
 
 export function createWorkflowStore(database: Database): WorkflowStore {
@@ -264,6 +273,7 @@ export function createWorkflowStore(database: Database): WorkflowStore {
         end_timestamp: null,
         cascade: null,
         cascade_after: '',
+        ...noLines,
       }
       const steps = [
         {
@@ -304,7 +314,7 @@ export function createWorkflowStore(database: Database): WorkflowStore {
       const header = { ...before, execution, revision: before.revision + 1 }
       const query = build
         .updateTable('workflow_executions')
-        .set({ execution, revision: header.revision })
+        .set({ execution, revision: header.revision, ...noLines })
         .where('id', '=', before.id)
         .where('revision', '=', before.revision)
       return { steps: [{ query, expect: 1 }], header }
@@ -321,6 +331,7 @@ export function createWorkflowStore(database: Database): WorkflowStore {
       header: { ...before, cascade, cascade_after: after },
     }),
     putAction: (action) => ({ query: statements.putAction(action) }),
+    putLines: (header) => ({ query: statements.putLines(header) }),
     putSecrets: (workflow, secrets) => ({
       query: build.updateTable('workflow_executions').set({ secrets }).where('id', '=', workflow),
     }),
@@ -515,6 +526,8 @@ const taskColumns = [
 type TaskColumns = Pick<WorkflowTaskTable, (typeof taskColumns)[number]>
 
 const { workflow: newWorkflow } = emptyState()
+/** Of an execution that has written none. */
+export const noLines = { line_records: 0, lines: 0, line_bytes: 0 }
 
 const toOutput = (text: string | null, open: Open): WorkflowRow['output'] =>
   text === null ? null : (readValues(text, open) as WorkflowRow['output']) // written by `save`
@@ -523,6 +536,7 @@ const toOutput = (text: string | null, open: Open): WorkflowRow['output'] =>
 function toHeader(row: WorkflowExecutionTable): WorkflowHeader | undefined {
   if (row.execution === null) return undefined
   const { id, execution, root, runner, definition, start_timestamp, revision, end_timestamp, cascade_after } = row
+  const { line_records, lines, line_bytes } = row
   const status = row.status as WorkflowStatus // only the conductor makes statuses
   const cascade = row.cascade as WorkflowHeader['cascade'] // only `putCascade` writes it
   return {
@@ -537,6 +551,9 @@ function toHeader(row: WorkflowExecutionTable): WorkflowHeader | undefined {
     end_timestamp,
     cascade,
     cascade_after,
+    line_records,
+    lines,
+    line_bytes,
   }
 }
 
@@ -598,6 +615,7 @@ function prepareStatements({ build }: Database) {
     cascade: '',
     cascade_after: '',
     ...changing,
+    ...noLines,
   }
   const action: WorkflowActionTable = {
     execution: '',
@@ -607,6 +625,7 @@ function prepareStatements({ build }: Database) {
     attempt: 0,
     task_execution: '',
   }
+  const lineValues = columnsOf<typeof noLines>(noLines)
   const changingValues = columnsOf<Pick<WorkflowExecutionTable, keyof typeof changing>>(changing)
   return {
     insert: prepared(build.insertInto('workflow_executions').values(workflow), columnsOf(workflow)),
@@ -617,6 +636,10 @@ function prepareStatements({ build }: Database) {
         use.id,
         use.seen,
       ],
+    ),
+    putLines: prepared(
+      build.updateTable('workflow_executions').set(noLines).where('id', '=', ''),
+      ({ id, ...header }: WorkflowHeader) => [...lineValues(header), id],
     ),
     find: prepared(
       build

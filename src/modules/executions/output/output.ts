@@ -6,7 +6,7 @@
  */
 import { setTimeout as delay } from 'node:timers/promises'
 import type { Bus } from '../../../bus/index.ts'
-import type { Database, Unit } from '../../../db/index.ts'
+import type { Database, Step, Unit } from '../../../db/index.ts'
 import { isStorageFailure } from '../../../core/errors.ts'
 import { newId } from '../../../core/ids.ts'
 import type { Log } from '../../../lib/log/index.ts'
@@ -48,9 +48,19 @@ export interface OutputCursor {
 export interface ExecutionOutput {
   /** @param enabled `actionrunner.stream_output`: without it nothing is stored */
   open(execution: Execution, enabled: boolean): OutputIntake
+  /** Plans output of an execution that no runner runs; writes nothing. @param end of what is stored of it */
+  plan(execution: Execution, end: OutputEnd, type: OutputType, text: string): { unit: Unit; end: OutputEnd }
   cursor(executionId: string): OutputCursor
   /** Resolves when what was emitted before is stored. */
   flush(): Promise<void>
+}
+
+/** Where the next record of an execution goes. */
+export interface OutputEnd {
+  /** Of the last record; 0: there is none. */
+  readonly seq: number
+  /** What the records so far have. */
+  readonly place: OutputPlace
 }
 
 interface Ring {
@@ -60,9 +70,7 @@ interface Ring {
 
 interface Intake {
   execution: Execution
-  lastSeq: number
-  /** What its records have so far. */
-  place: OutputPlace
+  end: OutputEnd
   waiting: { type: OutputType; host: string | null; parts: string[]; length: number; timestamp: string }[]
   waitingLength: number
   resume: (() => void) | undefined
@@ -158,51 +166,53 @@ export function createOutput(deps: {
   /** Makes numbered records of the waiting output. */
   function take(intake: Intake): Owed {
     const { execution, resume = () => undefined } = intake
-    const unit: Unit = { steps: [], facts: [] }
-    const records: OutputRecord[] = []
-    for (const { type, host, parts, timestamp } of intake.waiting) {
-      for (const data of pieces(parts.length === 1 ? (parts[0] ?? '') : parts.join(''))) {
-        intake.lastSeq += 1
-        const record: OutputRecord = {
-          id: newId(),
-          execution_id: execution.id,
-          seq: intake.lastSeq,
-          output_type: type,
-          data,
-          timestamp,
-          host,
-        }
-        records.push(record)
-        unit.steps.push(store.insertOutput(record, intake.place))
-        intake.place = placeBehind(record, intake.place)
-      }
-    }
+    const texts = intake.waiting.map(({ parts, ...text }) => ({ ...text, data: parts.join('') }))
+    const { unit, end } = append(execution, intake.end, texts)
+    intake.end = end
     intake.waiting = []
     intake.waitingLength = 0
     intake.resume = undefined
     intake.resumed = undefined
-    const owed: Owed = { id: execution.id, unit, resume }
-    if (records.length === 0) return owed
-    unit.facts.push({
-      name: 'execution.output',
-      payload: {
-        execution_id: execution.id,
-        action_ref: execution.action_ref,
-        user: execution.user,
-        runner_ref: execution.runner.name,
-        last_seq: intake.lastSeq,
-        records,
-      },
-    })
-    return owed
+    return { id: execution.id, unit, resume }
+  }
+
+  /** Makes numbered records of texts. */
+  function append(
+    execution: Execution,
+    before: OutputEnd,
+    texts: readonly (Pick<OutputRecord, 'host' | 'data' | 'timestamp'> & { readonly type: OutputType })[],
+  ): { unit: Unit; end: OutputEnd } {
+    let end = before
+    const steps: Step[] = []
+    const records: OutputRecord[] = []
+    for (const { type, host, data: text, timestamp } of texts) {
+      for (const data of pieces(text)) {
+        const { id: execution_id } = execution
+        const seq = end.seq + 1
+        const record: OutputRecord = { id: newId(), execution_id, seq, output_type: type, data, timestamp, host }
+        records.push(record)
+        steps.push(store.insertOutput(record, end.place))
+        end = { seq, place: placeBehind(record, end.place) }
+      }
+    }
+    if (records.length === 0) return { unit: { steps, facts: [] }, end }
+    const payload = {
+      execution_id: execution.id,
+      action_ref: execution.action_ref,
+      user: execution.user,
+      runner_ref: execution.runner.name,
+      last_seq: end.seq,
+      records,
+    }
+    return { unit: { steps, facts: [{ name: 'execution.output', payload }] }, end }
   }
 
   return {
+    plan: (execution, end, type, text) => append(execution, end, [{ type, host: null, data: text, timestamp: now() }]),
     open(execution, enabled) {
       const intake: Intake = {
         execution,
-        lastSeq: 0,
-        place: noPlace,
+        end: { seq: 0, place: noPlace },
         waiting: [],
         waitingLength: 0,
         resume: undefined,

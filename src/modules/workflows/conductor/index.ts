@@ -1,6 +1,7 @@
 export { broken } from './broken.ts'
 export { conduct, createMemory, type Memory, type World } from './conduct.ts'
 export { ContextCache, variablesOf, type Variables } from './contexts.ts'
+export { ACTION_FAILED } from './end.ts'
 export { addRows, apply, Draft, loadState, type Changes, type StoredRows } from './draft.ts'
 export { arrivalsOf, joinProgress } from './joins.ts'
 export { review, type Part } from './review.ts'

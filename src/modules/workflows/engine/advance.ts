@@ -25,6 +25,7 @@ import type { CascadeRequest, WorkflowAction, WorkflowStore } from '../store.ts'
 import { isRefusal, planChild, type PlannedChild } from './child.ts'
 import type { WorkflowCommit } from './commit.ts'
 import { NeedsThread, type Evaluated, type Patience } from './evaluate.ts'
+import { linesOf, type Story } from './lines.ts'
 import { newsOfAction, newsOfWorkflow } from './news.ts'
 import { outsideOf, type OutsideDeps } from './outside.ts'
 import type { ProgramWorld, TaskRun } from './program.ts'
@@ -66,8 +67,8 @@ export interface AdvanceDeps extends OutsideDeps {
 export interface Advance {
   /** Handles all that the commit has to tell, and what follows from it. */
   settle(commit: WorkflowCommit): Promise<void>
-  /** Handles one event. @returns why it is refused */
-  handle(commit: WorkflowCommit, run: Run, event: Event): Promise<string | undefined>
+  /** Handles one event. @param child the execution that it is about @returns why it is refused */
+  handle(commit: WorkflowCommit, run: Run, event: Event, child?: Execution): Promise<string | undefined>
   limit(commit: WorkflowCommit, run: Run, seconds: number): void
   /** Changes an execution, and tells the workflow that it belongs to. */
   change(
@@ -109,8 +110,8 @@ export function createAdvance(deps: AdvanceDeps): Advance {
     commit: WorkflowCommit,
     run: Run,
     event: Event,
+    workflow: Execution,
   ): Promise<{ outcome: Outcome; children: ReadonlyMap<string, PlannedChild> }> {
-    const workflow = executionOf(commit, run)
     const children = new Map<string, PlannedChild>()
     const refusals = new Map<string, AppError>()
     const read: unknown[] = []
@@ -153,12 +154,18 @@ export function createAdvance(deps: AdvanceDeps): Advance {
     }
   }
 
-  async function handle(commit: WorkflowCommit, run: Run, event: Event): Promise<string | undefined> {
+  async function handle(
+    commit: WorkflowCommit,
+    run: Run,
+    event: Event,
+    child?: Execution,
+  ): Promise<string | undefined> {
     commit.touch(run)
+    const execution = executionOf(commit, run)
     let outcome: Outcome
     let children: ReadonlyMap<string, PlannedChild> = new Map()
     try {
-      ;({ outcome, children } = await conductWithChildren(commit, run, event))
+      ;({ outcome, children } = await conductWithChildren(commit, run, event, execution))
     } catch (error) {
       // What has happened is stored in any case; a fault of the server ends the workflow instead of leaving it stuck.
       if (isAppError(error)) throw error
@@ -168,6 +175,7 @@ export function createAdvance(deps: AdvanceDeps): Advance {
     const { changes, commands, refused } = outcome
     if (changes === undefined) return refused
     const before = run.state.workflow.status
+    commit.say(run, execution, linesOf(storyOf(commit, run, execution, { event, child, changes, commands, children })))
     const saved = store.save(run.header, changes, { seal: deps.sealOf(run), at: commit.at })
     commit.add({ steps: saved.steps, facts: [] })
     if (run.hasNewSecrets) commit.add({ steps: [store.putSecrets(run.header.id, deps.sealSecrets(run))], facts: [] })
@@ -177,6 +185,28 @@ export function createAdvance(deps: AdvanceDeps): Advance {
     if (event.kind === 'pending' && isEnd(run.state.workflow.status)) withdrawLate(commit, run, event)
     if (before !== run.state.workflow.status) showStatus(commit, run)
     return undefined
+  }
+
+  function storyOf(
+    commit: WorkflowCommit,
+    { header, program, state }: Run,
+    workflow: Execution,
+    told: Pick<Story, 'event' | 'child' | 'changes' | 'commands'> & { children: ReadonlyMap<string, PlannedChild> },
+  ): Story {
+    const { children, ...of } = told
+    const secondsSince = (start: string): number => (microsOf(commit.at) - microsOf(start)) / 1_000_000
+    return {
+      ...of,
+      graph: program.graph,
+      workflow,
+      before: state,
+      idOf: (command) => children.get(keyOf(command))?.execution.id,
+      seconds: secondsSince(workflow.start_timestamp),
+      secondsOf(instance) {
+        const start = store.findTask(header.id, instance)?.start_timestamp ?? null
+        return start === null ? undefined : secondsSince(start)
+      },
+    }
   }
 
   async function carryOut(
@@ -248,7 +278,8 @@ export function createAdvance(deps: AdvanceDeps): Advance {
       commit.putResult(action.workflow, { instance: action.instance, item }, { value, size: after.result_size ?? 0 })
       return value
     }
-    for (const event of newsOfAction(before, after, action, result)) commit.tell(action.workflow, event, secrets)
+    for (const event of newsOfAction(before, after, action, result))
+      commit.tell(action.workflow, event, { secrets, child: after })
   }
 
   function change(
@@ -414,7 +445,7 @@ export function createAdvance(deps: AdvanceDeps): Advance {
     for (let told = commit.next(); told !== undefined; told = commit.next()) {
       const run = await deps.load(commit, told.workflow)
       run.addSecrets(told.secrets)
-      await handle(commit, run, told.event)
+      await handle(commit, run, told.event, told.child)
     }
   }
 

@@ -4,6 +4,7 @@ import { merge, type Database, type Unit } from '../../../db/index.ts'
 import { now } from '../../../core/time.ts'
 import type { Execution } from '../../executions/types.ts'
 import type { Event } from '../conductor/index.ts'
+import type { Line } from './lines.ts'
 import type { Run } from './run.ts'
 import type { Commit } from './trees.ts'
 
@@ -21,8 +22,10 @@ export interface WorkflowCommit extends Commit {
   /** Runs whose state this commit changes. */
   touch(run: Run): void
   run(id: string): Run | undefined
-  /** Something else to tell a workflow, in the same commit. @param secrets those in the event */
-  tell(workflow: string, event: Event, secrets?: readonly unknown[]): void
+  /** Adds lines to the output of a workflow. @param execution that of the workflow */
+  say(run: Run, execution: Execution, lines: readonly Line[]): void
+  /** Something else to tell a workflow, in the same commit. */
+  tell(workflow: string, event: Event, about?: Pick<Told, 'secrets' | 'child'>): void
   /** Takes the next of what is to be told. */
   next(): Told | undefined
   /** To be done when it is stored. */
@@ -33,6 +36,8 @@ export function createCommit(deps: {
   database: Pick<Database, 'write'>
   /** Results of late, which the end of a task with items reads all together. */
   results: Lru<string, KnownResult>
+  /** Output of a workflow. */
+  readonly planLines: (run: Run, execution: Execution, lines: readonly Line[]) => Unit
   /** The memory may not agree with the rows. */
   readonly forget: (run: Run) => void
   /** It does. */
@@ -42,6 +47,7 @@ export function createCommit(deps: {
   const executions = new Map<string, Execution>()
   const results = new Map<string, KnownResult>()
   const runs = new Map<string, Run>()
+  const said = new Map<Run, { execution: Execution; lines: Line[] }>()
   const told: Told[] = []
   const actions: (() => void)[] = []
   return {
@@ -54,11 +60,19 @@ export function createCommit(deps: {
       results.get(actionKey(workflow, place)) ?? deps.results.get(actionKey(workflow, place)),
     touch: (run) => void runs.set(run.header.id, run),
     run: (id) => runs.get(id),
-    tell: (workflow, event, secrets = []) => void told.push({ workflow, event, secrets }),
+    say(run, execution, lines) {
+      const known = said.get(run)
+      if (known !== undefined) known.lines.push(...lines)
+      else if (lines.length > 0) said.set(run, { execution, lines: [...lines] })
+    },
+    tell: (workflow, event, about = { secrets: [] }) => void told.push({ workflow, event, ...about }),
     next: () => told.shift(),
     afterwards: (action) => void actions.push(action),
     async write() {
-      if (units.length > 0) await deps.database.write(merge(...units))
+      if (units.length === 0) return
+      const output = merge(...[...said].map(([run, { execution, lines }]) => deps.planLines(run, execution, lines)))
+      // Followers of a workflow hear its last lines before its end.
+      await deps.database.write(merge({ steps: [], facts: output.facts }, ...units, { steps: output.steps, facts: [] }))
     },
     keep() {
       runs.forEach(deps.remember)
@@ -81,7 +95,10 @@ export interface KnownResult {
 interface Told {
   readonly workflow: string
   readonly event: Event
+  /** Those in the event. */
   readonly secrets: readonly unknown[]
+  /** The execution that it is about. */
+  readonly child?: Execution
 }
 
 export interface ActionOf {

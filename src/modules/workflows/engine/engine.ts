@@ -11,6 +11,7 @@ import { Lru } from '../../../lib/cache/index.ts'
 import type { Log } from '../../../lib/log/index.ts'
 import { writeJson } from '../../../lib/json/index.ts'
 import { isObject } from '../../../lib/schema/index.ts'
+import { createSecretValues } from '../../../lib/secrets/index.ts'
 import { isWorkflowRunner } from '../../../runners/index.ts'
 import type { Datastore } from '../../datastore/index.ts'
 import { isFinal, type Executions } from '../../executions/index.ts'
@@ -18,11 +19,12 @@ import type { ExecutionWorkflows, WorkflowStart } from '../../executions/ports.t
 import type { Execution, ExecutionStatus } from '../../executions/types.ts'
 import { emptyState, type Outside } from '../conductor/index.ts'
 import type { ActionSource } from '../catalog.ts'
-import type { WorkflowHeader, WorkflowStore } from '../store.ts'
+import { noLines, type WorkflowHeader, type WorkflowStore } from '../store.ts'
 import type { Open, Seal } from '../state/store.ts'
 import { createAdvance, type AdvanceDeps } from './advance.ts'
 import { createCommit, type KnownResult, type WorkflowCommit } from './commit.ts'
 import { createPatience } from './evaluate.ts'
+import { failureLine, writeLines, type Line } from './lines.ts'
 import { newsOfWorkflow } from './news.ts'
 import { outsideOf } from './outside.ts'
 import type { Program, Programs, Unusable } from './program.ts'
@@ -35,7 +37,7 @@ export interface EngineDeps {
   encryption: Pick<Encryption, 'enabled' | 'encrypt' | 'decrypt'>
   actions: ActionSource
   datastore: Pick<Datastore, 'read'>
-  executions: AdvanceDeps['executions'] & Pick<Executions, 'secretsOf'>
+  executions: AdvanceDeps['executions'] & Pick<Executions, 'secretsOf' | 'planLines'>
   programs: Programs
   store: WorkflowStore
   readonly settings: {
@@ -77,7 +79,7 @@ export function createEngine(deps: EngineDeps): Engine {
   const results = new Lru<string, KnownResult>(MAX_RESULTS, MAX_RESULT_BYTES)
   const runnerInfo = { hostname: hostname(), pid: process.pid }
   const trees = createTrees<WorkflowCommit>(() =>
-    createCommit({ database, results, forget: ({ header }) => runs.delete(header.id), remember }),
+    createCommit({ database, results, planLines, forget: ({ header }) => runs.delete(header.id), remember }),
   )
   const advance = createAdvance({
     ...deps,
@@ -110,6 +112,32 @@ export function createEngine(deps: EngineDeps): Engine {
     const bytes = (instances.size + items.size + contexts.size) * ROW_BYTES + workflow.published
     // A larger one would have to be read at each of its events.
     runs.set(run.header.id, run, Math.min(bytes, MAX_RUN_BYTES / 8))
+  }
+
+  function planLines(run: Run, execution: Execution, lines: readonly Line[]): Unit {
+    const { header, secretValues } = run
+    const { line_records: seq, lines: count, line_bytes: bytes } = header
+    const text = writeLines(lines, { count, mask: (line) => secretValues?.maskText(line) ?? line })
+    if (text === '') return { steps: [], facts: [] }
+    const { unit, end } = executions.planLines(execution, { seq, lines: count, bytes }, text)
+    if (unit.steps.length === 0) return unit
+    run.header = { ...header, line_records: end.seq, lines: end.lines, line_bytes: end.bytes }
+    return { steps: [...unit.steps, store.putLines(run.header)], facts: unit.facts }
+  }
+
+  /** Of an execution whose workflow does not start. */
+  function sayFailure(
+    commit: WorkflowCommit,
+    execution: Execution,
+    result: Readonly<Record<string, unknown>>,
+    secrets: readonly unknown[] = [],
+  ): void {
+    const values = createSecretValues(secrets)
+    const text = writeLines([failureLine(execution, result)], {
+      count: 0,
+      mask: (line) => values?.maskText(line) ?? line,
+    })
+    commit.add(executions.planLines(execution, { seq: 0, lines: 0, bytes: 0 }, text).unit)
   }
 
   const openOf =
@@ -165,6 +193,7 @@ export function createEngine(deps: EngineDeps): Engine {
   ): Promise<void> {
     if ('result' in prepared) {
       const exit = { kind: 'exit', status: 'failed', result: prepared.result } as const
+      sayFailure(commit, requested, prepared.result, start.secrets)
       if (advance.change(commit, requested, ...startEvents(), exit) === undefined) throw new Conflict('it has changed')
       return
     }
@@ -206,7 +235,7 @@ export function createEngine(deps: EngineDeps): Engine {
       )
       return
     }
-    const run = new Run({ ...known.header, execution: requested.id }, known.program, known.state, {
+    const run = new Run({ ...known.header, execution: requested.id, ...noLines }, known.program, known.state, {
       environment: environmentOf(running, workflow, settings.apiUrl()),
       secrets: [...known.secrets, ...start.secrets],
     })
@@ -224,6 +253,7 @@ export function createEngine(deps: EngineDeps): Engine {
 
   function refuse(commit: WorkflowCommit, running: Execution, message: string): void {
     const result = { output: null, errors: [{ message }] }
+    sayFailure(commit, running, result)
     advance.change(commit, running, { kind: 'exit', status: 'failed', result })
   }
 
