@@ -185,7 +185,7 @@ export function subjectOf({ name, path }: CliRecordKind, id: string): Subject {
 }
 
 /** Codes of a 404 that do not mean that the thing asked for is missing. */
-export const otherAbsences: ReadonlySet<string> = new Set(['AUTHENTICATION_OFF', 'ROUTE_UNKNOWN'])
+export const otherAbsences: ReadonlySet<string> = new Set(['AUTHENTICATION_OFF', 'NOT_A_WORKFLOW', 'ROUTE_UNKNOWN'])
 
 /** @throws NotFound */
 export async function getRecord(session: Session, kind: CliRecordKind, id: string): Promise<Json> {

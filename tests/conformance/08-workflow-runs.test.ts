@@ -250,6 +250,17 @@ describe('the graph of a run', () => {
   })
 })
 
+describe('the last workflow', () => {
+  it('is the one that the last execution belongs to', async () => {
+    const { id } = await app.run('turns')
+    const { body: last } = await app.call<ExecutionAnswer>('GET', '/v1/executions/last')
+    expect(last).toMatchObject({ parent: id })
+    for (const part of ['workflow', 'workflow/explain', 'workflow/graph'])
+      expect(await app.call('GET', `/v1/executions/last/${part}`)).toMatchObject({ status: 200 })
+    expect(await app.call('GET', '/v1/executions/last/workflow')).toMatchObject({ body: { execution: id } })
+  })
+})
+
 describe('what is refused', () => {
   const refusal = async (id: string, query = ''): Promise<unknown> =>
     app.call('GET', `/v1/executions/${id}/workflow${query}`)
@@ -266,7 +277,9 @@ describe('what is refused', () => {
     const { id } = await app.run('broken')
     expect(await refusal(id)).toMatchObject({
       status: 404,
-      body: { faultstring: `Execution "${id}" has no workflow: its workflow has never started.` },
+      body: {
+        faultstring: `Execution "${id}" has no workflow: its workflow has never started. The result of the execution says why.`,
+      },
     })
   })
 

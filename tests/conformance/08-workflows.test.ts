@@ -643,10 +643,22 @@ describe('explain', () => {
           task: 'a',
           status: 'failed',
           transitions: [{ when: '<% succeeded() %>', value: false, is_taken: false, do: ['b'] }],
+          unsuccessful: [{ execution: (await app.children(id))[0]?.id, item: null, status: 'failed' }],
         },
       ],
       failures: [{ task: 'a' }],
       waits_for: [],
+    })
+  })
+
+  it('says how actions ended that left no error', async () => {
+    const { id } = await app.run('limited', { action: 'core.local', input: { cmd: 'sleep 60' } })
+    expect(await explain(id)).toMatchObject({
+      tasks: [
+        { status: 'failed', unsuccessful: [{ status: 'timeout' }] },
+        { status: 'succeeded', unsuccessful: [] },
+      ],
+      failures: [],
     })
   })
 

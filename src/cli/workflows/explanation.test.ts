@@ -29,6 +29,7 @@ const explanation: WorkflowExplanation = {
         },
         { ...common, when: '<% failed() %>', value: false, is_taken: false, do: ['fail'], has_changed: true },
       ],
+      unsuccessful: [],
     },
     {
       task: 'scan',
@@ -38,8 +39,16 @@ const explanation: WorkflowExplanation = {
       transitions: [
         { ...common, when: '<% ctx(x) %>', value: null, is_taken: false, do: ['ship'], errors: ['Oops: \u001b[31mno'] },
       ],
+      unsuccessful: [{ execution: 'e7', item: 3, status: 'abandoned' }],
     },
-    { task: 'gone', route: 0, status: 'failed', join: null, transitions: null },
+    {
+      task: 'gone',
+      route: 0,
+      status: 'failed',
+      join: null,
+      transitions: null,
+      unsuccessful: [{ execution: 'e8', item: null, status: 'timeout' }],
+    },
   ],
   tasks_left_out: 4,
   failures: [
@@ -65,6 +74,7 @@ const explanation: WorkflowExplanation = {
       until: null,
       join: { need: 2, arrived: ['scan'], missing: ['test'] },
     },
+    { kind: 'start', task: 'tell', route: 0, item: null, execution: null, until: null, join: null },
   ],
   waits_left_out: 0,
 }
@@ -82,10 +92,12 @@ build  succeeded
 
 scan (route 2)  failed
    join: needs 2, arrived: a, b
+   item 3: abandoned (e7)
    not taken  -> ship  when <% ctx(x) %>
        error: Oops: \\u001b[31mno
 
 gone  failed
+   action: timeout (e8)
    Nothing follows: its action could not be started.
 
 Errors:
@@ -99,6 +111,7 @@ Errors:
 It waits for:
    test, item 3: an action waits for its delay (e1, until 2030-01-01T00:00:00Z)
    ship: the join lacks arrivals (join: needs 2, arrived: scan, missing: test)
+   tell: it starts when the workflow goes on
 `)
 })
 

@@ -1,15 +1,16 @@
 /** How the explanation of a workflow looks in a terminal. */
 import type { WorkflowExplanation } from '../../modules/workflows/types.ts'
 import { colorStatus, printable } from '../output/print.ts'
-import { failureLines, joinText, taskTitle, transitionLines, waitLine } from './transitions.ts'
+import { failureLines, joinText, taskTitle, transitionLines, unsuccessfulLine, waitLine } from './transitions.ts'
 
 export function renderExplanation(explanation: WorkflowExplanation, isColored: boolean): string {
   const { message, tasks, failures, waits_for: waits } = explanation
   const { tasks_left_out: moreTasks, failures_left_out: moreFailures, waits_left_out: moreWaits } = explanation
   const paint = (status: string): string => (isColored ? colorStatus(status) : printable(status))
-  const blocks = tasks.map(({ task, route, status, join, transitions }) => {
+  const blocks = tasks.map(({ task, route, status, join, transitions, unsuccessful }) => {
     const lines = [
       ...(join === null ? [] : [joinText(join)]),
+      ...unsuccessful.map(unsuccessfulLine),
       ...(transitions === null ? ['Nothing follows: its action could not be started.'] : transitionLines(transitions)),
     ]
     return [`${taskTitle(task, route)}  ${paint(status)}`, ...indented(lines)].join('\n')

@@ -19,6 +19,7 @@ export function readExplanation(record: Json): WorkflowExplanation {
       status: textOrEmpty(task['status']),
       join: joinIn(task['join']),
       transitions: Array.isArray(task['transitions']) ? toList(task['transitions']).map(transitionIn) : null,
+      unsuccessful: toList(task['unsuccessful']).map(unsuccessfulIn),
     })),
     tasks_left_out: numberOrZero(record['tasks_left_out']),
     failures: toList(record['failures']).map(failureIn),
@@ -27,6 +28,12 @@ export function readExplanation(record: Json): WorkflowExplanation {
     waits_left_out: numberOrZero(record['waits_left_out']),
   }
 }
+
+const unsuccessfulIn = (record: Json): WorkflowExplanation['tasks'][number]['unsuccessful'][number] => ({
+  execution: textOrEmpty(record['execution']),
+  item: numberOrNull(record['item']),
+  status: textOrEmpty(record['status']),
+})
 
 const transitionIn = (record: Json): WorkflowTransition => ({
   when: record['when'] ?? null,

@@ -1,7 +1,13 @@
 /** How transitions, joins and values of a workflow look in a terminal. */
 import { writeJson } from '../../lib/json/index.ts'
 import { clip } from '../../lib/log/index.ts'
-import type { WorkflowFailure, WorkflowJoin, WorkflowTransition, WorkflowWait } from '../../modules/workflows/types.ts'
+import type {
+  WorkflowExplanation,
+  WorkflowFailure,
+  WorkflowJoin,
+  WorkflowTransition,
+  WorkflowWait,
+} from '../../modules/workflows/types.ts'
 import { printable } from '../output/print.ts'
 
 const MAX_VALUE_LENGTH = 500
@@ -65,6 +71,13 @@ export function joinText({ need, arrived, missing }: WorkflowJoin): string {
   return `join: needs ${need}, arrived: ${list(arrived)}${missing.length === 0 ? '' : `, missing: ${list(missing)}`}`
 }
 
+/** `item 3: abandoned (6a00…)` */
+export function unsuccessfulLine({ execution, item, status }: Unsuccessful): string {
+  return `${item === null ? 'action' : `item ${item}`}: ${printable(status)} (${printable(execution)})`
+}
+
+type Unsuccessful = WorkflowExplanation['tasks'][number]['unsuccessful'][number]
+
 /** Name of a task, and its route where that says something. */
 export function taskTitle(task: string, route: number | null): string {
   return `${printable(task)}${route === null || route === 0 ? '' : ` (route ${route})`}`
@@ -79,6 +92,7 @@ const waitTexts: Readonly<Record<WorkflowWait['kind'], string>> = {
   items: 'further items start when the workflow goes on',
   resume: 'the workflow is paused; resume it',
   retry: 'the next attempt starts when the workflow goes on',
+  start: 'it starts when the workflow goes on',
 }
 
 export function waitLine({ kind, task, route, item, execution, until, join }: WorkflowWait): string {

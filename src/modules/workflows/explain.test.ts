@@ -311,6 +311,7 @@ tasks:
     const explanation = run.explain({
       actionOf: (instance, item) => ({
         execution: `e${instance}.${item ?? ''}`,
+        status: 'running',
         delayedUntil: instance === late ? '2030-01-01T00:00:00.000000Z' : null,
       }),
     })
@@ -334,6 +335,50 @@ tasks:
     )
     expect(run.explain({ limit: 2 })).toMatchObject({ waits_left_out: 7 })
     expect(run.explain({ task: 'ask' }).waits_for.map(({ kind }) => kind)).toEqual(['resume', 'answer'])
+  })
+
+  test('names tasks that start when a paused workflow goes on', () => {
+    const run = new Run(`
+tasks:
+  a: {action: x.y, next: [{do: "b, c"}]}
+  ask: {action: core.ask}
+  b: {action: x.y}
+  c: {action: x.y}
+`)
+    run.send({ kind: 'pending', ...run.of('ask') })
+    run.end('a')
+    const { message, waits_for: waits } = run.explain()
+    expect(waits.map(({ kind, task, execution }) => [kind, task, execution])).toEqual([
+      ['answer', 'ask', null],
+      ['start', 'b', null],
+      ['start', 'c', null],
+    ])
+    expect(message).toBe('The workflow waits for 1 answer to an inquiry, 2 tasks that are ready.')
+  })
+
+  test('says which actions of a task have not succeeded, and how they ended', () => {
+    const run = new Run(`
+tasks:
+  one: {action: x.y}
+  some: {with: "<% range(20) %>", action: x.y, next: [{do: noop}]}
+  fine: {action: x.y}
+`)
+    for (let item = 0; item < 20; item++) run.end('some', {}, item % 2 === 0 ? 'failed' : 'succeeded', item)
+    run.end('fine')
+    run.end('one', {}, 'failed')
+    const { tasks } = run.explain({
+      actionOf: (_, item) => ({ execution: `e${item ?? ''}`, status: 'abandoned', delayedUntil: null }),
+    })
+    const each = tasks.map(({ task, unsuccessful }) => [task, unsuccessful])
+    expect(Object.fromEntries(each)).toEqual({
+      fine: [],
+      one: [{ execution: 'e', item: null, status: 'abandoned' }],
+      some: Array.from({ length: 10 }, (_, index) => ({
+        execution: `e${index * 2}`,
+        item: index * 2,
+        status: 'abandoned',
+      })),
+    })
   })
 
   test('knows tasks whose action could not be started: nothing follows from them', () => {

@@ -21,6 +21,7 @@ import type { WorkflowExplanation, WorkflowFailure, WorkflowJoin, WorkflowTransi
 /** What the rows of the conductor do not say about an action. */
 export interface ActionFacts {
   readonly execution: string
+  readonly status: string
   /** ISO 8601; null: the action does not wait for its delay */
   readonly delayedUntil: string | null
 }
@@ -43,6 +44,8 @@ export interface ExplainOptions {
 }
 
 const DEFAULT_LIMIT = 100
+/** Actions without success that a task shows. */
+const MAX_UNSUCCESSFUL = 10
 
 /** @throws what `review` throws */
 export function explain(options: ExplainOptions): WorkflowExplanation {
@@ -84,6 +87,29 @@ function explainTask(
     status: instance.status,
     join: joinOf(definition, draft, instance),
     transitions: instance.taken === null ? null : transitionsOf(options, task, log, instance.taken),
+    unsuccessful: instance.status === 'succeeded' ? [] : [...unsuccessfulOf(options, draft, instance)],
+  }
+}
+
+/** The actions of the last attempt that have not succeeded. One that could not be started has no execution. */
+function* unsuccessfulOf(
+  { actionOf }: Pick<ExplainOptions, 'actionOf'>,
+  draft: Draft,
+  instance: InstanceRow,
+): Generator<WorkflowExplanation['tasks'][number]['unsuccessful'][number], void> {
+  if (instance.items === null) {
+    const facts = actionOf?.(instance.id, undefined)
+    if (facts !== undefined) yield { execution: facts.execution, item: null, status: facts.status }
+    return
+  }
+  let left = MAX_UNSUCCESSFUL
+  for (let item = 0; item < instance.items.next && left > 0; item++) {
+    const row = draft.item(instance.id, item)
+    if (row === undefined || row.status === 'succeeded') continue
+    const facts = actionOf?.(row.source, item)
+    if (facts === undefined) continue
+    left -= 1
+    yield { execution: facts.execution, item, status: facts.status }
   }
 }
 
@@ -205,8 +231,8 @@ export function waitsOf(
       waits.leftOut += 1
       return
     }
-    const isRunning = instance !== undefined && kind !== 'arrivals' && kind !== 'items' && kind !== 'retry'
-    const facts = isRunning ? actionOf?.(instance.id, item) : undefined
+    const isRunning = kind === 'action' || kind === 'answer' || kind === 'child'
+    const facts = isRunning && instance !== undefined ? actionOf?.(instance.id, item) : undefined
     waits.list.push({
       kind: kind === 'action' && (facts?.delayedUntil ?? null) !== null ? 'delay' : kind,
       task: instance === undefined ? null : taskOf(definition, instance).name,
@@ -230,7 +256,7 @@ export function waitsOf(
     else if (isHeld(instance.status)) add(instance.status === 'pending' ? 'answer' : 'child', instance)
     else if (isCompleted(workflow.status)) continue
     else if (instance.status === 'retrying') add('retry', instance)
-    else if (!instance.isReady) add('arrivals', instance)
+    else add(instance.isReady ? 'start' : 'arrivals', instance)
   }
   return waits
 }
@@ -270,6 +296,7 @@ const nouns: Readonly<Record<WorkflowWait['kind'], readonly [one: string, many: 
   items: ['task with further items', 'tasks with further items'],
   resume: ['resume request', 'resume requests'],
   retry: ['next attempt', 'next attempts'],
+  start: ['task that is ready', 'tasks that are ready'],
 }
 
 function summaryOf({ workflow }: State, { list, leftOut }: Waits): string {

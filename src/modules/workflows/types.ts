@@ -244,9 +244,9 @@ export type WorkflowJoin = Static<typeof WorkflowJoin>
 export const WorkflowWait = record(
   'WorkflowWait',
   Type.Object({
-    kind: Type.Enum(['action', 'answer', 'arrivals', 'child', 'delay', 'items', 'resume', 'retry'], {
+    kind: Type.Enum(['action', 'answer', 'arrivals', 'child', 'delay', 'items', 'resume', 'retry', 'start'], {
       description:
-        'action: an action runs. answer: an inquiry waits for its answer. arrivals: a join lacks arrivals. child: a child workflow is paused. delay: an action starts later. items, retry: further items, or the next attempt, start when the workflow goes on. resume: a user has paused the workflow.',
+        'action: an action runs. answer: an inquiry waits for its answer. arrivals: a join lacks arrivals. child: a child workflow is paused. delay: an action starts later. items, retry, start: further items, the next attempt, or the task start when the workflow goes on. resume: a user has paused the workflow.',
     }),
     task: Type.Nullable(Type.String()),
     route: Type.Nullable(Type.Integer()),
@@ -308,6 +308,19 @@ const ExplainedTask = record(
         description: 'null: none was evaluated, because the action could not be started.',
       }),
     ),
+    unsuccessful: Type.Array(
+      Type.Object({
+        execution: Type.String({ description: 'Id of the execution.' }),
+        item: Type.Nullable(
+          Type.Integer({ description: 'Position in the list of items, from 0; null: the task has none.' }),
+        ),
+        status: Type.String({ description: 'How the action has ended, such as timeout or abandoned.' }),
+      }),
+      {
+        description:
+          'Why a task has not succeeded: actions of its last attempt that have not. The first 10; empty if the task has succeeded.',
+      },
+    ),
   }),
   {
     example: {
@@ -327,6 +340,7 @@ const ExplainedTask = record(
           has_changed: false,
         },
       ],
+      unsuccessful: [],
     },
   },
 )

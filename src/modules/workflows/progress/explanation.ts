@@ -23,7 +23,9 @@ export function createExplainRun(deps: {
     if (action === undefined) return undefined
     const { execution } = action
     const found = executions.find(execution)
-    return { execution, delayedUntil: found?.status === 'delayed' ? found.due_timestamp : null }
+    if (found === undefined) return undefined
+    const { status } = found
+    return { execution, status, delayedUntil: status === 'delayed' ? found.due_timestamp : null }
   }
 
   return async ({ id }, task) => {

@@ -28,11 +28,23 @@ export function createRunRoutes({
   inspector: Pick<Inspector, 'graph'>
   readonly explain: ExplainRun
 }): Route[] {
-  /** @throws NO_EXECUTIONS, RESOURCE_NOT_FOUND */
+  /** `last` is the workflow that the last execution belongs to. @throws NO_EXECUTIONS, RESOURCE_NOT_FOUND */
   const executionOf = (id: string): Execution => {
-    const found = id === 'last' ? executions.last() : isId(id) ? executions.find(id) : undefined
+    const found = id === 'last' ? lastWorkflow() : isId(id) ? executions.find(id) : undefined
     if (found !== undefined) return found
     throw id === 'last' ? noExecutions() : resourceNotFound(id)
+  }
+
+  /** The last execution, or the closest workflow above it: the last execution of a workflow is one of its tasks. */
+  function lastWorkflow(): Execution | undefined {
+    const last = executions.last()
+    for (
+      let found = last;
+      found !== undefined;
+      found = found.parent === null ? undefined : executions.find(found.parent)
+    )
+      if (isWorkflowRunner(found.runner.name)) return found
+    return last
   }
 
   /** The workflow of an execution; of one that a re-run has taken its tasks from, too. @throws NOT_A_WORKFLOW */
@@ -114,5 +126,7 @@ export function createRunRoutes({
 
 function whyNone({ action, runner, status, end_timestamp: end }: Execution): string {
   if (!isWorkflowRunner(runner.name)) return `its action ${action.ref} has the runner ${runner.name}.`
-  return end === null ? `its workflow has not started yet: it is ${status}.` : `its workflow has never started.`
+  return end === null
+    ? `its workflow has not started yet: it is ${status}.`
+    : `its workflow has never started. The result of the execution says why.`
 }
