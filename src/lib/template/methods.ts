@@ -196,7 +196,7 @@ function find(self: string, [wanted, start, end]: Arguments, last: boolean, what
 
 function index(self: string, args: Arguments, last: boolean, what: string): number {
   const at = find(self, args, last, what)
-  if (at < 0) throw typeError('substring not found')
+  if (at < 0) throw typeError('substring not found', 'ValueError')
   return at
 }
 
@@ -331,7 +331,7 @@ function itemsOf(value: readonly unknown[] | Sequence): readonly unknown[] {
 const sequenceMethods: ReadonlyMap<string, Method> = new Map([
   method('index', 'value', isItems, (self, [wanted = null], budget) => {
     const at = itemsOf(self).findIndex((item) => equals(adopt(item), wanted, budget))
-    if (at < 0) throw typeError('the value is not in the list')
+    if (at < 0) throw typeError('the value is not in the list', 'ValueError')
     return at
   }),
   method(

@@ -39,6 +39,26 @@ function errorOf(run: () => unknown): unknown {
   throw new Error('nothing was thrown')
 }
 
+describe('a key that is no text', () => {
+  const scope = scopeWith({ 1: 'one' }, { item: { a: 1 } })
+  const messageOf = (text: string): unknown => errorOf(() => evaluate(text, scope, { budget: budget() }))
+
+  test.each([
+    ['<% ctx({a => 1}) %>', `The variable "{'a': 1}" is undefined.`],
+    ['<% ctx([1, null]) %>', 'The variable "[1, None]" is undefined.'],
+    ["{{ ctx(['a']) }}", `The variable "['a']" is undefined.`],
+    ['<% ctx(1) %>', 'The variable "1" is undefined.'],
+    ['<% item({a => 1}) %>', `Item does not have key "{'a': 1}".`],
+    ['<% task([1]) %>', 'Unable to find task execution for "[1]".'],
+  ])('names nothing: %s', (text, message) => {
+    expect(messageOf(text)).toMatchObject({ message: expect.stringContaining(message) as string })
+  })
+
+  test.each(['<% ctx([]) %>', '<% ctx({}) %>', '<% ctx(0.0) %>', '{{ ctx([]) }}'])('is none if empty: %s', (text) => {
+    expect(evaluate(text, scopeWith({ n: 1 }), { budget: budget() })).toEqual({ n: 1 })
+  })
+})
+
 describe('a value', () => {
   test('without expressions is returned as it is', () => {
     const value = { a: [1, { b: new JsonNumber('1.0') }], c: 'text', d: null }

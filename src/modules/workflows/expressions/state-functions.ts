@@ -1,4 +1,5 @@
 import { keysOf, objectOf } from '../../../lib/json/index.ts'
+import { adopt, isTrue, textOf } from '../../../lib/template/index.ts'
 import { isObject } from '../../../lib/schema/index.ts'
 import { FunctionError } from './error.ts'
 import type { Evaluation, WorkflowFunction } from './function.ts'
@@ -12,8 +13,11 @@ const COMPLETED: readonly string[] = ['succeeded', 'failed', 'timeout', 'abandon
 const fail = (message: string): Error => new FunctionError('ExpressionEvaluationException', message)
 
 /** None, an empty text, zero and the like stand for "no argument". */
-const isGiven = (value: unknown): boolean =>
-  value !== undefined && value !== null && value !== '' && value !== 0 && value !== false
+const isGiven = (value: unknown): boolean => value !== undefined && isTrue(adopt(value))
+
+/** A key as messages show it. Only texts are keys. */
+const keyText = (key: unknown, { budget }: Evaluation): string =>
+  typeof key === 'string' ? key : textOf(adopt(key), budget)
 
 function currentTask({ scope }: Evaluation): CurrentTask {
   if (scope.task === undefined) throw fail('The current task is not set in the context.')
@@ -61,8 +65,8 @@ export function lazyVariables({ scope, readings }: Evaluation): Readonly<Record<
 
 function ctx([key]: readonly unknown[], evaluation: Evaluation): unknown {
   if (!isGiven(key)) return lazyVariables(evaluation)
-  const name = String(key)
-  const value = evaluation.scope.variable(name)
+  const name = keyText(key, evaluation)
+  const value = typeof key === 'string' ? evaluation.scope.variable(name) : undefined
   if (value === undefined) throw new FunctionError('VariableUndefinedError', `The variable "${name}" is undefined.`)
   if (name.startsWith(PRIVATE_PREFIX)) {
     throw new FunctionError('VariableInaccessibleError', `The variable "${name}" is for internal use and inaccessible.`)
@@ -95,23 +99,24 @@ function shownRecord(record: TaskRecord): Readonly<Record<string, unknown>> {
   }
 }
 
-function taskRecord([name, route]: readonly unknown[], { scope }: Evaluation): unknown {
+function taskRecord([name, route]: readonly unknown[], evaluation: Evaluation): unknown {
+  const { scope } = evaluation
   let wanted = name
   if (name === undefined || name === null) {
     if (scope.task === undefined) throw new FunctionError('KeyError', 'id')
     wanted = scope.task.name
   }
   const record = typeof wanted === 'string' ? scope.taskRecord(wanted, routeOf(route)) : undefined
-  if (record === undefined) throw fail(`Unable to find task execution for "${String(wanted)}".`)
+  if (record === undefined) throw fail(`Unable to find task execution for "${keyText(wanted, evaluation)}".`)
   return shownRecord(record)
 }
 
-function item([key]: readonly unknown[], { scope }: Evaluation): unknown {
-  const value = scope.item ?? null
+function item([key]: readonly unknown[], evaluation: Evaluation): unknown {
+  const value = evaluation.scope.item ?? null
   if (!isGiven(key)) return value
   if (!isObject(value)) throw fail('Item is not type of collections.abc.Mapping.')
-  const name = String(key)
-  if (!Object.hasOwn(value, name)) throw fail(`Item does not have key "${name}".`)
+  const name = keyText(key, evaluation)
+  if (typeof key !== 'string' || !Object.hasOwn(value, name)) throw fail(`Item does not have key "${name}".`)
   return value[name]
 }
 
