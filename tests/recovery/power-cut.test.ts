@@ -9,12 +9,14 @@ import { mkdirSync, readdirSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { findDamage, withDatabase } from '../helpers/audit.ts'
+import { writeFlowPack } from '../helpers/flow-pack.ts'
 import { makeFolder, type TemporaryFolder } from '../helpers/folders.ts'
 import { createLosingDisk, type LosingDisk } from '../helpers/power.ts'
 import { createRandom, seedOfRun, type Random } from '../helpers/random.ts'
 import { startServer, waitForStatus, type TestServer } from '../helpers/server.ts'
 import { rounds } from '../helpers/tiers.ts'
 import { waitFor } from '../helpers/wait.ts'
+import { problemsOfWorkflows } from '../helpers/workflow-audit.ts'
 
 const CUTS = rounds({ daily: 2, full: 30 })
 const CHILD = join(import.meta.dirname, '../fixtures/database-child.ts')
@@ -22,6 +24,15 @@ const CLIENTS = 6
 const MAX_PROMISES = 150
 const LINES = 4
 const seed = seedOfRun()
+
+const workflow = `
+version: 1.0
+tasks:
+  first: {action: core.local cmd="true", next: [{do: [left, right]}]}
+  left: {action: core.noop, next: [{do: last}]}
+  right: {action: core.local cmd="true", next: [{do: last}]}
+  last: {join: all, action: core.noop}
+`
 
 let folder: TemporaryFolder
 let basePath = ''
@@ -33,6 +44,7 @@ beforeEach(async () => {
   folder = makeFolder()
   basePath = join(folder.path, 'data')
   mkdirSync(basePath)
+  writeFlowPack(basePath, { fork: workflow })
   disk = await createLosingDisk(folder.path, basePath)
   random = createRandom(seed)
 })
@@ -70,6 +82,13 @@ async function load(target: TestServer, promised: Promised, lane: number, most: 
         const { id } = made.body
         await waitForStatus(target, id, ['succeeded'])
         promised.add(`end ${id}`)
+      } else if (n % 8 === 5) {
+        const request = { action: 'flow.fork', context: { word } }
+        const made = await target.call<{ id: string }>('POST', '/v1/executions', request)
+        if (made.status !== 201) continue
+        promised.add(`execution ${word}`)
+        await waitForStatus(target, made.body.id, ['succeeded'])
+        promised.add(`end ${made.body.id}`)
       } else if (n % 3 === 0) {
         const request = { action: 'core.noop', context: { word } }
         if ((await target.call('POST', '/v1/executions', request)).status === 201) promised.add(`execution ${word}`)
@@ -107,12 +126,17 @@ function cutOff(): unknown[] {
       .prepare(
         `select e.id, e.action_ref, group_concat(o.data, '') as output
           from executions e left join output_records o on o.execution_id = e.id
-          where e.status = 'succeeded' and e.action_ref = 'core.local'
+          where e.status = 'succeeded' and e.action_ref = 'core.local' and e.parent is null
           group by e.id having length(ifnull(output, '')) < ?`,
       )
       .all(2 * LINES),
   )
 }
+
+const openCount = (): unknown =>
+  withDatabase(basePath, (database) =>
+    database.prepare(`select count(*) from executions where end_timestamp is null`).pluck().get(),
+  )
 
 /** @returns what is promised and not there */
 async function lifeUntilCut(synchronous: string, promised: Promised): Promise<string[]> {
@@ -144,6 +168,8 @@ describe(`a power cut (seed ${seed})`, () => {
       }
       const again = await start('full')
       expect((await again.call('POST', '/v1/executions', { action: 'core.noop' })).status).toBe(201)
+      await waitFor('the end of all that was begun', () => openCount() === 0)
+      expect(problemsOfWorkflows(basePath)).toEqual([])
     },
     CUTS * 60_000,
   )

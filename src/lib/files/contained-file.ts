@@ -1,7 +1,8 @@
 /** Reads files below a folder by paths from outside; it never opens a file outside the folder. */
-import { constants } from 'node:fs'
+import { constants, type BigIntStats } from 'node:fs'
 import { open, realpath, stat, type FileHandle } from 'node:fs/promises'
 import { join, sep } from 'node:path'
+import { Lru } from '../cache/index.ts'
 import { hasCode } from '../process/index.ts'
 
 export type ContainedFile =
@@ -19,12 +20,54 @@ export async function readContainedFile(folder: string, path: string, maxBytes: 
   return 'problem' in file ? file : decode(file.bytes)
 }
 
+/** As `readContainedFile`, for files that are read again and again: a file that is as it was is not opened. */
+export function createContainedFiles(limits: { files: number; chars: number }): typeof readContainedFile {
+  const kept = new Lru<string, { target: string; text: string; version: string }>(limits.files, limits.chars)
+  return async (folder, path, maxBytes) => {
+    const key = `${folder}\0${path}`
+    const known = kept.get(key)
+    if (known !== undefined) {
+      const [found, status] = await Promise.all([locate(folder, path), stat(known.target, exactly).catch(nothing)])
+      const isSame = 'target' in found && found.target === known.target && status !== undefined
+      if (isSame && versionOf(status) === known.version && status.size <= maxBytes) return { text: known.text }
+    }
+    const begunMs = Date.now()
+    const file = await readBytes(folder, path, maxBytes)
+    if ('problem' in file) return file
+    const decoded = decode(file.bytes)
+    const { target, status } = file
+    // The times of files are as coarse as the clock of the kernel: a younger file may change without another time.
+    const isSettled = begunMs - Number(status.ctimeMs) > SETTLED_MS
+    if ('text' in decoded && isSettled) {
+      kept.set(key, { target, text: decoded.text, version: versionOf(status) }, decoded.text.length)
+    }
+    return decoded
+  }
+}
+
+const SETTLED_MS = 1000
+const exactly = { bigint: true } as const
+const nothing = (): undefined => undefined
+const versionOf = ({ dev, ino, size, mtimeNs, ctimeNs }: BigIntStats): string =>
+  [dev, ino, size, mtimeNs, ctimeNs].join(' ')
+
 /** As `readContainedFile`, for binary content. */
 export async function readContainedBytes(
   folder: string,
   path: string,
   maxBytes: number,
 ): Promise<{ bytes: Buffer; mtimeMs: number } | { problem: Exclude<ContainedProblem, 'not UTF-8'> }> {
+  const file = await readBytes(folder, path, maxBytes)
+  return 'problem' in file ? file : { bytes: file.bytes, mtimeMs: Number(file.status.mtimeNs) / 1e6 }
+}
+
+async function readBytes(
+  folder: string,
+  path: string,
+  maxBytes: number,
+): Promise<
+  { bytes: Buffer; target: string; status: BigIntStats } | { problem: Exclude<ContainedProblem, 'not UTF-8'> }
+> {
   const found = await locate(folder, path)
   if ('problem' in found) return found
   let file: FileHandle
@@ -35,13 +78,13 @@ export async function readContainedBytes(
     return { problem: isMissing(error) ? 'missing' : 'unreadable' }
   }
   try {
-    const status = await file.stat()
+    const status = await file.stat(exactly)
     if (!status.isFile()) return { problem: 'not a file' }
     if (status.size > maxBytes) return { problem: 'too large' }
     // The file may grow while it is read; only the checked size is read.
-    const bytes = Buffer.alloc(status.size)
+    const bytes = Buffer.alloc(Number(status.size))
     const { bytesRead } = await file.read(bytes, 0, bytes.length, 0)
-    return { bytes: bytes.subarray(0, bytesRead), mtimeMs: status.mtimeMs }
+    return { bytes: bytes.subarray(0, bytesRead), target: found.target, status }
   } catch {
     return { problem: 'unreadable' }
   } finally {

@@ -1,6 +1,7 @@
 export { readBoundedFile, readBoundedFileSync } from './bounded-file.ts'
 export {
   problemOfContainedFile,
+  createContainedFiles,
   readContainedBytes,
   readContainedFile,
   type ContainedProblem,

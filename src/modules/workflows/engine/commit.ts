@@ -2,6 +2,7 @@
 import type { Lru } from '../../../lib/cache/index.ts'
 import { merge, type Database, type Unit } from '../../../db/index.ts'
 import { now } from '../../../core/time.ts'
+import { isFinal } from '../../executions/index.ts'
 import type { Execution } from '../../executions/types.ts'
 import type { Event } from '../conductor/index.ts'
 import type { Line } from './lines.ts'
@@ -12,6 +13,8 @@ export interface WorkflowCommit extends Commit {
   /** Wire timestamp. */
   readonly at: string
   add(unit: Unit): void
+  /** What it changes was told to somebody, or cannot come about again: it waits for the disk. */
+  promise(): void
   /** The execution as this commit leaves it. */
   putExecution(execution: Execution): void
   /** undefined: this commit does not change it */
@@ -50,10 +53,17 @@ export function createCommit(deps: {
   const said = new Map<Run, { execution: Execution; lines: Line[] }>()
   const told: Told[] = []
   const actions: (() => void)[] = []
+  let isPromised = false
   return {
     at: now(),
     add: (unit) => void units.push(unit),
-    putExecution: (execution) => void executions.set(execution.id, execution),
+    promise() {
+      isPromised = true
+    },
+    putExecution(execution) {
+      executions.set(execution.id, execution)
+      isPromised ||= isFinal(execution.status)
+    },
     execution: (id) => executions.get(id),
     putResult: (workflow, place, result) => void results.set(actionKey(workflow, place), result),
     result: (workflow, place) =>
@@ -72,7 +82,9 @@ export function createCommit(deps: {
       if (units.length === 0) return
       const output = merge(...[...said].map(([run, { execution, lines }]) => deps.planLines(run, execution, lines)))
       // Followers of a workflow hear its last lines before its end.
-      await deps.database.write(merge({ steps: [], facts: output.facts }, ...units, { steps: output.steps, facts: [] }))
+      const unit = merge({ steps: [], facts: output.facts }, ...units, { steps: output.steps, facts: [] })
+      if (!isPromised) unit.isUnpromised = true
+      await deps.database.write(unit)
     },
     keep() {
       runs.forEach(deps.remember)

@@ -317,6 +317,7 @@ export function createEngine(deps: EngineDeps): Engine {
     if (root === undefined) return undefined
     return trees.perform(root, async (commit) => {
       commit.add(unit)
+      commit.promise()
       commit.putExecution(after)
       const event = own === undefined ? undefined : newsOfWorkflow(after)
       if (own !== undefined && event !== undefined) commit.tell(own.id, event)

@@ -2,7 +2,7 @@
 import { isAppError } from '../../../core/errors.ts'
 import { allRights } from '../../../http/index.ts'
 import { Lru } from '../../../lib/cache/index.ts'
-import { readContainedFile, type ContainedProblem } from '../../../lib/files/index.ts'
+import { createContainedFiles, type ContainedProblem } from '../../../lib/files/index.ts'
 import { actionChainName } from '../../../runners/index.ts'
 import type { WorkflowStart } from '../../executions/ports.ts'
 import type { Execution } from '../../executions/types.ts'
@@ -19,6 +19,14 @@ const MAX_KEPT_CHARS = 16 * 1024 * 1024
 
 export function createPrograms(deps: { actions: ActionSource; inspector: Pick<Inspector, 'inspect'> }): Programs {
   const kept = new Lru<string, Program>(MAX_KEPT, MAX_KEPT_CHARS)
+  const readContainedFile = createContainedFiles({ files: MAX_KEPT, chars: MAX_KEPT_CHARS })
+
+  /** @returns the text, or why it cannot be read: the end of a sentence */
+  async function readFile(packFolder: string, entryPoint: string): Promise<{ text: string } | { problem: string }> {
+    if (entryPoint === '') return { problem: 'the action has no entry_point.' }
+    const file = await readContainedFile(packFolder, `actions/${entryPoint}`, MAX_DEFINITION_BYTES)
+    return 'text' in file ? file : { problem: `the file ${entryPoint} ${problems[file.problem]}.` }
+  }
 
   function keep(key: string, program: Program): Program {
     kept.set(key, program, key.length)
@@ -88,13 +96,6 @@ export function createPrograms(deps: { actions: ActionSource; inspector: Pick<In
 }
 
 const unusable = (...errors: readonly object[]): Unusable => ({ result: { output: null, errors } })
-
-/** @returns the text, or why it cannot be read: the end of a sentence */
-async function readFile(packFolder: string, entryPoint: string): Promise<{ text: string } | { problem: string }> {
-  if (entryPoint === '') return { problem: 'the action has no entry_point.' }
-  const file = await readContainedFile(packFolder, `actions/${entryPoint}`, MAX_DEFINITION_BYTES)
-  return 'text' in file ? file : { problem: `the file ${entryPoint} ${problems[file.problem]}.` }
-}
 
 const problems: Readonly<Record<ContainedProblem, string>> = {
   missing: 'does not exist',
