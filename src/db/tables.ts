@@ -497,6 +497,7 @@ export interface WorkflowExecutionTable {
   routes: number
   errors: number
   starts: number
+  commands: number
   active: number
   held: number
   succeeded: number

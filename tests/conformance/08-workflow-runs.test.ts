@@ -72,6 +72,17 @@ tasks:
   inner:
     action: flow.asks
 `,
+  commands: `
+version: 1.0
+tasks:
+  a:
+    action: core.local cmd="exit 1"
+    next: [{do: [tidy, fail]}]
+  tidy:
+    next: [{publish: [{tidied: true}]}]
+  other:
+    next: [{do: noop}]
+`,
   broken: `
 version: 1.0
 tasks:
@@ -160,6 +171,32 @@ describe('the run of a workflow', () => {
     expect(tasks[2]).toMatchObject({ action: null, executions: [], transitions: [{ task: 'count' }] })
     expect(tasks.at(-1)).toMatchObject({ transitions: [] })
     expect(pages[0]?.counts).toMatchObject({ total: 9, succeeded: 9 })
+  })
+
+  it('does not take engine commands for tasks', async () => {
+    const { id } = await app.run('commands')
+    const run = await waitFor('the clean-up', async () => {
+      const seen = await runOf(id)
+      return seen.counts.running === 0 && seen
+    })
+    expect(run.tasks.map(({ name }) => name).sort()).toEqual(['a', 'other', 'tidy'])
+    expect(run.counts).toEqual({
+      total: 3,
+      running: 0,
+      retrying: 0,
+      waiting: 0,
+      succeeded: 2,
+      failed: 1,
+      canceled: 0,
+    })
+    expect(
+      taskOf(run, 'a')
+        .transitions?.map(({ task }) => task)
+        .sort(),
+    ).toEqual(['fail', 'tidy'])
+    const first = await runOf(id, '?limit=2')
+    const rest = await runOf(id, `?after=${first.next}&limit=2`)
+    expect([first.tasks.length, rest.tasks.length, rest.next]).toEqual([2, 1, null])
   })
 
   it('counts the items of a task, and names the first of its executions', async () => {

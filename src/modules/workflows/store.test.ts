@@ -445,6 +445,7 @@ test('tasks are listed in the order of their start, with the times of the latest
   expect(tasks.find(({ items }) => items !== null)?.items).toMatchObject({ count: 3, next: 3, active: 2, failed: 0 })
   expect(store.tasks(run.id, 0, 1)).toEqual(tasks.slice(1, 2))
   expect(store.tasks(newId(), -1, 9)).toEqual([])
+  expect(store.tasks(run.id, -1, 9, [tasks[0]?.task ?? 0])).toEqual(tasks.slice(1))
   await run.end(other, 'succeeded', null)
   expect(store.tasks(run.id, 2, 9).map(({ order }) => order)).toEqual([3])
 })

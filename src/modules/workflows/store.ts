@@ -106,7 +106,10 @@ export interface LinkedTask extends WorkflowTask {
 }
 
 /** Instances by status; those that have started and are none of these wait for their next attempt. */
-export type TaskCounts = Pick<WorkflowRow, 'starts' | 'active' | 'held' | 'succeeded' | 'failed' | 'canceled'>
+export type TaskCounts = Pick<
+  WorkflowRow,
+  'starts' | 'commands' | 'active' | 'held' | 'succeeded' | 'failed' | 'canceled'
+>
 
 export interface WorkflowStore {
   find(id: string): WorkflowHeader | undefined
@@ -134,8 +137,13 @@ export interface WorkflowStore {
   latestActions(workflow: string, instance: number, fromItem: number, limit: number): WorkflowAction[]
   /** All of an instance, in the order of items and then of time. */
   actionsOf(workflow: string, instance: number, after: WorkflowAction | undefined, limit: number): WorkflowAction[]
-  /** Instances that have started, in that order. @param after position of the last one that is known; -1: none */
-  tasks(workflow: string, after: number, limit: number): LinkedTask[]
+  /**
+   * Instances that have started, in that order.
+   *
+   * @param after position of the last one that is known; -1: none
+   * @param without tasks whose instances are left out; default: none
+   */
+  tasks(workflow: string, after: number, limit: number, without?: readonly number[]): LinkedTask[]
   /** Arrivals at a join, first ones first. */
   arrivalsAt(workflow: string, instance: number, limit: number): Pick<Arrival, 'from' | 'transition'>[]
   /** Of instances that have started: the task, and the position. */
@@ -458,13 +466,14 @@ function taskQueries(
     items: items === null ? null : (readJson(items) as ItemCounts),
   })
   return {
-    tasks: (workflow, after, limit) =>
+    tasks: (workflow, after, limit, without = []) =>
       database
         .all(
           started
             .select(['pass', 'retry', 'previous', 'arrivals', 'taken'])
             .where('workflow', '=', workflow)
             .where('start_order', '>', after)
+            .where((where) => where.not(isAmong('task', without)))
             .orderBy('start_order')
             .limit(limit),
         )
@@ -502,7 +511,7 @@ function taskQueries(
       database.first(
         build
           .selectFrom('workflow_executions')
-          .select(['starts', 'active', 'held', 'succeeded', 'failed', 'canceled'])
+          .select(['starts', 'commands', 'active', 'held', 'succeeded', 'failed', 'canceled'])
           .where('id', '=', workflow),
       ),
     findTask(workflow, instance) {
@@ -558,7 +567,8 @@ function toHeader(row: WorkflowExecutionTable): WorkflowHeader | undefined {
 }
 
 function toWorkflowRow(row: WorkflowExecutionTable, open: Open): WorkflowRow {
-  const { request, instances, contexts, routes, errors, starts, active, held, ready, cleanups, idle, published } = row
+  const { request, instances, contexts, routes, errors, starts, commands, active, held, ready, cleanups } = row
+  const { idle, published } = row
   const { succeeded, failed, canceled } = row
   return {
     status: row.status as WorkflowStatus, // written by `save`, as is the request
@@ -568,6 +578,7 @@ function toWorkflowRow(row: WorkflowExecutionTable, open: Open): WorkflowRow {
     routes,
     errors,
     starts,
+    commands,
     active,
     held,
     succeeded,
@@ -593,6 +604,7 @@ function prepareStatements({ build }: Database) {
     routes: 0,
     errors: 0,
     starts: 0,
+    commands: 0,
     active: 0,
     held: 0,
     succeeded: 0,

@@ -159,6 +159,12 @@ export class Draft {
     return row
   }
 
+  /** Takes an engine command that has ended with a status out of the counts of tasks. */
+  countCommand(status: 'succeeded' | 'failed'): void {
+    const { commands, [status]: count } = this.#workflow
+    this.setWorkflow({ commands: commands + 1, [status]: count - 1 })
+  }
+
   #nextPass({ task, route }: InstanceRow): number {
     return (this.latest(task, route)?.pass ?? 0) + 1
   }

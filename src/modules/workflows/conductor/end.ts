@@ -115,6 +115,7 @@ function endCommand(turn: Turn, { id }: InstanceRow): void {
     status: isFailure ? 'failed' : 'succeeded',
     isTerminal: true,
   })
+  draft.countCommand(isFailure ? 'failed' : 'succeeded')
   if (isFailure) noteError(turn, id, { message: ACTION_FAILED, task_id: task.name })
   tellWorkflow(turn, isFailure ? 'fail' : 'task ended')
 }

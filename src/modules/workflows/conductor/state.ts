@@ -20,6 +20,8 @@ export interface WorkflowRow {
   readonly errors: number
   /** Instances that have started. */
   readonly starts: number
+  /** Engine commands among them. They are no tasks, and the counts below leave them out. */
+  readonly commands: number
   /** Instances that run now, and those that wait for a person or for a paused child. */
   readonly active: number
   readonly held: number
@@ -221,6 +223,7 @@ const newWorkflow: WorkflowRow = {
   routes: 1,
   errors: 0,
   starts: 0,
+  commands: 0,
   active: 0,
   held: 0,
   succeeded: 0,

@@ -73,7 +73,8 @@ export function createProgress(deps: {
       const execution = executions.find(header.execution)
       if (execution === undefined) throw new Error(`the workflow ${id} has no execution`)
       const definition = deps.graphOf(execution, store.definitionText(header.definition) ?? '')
-      const rows = store.tasks(id, after, limit + 1)
+      const commands = definition.tasks.filter(({ kind }) => kind !== 'task').map(({ index }) => index)
+      const rows = store.tasks(id, after, limit + 1, commands)
       const page = rows.slice(0, limit)
       const previous = previousOf(id, page, definition)
       const tasks = page.map((row, index): WorkflowTaskRecord => {
@@ -153,9 +154,11 @@ function transitionsOf(
   })
 }
 
-const none: TaskCounts = { starts: 0, active: 0, held: 0, succeeded: 0, failed: 0, canceled: 0 }
+const none: TaskCounts = { starts: 0, commands: 0, active: 0, held: 0, succeeded: 0, failed: 0, canceled: 0 }
 
-function toCounts({ starts, active, held, succeeded, failed, canceled }: TaskCounts = none): WorkflowRun['counts'] {
-  const retrying = starts - active - held - succeeded - failed - canceled
-  return { total: starts, running: active, retrying, waiting: held, succeeded, failed, canceled }
+function toCounts(counts: TaskCounts = none): WorkflowRun['counts'] {
+  const { active, held, succeeded, failed, canceled } = counts
+  const total = counts.starts - counts.commands
+  const retrying = total - active - held - succeeded - failed - canceled
+  return { total, running: active, retrying, waiting: held, succeeded, failed, canceled }
 }

@@ -62,6 +62,18 @@ describe('the state of a task', () => {
   })
 })
 
+test('engine commands have the state that a transition to them gives', () => {
+  const states = statesOf([
+    task('a', { transitions: [{ id: 'fail__t0', task: 'fail' }] }),
+    task('b', { transitions: [{ id: 'noop__t0', task: 'noop' }] }),
+  ])
+  expect([states.get('fail')?.status, states.get('noop')?.status, states.has('continue')]).toEqual([
+    'failed',
+    'succeeded',
+    false,
+  ])
+})
+
 test('transitions that were taken are known by their ends', () => {
   const tasks = [task('a', { transitions: [{ id: 'b__t0', task: 'b' }] }), task('b', { transitions: [] })]
   expect([...takenOf(tasks)]).toEqual([linkKey('a', 'b')])
@@ -77,7 +89,8 @@ test('what has ended is not read again', () => {
 })
 
 test('tasks without success are proposed for a re-run', () => {
-  expect(rerunChoices([task('a'), task('b', { status: 'failed' }), task('fail', { status: 'failed' })])).toEqual([
+  const failed = task('b', { status: 'failed', transitions: [{ id: 'fail__t0', task: 'fail' }] })
+  expect(rerunChoices([task('a'), failed])).toEqual([
     { name: 'a', status: 'succeeded', isProposed: false, hasItems: false },
     { name: 'b', status: 'failed', isProposed: true, hasItems: false },
   ])

@@ -9,6 +9,7 @@ export interface TaskState {
   note: string
 }
 
+const commands = new Set(['continue', 'noop', 'fail'])
 const final = new Set(['succeeded', 'failed', 'canceled'])
 
 const isOpenTask = ({ status }: Pick<WorkflowTaskRecord, 'status'>): boolean => !final.has(status)
@@ -28,6 +29,9 @@ export function statesOf(tasks: readonly WorkflowTaskRecord[]): Map<string, Task
     const notes = [...(all.length > 1 ? [passesText(all)] : []), ...progressOf(latest)]
     states.set(name, { status: latest.status, note: notes.join(', ') })
   }
+  // Engine commands are no tasks: the tasks before them say that they have run.
+  for (const { task } of tasks.flatMap(({ transitions }) => transitions ?? []))
+    if (commands.has(task)) states.set(task, { status: task === 'fail' ? 'failed' : 'succeeded', note: '' })
   return states
 }
 
@@ -70,7 +74,6 @@ export function lastSettled(tasks: readonly WorkflowTaskRecord[]): number {
 export function rerunChoices(
   tasks: readonly WorkflowTaskRecord[],
 ): { name: string; status: string; isProposed: boolean; hasItems: boolean }[] {
-  const commands = new Set(['continue', 'noop', 'fail'])
   const withItems = new Set(tasks.flatMap(({ name, items }) => (items === null ? [] : [name])))
   return [...statesOf(tasks)]
     .filter(([name]) => !commands.has(name))
