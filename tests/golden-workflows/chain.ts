@@ -9,7 +9,6 @@ import { createParameterSet } from '../../src/modules/actions/parameters.ts'
 import {
   apply,
   emptyState,
-  loadState,
   type Event,
   type InstanceRow,
   type StartCommand,
@@ -22,13 +21,14 @@ import {
   renderValue,
   requestOf,
   resultOf,
-  savedVariables,
   type Chain,
   type ChainRefusal,
   type ChainWorld,
   type ChildRecord,
   type NodeRun,
 } from '../../src/modules/workflows/chain/index.ts'
+import { FIRST_VARIABLES, variablesFrom } from '../../src/modules/workflows/chain/result.ts'
+import { readAgain } from '../helpers/workflow-rows.ts'
 import type { Difference, Tally } from './tally.ts'
 
 interface ScriptedEnd {
@@ -166,7 +166,7 @@ class Run {
         'tasks' in result ? result.tasks.map(({ name, state, result: inner }) => ({ name, state, result: inner })) : [],
       ...('published' in result ? { published: result.published } : {}),
       ...('error' in result && result.error !== undefined ? { error: result.error } : {}),
-      ...(status === 'paused' ? { saved_vars: savedVariables(this.#state) } : {}),
+      ...(status === 'paused' ? { saved_vars: variablesFrom(this.#state, FIRST_VARIABLES) } : {}),
       keys: Object.keys(result).sort(),
     }
   }
@@ -233,19 +233,8 @@ class Run {
 
   /** Reads the rows as a server does after its start. */
   #restart(): void {
-    const rows = <Row>(table: ReadonlyMap<unknown, Row>): Row[] => readJson(writeJson([...table.values()])) as Row[]
-    const { instances, arrivals, items, contexts, joins, sources, routes, errors, workflow } = this.#state
     this.#memory = createChainMemory()
-    this.#state = loadState(workflow, {
-      instances: rows(instances),
-      arrivals: rows(arrivals),
-      items: rows(items),
-      contexts: rows(contexts),
-      joins: rows(joins),
-      sources: rows(sources),
-      routes: rows(routes),
-      errors: rows(errors),
-    })
+    this.#state = readAgain(this.#state)
   }
 }
 

@@ -15,7 +15,6 @@ import {
   createMemory,
   Draft,
   emptyState,
-  loadState,
   variablesOf,
   type Evaluate,
   type Event,
@@ -26,6 +25,7 @@ import {
   type World,
 } from '../../src/modules/workflows/conductor/index.ts'
 import { evaluate } from '../../src/modules/workflows/expressions/index.ts'
+import { readAgain } from '../helpers/workflow-rows.ts'
 import type { Difference, Tally } from './tally.ts'
 
 interface ScriptedEnd {
@@ -157,19 +157,8 @@ class Run {
 
   /** Reads the rows as a server does after its start. */
   #restart(): void {
-    const rows = <Row>(table: ReadonlyMap<unknown, Row>): Row[] => readJson(writeJson([...table.values()])) as Row[]
-    const { instances, arrivals, items, contexts, joins, sources, routes, errors, workflow } = this.state
     this.#world = { ...this.#world, memory: createMemory() }
-    this.state = loadState(workflow, {
-      instances: rows(instances),
-      arrivals: rows(arrivals),
-      items: rows(items),
-      contexts: rows(contexts),
-      joins: rows(joins),
-      sources: rows(sources),
-      routes: rows(routes),
-      errors: rows(errors),
-    })
+    this.state = readAgain(this.state)
   }
 
   /** Takes the oldest running action of the task. */

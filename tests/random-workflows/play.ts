@@ -9,7 +9,6 @@ import {
   defaultLimits,
   Draft,
   emptyState,
-  loadState,
   variablesOf,
   type EndStatus,
   type ErrorRow,
@@ -23,6 +22,7 @@ import {
 import { readDefinition, type Definition } from '../../src/modules/workflows/definition/model.ts'
 import { ExpressionError, type Scope } from '../../src/modules/workflows/expressions/index.ts'
 import { createRandom, type Random } from '../helpers/random.ts'
+import { readAgain } from '../helpers/workflow-rows.ts'
 import { evaluate, Mistake } from './expressions.ts'
 import { generateWorkflow, type WorkflowDocument } from './generate.ts'
 import { NaiveRun, REFUSAL, type Action, type Instance } from './naive.ts'
@@ -207,19 +207,8 @@ class Play {
 
   /** Reads the rows as a server does after its start. */
   #restart(): void {
-    const rows = <Row>(table: ReadonlyMap<unknown, Row>): Row[] => readJson(writeJson([...table.values()])) as Row[]
-    const { instances, arrivals, items, contexts, joins, sources, routes, errors, workflow } = this.#state
     this.#memory = createMemory()
-    this.#state = loadState(workflow, {
-      instances: rows(instances),
-      arrivals: rows(arrivals),
-      items: rows(items),
-      contexts: rows(contexts),
-      joins: rows(joins),
-      sources: rows(sources),
-      routes: rows(routes),
-      errors: rows(errors),
-    })
+    this.#state = readAgain(this.#state)
   }
 
   #compare({ commands }: Outcome, isAdmitted: boolean): void {

@@ -13,7 +13,6 @@ import {
   isMapping,
   isNumber,
   isTuple,
-  keyError,
   mappingGet,
   optional,
   parse,
@@ -26,6 +25,7 @@ import {
   type Mapping,
   type Value,
 } from './index.ts'
+import { keyError } from './text.ts'
 
 /**
  * What the original engine answers, recorded row by row; the supplement comes from version 2.0.0 of it. The functions of workflows are here as far as they show the

@@ -25,11 +25,11 @@ import { FunctionTable } from './signature.ts'
 import { printed, type Form } from './text.ts'
 import { adopt, type Value } from './values.ts'
 
-export { partsOf, type Argument, type CallNode, type Expression } from './ast.ts'
+export { partsOf, type Argument, type Expression } from './ast.ts'
 export { YaqlError, type YaqlErrorClass } from './error.ts'
 export type { Runtime } from './runtime.ts'
 export { parse } from './parser.ts'
-export { Lambda, Scope } from './scope.ts'
+export { Scope } from './scope.ts'
 export {
   declarations,
   FunctionTable,
@@ -40,7 +40,6 @@ export {
   type Overload,
   type Parameter,
 } from './signature.ts'
-export { keyError } from './text.ts'
 export * as types from './types.ts'
 export { DateTime, TimeSpan } from './temporal.ts'
 export { RegexValue } from './regex-value.ts'
@@ -58,7 +57,7 @@ export {
   type Mapping,
   type Value,
 } from './values.ts'
-export { makeDict, mappingGet } from './equality.ts'
+export { mappingGet } from './equality.ts'
 
 export interface EvaluateOptions<Host> {
   /** Functions of the host; default: none. Make the table once: what is learned about an expression is kept per table. */

@@ -3,7 +3,7 @@ import { Budget, BudgetExhausted, defaultLimits as templateLimits } from '../../
 import { apply, defaultLimits, emptyState, type Command, type Event, type State } from '../conductor/index.ts'
 import { conductChain, createChainMemory, type ChainOutside, type ChainWorld } from './conduct.ts'
 import { readChain, type Chain } from './definition.ts'
-import { requestOf, resultOf, savedVariables, type ChainResult } from './result.ts'
+import { FIRST_VARIABLES, requestOf, resultOf, variablesFrom, type ChainResult } from './result.ts'
 import { renderValue } from './template.ts'
 
 function chainOf(text: string): Chain {
@@ -139,7 +139,7 @@ test('vars and published values hide results, results hide parameters', () => {
   expect(run.started).toEqual([['a', { v: 'parameter' }]])
   run.end(0, 'succeeded', { n: 1 })
   expect(run.started).toEqual([['b', { v: '1 published c!' }]])
-  expect(savedVariables(run.state)).toEqual({ c: 'c!', b: 'published' })
+  expect(variablesFrom(run.state, FIRST_VARIABLES)).toEqual({ c: 'c!', b: 'published' })
 })
 
 test('a published object takes the place of an earlier one', () => {
@@ -266,7 +266,11 @@ test('publish that fails breaks the chain off, unless it is canceled', () => {
 
 test('what a node publishes before a pause is seen after it', () => {
   const run = new Run(three).start().send({ kind: 'pause' }).end(0, 'succeeded', { n: 1 })
-  expect([run.status, savedVariables(run.state), run.state.workflow.ready]).toEqual(['paused', { p: '1' }, 0])
+  expect([run.status, variablesFrom(run.state, FIRST_VARIABLES), run.state.workflow.ready]).toEqual([
+    'paused',
+    { p: '1' },
+    0,
+  ])
   run.send({ kind: 'continue' })
   expect(run.status).toBe('paused')
   run.send({ kind: 'resume' })

@@ -7,7 +7,7 @@ import { apply, emptyState, type Event, type State } from '../conductor/index.ts
 import { inspectText } from '../inspection/inspect.ts'
 import { conductChain } from './conduct.ts'
 import { readChain } from './definition.ts'
-import { requestOf, savedVariables } from './result.ts'
+import { FIRST_VARIABLES, requestOf, variablesFrom } from './result.ts'
 import { renderValue } from './template.ts'
 
 const page = readFileSync(new URL('../../../../docs/workflows.md', import.meta.url), 'utf8')
@@ -56,7 +56,7 @@ test('the example has no mistakes', () => {
 test('the example runs its nodes, and publishes', () => {
   const { started, state } = run()
   expect(started).toEqual([build, copy])
-  expect([state.workflow.status, savedVariables(state)]).toEqual([
+  expect([state.workflow.status, variablesFrom(state, FIRST_VARIABLES)]).toEqual([
     'succeeded',
     { target: '/srv/www/home', report: 'done' },
   ])

@@ -104,12 +104,8 @@ export function resultOf(
   }
 }
 
-/** `vars`, and what nodes have published: the `vars` in the context of an execution that is paused. */
-export function savedVariables(state: State): Variables {
-  return variablesFrom(state, FIRST_VARIABLES)
-}
-
-function variablesFrom(state: State, first: number): Variables {
+/** What the contexts from `first` on have: a later value replaces an earlier one. */
+export function variablesFrom(state: State, first: number): Variables {
   const names = new Map<string, unknown>()
   for (let id = first; id < state.workflow.contexts; id++)
     for (const [name, value] of entriesOf(state.contexts.get(id)?.values ?? {})) names.set(name, value)

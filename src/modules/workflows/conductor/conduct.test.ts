@@ -1,4 +1,5 @@
 import { describe, expect, test } from 'vitest'
+import { readAgain } from '../../../../tests/helpers/workflow-rows.ts'
 import { readDefinition } from '../definition/model.ts'
 import { ExpressionError, type Scope } from '../expressions/index.ts'
 import {
@@ -8,7 +9,6 @@ import {
   createMemory,
   defaultLimits,
   emptyState,
-  loadState,
   type Event,
   type Limits,
   type LogEntry,
@@ -117,19 +117,8 @@ class Run {
 
   /** The state as a server reads it after a restart. */
   reload(): void {
-    const rows = <Row>(table: ReadonlyMap<unknown, Row>): Row[] => [...table.values()]
-    const { instances, arrivals, items, contexts, joins, sources, routes, errors, workflow } = this.state
     this.memory = undefined
-    this.state = loadState(structuredClone(workflow), {
-      instances: rows(instances),
-      arrivals: rows(arrivals),
-      items: rows(items),
-      contexts: rows(contexts),
-      joins: rows(joins),
-      sources: rows(sources),
-      routes: rows(routes),
-      errors: rows(errors),
-    })
+    this.state = readAgain(this.state)
   }
 }
 

@@ -1,7 +1,6 @@
 /** The rows that one event changes, laid over a state that stays as it is. */
 import {
   arrivalKey,
-  emptyState,
   itemKey,
   placeKey,
   sourceKey,
@@ -367,11 +366,6 @@ export class Draft {
       },
     }
   }
-}
-
-/** A state made of stored rows. */
-export function loadState(workflow: WorkflowRow, rows: StoredRows): State {
-  return addRows({ ...emptyState(), workflow }, rows)
 }
 
 /**

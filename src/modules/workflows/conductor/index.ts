@@ -2,23 +2,19 @@ export { broken } from './broken.ts'
 export { conduct, createMemory, type Memory, type World } from './conduct.ts'
 export { ContextCache, variablesOf, type Variables } from './contexts.ts'
 export { ACTION_FAILED } from './end.ts'
-export { addRows, apply, Draft, loadState, type Changes, type StoredRows } from './draft.ts'
+export { addRows, apply, Draft, type Changes, type StoredRows } from './draft.ts'
 export { arrivalsOf, joinProgress } from './joins.ts'
 export { review, type Part } from './review.ts'
 export {
   emptyState,
   errorKey,
   type Arrival,
-  type ArrivalRow,
   type ContextRow,
   type ErrorEntry,
   type ErrorRow,
   type InstanceRow,
   type ItemCounts,
   type ItemRow,
-  type JoinRow,
-  type JoinSourceRow,
-  type RouteRow,
   type State,
   type WorkflowRow,
 } from './state.ts'
@@ -37,7 +33,6 @@ export {
   type Command,
   type Evaluate,
   type Event,
-  type JoinProgress,
   type Limits,
   type LogEntry,
   type Outcome,

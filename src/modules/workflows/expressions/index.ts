@@ -1,7 +1,7 @@
 export { ourFunction, ourVariable } from './elsewhere.ts'
 export { ExpressionError, ExpressionExhausted, type ExpressionErrorClass } from './error.ts'
 export { evaluate, evaluateNative, type EvaluateOptions } from './facade.ts'
-export { findExpressions, type ExpressionMistake, type Found, type FoundExpression, type Language } from './find.ts'
+export { findExpressions, type Found } from './find.ts'
 export { callableIn, unknownFunctions } from './names.ts'
 export { unfinishedIn } from './blocks.ts'
 export type { CurrentTask, DatastoreKey, Reading, Readings, Scope, TaskRecord } from './scope.ts'
