@@ -221,7 +221,13 @@ async function assemble(
     actions,
     datastore,
     executions,
-    settings: { apiUrl: () => `${apiUrl()}/v1`, maxTasks: config.workflow_engine.max_tasks },
+    clock,
+    settings: {
+      apiUrl: () => `${apiUrl()}/v1`,
+      maxTasks: config.workflow_engine.max_tasks,
+      maxIdleSeconds: config.workflow_engine.gc_max_idle_sec,
+      systemUser,
+    },
   })
   const policies = createPolicies({ ...platform, actions, executions, settings: common })
   const inquiries = createInquiries({ executions, log, rolesOf, settings: inquiriesSettings(config, common) })

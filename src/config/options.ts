@@ -839,6 +839,14 @@ export const options = {
       about:
         'Maximum number of times that one workflow execution starts tasks, each pass of a loop included. A workflow that needs more fails.',
     }),
+    gc_max_idle_sec: integer({
+      default: 0,
+      min: 0,
+      max: 31_536_000,
+      unit: 'seconds',
+      about:
+        'Cancel workflows of which nothing runs or waits for so long. Delayed tasks, inquiries and paused workflows wait. 0 disables the check.',
+    }),
   },
   timersengine: {
     enable: boolean({
@@ -1126,7 +1134,8 @@ export const sectionAbout = {
   http_runner: 'Actions that send HTTP requests.',
   garbagecollector: 'Garbage collection: retention of records.',
   scheduler: 'Scheduling of queued executions.',
-  workflow_engine: 'Workflows.',
+  workflow_engine:
+    'Workflows. Each goes on from its rows after a stop, so that no stop pauses them or waits for them: svc ignores exit_still_active_check and still_active_check_interval. It ignores the options that begin with retry_, because one process conducts all workflows and none waits for another.',
   timersengine: 'Timers.',
   notifier: 'Triggers and notifications of completed executions.',
   rulesengine: 'Rules.',
@@ -1223,7 +1232,6 @@ export const unusedOptions: Readonly<Record<string, '*' | readonly string[]>> = 
   timer: ['logging'],
   workflow_engine: [
     'exit_still_active_check',
-    'gc_max_idle_sec',
     'logging',
     'retry_max_jitter_msec',
     'retry_stop_max_msec',

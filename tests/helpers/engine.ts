@@ -1,5 +1,6 @@
 /** The executions module over a real database file, with a runner that does what the test says. */
 import type { Bus } from '../../src/bus/bus.ts'
+import { machineClock } from '../../src/core/clock.ts'
 import { createMemoryBus } from '../../src/bus/memory.ts'
 import type { Database } from '../../src/db/database.ts'
 import { openSqlite } from '../../src/db/sqlite/open.ts'
@@ -164,7 +165,8 @@ export async function startEngine(options: EngineOptions): Promise<Engine> {
       actions,
       datastore: { read: () => undefined },
       executions,
-      settings: { apiUrl: () => 'http://127.0.0.1/v1', maxTasks: 1000 },
+      clock: machineClock,
+      settings: { apiUrl: () => 'http://127.0.0.1/v1', maxTasks: 1000, maxIdleSeconds: 0, systemUser: 'svc' },
     })
   await executions.start?.()
   await workflows?.start?.()

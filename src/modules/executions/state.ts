@@ -191,7 +191,8 @@ function resultOf(execution: Execution, event: ExecutionEvent): unknown {
   if (execution.status === 'canceled' && event.kind !== 'settle') {
     const output = event.kind === 'exit' && isWorkflowRunner(execution.runner.name) ? event.result : {}
     const user = execution.context['cancelled_by'] ?? execution.user
-    return { ...(isObject(output) ? output : {}), message: 'Action canceled by user.', user }
+    // A workflow may say more.
+    return { message: 'Action canceled by user.', user, ...(isObject(output) ? output : {}) }
   }
   switch (event.kind) {
     case 'exit':

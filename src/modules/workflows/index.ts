@@ -1,5 +1,6 @@
 /** Workflows: their definitions, inspection, and the engine that conducts them. */
 import type { Bus } from '../../bus/index.ts'
+import type { Clock } from '../../core/clock.ts'
 import type { Encryption } from '../../core/encryption.ts'
 import type { Metrics } from '../../core/metrics.ts'
 import type { Module } from '../../core/module.ts'
@@ -9,6 +10,7 @@ import type { Executions } from '../executions/index.ts'
 import type { ExecutionWorkflows } from '../executions/ports.ts'
 import type { ActionSource } from './catalog.ts'
 import { createEngine, type EngineDeps } from './engine/engine.ts'
+import { createIdleCheck } from './engine/idle.ts'
 import { createPrograms } from './engine/programs.ts'
 import { createInspector } from './inspection/inspector.ts'
 import { createGauges, measureWorkflows } from './metrics.ts'
@@ -21,7 +23,12 @@ import { createWorkflowStore } from './store.ts'
 
 export interface Workflows extends Module, ExecutionWorkflows {}
 
-export interface WorkflowsDeps extends Pick<EngineDeps, 'datastore' | 'settings'> {
+export interface WorkflowsDeps extends Pick<EngineDeps, 'datastore'> {
+  settings: EngineDeps['settings'] & {
+    /** `workflow_engine.gc_max_idle_sec`; 0: without a limit */
+    maxIdleSeconds: number
+  }
+  clock: Pick<Clock, 'monotonic'>
   executions: EngineDeps['executions'] & Pick<Executions, 'last' | 'statusOf'>
   database: Database
   bus: Bus
@@ -36,7 +43,14 @@ export function createWorkflows(deps: WorkflowsDeps): Workflows {
   const store = createWorkflowStore(deps.database)
   const programs = createPrograms({ actions: deps.actions, inspector })
   const engine = createEngine({ ...deps, programs, store })
-  const { actions, executions } = deps
+  const { actions, executions, settings } = deps
+  const idleCheck = createIdleCheck({
+    store,
+    executions,
+    maxIdleSeconds: settings.maxIdleSeconds,
+    monotonic: () => deps.clock.monotonic(),
+    end: (run) => engine.endIdle(run, settings.maxIdleSeconds),
+  })
   const progress = createProgress({
     executions,
     store,
@@ -47,6 +61,7 @@ export function createWorkflows(deps: WorkflowsDeps): Workflows {
   return {
     name: 'workflows',
     gauges: createGauges(store),
+    maintenance: settings.maxIdleSeconds === 0 ? [] : [idleCheck],
     routes: [
       ...createWorkflowRoutes({ actions, inspector }),
       ...createRunRoutes({ executions, store, progress, inspector, explain }),

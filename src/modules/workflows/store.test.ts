@@ -565,6 +565,7 @@ test('an index serves each read, and each removal', async () => {
   read.definitionText('')
   read.output('', open)
   read.cascadingIds('', 1)
+  read.open('', 1)
   read.readyIds('', 1)
   read.actionOf('')
   read.latestAction('', 0, null)

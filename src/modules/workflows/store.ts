@@ -123,7 +123,8 @@ export interface WorkflowStore {
    * @throws Error when somebody did
    */
   load(id: string, open: Open): Promise<LoadedWorkflow | undefined>
-  /** Of workflows that are not over. */
+  /** Those that are not over, in the order of their ids. */
+  open(afterId: string, limit: number): WorkflowHeader[]
   countOpen(): number
   /** Those with a request that is on its way to their children, in the order of their ids. */
   cascadingIds(afterId: string, limit: number): string[]
@@ -250,6 +251,17 @@ export function createWorkflowStore(database: Database): WorkflowStore {
             .limit(limit),
         )
         .map(({ id }) => id),
+    open: (afterId, limit) =>
+      database.all(
+        build
+          .selectFrom('workflow_executions')
+          .select(headerColumns)
+          .where('end_timestamp', 'is', null)
+          .where('execution', 'is not', null)
+          .where('id', '>', afterId)
+          .orderBy('id')
+          .limit(limit),
+      ) as WorkflowHeader[], // as above
     countOpen: () =>
       database.first(
         build

@@ -303,7 +303,8 @@ export function createAdvance(deps: AdvanceDeps): Advance {
   ): Promise<void> {
     const execution = executionOf(commit, run)
     if (isFinal(execution.status) || !isEnd(status)) return
-    const result = run.program.resultOf(execution, run.state, (instance) => runOf(commit, run, instance))
+    const shown = run.program.resultOf(execution, run.state, (instance) => runOf(commit, run, instance))
+    const result = run.endReason === undefined ? shown : { ...shown, message: run.endReason }
     const stored = await executions.maskOutput(execution, result, run.secretValues)
     await writeStoredJson(stored.result)
     change(commit, execution, { kind: 'exit', status, ...stored })

@@ -17,13 +17,14 @@ import type { Datastore } from '../../datastore/index.ts'
 import { isFinal, type Executions } from '../../executions/index.ts'
 import type { ExecutionWorkflows, WorkflowStart } from '../../executions/ports.ts'
 import type { Execution, ExecutionStatus } from '../../executions/types.ts'
-import { emptyState, type Outside } from '../conductor/index.ts'
+import { emptyState, isActive, isHeld, type Event, type ItemRow, type Outside, type State } from '../conductor/index.ts'
 import type { ActionSource } from '../catalog.ts'
 import { noLines, type WorkflowHeader, type WorkflowStore } from '../store.ts'
 import type { Open, Seal } from '../state/store.ts'
 import { createAdvance, type AdvanceDeps } from './advance.ts'
 import { createCommit, type KnownResult, type WorkflowCommit } from './commit.ts'
 import { createPatience } from './evaluate.ts'
+import type { IdleRun } from './idle.ts'
 import { failureLine, writeLines, type Line } from './lines.ts'
 import { newsOfWorkflow } from './news.ts'
 import { outsideOf } from './outside.ts'
@@ -45,6 +46,8 @@ export interface EngineDeps {
     apiUrl(): string
     /** Instances of one run. */
     maxTasks: number
+    /** Who cancels what makes no progress. */
+    systemUser: string
   }
 }
 
@@ -54,6 +57,8 @@ export interface Engine extends Pick<ExecutionWorkflows, 'begin' | 'follow'> {
     id: string,
     look: (run: Run, outside: Omit<Outside, 'whyRefused'>, execution: Execution) => Seen,
   ): Promise<Seen | undefined>
+  /** Cancels a run in which nothing happens any more, with what it still counts as running. */
+  endIdle(run: IdleRun, seconds: number): Promise<void>
   /** Goes on with what an earlier server has left. */
   recover(): Promise<void>
   /** Resolves when nothing is under way. */
@@ -340,6 +345,27 @@ export function createEngine(deps: EngineDeps): Engine {
       })
       return seen?.it
     },
+    async endIdle({ id, revision }, seconds) {
+      const header = store.find(id)
+      if (header === undefined) return
+      await trees.perform(header.root, async (commit) => {
+        const run = await load(commit, id)
+        const execution = executions.find(run.header.execution)
+        const hasChanged = run.header.revision !== revision || run.header.end_timestamp !== null
+        if (hasChanged || execution === undefined || executions.openChildren(execution.id, '', 1).length > 0) return
+        log.warning('workflow.idle', 'Canceled a workflow that makes no progress', {
+          execution_id: execution.id,
+          workflow_execution_id: id,
+          idle_seconds: seconds,
+        })
+        commit.touch(run)
+        run.endReason = `Canceled by svc: nothing of the workflow has run or waited for ${seconds} seconds (workflow_engine.gc_max_idle_sec).`
+        advance.change(commit, execution, { kind: 'cancel', user: settings.systemUser })
+        commit.tell(id, { kind: 'cancel' })
+        for (const event of endsOfLost(run.state)) commit.tell(id, event)
+        await advance.settle(commit)
+      })
+    },
     async recover() {
       // All others wait for the end of an action, which tells them what to do.
       for (const kind of ['readyIds', 'cascadingIds'] as const)
@@ -390,6 +416,16 @@ function rerunOf({ context }: Execution): Rerun | undefined {
   if (!isObject(rerun) || typeof workflow !== 'string') return undefined
   return { workflow, tasks: rerun['tasks'] as string[], reset: (rerun['reset'] ?? []) as string[] }
 }
+
+/** The ends of actions that have no open execution any more. */
+function* endsOfLost({ instances, items }: State): Generator<Event> {
+  const end = { kind: 'ended', status: 'canceled', result: null } as const
+  for (const { id, status, retries, items: counts } of instances.values())
+    if ((isActive(status) || isHeld(status)) && counts === null) yield { ...end, instance: id, attempt: retries }
+  for (const { instance, index, status } of items.values())
+    if (openItems.has(status)) yield { ...end, instance, item: index, attempt: instances.get(instance)?.retries ?? 0 }
+}
+const openItems: ReadonlySet<string> = new Set<ItemRow['status']>(['running', 'pending', 'paused'])
 
 const isNews = (status: ExecutionStatus): boolean => isFinal(status) || news.has(status)
 const news: ReadonlySet<ExecutionStatus> = new Set<ExecutionStatus>([

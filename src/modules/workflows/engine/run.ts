@@ -21,6 +21,8 @@ export class Run {
   #isCurrent = false
   /** Those that expressions have read, and that the rows do not know yet. */
   hasNewSecrets = false
+  /** Why svc itself ends it; undefined: it does not. */
+  endReason: string | undefined
 
   constructor(header: WorkflowHeader, program: Program, state: State, known: Known) {
     this.header = header
