@@ -37,6 +37,23 @@ tasks:
   ask:
     action: core.ask
 `,
+  steps: {
+    runner: 'action-chain',
+    definition: `
+chain:
+  - {name: a, ref: core.echo, parameters: {message: hi}, publish: {said: "{{ a.stdout }}"}, on-success: b}
+  - {name: b, ref: core.echo, parameters: {message: "{{ text }}"}, publish: {all: 1}}
+`,
+    parameters: { text: { type: 'string', default: 'two' } },
+  },
+  stumbles: {
+    runner: 'action-chain',
+    definition: `
+chain:
+  - {name: a, ref: core.echo, parameters: {message: hi}, publish: {said: "{{ a.stdout }}"}, on-success: b}
+  - {name: b, ref: core.echo, parameters: {message: "{{ missing }}"}}
+`,
+  },
 }
 
 const folder = makeFolder()
@@ -109,6 +126,22 @@ describe('09.4 run of a workflow', () => {
     expect(stdout).toContain(`… and 10 more. To list the newest, execute:\n svc execution list --parent ${id}\n`)
     const list = await svc('execution', 'list', '--parent', id, '-n', '100')
     expect(rowsOf(list.stdout)).toHaveLength(61)
+  })
+
+  it('shows what a chain has published, and its error once', async () => {
+    const { stdout } = await svc('run', 'flow.steps')
+    expect(stdout).toMatch(/^published:\n {2}said: hi\n {2}all: 1\n/m)
+    const failed = await svc('run', 'flow.stumbles')
+    expect(failed.stdout).toMatch(/^error: /m)
+    expect(failed.stdout).not.toMatch(/^traceback: /m)
+    expect(failed.stdout).toMatch(/^published:\n {2}said: hi\n/m)
+  })
+
+  it('says who has canceled a workflow', async () => {
+    const { id } = await app.begin('asks')
+    await app.reaches(id, 'paused')
+    await svc('execution', 'cancel', id)
+    expect((await svc('execution', 'get', id)).stdout).toMatch(/^cancelled_by: svc$/m)
   })
 
   it('ends with the command that answers an inquiry', async () => {

@@ -36,18 +36,22 @@ const workflowAttributes = [
   'start_timestamp',
   'end_timestamp',
   'log',
+  'context.cancelled_by',
   'result.error',
   'result.traceback',
   'result.failed_on',
   'result.output',
+  'result.published',
   'result.errors',
 ]
 /** Under which name a path of `workflowAttributes` is shown. */
 const shownNames: ReadonlyMap<string, string> = new Map([
+  ['context.cancelled_by', 'cancelled_by'],
   ['result.error', 'error'],
   ['result.traceback', 'traceback'],
   ['result.failed_on', 'failed_on'],
   ['result.output', 'output'],
+  ['result.published', 'published'],
   ['result.errors', 'errors'],
 ])
 
@@ -119,11 +123,17 @@ function withLog(showLog: boolean): string[] {
   return showLog ? detailAttributes.flatMap((name) => (name === 'result' ? ['log', name] : [name])) : detailAttributes
 }
 
+/** The traceback of a chain is often its error once more; one that publishes nothing has an empty object. */
+function isSaidAlready(record: Json, name: string, value: unknown): boolean {
+  if (name === 'result.traceback') return value === attributeOf(record, 'result.error')
+  return name === 'result.published' && Object.keys(toObject(value)).length === 0
+}
+
 /** @param isExact attributes that the record lacks are shown as null */
 function renderDetails(session: Session, record: Json, names: readonly string[], isExact: boolean): string {
   const lines = names.map((name) => {
     const value = attributeOf(record, name)
-    if (value === undefined && !isExact) return ''
+    if (!isExact && (value === undefined || isSaidAlready(record, name, value))) return ''
     const label = shownNames.get(name) ?? name
     if (name === 'status') {
       const text = statusText(record, Date.now())
