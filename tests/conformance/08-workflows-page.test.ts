@@ -22,6 +22,18 @@ const examples = blocks.flatMap(({ language, text }, index) => {
   return [{ name, definition: text, gives: load(blocks[index + 1]?.text ?? '') as Record<string, unknown> }]
 })
 
+/** The chain, its metadata, what it gives, and the same as a workflow. */
+const chainBlocks = blocksOf(section('## Action chains', '## Moving from StackStorm'))
+const [chainMetadata = '', chainDefinition = '', asWorkflow = ''] = chainBlocks.flatMap(({ language, text }) =>
+  language === 'yaml' ? [text] : [],
+)
+interface ChainRun {
+  report: string
+  ran: Record<string, string>
+}
+const chainGives = load(chainBlocks.find(({ language }) => language === 'json')?.text ?? '') as Record<string, ChainRun>
+const { parameters } = load(chainMetadata) as { parameters: Record<string, object> }
+
 const folder = makeFolder()
 let app: WorkflowApp
 let session: ConsoleSession
@@ -34,7 +46,11 @@ beforeAll(async () => {
   symlinkSync(executable, join(bin, 'svc'))
   const actions = examples.map(({ name, definition }) => [name, definition.replaceAll('tour.', 'flow.')])
   app = await createWorkflowApp(
-    Object.fromEntries(actions) as Record<string, string>,
+    {
+      ...(Object.fromEntries(actions) as Record<string, string>),
+      publish_page: { definition: chainDefinition, runner: 'action-chain', parameters },
+      publish_page_again: { definition: asWorkflow, parameters },
+    },
     {},
     {
       ...folder,
@@ -102,4 +118,41 @@ describe('an example', () => {
     const runs = (await app.children(id)).length
     expect({ status, runs, ...(result as object) }).toMatchObject({ status: 'succeeded', ...gives })
   })
+})
+
+describe('the chain, and the same as a workflow', () => {
+  const forms = ['publish_page', 'publish_page_again']
+
+  test('the metadata name the runner and the definition', () => {
+    expect(load(chainMetadata)).toMatchObject({
+      runner_type: 'action-chain',
+      entry_point: 'chains/publish_page.yaml',
+    })
+  })
+
+  test.each(forms)('has no mistakes: %s', async (name) => {
+    const answer = await fetch(`${app.urls.api}/v1/workflows/inspect?action=flow.${name}`, {
+      method: 'POST',
+      headers: { 'Content-Type': 'text/plain' },
+      body: name === 'publish_page' ? chainDefinition : asWorkflow,
+    })
+    expect(await answer.json()).toEqual([])
+  })
+
+  test.each(Object.keys(chainGives).flatMap((shown) => forms.map((name) => ({ name, shown }))))(
+    'gives what the page says: $name, $shown',
+    async ({ name, shown }) => {
+      const { id, status, result } = await app.run(name, { page: shown })
+      const { published, output } = result as Record<'published' | 'output', Record<string, unknown> | undefined>
+      const ran = (await app.children(id)).map(({ context, result: own }) => {
+        const { chain, orquesta } = context as Record<'chain' | 'orquesta', Record<string, string> | undefined>
+        return [chain?.['name'] ?? orquesta?.['task_name'], own['stdout']]
+      })
+      expect({ status, report: (published ?? output)?.['report'], ran: Object.fromEntries(ran) as unknown }).toEqual({
+        status: 'succeeded',
+        ...chainGives[shown],
+      })
+      expect(Object.keys(Object.fromEntries(ran) as object)).toEqual(Object.keys(chainGives[shown]?.ran ?? {}))
+    },
+  )
 })

@@ -1,4 +1,6 @@
 /** Contract 09, 9.4 and 9.5 for workflows: the tree, tasks while svc waits, output of tasks, pause, resume, re-run, cancel. */
+import { writeFileSync } from 'node:fs'
+import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { runCli, startCli, waitForOutput, type CliExit } from '../helpers/cli.ts'
 import { makeFolder } from '../helpers/folders.ts'
@@ -31,6 +33,20 @@ tasks:
     with: <% range(60) %>
     action: core.noop
 `,
+  flaky: {
+    parameters: { file: { type: 'string', required: true } },
+    definition: `
+input: [file]
+tasks:
+  each:
+    with: word in <% [a, b, c] %>
+    action: core.local cmd="[ <% item(word) %> != b ] || test -e <% ctx(file) %>"
+    next: [{when: <% succeeded() %>, do: other}]
+  other:
+    with: <% [1, 2] %>
+    action: core.noop
+`,
+  },
   asks: `
 version: 1.0
 tasks:
@@ -240,6 +256,28 @@ describe('09.5 pause, resume, re-run, cancel', () => {
       1,
       expect.stringContaining('only supported for Orquesta workflows'),
     ])
+  })
+
+  it('re-run all items of a task, or with --no-reset those that did not succeed', async () => {
+    const file = join(folder.path, 'go')
+    const { id } = await app.run('flaky', { file })
+    writeFileSync(file, '')
+    const tasksOf = (stdout: string): string[] =>
+      rowsOf(stdout)
+        .slice(1)
+        .map(([, , task]) => task ?? '')
+    const failed = await svc('execution', 're-run', id, '--tasks', 'each', '--no-reset', 'each')
+    expect([failed.code, tasksOf(failed.stdout)]).toEqual([0, ['each item 1', 'other item 0', 'other item 1']])
+    const [again = ''] = /[0-9a-f]{24}/.exec(failed.stdout) ?? []
+    const all = await svc('execution', 're-run', again, '--tasks', 'each')
+    expect([all.code, tasksOf(all.stdout).filter((task) => task.startsWith('each'))]).toEqual([
+      0,
+      ['each item 0', 'each item 1', 'each item 2'],
+    ])
+    // One task is repeated as a whole, the other one keeps what it has.
+    const [last = ''] = /[0-9a-f]{24}/.exec(all.stdout) ?? []
+    const both = await svc('execution', 're-run', last, '--tasks', 'each', 'other', '--no-reset', 'other')
+    expect([both.code, tasksOf(both.stdout).length]).toEqual([0, 5])
   })
 
   it('cancel a workflow and what it has started', async () => {
