@@ -785,6 +785,15 @@ export const options = {
     }),
     tokens_ttl: ttl({ default: 30, about: 'Retention of expired tokens, counted from their expiry.' }),
     rule_enforcements_ttl: ttl({ default: 0, about: 'Retention of rule enforcements.' }),
+    workflow_executions_ttl: ttl({
+      default: 0,
+      about:
+        'Retention of what completed workflows have besides their executions: tasks, variables and errors. Without it, they cannot be explained or re-run from tasks.',
+    }),
+    task_executions_ttl: ttl({
+      default: 0,
+      about: 'The same as workflow_executions_ttl: tasks are a part of their workflow. The shorter one applies.',
+    }),
     max_records: integer({
       default: 1_000_000,
       min: 0,
@@ -1216,7 +1225,6 @@ export const unusedOptions: Readonly<Record<string, '*' | readonly string[]>> = 
   ],
   DEFAULT: '*',
   exporter: '*',
-  garbagecollector: ['workflow_executions_ttl', 'task_executions_ttl'],
   messaging: '*',
   scheduler: [
     'execution_scheduling_timeout_threshold_min',

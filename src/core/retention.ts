@@ -8,6 +8,7 @@ export const recordKinds = [
   'traces',
   'tokens',
   'rule-enforcements',
+  'workflows',
 ] as const
 
 export type RecordKind = (typeof recordKinds)[number]

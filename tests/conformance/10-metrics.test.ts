@@ -2,6 +2,7 @@
 import { mkdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { writeFlowPack } from '../helpers/flow-pack.ts'
 import { makeFolder } from '../helpers/folders.ts'
 import { run, runToEnd, startServer, waitForStatus, type TestServer } from '../helpers/server.ts'
 import { openEvents } from '../helpers/sse.ts'
@@ -25,6 +26,9 @@ describe('10.4 statsd', () => {
       join(pack, 'actions', 'echo_deep.yaml'),
       'name: echo_deep\nrunner_type: local-shell-cmd\nenabled: true\nparameters: {cmd: {default: echo x}}\n',
     )
+    writeFlowPack(folder.path, {
+      two: 'version: 1.0\ntasks: {first: {action: core.noop, next: [{do: second}]}, second: {action: core.noop}}\n',
+    })
     server = await startServer({
       basePath: folder.path,
       settings: {
@@ -60,6 +64,8 @@ describe('10.4 statsd', () => {
     const deep = await of.call<{ id: string }>('POST', '/v1/executions', { action: 'measured.echo_deep' })
     expect(deep).toMatchObject({ status: 201 })
     await waitForStatus(of, deep.body.id)
+    const workflow = await of.call<{ id: string }>('POST', '/v1/executions', { action: 'flow.two' })
+    expect((await waitForStatus(of, workflow.body.id)).status).toBe('succeeded')
     const rule = await of.call('POST', '/v1/rules', {
       name: 'hooked',
       enabled: true,
@@ -106,9 +112,11 @@ describe('10.4 statsd', () => {
   })
 
   it.each([
-    ['action.executions', 6],
+    ['action.executions', 9],
     ['action.core.local.executions', 4],
     ['action.measured.echo_deep.executions', 1],
+    ['orquesta.workflow.executions', 1],
+    ['orquesta.action.executions', 2],
     ['rule.processed', 2],
     ['rule.default.hooked.processed', 2],
   ])('10.4 %s is a counter and a timer', (name, count) => {
@@ -123,7 +131,7 @@ describe('10.4 statsd', () => {
   })
 
   it.each([
-    ['succeeded', 3],
+    ['succeeded', 6],
     ['failed', 1],
     ['timeout', 1],
     ['canceled', 1],
@@ -153,7 +161,7 @@ describe('10.4 statsd', () => {
     '10.4 %s is a counter and a timer, for each execution',
     (name) => {
       // Once more where somebody else was faster, so that it is planned again.
-      expect(statsd.count(key(name))).toBeGreaterThanOrEqual(6)
+      expect(statsd.count(key(name))).toBeGreaterThanOrEqual(9)
       expect(statsd.of(key(name), 'ms')).toHaveLength(statsd.count(key(name)))
     },
   )

@@ -3,6 +3,7 @@ import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { docBlock, docPage } from '../helpers/doc-blocks.ts'
+import { writeFlowPack } from '../helpers/flow-pack.ts'
 import { makeFolder } from '../helpers/folders.ts'
 import { basicAuth, firstPassword } from '../helpers/logins.ts'
 import { promtool, readSamples } from '../helpers/promtool.ts'
@@ -26,12 +27,19 @@ async function valueOf(server: TestApp, name: string, labels: Record<string, str
 }
 
 describe('10.4 /metrics while everybody may read it', () => {
+  const folder = makeFolder()
   let server: TestApp
   beforeAll(async () => {
-    server = await createTestApp({ settings: { 'actionrunner.actions_pool_size': '1' } })
+    writeFlowPack(folder.path, {
+      two: 'version: 1.0\ntasks: {first: {action: core.noop, next: [{do: second}]}, second: {action: core.noop}}\n',
+      fails: 'version: 1.0\ntasks: {a: {action: core.local cmd="exit 1"}}\n',
+      waits: 'version: 1.0\ntasks: {ask: {action: core.ask}}\n',
+    })
+    server = await createTestApp({ basePath: folder.path, settings: { 'actionrunner.actions_pool_size': '1' } })
   })
   afterAll(async () => {
     await server.stop()
+    folder.remove()
   })
 
   fullOnly(it)('10.4 is what promtool takes without a complaint', async () => {
@@ -54,6 +62,22 @@ describe('10.4 /metrics while everybody may read it', () => {
     const name = 'svc_action_execution_duration_seconds_bucket'
     expect(await valueOf(server, 'svc_action_execution_duration_seconds_count')).toBe(runs + 1)
     expect(await valueOf(server, name, { le: '0.25', runner: 'local-shell-cmd' })).toBeLessThan(runs + 1)
+  })
+
+  it('10.4 counts workflows by status, and the executions of their tasks', async () => {
+    const count = (status: string): Promise<number[]> =>
+      Promise.all([
+        valueOf(server, 'svc_workflow_execution_duration_seconds_count', { status }),
+        valueOf(server, 'svc_workflow_action_executions_total', { status }),
+      ])
+    const begin = async (name: string): Promise<string> =>
+      (await server.call<{ id: string }>('POST', '/v1/executions', { action: `flow.${name}` })).body.id
+    for (const name of ['two', 'fails']) await waitForStatus(server, await begin(name))
+    expect(await count('succeeded')).toEqual([1, 2])
+    expect(await count('failed')).toEqual([1, 1])
+    expect(await valueOf(server, 'svc_workflows_open')).toBe(0)
+    await waitForStatus(server, await begin('waits'), ['paused'])
+    expect(await valueOf(server, 'svc_workflows_open')).toBe(1)
   })
 
   it('10.4 shows what runs, what waits and who listens', async () => {

@@ -18,7 +18,7 @@ import {
   type TestApp,
 } from '../helpers/server.ts'
 import { waitFor } from '../helpers/wait.ts'
-import { createWorkflowApp } from '../helpers/workflows.ts'
+import { createWorkflowApp, writeFlowPack } from '../helpers/workflows.ts'
 import { fullOnly } from '../helpers/tiers.ts'
 
 beforeAll(() => ensureDebianPackage('faketime', '/usr/bin/faketime'))
@@ -36,6 +36,10 @@ function newBasePath(): string {
   return folder.path
 }
 
+const sequence = {
+  two: 'version: 1.0\ntasks: {first: {action: core.noop, next: [{do: second}]}, second: {action: core.noop}}\n',
+  waits: 'version: 1.0\ntasks: {ask: {action: core.ask}}\n',
+}
 const quickRounds = { 'garbagecollector.sleep_delay': '0', 'log.level': 'INFO' }
 
 async function start(basePath: string, settings: Record<string, string> = {}): Promise<InProcessApp> {
@@ -161,6 +165,27 @@ describe('10.5 rounds of the garbage collector', () => {
     expect(counts(basePath)).toMatchObject({ executions: 2, execution_results: 2, rule_enforcements: 0, traces: 2 })
   })
 
+  fullOnly(test)('workflows go, and their executions stay, after the shorter of two times', async () => {
+    const basePath = newBasePath()
+    writeFlowPack(basePath, sequence)
+    const then = await startProcess(basePath, 40)
+    const { body } = await then.call<{ id: string }>('POST', '/v1/executions', { action: 'flow.two' })
+    await waitForStatus(then, body.id, ['succeeded'])
+    await stop(then)
+    const today = await start(basePath)
+    await runToEnd(today, { cmd: 'echo fresh' })
+    await stop(today)
+    const before = counts(basePath)
+    const server = await start(basePath, {
+      'garbagecollector.workflow_executions_ttl': '60',
+      'garbagecollector.task_executions_ttl': '30',
+    })
+    await waitForLog(server, 'event=retention.removed, kind=workflows')
+    await stop(server)
+    expect(counts(basePath)).toEqual({ ...before, output_records: 1 })
+    expect(Object.values(workflowRows(basePath)).filter((count) => count > 0)).toEqual([])
+  })
+
   fullOnly(test)('of more records than are kept the oldest go', async () => {
     const basePath = newBasePath()
     const server = await start(basePath, { 'garbagecollector.max_records': '3' })
@@ -211,6 +236,41 @@ describe('10.5 purging', () => {
       expect(await purge(kind, `--timestamp=${time}`)).toEqual([0, expect.stringMatching(/^Deleted 0 records /)])
     }
     expect(await purge('traces')).toEqual([1, expect.stringMatching(/^ERROR: No age given/)])
+  })
+
+  test('workflows are purged without their executions, and say so', async () => {
+    const server = await createWorkflowApp(sequence, { settings: quickRounds })
+    servers.push(server)
+    const { id } = await server.run('two')
+    const { id: waits } = await server.begin('waits')
+    await server.reaches(waits, 'paused')
+    const folder = makeFolder()
+    folders.push(folder)
+    for (const [name, removed] of [
+      ['workflows', '1 record'],
+      ['task-executions', '0 records'],
+    ] as const) {
+      const program = join(folder.path, `svc-purge-${name}`)
+      symlinkSync(executable, program)
+      const args = ['--timestamp=2999-01-01T00:00:00.000000Z', '--config-file', server.configFile]
+      expect(await runCli(args, {}, { program })).toMatchObject({
+        code: 0,
+        stdout: expect.stringMatching(`^Deleted ${removed} \\(workflows\\) from before `) as unknown,
+      })
+    }
+    expect((await server.execution(id)).status).toBe('succeeded')
+    expect(await server.children(id)).toHaveLength(2)
+    expect(workflowRows(server.basePath)).toMatchObject({ workflow_executions: 1, workflow_actions: 1 })
+    for (const path of ['workflow', 'workflow/explain']) {
+      const { status, text } = await server.call('GET', `/v1/executions/${id}/${path}`)
+      expect([status, text]).toEqual([404, expect.stringContaining('its workflow has been removed.')])
+    }
+    const again = await server.call<{ id: string }>('POST', `/v1/executions/${id}/re_run`, { tasks: ['first'] })
+    const rerun = again.status === 201 ? JSON.stringify((await server.ended(again.body.id)).result) : again.text
+    expect(rerun).toContain('has been removed')
+    const [ask] = await server.children(waits)
+    await server.call('PUT', `/v1/inquiries/${ask?.id}`, { response: { continue: true } })
+    expect((await server.ended(waits)).status).toBe('succeeded')
   })
 
   test('executions that have not ended are cancelled, and go', async () => {

@@ -34,9 +34,10 @@ export function createPurgeCommand(context: CommandContext): CliCommand {
     .option('--dry-run', 'count the records, and delete nothing')
     .notes(
       'Deleting an execution also deletes its output and result. Unfinished work stays: running executions, trigger instances that are still pending, and traces with either.',
+      'Deleting workflows deletes their tasks, variables and errors; their executions stay. Such a workflow cannot be explained or re-run from tasks.',
       'The server keeps working during a purge. Ctrl-C stops the purge; records deleted until then stay deleted. Afterwards the server returns the free space to the disk.',
       'The section garbagecollector of the configuration sets how long the server keeps records before it deletes them itself.',
-      'Also called svc-purge-executions, svc-purge-trigger-instances, svc-purge-traces, svc-purge-rule-enforcements and svc-purge-tokens. --timestamp is another name of --before.',
+      'Also called svc-purge-executions, svc-purge-trigger-instances, svc-purge-traces, svc-purge-rule-enforcements, svc-purge-tokens, svc-purge-workflows and svc-purge-task-executions, which is the same. --timestamp is another name of --before.',
     )
     .examples('svc purge executions --older-than 30d --dry-run', 'svc purge output --before 2030-01-01T00:00:00Z')
   return addOperatorOptions(command).action((kind: RecordKind, flags: PurgeFlags) =>

@@ -26,5 +26,12 @@ function daysKept(collector: Config['garbagecollector']): RetentionLimits['days'
     traces: collector.traces_ttl,
     tokens: collector.tokens_ttl,
     'rule-enforcements': collector.rule_enforcements_ttl,
+    workflows: shorter(collector.workflow_executions_ttl, collector.task_executions_ttl),
   }
+}
+
+/** Tasks are a part of their workflow. @returns 0: neither has a limit */
+function shorter(...days: readonly number[]): number {
+  const limits = days.filter((limit) => limit > 0)
+  return limits.length === 0 ? 0 : Math.min(...limits)
 }

@@ -17,7 +17,7 @@ import { createGauges, measureWorkflows } from './metrics.ts'
 import { createExplainRun } from './progress/explanation.ts'
 import { createProgress } from './progress/progress.ts'
 import { createRunRoutes } from './progress/routes.ts'
-import { createRemoval } from './retention.ts'
+import { createRemoval, createWorkflowRetention } from './retention.ts'
 import { createWorkflowRoutes } from './routes.ts'
 import { createWorkflowStore } from './store.ts'
 
@@ -58,6 +58,7 @@ export function createWorkflows(deps: WorkflowsDeps): Workflows {
   })
   measureWorkflows(deps.bus, deps.metrics)
   const explain = createExplainRun({ engine, executions, store })
+  const removal = createRemoval({ store, database: deps.database })
   return {
     name: 'workflows',
     gauges: createGauges(store),
@@ -68,7 +69,8 @@ export function createWorkflows(deps: WorkflowsDeps): Workflows {
     ],
     begin: (execution, start) => engine.begin(execution, start),
     follow: (before, after, unit) => engine.follow(before, after, unit),
-    ...createRemoval({ store, database: deps.database }),
+    ...removal,
+    retention: [createWorkflowRetention({ store, remove: removal.remove })],
     start: () => engine.recover(),
     async stop() {
       await engine.stop()

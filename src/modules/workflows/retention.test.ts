@@ -13,7 +13,7 @@ import { createRetentions } from '../executions/retention.ts'
 import { createExecutionStore, type ExecutionStore } from '../executions/store.ts'
 import { apply, conduct, createMemory, emptyState, type Event, type State } from './conductor/index.ts'
 import { readDefinition } from './definition/model.ts'
-import { createRemoval } from './retention.ts'
+import { createRemoval, createWorkflowRetention } from './retention.ts'
 import { createWorkflowStore, type WorkflowHeader, type WorkflowStore } from './store.ts'
 
 const DAY = 86_400_000_000
@@ -84,12 +84,13 @@ async function runWorkflow(made: {
   endDays?: number
   parent?: string
   tasks?: number
+  root?: string
 }): Promise<Workflow> {
   const { days, endDays = days, parent = null, tasks = 3 } = made
   const definition = readDefinition(sequence(tasks))
   const execution = await execute(days, parent, endDays)
   const id = newId()
-  const workflow = { id, execution, root: id, runner: 'orquesta', start_timestamp: now() }
+  const workflow = { id, execution, root: made.root ?? id, runner: 'orquesta', start_timestamp: now() }
   let { steps, header } = store.insert(workflow, `${tasks} tasks`)
   let state = emptyState()
   const children: string[] = []
@@ -274,4 +275,25 @@ test('a removal that the end of the server interrupts is finished by the next on
   retention = retentionOn(database)
   expect(await remove(7)).toBe(601)
   expect(rowsOf(large.header)).toBe(0)
+})
+
+test('workflows go without their executions: those that are over, with all above them', async () => {
+  const { remove: removeWorkflows } = createRemoval({ store, database })
+  retention = createWorkflowRetention({ store, remove: removeWorkflows })
+  // Ids and times of workflows are those of now: all are old tomorrow.
+  const before = formatMicros(nowMicros() + DAY)
+  const over = await runWorkflow({ days: 9 })
+  const second = await runWorkflow({ days: 9 })
+  const open = store.insert(
+    { id: newId(), execution: await execute(9), root: newId(), runner: 'orquesta', start_timestamp: now() },
+    'open',
+  )
+  await database.write({ steps: open.steps, facts: [] })
+  const inner = await runWorkflow({ days: 9, root: open.header.id })
+  expect(await remove(0, { before: daysBefore(1) })).toBe(0)
+  expect(await remove(0, { before, limit: 1 })).toBe(2)
+  const executionsLeft = [over, second, inner].flatMap(({ execution, children }) => [execution, ...children])
+  expect(left(executionsLeft)).toEqual(executionsLeft)
+  for (const { header } of [over, second]) expect(store.find(header.id)).toBeUndefined()
+  for (const id of [open.header.id, inner.header.id]) expect(store.find(id)).toBeDefined()
 })

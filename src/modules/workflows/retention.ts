@@ -1,4 +1,7 @@
-/** Deletes workflows with the executions that ran them. */
+/** Deletes workflows: with the executions that ran them, or before these (contract 10, 10.5). */
+import { idBound } from '../../core/ids.ts'
+import { retire, type OldRecords, type Retention } from '../../core/retention.ts'
+import { microsOf } from '../../core/time.ts'
 import type { Database } from '../../db/index.ts'
 import type { ExecutionWorkflows } from '../executions/ports.ts'
 import type { WorkflowStore } from './store.ts'
@@ -30,4 +33,29 @@ export function createRemoval(deps: {
       }
     },
   }
+}
+
+/** Of workflows whose executions stay. */
+export function createWorkflowRetention(deps: {
+  store: Pick<WorkflowStore, 'startedBefore'>
+  readonly remove: ExecutionWorkflows['remove']
+}): Retention {
+  /** A workflow in another one stays as long as that is open. */
+  function look({ before, after, limit }: OldRecords): { ids: string[]; next: string | undefined } {
+    const rows = deps.store.startedBefore(idBound(microsOf(before)), after, limit)
+    const over = rows.filter(
+      ({ end, rootEnd, active }) => end !== null && end < before && rootEnd !== null && active === 0,
+    )
+    return { ids: over.map(({ execution }) => execution), next: rows.length < limit ? undefined : rows.at(-1)?.id }
+  }
+
+  return retire({
+    kind: 'workflows',
+    atOnce: WORKFLOWS_AT_ONCE,
+    look,
+    async removeAll(executions) {
+      await deps.remove(executions)
+      return executions.length
+    },
+  })
 }

@@ -170,6 +170,8 @@ export interface WorkflowStore {
   /** @param sealed JSON array, encrypted; null: none */
   putSecrets(workflow: string, sealed: string | null): Step
 
+  /** In the order of ids. @param bound the id of a workflow that started at that time would be above it */
+  startedBefore(bound: string, afterId: string, limit: number): AgedWorkflow[]
   /** Executions that workflows have started → those that run these workflows. */
   holdersOf(executions: readonly string[]): Map<string, string>
   /** Takes workflows that are over from the executions that run them. Nobody finds such a workflow again. */
@@ -180,6 +182,17 @@ export interface WorkflowStore {
   deleteRows(workflows: readonly string[], limit: number): Step[]
   /** Deletes workflows that have no other rows left, and the texts that no other workflow uses. */
   deleteHeaders(workflows: readonly DetachedWorkflow[]): Step[]
+}
+
+export interface AgedWorkflow {
+  readonly id: string
+  readonly execution: string
+  /** Wire timestamp; null: it is open */
+  readonly end: string | null
+  /** The same of the workflow at the top of its tree; undefined: that is gone */
+  readonly rootEnd: string | null | undefined
+  /** Tasks that still run. */
+  readonly active: number
 }
 
 export type DetachedWorkflow = Pick<WorkflowHeader, 'id' | 'definition'>
@@ -395,9 +408,25 @@ function actionQueries(
 function removal(
   database: Database,
   rows: StateStore,
-): Pick<WorkflowStore, 'holdersOf' | 'detach' | 'detached' | 'deleteRows' | 'deleteHeaders'> {
+): Pick<WorkflowStore, 'startedBefore' | 'holdersOf' | 'detach' | 'detached' | 'deleteRows' | 'deleteHeaders'> {
   const { build } = database
   return {
+    startedBefore: (bound, afterId, limit) =>
+      database
+        .all(
+          build
+            .selectFrom('workflow_executions as own')
+            .leftJoin('workflow_executions as top', 'top.id', 'own.root')
+            .select(['own.id', 'own.execution', 'own.end_timestamp as end', 'own.active'])
+            .select(['top.id as root', 'top.end_timestamp as rootEnd'])
+            .where('own.id', '>', afterId)
+            .where('own.id', '<', bound)
+            .where('own.execution', 'is not', null)
+            .$narrowType<{ execution: string }>()
+            .orderBy('own.id')
+            .limit(limit),
+        )
+        .map(({ root, rootEnd, ...row }) => ({ ...row, rootEnd: root === null ? undefined : rootEnd })),
     holdersOf(executions) {
       const found = database.all(
         build

@@ -124,8 +124,9 @@ export function createRunRoutes({
   ]
 }
 
-function whyNone({ action, runner, status, end_timestamp: end }: Execution): string {
+function whyNone({ action, runner, status, end_timestamp: end, context }: Execution): string {
   if (!isWorkflowRunner(runner.name)) return `its action ${action.ref} has the runner ${runner.name}.`
+  if (context['workflow_execution'] !== undefined) return 'its workflow has been removed.'
   return end === null
     ? `its workflow has not started yet: it is ${status}.`
     : `its workflow has never started. The result of the execution says why.`
