@@ -37,11 +37,21 @@ export function readYaml(text: string, budget: Budget): Value {
   } catch (error) {
     if (error instanceof RangeError) throw limitError('the YAML text is nested too deeply')
     // The reason may quote the text, which may be secret.
-    const line = error instanceof YAMLException ? error.mark?.line : undefined
-    throw filterError(`the text is not valid YAML${line === undefined ? '' : ` (line ${line + 1})`}`, 'ParserError')
+    const { mark, reason = '' } = error instanceof YAMLException ? error : {}
+    throw filterError(`the text is not valid YAML${mark == null ? '' : ` (line ${mark.line + 1})`}`, classOf(reason))
   }
-  if (documents.length > 1) throw filterError('the text holds more than one YAML document')
+  if (documents.length > 1) throw filterError('the text holds more than one YAML document', 'ComposerError')
   return fromYaml(documents[0] ?? null, budget, 0)
+}
+
+/** The error of Python's parser: of the text itself, of its structure, of its aliases, of its types. */
+function classOf(reason: string): string {
+  if (reason.includes('unidentified alias')) return 'ComposerError'
+  if (/^unknown \w+ tag/.test(reason)) return 'ConstructorError'
+  const isOfText = /mapping entry|tab characters|quoted scalar|escape sequence|deficient indentation|line break/.test(
+    reason,
+  )
+  return isOfText ? 'ScannerError' : 'ParserError'
 }
 
 function fromYaml(value: unknown, budget: Budget, depth: number): Value {

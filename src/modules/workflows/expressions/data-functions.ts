@@ -6,8 +6,6 @@ import type { WorkflowFunction } from './function.ts'
 
 /** The functions that are filters of every template: function → filter, parameters. */
 const filters: Readonly<Record<string, readonly [filter: string, ...parameters: string[]]>> = {
-  from_yaml_string: ['from_yaml_string', 'value'],
-  yaml_parse: ['from_yaml_string', 'value'],
   to_yaml_string: ['to_yaml_string', 'value', 'indent?', 'allow_unicode?'],
   yaml_dump: ['to_yaml_string', 'value', 'indent?', 'allow_unicode?'],
   json_escape: ['json_escape', 'value'],
@@ -60,12 +58,12 @@ const toJson = (name: string): WorkflowFunction => ({
 })
 
 /** Reads what the value prints as: a number is JSON too. */
-const fromJson = (name: string): WorkflowFunction => ({
+const fromText = (name: string, filter: 'from_json_string' | 'from_yaml_string'): WorkflowFunction => ({
   name,
   parameters: ['value'],
   isFilter: true,
   givesTemplateValue: true,
-  run: ([value], { budget }) => applyFilter('from_json_string', [textOf(adopt(value), budget)], {}, budget),
+  run: ([value], { budget }) => applyFilter(filter, [textOf(adopt(value), budget)], {}, budget),
 })
 
 const ofPath = (name: string): WorkflowFunction => ({
@@ -132,8 +130,10 @@ function itemsOf(value: unknown): readonly unknown[] {
 /** Functions over their arguments alone. */
 export const dataFunctions: readonly WorkflowFunction[] = [
   ...Object.entries(filters).map(fromFilter),
-  fromJson('from_json_string'),
-  fromJson('json_parse'),
+  fromText('from_json_string', 'from_json_string'),
+  fromText('json_parse', 'from_json_string'),
+  fromText('from_yaml_string', 'from_yaml_string'),
+  fromText('yaml_parse', 'from_yaml_string'),
   ofPath('basename'),
   ofPath('dirname'),
   humanTime,

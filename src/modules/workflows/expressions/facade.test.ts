@@ -59,6 +59,34 @@ describe('a key that is no text', () => {
   })
 })
 
+describe('texts that are read as YAML', () => {
+  test.each([
+    ['<% from_yaml_string(5) %>', 5],
+    ['<% yaml_parse(null) %>', 'None'],
+    ['{{ from_yaml_string([1, 2]) }}', [1, 2]],
+  ])('may be other values: %s', (text, value) => {
+    expect(evaluate(text, scopeWith({}), { budget: budget() })).toEqual(value)
+  })
+
+  test.each([
+    ['a: [', 'ParserError'],
+    ['- a\nb: 1', 'ParserError'],
+    ['}', 'ParserError'],
+    ['a: b: c', 'ScannerError'],
+    ['a:\n\t- b', 'ScannerError'],
+    ['"abc', 'ScannerError'],
+    ['*x', 'ComposerError'],
+    ['--- a\n--- b', 'ComposerError'],
+    ['!!python/object:x {}', 'ConstructorError'],
+    ['!foo a', 'ConstructorError'],
+  ])('fail as under Python: %s', (yaml, className) => {
+    const error = errorOf(() =>
+      evaluate('<% from_yaml_string(ctx().y) %>', scopeWith({ y: yaml }), { budget: budget() }),
+    )
+    expect(error).toMatchObject({ message: expect.stringContaining(`'. ${className}: `) as string })
+  })
+})
+
 describe('a value', () => {
   test('without expressions is returned as it is', () => {
     const value = { a: [1, { b: new JsonNumber('1.0') }], c: 'text', d: null }
