@@ -10,7 +10,7 @@ const statements = [
 
   `create table workflow_executions (
     id text primary key not null, execution text unique, root text not null, runner text not null,
-    definition text not null, secrets text, start_timestamp text not null, revision integer not null,
+    definition text not null, start_timestamp text not null, revision integer not null,
     end_timestamp text, status text not null, request text, cascade text, cascade_after text not null, instances integer not null, contexts integer not null,
     routes integer not null, errors integer not null, starts integer not null, commands integer not null, active integer not null, held integer not null,
     succeeded integer not null, failed integer not null, canceled integer not null, ready integer not null,
@@ -51,6 +51,9 @@ const statements = [
   `create table workflow_errors (
     workflow text not null, number integer not null, instance integer, entry text not null,
     primary key (workflow, number)) without rowid`,
+
+  `create table workflow_secrets (
+    workflow text not null, number integer not null, secrets text not null, primary key (workflow, number)) without rowid`,
 
   `create table workflow_actions (
     execution text primary key not null, workflow text not null, instance integer not null, item integer,

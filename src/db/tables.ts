@@ -477,8 +477,6 @@ export interface WorkflowExecutionTable {
   runner: string
   /** Hash of the text. */
   definition: string
-  /** JSON array, encrypted: secrets that its expressions have read. null: none. */
-  secrets: string | null
   start_timestamp: string
   /** Increases by one with each event; a change names the revision it was based on. */
   revision: number
@@ -618,6 +616,15 @@ export interface WorkflowErrorTable {
   entry: string
 }
 
+/** Owner: workflows. Secrets that the expressions of a workflow have read; each row has those that are new to it. */
+export interface WorkflowSecretTable {
+  workflow: string
+  /** Revision of the workflow that follows from the event which read them. */
+  number: number
+  /** JSON array, encrypted. */
+  secrets: string
+}
+
 /** Owner: workflows. Executions that workflows have started. */
 export interface WorkflowActionTable {
   /** Id of the child execution. */
@@ -692,6 +699,7 @@ export interface Tables {
   workflow_join_sources: WorkflowJoinSourceTable
   workflow_routes: WorkflowRouteTable
   workflow_errors: WorkflowErrorTable
+  workflow_secrets: WorkflowSecretTable
   workflow_actions: WorkflowActionTable
   status_samples: StatusSampleTable
   totals: TotalTable

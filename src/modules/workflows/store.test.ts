@@ -406,6 +406,27 @@ test('a request that has not come to all children is found, and how far it has c
   expect(store.cascadingIds('', 9)).toEqual([canceled.id])
 })
 
+test('each event adds the secrets that are new, and all of them are loaded and deleted with the run', async () => {
+  const run = new Run(sequence(3))
+  await run.start()
+  const stored = (): { number: number; secrets: string }[] =>
+    database.all(database.build.selectFrom('workflow_secrets').selectAll().where('workflow', '=', run.id))
+  expect(stored()).toEqual([])
+  for (const secrets of [['first', 'second'], [{ deep: ['third'] }]]) {
+    await run.end(run.take(), 'succeeded', null)
+    const sealed = seal(`${SECRET} ${JSON.stringify(secrets)}`) ?? ''
+    await write(run.header === undefined ? [] : [store.putSecrets(run.header, sealed)])
+  }
+  expect(stored().map(({ secrets }) => open(secrets))).toEqual([
+    `${SECRET} ["first","second"]`,
+    `${SECRET} [{"deep":["third"]}]`,
+  ])
+  const loaded = await store.load(run.id, (text) => open(text).slice(SECRET.length))
+  expect(loaded?.secrets).toEqual(['first', 'second', { deep: ['third'] }])
+  await write(store.deleteRows([run.id], 100))
+  expect(stored()).toEqual([])
+})
+
 test('tasks are listed in the order of their start, with the times of the latest attempt', async () => {
   const run = new Run({
     vars: [{ list: [1, 2, 3] }],
@@ -532,7 +553,7 @@ test('removal takes some rows at a time, and leaves the definitions of others', 
     .prepare(`select name from sqlite_schema where type = 'table' and name like 'workflow_%'`)
     .pluck()
     .all() as string[] // names
-  expect(tables.length).toBe(11)
+  expect(tables.length).toBe(12)
   for (const table of tables) {
     if (table === 'workflow_definitions') continue
     const column = table === 'workflow_executions' ? 'id' : 'workflow'

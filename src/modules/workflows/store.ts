@@ -167,8 +167,8 @@ export interface WorkflowStore {
   putAction(action: WorkflowAction): Step
   /** The counts of lines in the header. */
   putLines(header: WorkflowHeader): Step
-  /** @param sealed JSON array, encrypted; null: none */
-  putSecrets(workflow: string, sealed: string | null): Step
+  /** Secrets that an event has read first. @param header after the event @param sealed JSON array, encrypted */
+  putSecrets(header: WorkflowHeader, sealed: string): Step
 
   /** In the order of ids. @param bound the id of a workflow that started at that time would be above it */
   startedBefore(bound: string, afterId: string, limit: number): AgedWorkflow[]
@@ -246,8 +246,7 @@ export function createWorkflowStore(database: Database): WorkflowStore {
       const row = database.first(build.selectFrom('workflow_executions').selectAll().where('id', '=', id))
       const header = row === undefined ? undefined : toHeader(row)
       if (row === undefined || header === undefined) return undefined
-      const secrets = row.secrets === null ? [] : (readJson(open(row.secrets)) as unknown[]) // written by `putSecrets`
-      const state = await rows.load(id, toWorkflowRow(row, open), open)
+      const { state, secrets } = await rows.load(id, toWorkflowRow(row, open), open)
       if (find(id)?.revision !== header.revision)
         throw new Error(`the workflow ${id} has changed while it was loaded: lock it, or load it again`)
       return { header, secrets, state }
@@ -318,7 +317,6 @@ export function createWorkflowStore(database: Database): WorkflowStore {
         {
           query: statements.insert({
             ...header,
-            secrets: null,
             ...newWorkflow,
             output: null,
           }),
@@ -365,9 +363,7 @@ export function createWorkflowStore(database: Database): WorkflowStore {
     }),
     putAction: (action) => ({ query: statements.putAction(action) }),
     putLines: (header) => ({ query: statements.putLines(header) }),
-    putSecrets: (workflow, secrets) => ({
-      query: build.updateTable('workflow_executions').set({ secrets }).where('id', '=', workflow),
-    }),
+    putSecrets: ({ id, revision }, sealed) => rows.saveSecrets(id, revision, sealed),
     ...removal(database, rows),
   }
 }
@@ -663,7 +659,6 @@ function prepareStatements({ build }: Database) {
     root: '',
     runner: '',
     definition: '',
-    secrets: null,
     start_timestamp: '',
     cascade: '',
     cascade_after: '',

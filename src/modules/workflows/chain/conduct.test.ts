@@ -378,3 +378,66 @@ test('without display_published the result has no published values', () => {
     resultOf(run.chain, run.state, () => ({ created_at: '', updated_at: '', child: undefined }), false),
   ).not.toHaveProperty('published')
 })
+
+const growing = `
+vars: {all: ""}
+chain:
+  - name: turn
+    ref: core.noop
+    publish: {all: "{{ all }}{{ turn.text }}"}
+    on-success: turn
+  `
+
+const many = `
+chain:
+  - name: first
+    ref: core.noop
+    publish: {a: "{{ first.text }}"}
+    on-success: second
+  - name: second
+    ref: core.noop
+    publish: {b: "{{ second.text }}"}
+    on-success: first
+`
+
+/** @returns nodes that ran until the chain ended */
+function turnsOf(
+  text: string,
+  limits: Partial<typeof defaultLimits>,
+  input: Record<string, unknown> = {},
+): [number, Run] {
+  const run = new Run(text, {}, { limits: { ...defaultLimits, ...limits } }).start(input)
+  let turns = 0
+  for (; run.state.workflow.status === 'running' && turns < 1000; turns++) {
+    const instance = run.state.workflow.instances - 1
+    run.results.set(instance, { text: 'x'.repeat(100) })
+    run.end(instance, 'succeeded', { text: 'x'.repeat(100) })
+  }
+  return [turns, run]
+}
+
+test('variables that a node sees are limited as those of a workflow', () => {
+  const [turns, run] = turnsOf(growing, { maxContextSize: 1050 })
+  expect(turns).toBe(11)
+  expect(run.state.workflow).toMatchObject({
+    status: 'failed',
+    output: { error: expect.stringMatching(/^LimitError: The variables of the workflow would have/) as string },
+  })
+})
+
+test('what replaces another value counts once, and all that a chain publishes is limited too', () => {
+  const [turns, run] = turnsOf(many, { maxContextSize: 300, maxPublished: 10_000 })
+  expect(turns).toBeGreaterThan(80)
+  expect(run.state.workflow).toMatchObject({
+    status: 'failed',
+    output: { error: expect.stringMatching(/^LimitError: The workflow has published/) as string },
+  })
+})
+
+test('parameters and vars of a chain count', () => {
+  const [, run] = turnsOf(growing, { maxContextSize: 1050 }, { text: 'x'.repeat(2000) })
+  expect(run.state.workflow.status).toBe('failed')
+  expect([...run.state.errors.values()].map(({ entry }) => entry.message)).toEqual([
+    expect.stringMatching(/^LimitError: The variables of the workflow would have/),
+  ])
+})

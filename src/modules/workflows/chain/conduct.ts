@@ -35,6 +35,8 @@ import {
   nextWorkflowStatus,
   type WorkflowEvent,
 } from '../conductor/status.ts'
+import { countContext, sizeOf } from '../conductor/sizes.ts'
+import { ConductError } from '../conductor/turn.ts'
 import type { Transition } from '../definition/model.ts'
 import type { Chain, Node } from './definition.ts'
 import { brokenOff, FIRST_VARIABLES } from './result.ts'
@@ -76,16 +78,17 @@ export interface ChainWorld {
   readonly explains?: boolean
 }
 
-/** Variables, by the latest context among them. */
+/** Variables, and at most how large they are with the parameters, by the latest context among them. */
 export interface ChainMemory {
   readonly variables: Lru<ContextRow, Variables>
+  readonly sizes: Lru<ContextRow, number>
 }
 
 const MAX_CACHED_CONTEXTS = 64
 const MAX_CACHED_VARIABLES = 100_000
 
 export function createChainMemory(): ChainMemory {
-  return { variables: new Lru(MAX_CACHED_CONTEXTS, MAX_CACHED_VARIABLES) }
+  return { variables: new Lru(MAX_CACHED_CONTEXTS, MAX_CACHED_VARIABLES), sizes: new Lru(MAX_CACHED_CONTEXTS) }
 }
 
 const PARAMETERS = 0
@@ -228,14 +231,12 @@ export const nodeOf = ({ chain }: Turn, { task }: Pick<InstanceRow, 'task'>): No
 function begin(turn: Turn, input: Readonly<Record<string, unknown>>): void {
   const { chain, draft } = turn
   draft.addContext([], input)
-  let vars: Record<string, unknown>
   try {
-    vars = renderPart(turn, varsOf(turn))
+    addVariables(turn, renderPart(turn, varsOf(turn)))
   } catch (error) {
     fail(turn, reasonOf(error))
     return
   }
-  draft.addContext([PARAMETERS], vars)
   draft.setWorkflow({ status: 'running' })
   stage(turn, chain.first, undefined)
   startStaged(turn)
@@ -285,12 +286,31 @@ function endNode(turn: Turn, id: number, status: EndStatus): void {
 }
 
 function publish(turn: Turn, instance: InstanceRow): Variables {
-  const { draft } = turn
   if (keysOf(nodeOf(turn, instance).publish).length === 0) return {}
-  const context = latestContext(turn)
   const values = renderPart(turn, publishedOf(turn, instance))
-  draft.addContext([context], values)
+  addVariables(turn, values)
   return values
+}
+
+/** The bounds are those of workflows. @throws an error for `reasonOf` when there is too much */
+function addVariables(turn: Turn, values: Variables): void {
+  const { draft, memory } = turn
+  const context = latestContext(turn)
+  const own = sizeOf(values)
+  const isFirst = context < FIRST_VARIABLES
+  const parameters = (): number => sizeOf(draft.context(PARAMETERS).values)
+  const before = (): number =>
+    memory.sizes.get(draft.context(context)) ?? parameters() + sizeOf(variablesAt(turn, context))
+  const exact = (): number => parameters() + sizeOf({ ...variablesAt(turn, context), ...values })
+  const sizes = { own: isFirst ? parameters() + own : own, most: before() + own, exact }
+  let size: number
+  try {
+    size = countContext(draft, turn.limits, sizes)
+  } catch (error) {
+    if (!(error instanceof ConductError)) throw error
+    throw new RenderError(`${error.className}: ${error.message}`)
+  }
+  memory.sizes.set(draft.context(draft.addContext([context], values)), size)
 }
 
 /** Whatever a user, or the child, has asked for comes before what the definition says. */

@@ -56,8 +56,8 @@ export interface AdvanceDeps extends OutsideDeps {
   load(commit: WorkflowCommit, workflow: string): Promise<Run>
   patience: Pick<Patience, 'evaluate'>
   readonly sealOf: (run: Run) => Seal
-  /** Cipher text of the secrets that its expressions have read; null: nothing can be encrypted */
-  readonly sealSecrets: (run: Run) => string | null
+  /** Cipher text of secrets that its expressions have read; undefined: nothing can be encrypted */
+  readonly sealSecrets: (run: Run, secrets: readonly unknown[]) => string | undefined
   /** Another commit of the tree, later. */
   readonly later: (run: Run, plan: (commit: WorkflowCommit) => Promise<void>) => void
   readonly maxTasks: number
@@ -178,7 +178,9 @@ export function createAdvance(deps: AdvanceDeps): Advance {
     commit.say(run, execution, linesOf(storyOf(commit, run, execution, { event, child, changes, commands, children })))
     const saved = store.save(run.header, changes, { seal: deps.sealOf(run), at: commit.at })
     commit.add({ steps: saved.steps, facts: [] })
-    if (run.hasNewSecrets) commit.add({ steps: [store.putSecrets(run.header.id, deps.sealSecrets(run))], facts: [] })
+    const newSecrets = run.takeNewSecrets()
+    const sealed = newSecrets.length === 0 ? undefined : deps.sealSecrets(run, newSecrets)
+    if (sealed !== undefined) commit.add({ steps: [store.putSecrets(saved.header, sealed)], facts: [] })
     run.header = saved.header
     run.state = apply(run.state, changes)
     for (const command of commands) await carryOut(commit, run, command, children)

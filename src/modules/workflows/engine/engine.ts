@@ -158,12 +158,10 @@ export function createEngine(deps: EngineDeps): Engine {
       secretValues.isIn(text) ? encryption.encrypt(text, contextOf(id), `the values of workflow ${id}`) : undefined
   }
 
-  function sealSecrets(run: Run): string | null {
-    run.hasNewSecrets = false
-    const { id } = run.header
+  function sealSecrets({ header: { id } }: Run, secrets: readonly unknown[]): string | undefined {
     return encryption.enabled
-      ? encryption.encrypt(writeJson([...run.secrets]), contextOf(id), `the values of workflow ${id}`)
-      : null
+      ? encryption.encrypt(writeJson(secrets), contextOf(id), `the values of workflow ${id}`)
+      : undefined
   }
 
   async function load(commit: WorkflowCommit, id: string): Promise<Run> {

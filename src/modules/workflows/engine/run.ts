@@ -19,8 +19,8 @@ export class Run {
   readonly #secrets: Set<unknown>
   #values: SecretValues | undefined
   #isCurrent = false
-  /** Those that expressions have read, and that the rows do not know yet. */
-  hasNewSecrets = false
+  /** Those that the rows do not have yet. */
+  #newSecrets: unknown[] = []
   /** Why svc itself ends it; undefined: it does not. */
   endReason: string | undefined
 
@@ -44,8 +44,13 @@ export class Run {
       if (this.#secrets.has(secret) || this.#secrets.size > MAX_SECRET_VALUES) continue
       this.#secrets.add(secret)
       this.#isCurrent = false
-      this.hasNewSecrets = true
+      this.#newSecrets.push(secret)
     }
+  }
+
+  /** Those that expressions have read since the last call. */
+  takeNewSecrets(): readonly unknown[] {
+    return this.#newSecrets.splice(0)
   }
 
   /** undefined: it knows none */

@@ -24,8 +24,10 @@ export interface StateStore {
    * @param at wire timestamp of the event
    */
   save(workflow: string, changes: Changes, seal: Seal, at: string): Step[]
+  /** @param number that no other call for the workflow has @param sealed JSON array, encrypted */
+  saveSecrets(workflow: string, number: number, sealed: string): Step
   /** Reads a state part by part: others may work between two parts of a large one. */
-  load(id: string, workflow: WorkflowRow, open: Open): Promise<State>
+  load(id: string, workflow: WorkflowRow, open: Open): Promise<{ state: State; secrets: unknown[] }>
   /** Deletes rows of the workflows, at most so many of each table. */
   deleteSome(workflows: readonly string[], limit: number): Step[]
 }
@@ -195,13 +197,19 @@ export function createStateStore(database: Database): StateStore {
 
   return {
     save: (workflow, changes, seal, at) => Array.from(save(workflow, changes, seal, at), (query) => ({ query })),
+    saveSecrets: (workflow, number, secrets) => ({ query: tables.secrets.put({ workflow, number, secrets }) }),
     async load(id, workflow, open) {
       let state: State = { ...emptyState(), workflow }
+      const secrets: unknown[] = []
+      for (const { rows, isFull } of tables.secrets.parts(id)) {
+        for (const row of rows) secrets.push(...(readJson(open(row.secrets)) as unknown[])) // written by `saveSecrets`
+        if (isFull) await new Promise((resolve) => setImmediate(resolve))
+      }
       for (const { rows, isFull } of parts(id, open)) {
         state = addRows(state, rows)
         if (isFull) await new Promise((resolve) => setImmediate(resolve))
       }
-      return state
+      return { state, secrets }
     },
     deleteSome: (workflows, limit) =>
       Object.values(tables).map((table) => ({ query: table.deleteSome(workflows, limit) })),
@@ -297,6 +305,7 @@ function defineTables(database: Database) {
       { workflow: '', number: 0, instance: 0, entry: '' },
       { long: 'entry' },
     ),
+    secrets: define('workflow_secrets', ['number'], { workflow: '', number: 0, secrets: '' }, { long: 'secrets' }),
   }
 }
 
@@ -309,6 +318,7 @@ type RowTableName =
   | 'workflow_join_sources'
   | 'workflow_routes'
   | 'workflow_errors'
+  | 'workflow_secrets'
 
 type TableDefinition<Name extends RowTableName> = [
   name: Name,
