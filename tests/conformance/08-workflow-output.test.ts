@@ -231,6 +231,29 @@ describe('08.12 lines of a workflow', () => {
     ])
   })
 
+  it('go on where they were when old ones have been removed meanwhile', async () => {
+    const { id } = await app.begin('asks')
+    await app.reaches(id, 'paused')
+    const client = await streamOf(id)
+    await waitFor('the stored lines', () => plain(outputOf(client.frames)).length === 3)
+    await request('POST', '/v1/purge/output', { before: '2999-01-01T00:00:00Z' })
+    expect(await textOf(id)).toBe('')
+    const inquiry = (await app.children(id))[0]?.id ?? ''
+    await request('PUT', `/v1/inquiries/${inquiry}`, { id: inquiry, response: { continue: true } })
+    await client.ended
+    await app.ended(id)
+    const rest = ['Workflow flow.asks: goes on', expect.anything(), expect.anything(), expect.anything()]
+    expect(await linesOf(id)).toEqual(rest)
+    const { body } = await app.call<object>('GET', `/v1/executions/${id}/output/lines`)
+    expect(body).toMatchObject({ total: 4, is_beginning_removed: true })
+    // A client that comes back with the id of its last event gets what it does not have.
+    const last = client.frames.findLast(({ id: at }) => at !== undefined)?.id ?? ''
+    const again = await openEvents(`${app.urls.stream}/v1/executions/${id}/output`, { 'Last-Event-ID': last })
+    clients.push(again)
+    await again.ended
+    expect(plain(outputOf(client.frames) + outputOf(again.frames)).slice(3)).toEqual(rest)
+  })
+
   it('give the reason of a failure, also of a workflow that does not start', async () => {
     const reason = 'InvalidActionReferencedException: Unable to find action "core.gone".'
     expect(await linesOf((await app.run('refused')).id)).toEqual([

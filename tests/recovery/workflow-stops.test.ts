@@ -183,6 +183,8 @@ describe('workflow_engine.gc_max_idle_sec', () => {
       },
     })
     expect(next.log()).toContain('Canceled a workflow that makes no progress')
+    const { text } = await next.call('GET', `/v1/executions/${idle}/output`)
+    expect(text).toMatch(/^Workflow \S+: canceled after \S+ s: Canceled by svc: nothing of the workflow has run /m)
   })
 
   it('cancels none that waits for something', async () => {

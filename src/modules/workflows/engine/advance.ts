@@ -191,7 +191,7 @@ export function createAdvance(deps: AdvanceDeps): Advance {
 
   function storyOf(
     commit: WorkflowCommit,
-    { header, program, state }: Run,
+    { header, program, state, endReason }: Run,
     workflow: Execution,
     told: Pick<Story, 'event' | 'child' | 'changes' | 'commands'> & { children: ReadonlyMap<string, PlannedChild> },
   ): Story {
@@ -201,6 +201,7 @@ export function createAdvance(deps: AdvanceDeps): Advance {
       ...of,
       graph: program.graph,
       workflow,
+      endReason,
       before: state,
       idOf: (command) => children.get(keyOf(command))?.execution.id,
       seconds: secondsSince(workflow.start_timestamp),

@@ -31,6 +31,8 @@ export interface Story {
   readonly child: Execution | undefined
   /** Id of the execution that a command starts. */
   readonly idOf: (command: StartOf) => string | undefined
+  /** Why svc itself ends the workflow. */
+  readonly endReason: string | undefined
   /** Since the start of the workflow. */
   readonly seconds: number
   /** Since the start of an instance; undefined: it has not started */
@@ -226,7 +228,9 @@ function endOf(story: Story, status: ExecutionStatus): Line {
 }
 
 function endText(story: Story, status: ExecutionStatus): string {
-  const end = `${nameOf(story.workflow)}: ${status} after ${secondsText(story.seconds)}${byText(story)}`
+  const whole = `${nameOf(story.workflow)}: ${status} after ${secondsText(story.seconds)}`
+  if (story.endReason !== undefined) return `${whole}: ${story.endReason}`
+  const end = `${whole}${byText(story)}`
   const errors = status === 'failed' ? newErrors(story.changes) : []
   // The failure of an action may be one that the workflow handles.
   const error = (errors.find(({ entry }) => entry.message !== ACTION_FAILED) ?? errors[0])?.entry

@@ -5,7 +5,13 @@ import { createOutputModel, type FollowListener, type OutputModel, type OutputSo
 /** A server with one execution. Each write is a record. */
 function createServer() {
   const records: string[] = []
-  const answers = { maxLines: 1000, isComplete: false, failure: undefined as string | undefined, reads: 0 }
+  const answers = {
+    maxLines: 1000,
+    isComplete: false,
+    failure: undefined as string | undefined,
+    reads: 0,
+    endsAtOnce: false,
+  }
   const followers = new Set<{ seq: number; listener: FollowListener }>()
   const textOf = (): string => records.join('')
   function read({ from, limit }: { from: number; limit: number }): Promise<OutputLines> {
@@ -39,6 +45,7 @@ function createServer() {
         listener.onConnection('connecting')
         listener.onConnection('open')
         send(follower)
+        if (answers.endsAtOnce) listener.onConnection('ended')
       })
       return () => followers.delete(follower)
     },
@@ -126,6 +133,21 @@ describe('output that is written', () => {
     expect(model.state.phase).toBe('complete')
     expect(lastLines(1)).toEqual(['last'])
     expect(server.followers.size).toBe(0)
+  })
+
+  test('of a workflow that pauses is asked for now and then: its stream ends at once, and its output goes on', async () => {
+    await open()
+    server.answers.endsAtOnce = true
+    for (const { listener } of server.followers) listener.onConnection('ended')
+    const { reads } = server.answers
+    await settle(60_000)
+    expect(server.answers.reads - reads).toBeLessThan(65)
+    expect(model.state.phase).toBe('live')
+    server.answers.endsAtOnce = false
+    await settle(5000)
+    server.write('goes on\n')
+    expect(lastLines(1)).toEqual(['goes on'])
+    expect(server.followers.size).toBe(1)
   })
 
   test('that comes too fast is looked at now and then, and followed again when it is slower', async () => {

@@ -140,10 +140,9 @@ export function createOutputModel(source: OutputSource, changed: () => void): Ou
         if (connection === 'open') set({ phase: 'live', reason: undefined })
         else if (connection === 'lost') set({ phase: 'lost', reason })
         else if (connection === 'ended') {
-          // Refused, or everything has come: then what is asked for is complete.
-          endFollowing()
-          if (reason === undefined) void begin()
-          else lookInstead()
+          // Refused; or everything has come, unless a workflow pauses or resumes: then its stream ends at once, and is asked for
+          // again when some time has passed.
+          lookInstead(reason === undefined ? ASK_EVERY_MS : undefined)
         }
       },
     })
