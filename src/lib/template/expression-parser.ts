@@ -57,8 +57,9 @@ export class ExpressionParser {
   }
 
   protected nextIsBlock(...names: string[]): boolean {
+    if (!this.is('block-begin')) return false
     const ahead = this.#ahead(1)
-    return this.current.type === 'block-begin' && ahead.type === 'name' && names.includes(ahead.value)
+    return ahead.type === 'name' && names.includes(ahead.value)
   }
 
   protected is(type: TokenType, value?: string): boolean {
@@ -193,13 +194,12 @@ export class ExpressionParser {
       return this.next().value as ComparisonOperator
     }
     if (this.skip('name', 'in')) return 'in'
+    if (!this.is('name', 'not')) return undefined
     const after = this.#ahead(1)
-    if (this.is('name', 'not') && after.type === 'name' && after.value === 'in') {
-      this.next()
-      this.next()
-      return 'not in'
-    }
-    return undefined
+    if (after.type !== 'name' || after.value !== 'in') return undefined
+    this.next()
+    this.next()
+    return 'not in'
   }
 
   #parseArithmetic(minimum: number): Expression {
@@ -322,7 +322,9 @@ export class ExpressionParser {
     const token = this.next()
     const { position } = token
     if (token.type === 'name') return this.#over({ kind: 'attribute', object, name: token.value, position }, object)
-    if (token.type !== 'integer') throw syntaxError('expected name or number', position)
+    // A mistake in what follows is the first one.
+    if (token.type !== 'integer' && this.current.type !== 'error')
+      throw syntaxError('expected name or number', position)
     const key: Expression = { kind: 'literal', value: Number(token.value) }
     return this.#over({ kind: 'item', object, key, position }, object)
   }
@@ -334,13 +336,17 @@ export class ExpressionParser {
       const ends = (): boolean => this.is('operator', ':') || this.is('operator', ']')
       const stop = ends() ? undefined : this.parseExpression()
       const step = this.skip('operator', ':') && !ends() ? this.parseExpression() : undefined
+      // Elsewhere a comma could follow, which the message names.
+      if (!this.is('operator', ']') && !this.is('operator', ',')) throw this.unexpected(',')
       this.expect('operator', ']')
       return this.#over({ kind: 'slice', object, start: first, stop, step }, object, first, stop, step)
     }
     if (first === undefined) throw this.unexpected()
     const items = [first]
-    while (this.skip('operator', ',')) items.push(this.parseExpression())
-    this.expect('operator', ']')
+    while (!this.skip('operator', ']')) {
+      this.expect('operator', ',')
+      items.push(this.parseExpression())
+    }
     const key: Expression = items.length === 1 ? first : this.#over({ kind: 'tuple', items }, items)
     return this.#over({ kind: 'item', object, key, position }, object, key)
   }

@@ -210,7 +210,6 @@ class Lexer {
       }
       const operator = this.#match(operatorPattern)
       if (operator === undefined) throw unexpectedCharacter(source, at)
-      this.#push('operator', operator, at)
       const close = closing[operator]
       if (close !== undefined) {
         brackets.push(close)
@@ -220,6 +219,7 @@ class Lexer {
         if (expected === undefined) throw syntaxError(`unexpected '${operator}'`, at)
         if (expected !== operator) throw syntaxError(`unexpected '${operator}', expected '${expected}'`, at)
       }
+      this.#push('operator', operator, at)
     }
   }
 
@@ -262,7 +262,8 @@ class Lexer {
 
 function unexpectedCharacter(source: string, at: number): TemplateError {
   const character = characterAt(source, at)
-  return syntaxError(`unexpected char ${character === "'" ? `"'"` : quoted(character)} at ${at}`, at)
+  const shown = character === "'" ? `"'"` : quoted(character === '\\' ? '\\\\' : character)
+  return syntaxError(`unexpected char ${shown} at ${at}`, at)
 }
 
 function isSpace(code: number): boolean {

@@ -180,7 +180,8 @@ class Parser extends ExpressionParser {
       if (items.length > 0) this.expect('operator', ',')
       if (ends()) break
       items.push(this.#parseTargetItem())
-      comma ||= this.is('operator', ',')
+      if (!this.is('operator', ',')) break
+      comma = true
     }
     const [first] = items
     if (first === undefined) throw this.missingExpression()
