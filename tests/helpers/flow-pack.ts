@@ -7,6 +7,7 @@ export interface WorkflowAction {
   definition: string
   runner?: 'orquesta' | 'action-chain'
   parameters?: Readonly<Record<string, object>>
+  outputSchema?: object
 }
 
 /** By name; all of the pack `flow`. */
@@ -21,11 +22,18 @@ export function writeFlowPack(basePath: string, actions: WorkflowActions): void 
   )
   for (const [name, given] of Object.entries(actions)) {
     const action = typeof given === 'string' ? { definition: given } : given
-    const { runner = 'orquesta', parameters = {} } = action
+    const { runner = 'orquesta', parameters = {}, outputSchema: output_schema = {} } = action
     writeFileSync(join(pack, 'actions', 'workflows', `${name}.yaml`), action.definition)
     writeFileSync(
       join(pack, 'actions', `${name}.json`),
-      JSON.stringify({ name, runner_type: runner, entry_point: `workflows/${name}.yaml`, enabled: true, parameters }),
+      JSON.stringify({
+        name,
+        runner_type: runner,
+        entry_point: `workflows/${name}.yaml`,
+        enabled: true,
+        parameters,
+        output_schema,
+      }),
     )
   }
 }

@@ -13,7 +13,7 @@ const MAX_EXPLAINED = 100
 
 export function createExplainRun(deps: {
   engine: Pick<Engine, 'view'>
-  executions: Pick<Executions, 'find' | 'templatesOf'>
+  executions: Pick<Executions, 'find' | 'resultWithSecrets' | 'templatesOf'>
   store: Pick<WorkflowStore, 'latestAction'>
 }): ExplainRun {
   const { engine, executions, store } = deps
@@ -43,6 +43,8 @@ export function createExplainRun(deps: {
         limit: MAX_EXPLAINED,
       })
       run.addSecrets(read)
+      // What the output schema of the workflow marks may have been published before.
+      run.addSecrets(executions.resultWithSecrets(execution.id).secrets)
       return { run, explanation }
     })
     if (seen === undefined) return undefined
