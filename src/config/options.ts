@@ -580,7 +580,8 @@ export const options = {
   actionrunner: {
     stream_output: boolean({
       default: true,
-      about: 'Store the output of running actions and stream it live. If False, only the result contains the output.',
+      about:
+        'Store the output of running actions, and lines about what happens in workflows, and stream both live. If False, only the result contains the output.',
     }),
     actions_pool_size: integer({
       default: 60,

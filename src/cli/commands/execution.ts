@@ -132,7 +132,7 @@ export function createExecutionCommand(context: CommandContext): CliCommand {
     .option('--include-metadata', 'print time and type before each chunk, and the id of child executions')
     .option('--nested', 'include the output of child executions of any depth, in whole lines')
     .notes(
-      'The command prints the earlier output first, then new output until the execution ends; with --nested, until all child executions end. Of a workflow it prints the output of its tasks, too; with --nested also that of tasks of nested workflows. The exit code is 0 whatever the outcome. After a lost connection it continues where it stopped: no output is lost or repeated. Without the permission `stream_view` it prints the whole output at the end.',
+      'The command prints the earlier output first, then new output until the execution ends; with --nested, until all child executions end. Of a workflow it prints what happens in it (lines of the type `other`) and the output of its tasks; with --nested also those of nested workflows. The exit code is 0 whatever the outcome. After a lost connection it continues where it stopped: no output is lost or repeated. Without the permission `stream_view` it prints the whole output at the end.',
       'Output is printed unchanged, except that invalid UTF-8 becomes U+FFFD. On a terminal, standard error is red unless NO_COLOR is set.',
       'With `-j` each chunk is one line of JSON with `data`, `execution_id`, `output_type` and `timestamp`; with `-y` it is a YAML document. The messages about start and end then go to standard error.',
     )
