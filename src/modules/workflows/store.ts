@@ -160,6 +160,8 @@ export interface WorkflowStore {
    * @param at wire timestamp of the event
    */
   save(header: WorkflowHeader, changes: Changes, options: { seal: Seal; at: string }): Changed
+  /** Fails a run whose rows cannot be read. Fails with `Conflict` as `save` does. */
+  giveUp(header: WorkflowHeader, at: string): Changed
   /** Gives the run to another execution. Fails with `Conflict` as `save` does. */
   reassign(header: WorkflowHeader, execution: string): Changed
   /** How far a request has come on its way to the children. @param request null: all have it */
@@ -340,6 +342,15 @@ export function createWorkflowStore(database: Database): WorkflowStore {
       }
       const update = { query: statements.update({ changing, id: before.id, seen: before.revision }), expect: 1 }
       return { steps: [update, ...rows.save(before.id, changes, seal, at)], header }
+    },
+    giveUp(before, at) {
+      const changed = { revision: before.revision + 1, status: 'failed', end_timestamp: at } as const
+      const query = build
+        .updateTable('workflow_executions')
+        .set({ ...changed, ready: 0, cleanups: 0, active: 0, held: 0, request: null, cascade: null, cascade_after: '' })
+        .where('id', '=', before.id)
+        .where('revision', '=', before.revision)
+      return { steps: [{ query, expect: 1 }], header: { ...before, ...changed, cascade: null, cascade_after: '' } }
     },
     reassign(before, execution) {
       const header = { ...before, execution, revision: before.revision + 1 }

@@ -1,6 +1,7 @@
 /** Repeats tasks of a workflow that is over, and what followed from them. */
 import { arrivalsOf, stage } from './joins.ts'
 import type { InstanceRow } from './state.ts'
+import { isActive } from './status.ts'
 import { isOver, taskOf, type Turn } from './turn.ts'
 
 /**
@@ -18,6 +19,9 @@ export function rerun(turn: Turn, names: readonly string[], reset: readonly stri
   if (unknown.length > 0)
     return `Unable to rerun workflow because one or more tasks is not found: ${[...new Set(unknown)].join(',')}`
   const wanted = [...new Set(names)].flatMap((name) => latestOf(turn, name))
+  const open = wanted.find(({ status }) => isActive(status) || status === 'paused')
+  if (open !== undefined)
+    return `Unable to rerun task|route(s) because it doesn't exist or isn't rerunnable: ${taskOf(turn, open).name}|${open.route}. It still runs: wait for its end, or cancel it.`
   const followers = followersByInstance(turn)
   const following = allFollowers(followers, wanted)
   const repeated = wanted.filter(({ id }) => !following.has(id))

@@ -31,11 +31,14 @@ import { outsideOf, type OutsideDeps } from './outside.ts'
 import type { ProgramWorld, TaskRun } from './program.ts'
 import type { Run } from './run.ts'
 import { taskExecutionId } from './task-execution-id.ts'
+import { Unreadable } from './unreadable.ts'
 
 /** Each is a request with its own parameters; the next ones follow in another commit. */
 const STARTS_PER_COMMIT = 50
 /** Children that get a request in the commit of their parent; the others follow in further ones. */
 const CHILDREN_PER_COMMIT = 50
+/** Inquiries of a workflow that cannot be read; others time out. */
+const MAX_WITHDRAWN = 200
 /** When the server is too busy to render the parameters of an action. */
 const RETRY_AFTER_MS = 100
 
@@ -53,6 +56,7 @@ export interface AdvanceDeps extends OutsideDeps {
   >
   actions: Pick<ActionSource, 'find'>
   store: WorkflowStore
+  /** @throws Unreadable */
   load(commit: WorkflowCommit, workflow: string): Promise<Run>
   patience: Pick<Patience, 'evaluate'>
   readonly sealOf: (run: Run) => Seal
@@ -67,6 +71,8 @@ export interface AdvanceDeps extends OutsideDeps {
 export interface Advance {
   /** Handles all that the commit has to tell, and what follows from it. */
   settle(commit: WorkflowCommit): Promise<void>
+  /** Reads a run; one that cannot be read fails with the reason. @returns undefined: it has failed */
+  find(commit: WorkflowCommit, workflow: string): Promise<Run | undefined>
   /** Handles one event. @param child the execution that it is about @returns why it is refused */
   handle(commit: WorkflowCommit, run: Run, event: Event, child?: Execution): Promise<string | undefined>
   limit(commit: WorkflowCommit, run: Run, seconds: number): void
@@ -168,7 +174,7 @@ export function createAdvance(deps: AdvanceDeps): Advance {
       ;({ outcome, children } = await conductWithChildren(commit, run, event, execution))
     } catch (error) {
       // What has happened is stored in any case; a fault of the server ends the workflow instead of leaving it stuck.
-      if (isAppError(error)) throw error
+      if (isAppError(error) && !isRefusal(error)) throw error
       log.error('workflow.failed', 'Could not conduct a workflow', { workflow_execution_id: run.header.id, error })
       outcome = broken(run.state, `InternalError: ${error instanceof Error ? error.message : String(error)}`)
     }
@@ -412,7 +418,8 @@ export function createAdvance(deps: AdvanceDeps): Advance {
     if (last === undefined) return
     commit.afterwards(() =>
       deps.later(run, async (next) => {
-        goOnCascading(next, await deps.load(next, id))
+        const known = await find(next, id)
+        if (known !== undefined) goOnCascading(next, known)
         await settle(next)
       }),
     )
@@ -447,13 +454,46 @@ export function createAdvance(deps: AdvanceDeps): Advance {
 
   async function settle(commit: WorkflowCommit): Promise<void> {
     for (let told = commit.next(); told !== undefined; told = commit.next()) {
-      const run = await deps.load(commit, told.workflow)
+      const run = await find(commit, told.workflow)
+      if (run === undefined) continue
       run.addSecrets(told.secrets)
       await handle(commit, run, told.event, told.child)
     }
   }
 
-  return { settle, handle, limit, change, tellOf, goOnCascading }
+  async function find(commit: WorkflowCommit, workflow: string): Promise<Run | undefined> {
+    try {
+      return await deps.load(commit, workflow)
+    } catch (error) {
+      if (!(error instanceof Unreadable)) throw error
+      giveUp(commit, workflow, error)
+      return undefined
+    }
+  }
+
+  /** What has happened is stored all the same: nobody could finish the workflow later. */
+  function giveUp(commit: WorkflowCommit, workflow: string, error: Unreadable): void {
+    const header = commit.isGivenUp(workflow) ? undefined : store.find(workflow)
+    if (header === undefined || header.end_timestamp !== null) return
+    log.error('workflow.unreadable', 'Could not read a workflow: it has failed', {
+      workflow_execution_id: workflow,
+      error,
+    })
+    commit.giveUp(workflow)
+    commit.add({ steps: store.giveUp(header, commit.at).steps, facts: [] })
+    const execution = commit.execution(header.execution) ?? executions.find(header.execution)
+    if (execution === undefined || isFinal(execution.status)) return
+    const message = `InternalError: The workflow cannot go on. ${error.message}`
+    const result = { output: null, errors: [{ type: 'error', message }] }
+    change(commit, execution, { kind: 'exit', status: 'failed', result })
+    for (const seen of executions.openChildren(header.execution, '', MAX_WITHDRAWN)) {
+      const child = commit.execution(seen.id) ?? seen
+      if (child.status !== 'pending') continue
+      change(commit, child, { kind: 'settle', status: 'canceled', result: { message: WITHDRAWN } })
+    }
+  }
+
+  return { settle, find, handle, limit, change, tellOf, goOnCascading }
 }
 
 const isHalted: ReadonlySet<ExecutionStatus> = new Set<ExecutionStatus>(['pausing', 'paused', 'resuming'])

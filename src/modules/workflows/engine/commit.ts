@@ -25,6 +25,9 @@ export interface WorkflowCommit extends Commit {
   /** Runs whose state this commit changes. */
   touch(run: Run): void
   run(id: string): Run | undefined
+  /** This commit fails the workflow, which cannot be read. */
+  giveUp(workflow: string): void
+  isGivenUp(workflow: string): boolean
   /** Adds lines to the output of a workflow. @param execution that of the workflow */
   say(run: Run, execution: Execution, lines: readonly Line[]): void
   /** Something else to tell a workflow, in the same commit. */
@@ -52,6 +55,7 @@ export function createCommit(deps: {
   const runs = new Map<string, Run>()
   const said = new Map<Run, { execution: Execution; lines: Line[] }>()
   const told: Told[] = []
+  const givenUp = new Set<string>()
   const actions: (() => void)[] = []
   let isPromised = false
   return {
@@ -70,6 +74,8 @@ export function createCommit(deps: {
       results.get(actionKey(workflow, place)) ?? deps.results.get(actionKey(workflow, place)),
     touch: (run) => void runs.set(run.header.id, run),
     run: (id) => runs.get(id),
+    giveUp: (workflow) => void givenUp.add(workflow),
+    isGivenUp: (workflow) => givenUp.has(workflow),
     say(run, execution, lines) {
       const known = said.get(run)
       if (known !== undefined) known.lines.push(...lines)

@@ -5,6 +5,7 @@
 import { hostname } from 'node:os'
 import { setTimeout as delay } from 'node:timers/promises'
 import type { Encryption } from '../../../core/encryption.ts'
+import { isAppError } from '../../../core/errors.ts'
 import { newId } from '../../../core/ids.ts'
 import { Conflict, type Database, type Unit } from '../../../db/index.ts'
 import { Lru } from '../../../lib/cache/index.ts'
@@ -22,6 +23,7 @@ import type { ActionSource } from '../catalog.ts'
 import { noLines, type WorkflowHeader, type WorkflowStore } from '../store.ts'
 import type { Open, Seal } from '../state/store.ts'
 import { createAdvance, type AdvanceDeps } from './advance.ts'
+import { isRefusal } from './child.ts'
 import { createCommit, type KnownResult, type WorkflowCommit } from './commit.ts'
 import { createPatience } from './evaluate.ts'
 import type { IdleRun } from './idle.ts'
@@ -31,6 +33,7 @@ import { outsideOf } from './outside.ts'
 import type { Program, Programs, Unusable } from './program.ts'
 import { environmentOf, Run } from './run.ts'
 import { createTrees } from './trees.ts'
+import { Unreadable } from './unreadable.ts'
 
 export interface EngineDeps {
   database: Database
@@ -167,18 +170,24 @@ export function createEngine(deps: EngineDeps): Engine {
   async function load(commit: WorkflowCommit, id: string): Promise<Run> {
     const known = commit.run(id) ?? runs.get(id)
     if (known !== undefined) return known
-    const loaded = await store.load(id, openOf(id))
-    if (loaded === undefined) throw new Error(`there is no workflow ${id}`)
-    const { header, state } = loaded
-    const execution = executions.find(header.execution)
-    const text = store.definitionText(header.definition)
-    if (execution === undefined || text === undefined) throw new Error(`the workflow ${id} is incomplete`)
-    const run = new Run(header, programs.compile(execution, text), state, {
-      environment: environmentOf(execution, id, settings.apiUrl()),
-      secrets: [...executions.secretsOf(execution), ...loaded.secrets],
+    const run = await read(id).catch((error: unknown) => {
+      throw isRefusal(error) ? new Unreadable(error.message, error) : error
     })
     remember(run)
     return run
+  }
+
+  async function read(id: string): Promise<Run> {
+    const loaded = await store.load(id, openOf(id))
+    if (loaded === undefined) throw new Unreadable(`There is no workflow ${id}.`)
+    const { header, state } = loaded
+    const execution = executions.find(header.execution)
+    const text = store.definitionText(header.definition)
+    if (execution === undefined || text === undefined) throw new Unreadable(`Parts of the workflow ${id} are gone.`)
+    return new Run(header, programs.compile(execution, text), state, {
+      environment: environmentOf(execution, id, settings.apiUrl()),
+      secrets: [...executions.secretsOf(execution), ...loaded.secrets],
+    })
   }
 
   const startEvents = (workflow?: string) =>
@@ -228,7 +237,14 @@ export function createEngine(deps: EngineDeps): Engine {
       refuse(commit, running, `Unable to rerun workflow execution "${workflow}" because it has been removed.`)
       return
     }
-    const known = await load(commit, workflow)
+    let known: Run
+    try {
+      known = await load(commit, workflow)
+    } catch (error) {
+      if (!(error instanceof Unreadable)) throw error
+      refuse(commit, running, `Unable to rerun workflow execution "${workflow}". ${error.message}`)
+      return
+    }
     commit.touch(known)
     if (known.header.end_timestamp === null) {
       refuse(
@@ -293,7 +309,9 @@ export function createEngine(deps: EngineDeps): Engine {
         while (isCascading)
           await trees.perform(tree ?? id, async (commit) => {
             isCascading = store.find(id)?.cascade != null
-            if (isCascading) advance.goOnCascading(commit, await load(commit, id))
+            const run = isCascading ? await advance.find(commit, id) : undefined
+            if (run !== undefined) advance.goOnCascading(commit, run)
+            isCascading = run !== undefined
             await advance.settle(commit)
           })
         await trees.perform(tree ?? id, async (commit) => {
@@ -337,7 +355,9 @@ export function createEngine(deps: EngineDeps): Engine {
       if (header === undefined) return undefined
       let seen: { it: ReturnType<typeof look> } | undefined
       await trees.perform(header.root, async (commit) => {
-        const run = await load(commit, id)
+        const run = await load(commit, id).catch((error: unknown) => {
+          throw error instanceof Unreadable && isAppError(error.cause) ? error.cause : error
+        })
         const execution = executions.find(run.header.execution)
         if (execution !== undefined) seen = { it: look(run, outsideOf(deps, run, execution), execution) }
       })
@@ -347,7 +367,8 @@ export function createEngine(deps: EngineDeps): Engine {
       const header = store.find(id)
       if (header === undefined) return
       await trees.perform(header.root, async (commit) => {
-        const run = await load(commit, id)
+        const run = await advance.find(commit, id)
+        if (run === undefined) return
         const execution = executions.find(run.header.execution)
         const hasChanged = run.header.revision !== revision || run.header.end_timestamp !== null
         if (hasChanged || execution === undefined || executions.openChildren(execution.id, '', 1).length > 0) return
@@ -387,7 +408,8 @@ export function createEngine(deps: EngineDeps): Engine {
     const header = store.find(id)
     if (header === undefined) return
     const plan = async (commit: WorkflowCommit): Promise<void> => {
-      const run = await load(commit, id)
+      const run = await advance.find(commit, id)
+      if (run === undefined) return
       advance.goOnCascading(commit, run)
       commit.tell(id, { kind: 'continue' })
       await advance.settle(commit)
