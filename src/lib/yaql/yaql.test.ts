@@ -177,6 +177,12 @@ test('keys are compared only where they decide', () => {
   expect(toData(value('[[2, a], [1, b]].orderBy($[0]).thenBy($.nope).select($[1])'), budget())).toEqual(['b', 'a'])
 })
 
+test('merged lists keep the order of their items', () => {
+  const json = (text: string): unknown => toData(value(text), budget())
+  expect(json('{a => [3, 1, 3]}.mergeWith({a => [2, 1]})')).toEqual({ a: [3, 1, 2] })
+  expect(json('{a => {b => [9, 0]}}.mergeWith({a => {b => [1, 0]}})')).toEqual({ a: { b: [9, 0, 1] } })
+})
+
 test('a splitted text can be split from the end', () => {
   expect(
     toData(value("['aaa'.rightSplit('aa', 1), '  a b'.rightSplit(null, 1), 'a b c'.rightSplit(' ', 1)]"), budget()),

@@ -1,5 +1,5 @@
 import { charactersOf } from '../../template/index.ts'
-import { hashOf, makeDict, makeSet, mappingGet, mappingSize } from '../equality.ts'
+import { hashOf, makeDict, mappingGet, mappingSize } from '../equality.ts'
 import { typeError, YaqlError } from '../error.ts'
 import type { Runtime } from '../runtime.ts'
 import type { Lambda } from '../scope.ts'
@@ -70,11 +70,14 @@ function merge(left: Mapping, right: Mapping, how: Merge, levels: number, depth:
   return result
 }
 
-/** The items of both without repetitions. */
+/** The items of both without repetitions, in their order. */
 function mergeDistinct(left: Value, right: Value, runtime: Runtime): Value {
-  return runtime.list(
-    runtime.lazy(makeSet([...runtime.list(left), ...runtime.list(right)], runtime.budget).items.values()),
-  )
+  const items = new Map<unknown, Value>()
+  for (const item of [...runtime.list(left), ...runtime.list(right)]) {
+    const hash = hashOf(item, runtime.budget)
+    if (!items.has(hash)) items.set(hash, item)
+  }
+  return runtime.list(runtime.lazy(items.values()))
 }
 
 const pairOf = (merger: Lambda) => (left: Value, right: Value) => merger.call([left, right])
