@@ -140,6 +140,11 @@ tasks:
     action: flow.slow
     delay: 3600
 `,
+  outerasks: `
+version: 1.0
+tasks:
+  inner: {action: flow.asks}
+`,
   outerslow: `
 version: 1.0
 tasks:
@@ -428,6 +433,22 @@ describe('8.15 an inquiry', () => {
     const ended = await app.ended(id)
     expect(ended).toMatchObject({ status: 'succeeded', result: { output: { go: true } } })
     expect(statuses(ended)).toEqual(['requested', 'scheduled', 'running', 'paused', 'running', 'succeeded'])
+  })
+
+  it.each(['asks', 'outerasks'])('keeps %s paused also after a resume', async (name) => {
+    const { id } = await app.begin(name)
+    await app.reaches(id, 'paused')
+    expect((await app.call('PUT', `/v1/executions/${id}`, { status: 'resuming' })).status).toBe(200)
+    const again = await waitFor('the pause after the resume', async () => {
+      const seen = await app.execution(id)
+      return statuses(seen).at(-2) === 'resuming' && seen.status === 'paused' && seen
+    })
+    expect(again.context).toMatchObject({ resumed_by: 'svc' })
+    const { body: all } = await app.call<ExecutionAnswer[]>('GET', `/v1/executions/${id}/children`)
+    expect(all.map(({ status }) => status).sort()).toEqual(name === 'asks' ? ['pending'] : ['paused', 'pending'])
+    const inquiry = all.find(({ status }) => status === 'pending')?.id ?? ''
+    await app.call('PUT', `/v1/inquiries/${inquiry}`, { id: inquiry, response: { continue: true } })
+    expect((await app.ended(id)).status).toBe('succeeded')
   })
 
   it('is canceled with its workflow', async () => {

@@ -201,6 +201,11 @@ export class NaiveRun {
     this.#request = null
     if (OVER.includes(this.status)) this.#finish(true)
     this.#startAll()
+    const waitsForPeople = ({ status, items = [] }: Instance): boolean =>
+      items.length > 0 ? items.every((item) => item.status !== 'paused') : status === 'pending'
+    const isResting = this.status === 'resuming' && this.#left() === 'held'
+    if (isResting && this.instances.filter(({ status }) => HELD.includes(status)).every(waitsForPeople))
+      this.status = 'paused'
     return true
   }
 

@@ -298,6 +298,14 @@ test('an answered inquiry goes on; it publishes its answer, not what it had befo
   expect([run.status, run.started]).toEqual(['running', [['b', { v: '1' }]]])
 })
 
+test('a resume does not change a chain that waits for a person, and is passed on to a paused child', () => {
+  const waiting = new Run(three).start().send({ kind: 'pending', instance: 0 }).send({ kind: 'resume' })
+  expect(waiting.status).toBe('paused')
+  expect(new Run(three).start().send({ kind: 'child paused', instance: 0 }).send({ kind: 'resume' }).status).toBe(
+    'resuming',
+  )
+})
+
 test('a paused child that goes on by itself takes the chain with it', () => {
   const run = new Run(three).start().send({ kind: 'child paused', instance: 0 })
   expect(run.status).toBe('paused')

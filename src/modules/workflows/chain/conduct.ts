@@ -36,7 +36,7 @@ import {
   type WorkflowEvent,
 } from '../conductor/status.ts'
 import { countContext, sizeOf } from '../conductor/sizes.ts'
-import { ConductError } from '../conductor/turn.ts'
+import { ConductError, restUntilAnswered } from '../conductor/turn.ts'
 import type { Transition } from '../definition/model.ts'
 import type { Chain, Node } from './definition.ts'
 import { brokenOff, FIRST_VARIABLES } from './result.ts'
@@ -256,6 +256,7 @@ function resume(turn: Turn): string | undefined {
     if (last !== undefined) goOn(turn, last, last.status === 'succeeded' ? 'succeeded' : 'failed')
   }
   startStaged(turn)
+  restUntilAnswered(draft)
   return undefined
 }
 

@@ -491,6 +491,42 @@ describe('repairs of what the incumbent does', () => {
     expect(run.status).toBe('succeeded')
   })
 
+  test('a resume while only people can move the workflow leaves it paused', () => {
+    const run = new Run({
+      vars: [{ list: [1] }],
+      tasks: {
+        ask: { action: 'ask' },
+        each: { action: 'ask', with: '$list' },
+        flow: { action: 'a', next: [{ do: 'after' }] },
+        after: { action: 'a' },
+      },
+    })
+    run.start()
+    const of = (task: string): { instance: number } => ({
+      instance: run.running.find((command) => command.task === task)?.instance ?? -1,
+    })
+    run.send({ kind: 'pending', ...of('ask') })
+    run.send({ kind: 'child paused', ...of('flow') })
+    expect(run.send({ kind: 'resume' })).toEqual([])
+    expect(run.status).toBe('resuming') // an item runs
+    run.send({ kind: 'pending', ...of('each'), item: 0 })
+    expect(run.status).toBe('paused')
+    expect([run.send({ kind: 'resume' }), run.status]).toEqual([[], 'resuming']) // for the child, which is asked to
+    run.send({ kind: 'child resumed', ...of('flow') })
+    run.end('flow')
+    expect([names(run.send({ kind: 'resume' })), run.status]).toEqual([['after'], 'running'])
+    run.end('after')
+    expect(run.status).toBe('paused')
+    expect([run.send({ kind: 'resume' }), run.status]).toEqual([[], 'paused'])
+    run.reload()
+    expect([run.send({ kind: 'resume' }), run.status]).toEqual([[], 'paused'])
+    run.send({ kind: 'answered', ...of('ask') })
+    run.end('ask')
+    run.send({ kind: 'answered', ...of('each'), item: 0 })
+    run.end('each')
+    expect(run.status).toBe('succeeded')
+  })
+
   test('an inquiry that ends without an answer does not leave the workflow paused', () => {
     const run = new Run({
       tasks: { ask: { action: 'ask', next: [{ when: failed, do: 'late' }] }, late: { action: 'a' } },

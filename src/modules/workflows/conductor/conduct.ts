@@ -12,7 +12,7 @@ import { rerun } from './rerun.ts'
 import { startReady } from './start.ts'
 import type { InstanceRow, ItemStatus, State } from './state.ts'
 import { endedTaskStatus, isActive, isCompleted, isHeld, type TaskStatus } from './status.ts'
-import { isOver, noteError, taskOf, tellWorkflow, type ItemLists, type Turn } from './turn.ts'
+import { isOver, noteError, restUntilAnswered, taskOf, tellWorkflow, type ItemLists, type Turn } from './turn.ts'
 import { defaultLimits, type Evaluate, type Event, type Limits, type Outcome, type Outside } from './types.ts'
 
 export interface World {
@@ -121,6 +121,7 @@ function handle(turn: Turn, event: Event): string | undefined {
   }
   draft.setWorkflow({ idle: event.kind === 'continue' ? draft.workflow.idle : 0 })
   startReady(turn)
+  if (event.kind === 'resume') restUntilAnswered(draft)
   return undefined
 }
 

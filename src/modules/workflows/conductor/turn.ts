@@ -7,7 +7,7 @@ import type { Draft } from './draft.ts'
 import { FIRST_ROUTE, visibleInstance } from './routes.ts'
 import { resultOf, shownResultOf } from './results.ts'
 import { errorKey, type ErrorEntry, type InstanceRow } from './state.ts'
-import { isCompleted, nextWorkflowStatus, type Remainder, type WorkflowEvent } from './status.ts'
+import { isCompleted, isHeld, nextWorkflowStatus, type Remainder, type WorkflowEvent } from './status.ts'
 import type { Command, Evaluate, Limits, LogEntry, Outside } from './types.ts'
 
 export interface Turn {
@@ -68,6 +68,22 @@ export function tellWorkflow({ draft }: Pick<Turn, 'draft'>, event: WorkflowEven
   const status = nextWorkflowStatus(draft.workflow.status, event, remainderOf(draft))
   if (status === undefined) return false
   if (status !== draft.workflow.status) draft.setWorkflow({ status })
+  return true
+}
+
+/**
+ * After a resume: a workflow that only answers of people can move is paused again, so that it does not look busy until
+ * then.
+ */
+export function restUntilAnswered(draft: Draft): void {
+  if (draft.workflow.status !== 'resuming' || remainderOf(draft) !== 'held') return
+  for (const instance of draft.instances()) if (isHeld(instance.status) && !waitsForPeople(draft, instance)) return
+  draft.setWorkflow({ status: 'paused' })
+}
+
+function waitsForPeople(draft: Draft, { id, status, items }: InstanceRow): boolean {
+  if (items === null) return status === 'pending'
+  for (let item = 0; item < items.next; item++) if (draft.item(id, item)?.status === 'paused') return false
   return true
 }
 

@@ -191,7 +191,8 @@ export function createAdvance(deps: AdvanceDeps): Advance {
     run.state = apply(run.state, changes)
     for (const command of commands) await carryOut(commit, run, command, children)
     if (event.kind === 'pending' && isEnd(run.state.workflow.status)) withdrawLate(commit, run, event)
-    if (before !== run.state.workflow.status) showStatus(commit, run)
+    // A resume changes the execution before the workflow hears of it.
+    if (before !== run.state.workflow.status || event.kind === 'resume') showStatus(commit, run)
     return undefined
   }
 
