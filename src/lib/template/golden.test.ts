@@ -16,6 +16,7 @@ const codesOf: Readonly<Record<string, readonly TemplateErrorCode[]>> = {
   TemplateRuntimeError: ['TYPE', 'FILTER'],
   FilterArgumentError: ['TYPE', 'FILTER'],
   AssertionError: ['TYPE'],
+  AttributeError: ['TYPE'],
   IndexError: ['TYPE', 'FILTER'],
   KeyError: ['TYPE'],
   OverflowError: ['TYPE'],

@@ -288,6 +288,12 @@ FILTERS = r"""
 {{ text|wordcount }} {{ "it's a b-c"|wordcount }}
 {{ markup|striptags }} {{ '<a <b> c> d'|striptags }}
 {{ markup|escape }} {{ '<'|e }} {{ "'\""|e }} {{ '<x>'|safe }} {{ '&'|forceescape }}
+{{ {'a': 1, 'b': none, 'c': '<"'}|xmlattr }}|{{ {}|xmlattr }}|{{ {'a': none}|xmlattr }}|{{ {'a': true, 'b': [1]}|xmlattr(false) }}|{{ {'<a': 1}|xmlattr(autospace=false) }}
+{{ {'a b': 1}|xmlattr }}
+{{ {'a>': 1}|xmlattr }}
+{{ {'a=': 1}|xmlattr }}
+{{ {1: 2}|xmlattr }}
+{{ 'abc'|xmlattr }}
 {{ 'a b&c/d?é'|urlencode }} {{ {'a': 1, 'b c': 'd/e&'}|urlencode }} {{ [('x', 'y z')]|urlencode }}
 {{ '3'|int }} {{ '3.7'|int }} {{ 'x'|int }} {{ 'x'|int(9) }} {{ '0x1f'|int(base=16) }} {{ 'ff'|int(0, 16) }} {{ 3.9|int }} {{ -3.9|int }} {{ true|int }} {{ none|int(5) }} {{ ' 42 '|int }} {{ '1_000'|int }} {{ '0b11'|int(0, 0) }}
 {{ '3.5'|float }} {{ 'x'|float }} {{ 'x'|float(1.5) }} {{ 3|float }} {{ '1e3'|float }} {{ 'inf'|float }} {{ none|float }} {{ ' 2.5 '|float }} {{ '.5'|float }}

@@ -153,8 +153,8 @@ function batches(items: readonly Value[], size: number, fill: Value | undefined)
   return result
 }
 
-function pairsOf(value: Value, pay: (count: number) => void): Sequence[] {
-  if (!isMapping(value)) throw typeError(`a dictionary is needed, not ${typeNameOf(value)}`)
+function pairsOf(value: Value, pay: (count: number) => void, className?: string): Sequence[] {
+  if (!isMapping(value)) throw typeError(`a dictionary is needed, not ${typeNameOf(value)}`, className)
   return mappingEntries(value, pay).map((entry) => new Sequence(entry))
 }
 
@@ -201,7 +201,7 @@ export const collectionFilters: readonly [string, TemplateFilter][] = [
       const keyOf = (pair: Value): Value =>
         foldCase(getSubscript(pair, position, budget), isTrue(caseSensitive), budget)
       return sortBy(
-        pairsOf(value, (count) => budget.foresee(count)),
+        pairsOf(value, (count) => budget.foresee(count), 'AttributeError'),
         keyOf,
         isTrue(reverse),
         budget,

@@ -7,7 +7,7 @@ import { isMapping, mappingEntries } from '../mapping.ts'
 import { capitalize, replaceText } from '../methods.ts'
 import { attributeReader } from '../sorting.ts'
 import { characterCount, sliceCharacters, splitLines, splitSpace, strip, textOf } from '../text.ts'
-import { Dict, isList, isTrue, Sequence } from '../values.ts'
+import { Dict, isList, isTrue, Sequence, typeNameOf, Undefined, type Value } from '../values.ts'
 import { filter, stringFilter, type TemplateFilter } from './filter.ts'
 import { wrap } from './wrap.ts'
 
@@ -36,6 +36,22 @@ const entities: Readonly<Record<string, string>> = {
 
 function escapeMarkup(text: string): string {
   return text.replace(/[&<>'"]/g, (character) => entities[character] ?? character)
+}
+
+/** What ends the name of an attribute. */
+const noAttribute = /[\s/>=]/
+
+/** Attributes of an element. Those without a value are left out. */
+function markupAttributes(value: Value, isSpaced: boolean, budget: Budget): string {
+  if (!isMapping(value)) throw typeError(`a dictionary is needed, not ${typeNameOf(value)}`, 'AttributeError')
+  const attributes: string[] = []
+  for (const [name, item] of mappingEntries(value, (count) => budget.items(count))) {
+    if (item === null || item instanceof Undefined) continue
+    if (typeof name !== 'string') throw typeError(`the name of an attribute is text, not ${typeNameOf(name)}`)
+    if (noAttribute.test(name)) throw typeError('the name of an attribute has a blank, "/", ">" or "="', 'ValueError')
+    attributes.push(`${escapeMarkup(name)}="${escapeMarkup(textOf(item, budget))}"`)
+  }
+  return attributes.length > 0 && isSpaced ? ` ${attributes.join(' ')}` : attributes.join(' ')
 }
 
 const entityNames: Readonly<Record<string, string>> = {
@@ -154,6 +170,11 @@ export const textFilters: readonly [string, TemplateFilter][] = [
   stringFilter('escape', '', escapeMarkup),
   stringFilter('e', '', escapeMarkup),
   stringFilter('forceescape', '', escapeMarkup),
+  filter('xmlattr', 'autospace?', (value, [autospace = true], { budget }) => {
+    const text = markupAttributes(value, isTrue(autospace), budget)
+    budget.text(text.length)
+    return text
+  }),
   stringFilter('striptags', '', stripTags),
   stringFilter('replace', 'old new count?', (text, [old = null, to = null, count], { budget }) =>
     replaceText(
