@@ -9,7 +9,7 @@ const statements = [
   `create table workflow_definitions (hash text primary key not null, "text" text not null) without rowid`,
 
   `create table workflow_executions (
-    id text primary key not null, execution text unique, root text not null, runner text not null,
+    id text primary key not null, execution text unique, earlier text, root text not null, runner text not null,
     definition text not null, start_timestamp text not null, revision integer not null,
     end_timestamp text, status text not null, request text, cascade text, cascade_after text not null, instances integer not null, contexts integer not null,
     routes integer not null, errors integer not null, starts integer not null, commands integer not null, active integer not null, held integer not null,

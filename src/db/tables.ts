@@ -472,6 +472,8 @@ export interface WorkflowExecutionTable {
   id: string
   /** The execution that runs it. A re-run gives it another one. Null: the execution is old, and the run is being deleted. */
   execution: string | null
+  /** Ids of earlier executions, separated by spaces, of which tasks still ran when it was re-run. Null: there are none. */
+  earlier: string | null
   /** The workflow at the top of its tree; its own id, if it is that one. */
   root: string
   runner: string

@@ -209,6 +209,14 @@ tasks:
     action: core.local cmd="exit 1"
     retry: {count: 3, delay: 600}
 `,
+    leaves: `
+version: 1.0
+tasks:
+  inner:
+    action: flow.inner
+  bad:
+    action: core.local cmd="${after(join(folder, 'gate'))}; [ ! -e ${join(folder, 'bad')} ]"
+`,
     overlap: `
 version: 1.0
 tasks:
@@ -285,5 +293,28 @@ tasks:
       'core.local succeeded',
       'core.noop succeeded',
     ])
+  })
+
+  it('takes what an earlier execution has left with it when its re-run is canceled', async () => {
+    const folder = makePlace()
+    const app = await start(folder, actionsIn(folder.path))
+    writeFileSync(join(folder.path, 'bad'), '')
+    const { id } = await app.begin('leaves')
+    const inner = await waitFor('the workflow in it', async () =>
+      (await app.children(id)).find(({ action, status }) => action['ref'] === 'flow.inner' && status === 'paused'),
+    )
+    writeFileSync(join(folder.path, 'gate'), '')
+    expect((await app.ended(id)).status).toBe('failed')
+    for (let n = 0; n < 2; n++) {
+      const { body } = await app.call<ExecutionAnswer>('POST', `/v1/executions/${id}/re_run`, { tasks: ['bad'] })
+      expect((await app.ended(body.id)).status).toBe('failed')
+    }
+    rmSync(join(folder.path, 'bad'))
+    const { body } = await app.call<ExecutionAnswer>('POST', `/v1/executions/${id}/re_run`, { tasks: ['bad'] })
+    await app.reaches(body.id, 'paused')
+    await app.call('DELETE', `/v1/executions/${body.id}`)
+    expect((await app.ended(body.id)).status).toBe('canceled')
+    expect((await app.ended(inner.id)).status).toBe('canceled')
+    expect((await app.call('GET', '/v1/inquiries')).body).toEqual([])
   })
 })

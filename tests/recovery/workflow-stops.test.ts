@@ -7,6 +7,7 @@ import { withDatabase } from '../helpers/audit.ts'
 import { TestClock } from '../helpers/clock.ts'
 import { makeFolder, type TemporaryFolder } from '../helpers/folders.ts'
 import type { TestAppOptions } from '../helpers/app.ts'
+import type { ExecutionAnswer } from '../helpers/server.ts'
 import { waitFor } from '../helpers/wait.ts'
 import { createWorkflowApp, type WorkflowApp } from '../helpers/workflows.ts'
 
@@ -63,6 +64,14 @@ tasks:
     delay: 3600
     with: {items: <% range(3) %>}
     action: core.noop
+`,
+  fails: `
+version: 1.0
+tasks:
+  work:
+    action: core.local cmd="${after(join(folder, 'gate'))}"
+  turn:
+    action: core.local cmd="[ -e ${join(folder, 'turn')} ] || { touch ${join(folder, 'turn')}; exit 1; }"
 `,
   delayed: `
 version: 1.0
@@ -208,6 +217,23 @@ describe('workflow_engine.gc_max_idle_sec', () => {
     expect(statuses).toEqual(['running', 'running', 'paused', 'running', 'paused'])
     writeFileSync(join(folder.path, 'gate'), '')
     for (const one of [long, outer]) expect((await app.ended(one?.id ?? '')).status).toBe('succeeded')
+  })
+
+  it('cancels no re-run that waits for an action of the execution before it', async () => {
+    const folder = makePlace()
+    const clock = new TestClock()
+    const app = await start(folder, { clock, settings })
+    const { id } = await app.run('fails')
+    const again = await app.call<ExecutionAnswer>('POST', `/v1/executions/${id}/re_run`, { tasks: ['turn'] })
+    const rerun = again.body.id
+    await waitFor('the repeated task', async () =>
+      (await app.children(rerun)).some(({ status }) => status === 'succeeded'),
+    )
+    await passAnHour(app, clock)
+    await passAnHour(app, clock)
+    expect((await app.execution(rerun)).status).toBe('running')
+    writeFileSync(join(folder.path, 'gate'), '')
+    expect((await app.ended(rerun)).status).toBe('succeeded')
   })
 
   it('cancels nothing by default', async () => {

@@ -210,7 +210,7 @@ test('what a workflow in a workflow has done stays for as long as the one at the
 test('a workflow that was repeated keeps the actions of its first run, until the last one goes', async () => {
   const first = await runWorkflow({ days: 30 })
   const again = await execute(3)
-  const { steps, header } = store.reassign(first.header, again)
+  const { steps, header } = store.reassign(first.header, again, null)
   await database.write({ steps, facts: [] })
   expect(await remove(7)).toBe(1)
   expect(left([first.execution])).toEqual([])
@@ -231,7 +231,7 @@ test('one that is repeated just now stays', async () => {
     async write(unit) {
       if (isFirst) {
         isFirst = false
-        const reassigned = store.reassign(workflow.header, again)
+        const reassigned = store.reassign(workflow.header, again, null)
         const running = { ...workflow.state.workflow, status: 'running' as const }
         const changes = { ...emptyState(), workflow: running, indexes: emptyState() }
         const saved = store.save(reassigned.header, changes, { seal: () => undefined, at: now() })

@@ -339,7 +339,7 @@ test('two changes of one revision: the second is refused', async () => {
   if (header === undefined) throw new Error('the run has not started')
   const save = (): Step[] =>
     store.save(header, { ...emptyState(), workflow: state.workflow, indexes: emptyState() }, { seal, at: now() }).steps
-  const reassigned = store.reassign(header, newId())
+  const reassigned = store.reassign(header, newId(), null)
   await write(save())
   await expect(write(save())).rejects.toThrow(Conflict)
   await expect(write(reassigned.steps)).rejects.toThrow(Conflict)
@@ -353,7 +353,7 @@ test('a re-run gives the run to another execution', async () => {
   if (header === undefined) throw new Error('the run has not started')
   expect(store.ofExecution(header.execution)).toEqual(header)
   const execution = newId()
-  const reassigned = store.reassign(header, execution)
+  const reassigned = store.reassign(header, execution, null)
   await write(reassigned.steps)
   expect(store.ofExecution(header.execution)).toBeUndefined()
   expect(store.ofExecution(execution)).toEqual(reassigned.header)

@@ -34,6 +34,8 @@ export interface WorkflowHeader {
   readonly id: string
   /** Id of the execution that runs it. */
   readonly execution: string
+  /** Ids of earlier executions, separated by spaces, of which tasks still ran when it was re-run; null: none */
+  readonly earlier: string | null
   /** Id of the workflow at the top of its tree; its own id, if it is that one. */
   readonly root: string
   /** Name of the runner type. */
@@ -162,8 +164,8 @@ export interface WorkflowStore {
   save(header: WorkflowHeader, changes: Changes, options: { seal: Seal; at: string }): Changed
   /** Fails a run whose rows cannot be read. Fails with `Conflict` as `save` does. */
   giveUp(header: WorkflowHeader, at: string): Changed
-  /** Gives the run to another execution. Fails with `Conflict` as `save` does. */
-  reassign(header: WorkflowHeader, execution: string): Changed
+  /** Gives the run to another execution. @param earlier as in the header. Fails with `Conflict` as `save` does. */
+  reassign(header: WorkflowHeader, execution: string, earlier: string | null): Changed
   /** How far a request has come on its way to the children. @param request null: all have it */
   putCascade(header: WorkflowHeader, request: CascadeRequest | null, after: string): Changed
   putAction(action: WorkflowAction): Step
@@ -213,6 +215,7 @@ const isReady = sql<SqlBool>`((status in ('running', 'resuming') and ready > 0) 
 const headerColumns = [
   'id',
   'execution',
+  'earlier',
   'root',
   'runner',
   'definition',
@@ -305,6 +308,7 @@ export function createWorkflowStore(database: Database): WorkflowStore {
         revision: 0,
         status: newWorkflow.status,
         end_timestamp: null,
+        earlier: null,
         cascade: null,
         cascade_after: '',
         ...noLines,
@@ -352,11 +356,11 @@ export function createWorkflowStore(database: Database): WorkflowStore {
         .where('revision', '=', before.revision)
       return { steps: [{ query, expect: 1 }], header: { ...before, ...changed, cascade: null, cascade_after: '' } }
     },
-    reassign(before, execution) {
-      const header = { ...before, execution, revision: before.revision + 1 }
+    reassign(before, execution, earlier) {
+      const header = { ...before, execution, earlier, revision: before.revision + 1 }
       const query = build
         .updateTable('workflow_executions')
-        .set({ execution, revision: header.revision, ...noLines })
+        .set({ execution, earlier, revision: header.revision, ...noLines })
         .where('id', '=', before.id)
         .where('revision', '=', before.revision)
       return { steps: [{ query, expect: 1 }], header }
@@ -592,13 +596,15 @@ const toOutput = (text: string | null, open: Open): WorkflowRow['output'] =>
 /** undefined: it is being deleted */
 function toHeader(row: WorkflowExecutionTable): WorkflowHeader | undefined {
   if (row.execution === null) return undefined
-  const { id, execution, root, runner, definition, start_timestamp, revision, end_timestamp, cascade_after } = row
+  const { id, execution, earlier, root, runner, definition, start_timestamp, revision, end_timestamp, cascade_after } =
+    row
   const { line_records, lines, line_bytes } = row
   const status = row.status as WorkflowStatus // only the conductor makes statuses
   const cascade = row.cascade as WorkflowHeader['cascade'] // only `putCascade` writes it
   return {
     id,
     execution,
+    earlier,
     root,
     runner,
     definition,
@@ -667,6 +673,7 @@ function prepareStatements({ build }: Database) {
   const workflow: WorkflowExecutionTable = {
     id: '',
     execution: '',
+    earlier: null,
     root: '',
     runner: '',
     definition: '',

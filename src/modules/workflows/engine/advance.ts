@@ -27,6 +27,7 @@ import type { WorkflowCommit } from './commit.ts'
 import { NeedsThread, type Evaluated, type Patience } from './evaluate.ts'
 import { linesOf, type Story } from './lines.ts'
 import { newsOfAction, newsOfWorkflow } from './news.ts'
+import { openChildrenOf } from './parents.ts'
 import { outsideOf, type OutsideDeps } from './outside.ts'
 import type { ProgramWorld, TaskRun } from './program.ts'
 import type { Run } from './run.ts'
@@ -400,8 +401,8 @@ export function createAdvance(deps: AdvanceDeps): Advance {
 
   /** The row says what the next commit owes, so that the end of the server does not lose it. */
   function reach(commit: WorkflowCommit, run: Run, kind: CascadeRequest, afterId: string): void {
-    const { id, execution: parent, cascade: before } = run.header
-    const children = executions.openChildren(parent, afterId, CHILDREN_PER_COMMIT)
+    const { id, cascade: before } = run.header
+    const children = openChildrenOf(executions, run.header, afterId, CHILDREN_PER_COMMIT)
     const last = children.length < CHILDREN_PER_COMMIT ? undefined : children.at(-1)
     if (last !== undefined || before !== null) {
       commit.touch(run)
@@ -487,7 +488,7 @@ export function createAdvance(deps: AdvanceDeps): Advance {
     const message = `InternalError: The workflow cannot go on. ${error.message}`
     const result = { output: null, errors: [{ type: 'error', message }] }
     change(commit, execution, { kind: 'exit', status: 'failed', result })
-    for (const seen of executions.openChildren(header.execution, '', MAX_WITHDRAWN)) {
+    for (const seen of openChildrenOf(executions, header, '', MAX_WITHDRAWN)) {
       const child = commit.execution(seen.id) ?? seen
       if (child.status !== 'pending') continue
       change(commit, child, { kind: 'settle', status: 'canceled', result: { message: WITHDRAWN } })

@@ -29,6 +29,7 @@ import { createPatience } from './evaluate.ts'
 import type { IdleRun } from './idle.ts'
 import { failureLine, writeLines, type Line } from './lines.ts'
 import { newsOfWorkflow } from './news.ts'
+import { earlierOf, hasOpenChild } from './parents.ts'
 import { outsideOf } from './outside.ts'
 import type { Program, Programs, Unusable } from './program.ts'
 import { environmentOf, Run } from './run.ts'
@@ -265,7 +266,7 @@ export function createEngine(deps: EngineDeps): Engine {
       refuse(commit, running, refused)
       return
     }
-    const reassigned = store.reassign(run.header, requested.id)
+    const reassigned = store.reassign(run.header, requested.id, earlierOf(executions, known.header))
     commit.add({ steps: reassigned.steps, facts: [] })
     run.header = reassigned.header
   }
@@ -371,7 +372,7 @@ export function createEngine(deps: EngineDeps): Engine {
         if (run === undefined) return
         const execution = executions.find(run.header.execution)
         const hasChanged = run.header.revision !== revision || run.header.end_timestamp !== null
-        if (hasChanged || execution === undefined || executions.openChildren(execution.id, '', 1).length > 0) return
+        if (hasChanged || execution === undefined || hasOpenChild(executions, run.header)) return
         log.warning('workflow.idle', 'Canceled a workflow that makes no progress', {
           execution_id: execution.id,
           workflow_execution_id: id,

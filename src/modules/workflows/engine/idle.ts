@@ -3,6 +3,7 @@ import type { MaintenanceTask } from '../../../core/module.ts'
 import { setImmediate } from 'node:timers/promises'
 import type { Executions } from '../../executions/index.ts'
 import type { WorkflowStore } from '../store.ts'
+import { hasOpenChild } from './parents.ts'
 
 const PAGE = 100
 const MAX_SECONDS_BETWEEN = 60
@@ -35,9 +36,10 @@ export function createIdleCheck(deps: {
     const idle: typeof known = new Map()
     for (let afterId = ''; ;) {
       const page = store.open(afterId, PAGE)
-      for (const { id, execution, revision, status } of page) {
+      for (const header of page) {
+        const { id, revision, status } = header
         // A person resumes what is paused.
-        if (status === 'paused' || executions.openChildren(execution, '', 1).length > 0) continue
+        if (status === 'paused' || hasOpenChild(executions, header)) continue
         const before = known.get(id)
         const since = before?.revision === revision ? before.since : now
         if (now - since < maxIdleSeconds * 1000) idle.set(id, { revision, since })
