@@ -168,11 +168,13 @@ function useLink(
   const known = useRef(text)
   useEffect(() => {
     const timer = setTimeout(() => {
+      // Somebody has just followed a link; the form is about to go.
+      if (parseLocation(location.hash).path[1] !== ref) return
       known.current = parseLocation(href).query.toString()
       navigate(href, { replace: true })
     }, LINK_DELAY_MS)
     return () => clearTimeout(timer)
-  }, [href])
+  }, [href, ref])
   useEffect(() => {
     if (text === known.current) return
     known.current = text
