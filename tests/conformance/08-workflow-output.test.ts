@@ -26,7 +26,13 @@ tasks:
     next: [{when: <% failed() %>, do: after}]
   after:
     action: core.noop
-    delay: 1
+`,
+  many: `
+version: 1.0
+tasks:
+  each:
+    with: {items: <% range(100) %>, concurrency: 4}
+    action: flow.unknown
 `,
   items: {
     definition: `
@@ -183,7 +189,7 @@ describe('08.12 lines of a workflow', () => {
       'Task check: failed after <s> (<id>): exit code 3; attempt 2 of 2 follows',
       'Task check attempt 2: starts core.local in 1 s (<id>)',
       'Task check attempt 2: failed after <s> (<id>): exit code 3',
-      'Task after: starts core.noop in 1 s (<id>)',
+      'Task after: starts core.noop (<id>)',
       'Task after: succeeded after <s> (<id>)',
     ])
     const text = await textOf(id)
@@ -204,12 +210,12 @@ describe('08.12 lines of a workflow', () => {
       'Task each: failed after <s>, 4 items, 2 failed',
       'Workflow flow.items: failed after <s>: task each failed',
     ])
-    const many = await linesOf((await app.run('items', { codes: Array.from({ length: 100 }, () => 1) })).id)
+    const many = await linesOf((await app.run('many')).id)
     expect(many.filter((line) => line.startsWith('Task each item'))).toHaveLength(10)
     expect(many.filter((line) => line.includes(' have ended, '))).toEqual(
       [10, 20, 30, 40, 50, 60, 70, 80, 90].map((n) => `Task each: ${n} of 100 items have ended, ${n} failed`),
     )
-    expect(many[0]).toBe('Task each: starts core.local, 100 items, 4 at once')
+    expect(many[0]).toBe('Task each: starts flow.unknown, 100 items, 4 at once')
     expect(many.at(-2)).toBe('Task each: failed after <s>, 100 items, 100 failed')
   })
 
@@ -309,7 +315,7 @@ describe('08.12 lines of a workflow', () => {
   it('are not stored where actionrunner.stream_output is off', async () => {
     const quiet = await createWorkflowApp(actions, { settings: { 'actionrunner.stream_output': 'False' } })
     try {
-      const { id } = await quiet.run('retries')
+      const { id } = await quiet.run('chain')
       expect(await textOf(id, '', quiet)).toBe('')
     } finally {
       await quiet.stop()

@@ -8,6 +8,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { waitFor } from '../helpers/wait.ts'
 import { createWorkflowApp, type WorkflowApp } from '../helpers/workflows.ts'
 import { hiddenIn, startBrowser, type TestBrowser, type TestPage } from './browser.ts'
+import { list, phase } from './output-pane.ts'
 
 const deploy = `version: 1.0
 input: [hosts]
@@ -201,9 +202,12 @@ describe('the graph of a run', () => {
     const file = newFile()
     const { id } = await app.begin('waits', { file })
     const { page, close } = await open(`/history/${id}/workflow`)
+    const { page: beside, close: closeBeside } = await open(`/history/${id}/output`)
+    await list(beside).getByText('Task wait: starts core.local').waitFor()
     await box(page, 'wait').getByText('running').waitFor()
     await head(page).getByRole('button', { name: 'Pause' }).click()
     await head(page).getByText('pausing').waitFor()
+    await list(beside).getByText(': pausing, requested by').waitFor()
     writeFileSync(file, '')
     await head(page).getByText('paused').waitFor()
     await box(page, 'wait').getByText('succeeded').waitFor()
@@ -216,6 +220,10 @@ describe('the graph of a run', () => {
         .getByRole('button', { name: /Pause|Resume/ })
         .count(),
     ).toBe(0)
+    // Its stream ended while the workflow paused.
+    await list(beside).getByText('Task after: succeeded').waitFor()
+    await phase(beside).getByText('Complete').waitFor()
+    await closeBeside()
     await close()
   })
 
