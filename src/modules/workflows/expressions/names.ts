@@ -1,6 +1,6 @@
 /** Which names of functions and variables expressions may use. */
 import { callableNames } from '../../../lib/template/index.ts'
-import { functionNames, hasFunction } from '../../../lib/yaql/index.ts'
+import { functionNames, hasFunction, parse, partsOf, YaqlError } from '../../../lib/yaql/index.ts'
 import type { FoundExpression, Language } from './find.ts'
 import { workflowFunctions } from './functions.ts'
 
@@ -21,4 +21,25 @@ export function unknownFunctions(expressions: readonly FoundExpression[]): strin
     return functions.includes('def') ? [] : functions.filter((name) => !ownNames.has(name) && !hasFunction(name))
   })
   return [...new Set(names)]
+}
+
+const pythonWords: ReadonlySet<unknown> = new Set(['True', 'False', 'None'])
+
+/** Words of Python that are texts in YAQL, and count as true, each once. */
+export function pythonWordsIn(expressions: readonly FoundExpression[]): string[] {
+  const words = expressions.flatMap(({ language, text }) => (language === 'yaql' ? wordsOf(text.slice(2, -2)) : []))
+  return [...new Set(words)]
+}
+
+function wordsOf(source: string): string[] {
+  try {
+    return Array.from(partsOf(parse(source.trim())), (part) =>
+      part.kind === 'constant' && part.isKeyword ? part.value : '',
+    )
+      .filter((value) => pythonWords.has(value))
+      .map(String)
+  } catch (error) {
+    if (error instanceof YaqlError) return []
+    throw error
+  }
 }

@@ -1,7 +1,7 @@
 /** What is likely to be a mistake in expressions, although the workflow can run. */
 import { shown } from '../../../lib/text/index.ts'
 import type { InspectionEntry } from '../types.ts'
-import { callableIn, ourFunction, unfinishedIn, unknownFunctions } from '../expressions/index.ts'
+import { callableIn, ourFunction, pythonWordsIn, unfinishedIn, unknownFunctions } from '../expressions/index.ts'
 import type { Hints } from './hints.ts'
 import type { Part } from './parts.ts'
 import { textsIn, type Texts } from './texts.ts'
@@ -27,6 +27,10 @@ export function* adviseOn(
       yield warning(
         `"${shown(text)}" is no expression, so the condition always holds. Write it as <% ${shown(text)} %>.`,
       )
+    }
+    for (const word of pythonWordsIn(expressions)) {
+      const constant = word === 'None' ? 'null' : word.toLowerCase()
+      yield warning(`"${word}" is a text in YAQL, and counts as true. The constant is ${constant}.`)
     }
     for (const name of unknownFunctions(expressions)) {
       const ours = ourFunction(name)

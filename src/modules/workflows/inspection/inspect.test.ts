@@ -185,6 +185,15 @@ describe('with hints, inspection warns of', () => {
     expect(warningsOf(when)).toEqual([message])
   })
 
+  test.each([
+    ['<% ctx(x) = True %>', '"True" is a text in YAQL, and counts as true. The constant is true.'],
+    ['<% ctx(x).get(a, None) %>', '"None" is a text in YAQL, and counts as true. The constant is null.'],
+    ["<% ctx(x) = 'True' or ctx(x) = true %>", undefined],
+    ['{{ ctx().x == True }}', undefined],
+  ])('words of Python in YAQL: %s', (when, message) => {
+    expect(warningsOf(when)).toEqual(message === undefined ? [] : [message])
+  })
+
   test('conditions without an expression', () => {
     const message = '"failed()" is no expression, so the condition always holds. Write it as <% failed() %>.'
     expect(warningsOf('failed()')).toEqual([message])
