@@ -1,5 +1,5 @@
 import type { Budget } from '../template/index.ts'
-import type { Argument, CallNode, Expression, RuleNode } from './ast.ts'
+import type { Argument, CallNode, ConstantNode, Expression, RuleNode } from './ast.ts'
 import { equals, hashOf, isTrue, makeDict, mappingGet, membersOf } from './equality.ts'
 import { typeError, YaqlError } from './error.ts'
 import {
@@ -118,6 +118,8 @@ export class Evaluator implements Runtime<unknown> {
       case '#operator_.':
       case '#operator_?.': {
         if (!isExpression(left) || !isExpression(right)) throw noMatch('#operator_.')
+        // No receiver has it.
+        if (node.name === '#operator_.' && !isMember(right)) throw noMatch('#operator_.')
         const receiver = this.evaluate(left, scope)
         return receiver === null && node.name === '#operator_?.' ? null : this.#member(receiver, right, scope)
       }
@@ -153,13 +155,8 @@ export class Evaluator implements Runtime<unknown> {
 
   /** `receiver.right`: a method, a key of a dictionary, the key of each item, or a property. */
   #member(receiver: Value, right: Expression, scope: Scope): Value {
-    if (right.isGrouped !== true) {
-      if (right.kind === 'call' && !right.name.startsWith('#')) return this.#call(right, [receiver], scope)
-      if (right.kind === 'constant' && right.isKeyword && typeof right.value === 'string') {
-        return this.#keyword(receiver, right.value)
-      }
-    }
-    throw noMatch('#operator_.')
+    if (!isMember(right)) throw noMatch('#operator_.')
+    return right.kind === 'call' ? this.#call(right, [receiver], scope) : this.#keyword(receiver, right.value)
   }
 
   #keyword(receiver: Value, name: string): Value {
@@ -473,4 +470,13 @@ function noMatch(name: string, position?: number): YaqlError {
 function unknownMethod(name: string, receiver: Value, budget: Budget): YaqlError {
   const detail = `Unknown method "${name}" for receiver ${shownReceiver(receiver, budget)}`
   return new YaqlError('NoMethodRegisteredException', detail)
+}
+
+type Member = CallNode | (ConstantNode & { readonly value: string })
+
+/** Whether it can stand behind a point: a call, or a name. */
+function isMember(right: Expression): right is Member {
+  if (right.isGrouped === true) return false
+  if (right.kind === 'call') return !right.name.startsWith('#')
+  return right.kind === 'constant' && right.isKeyword && typeof right.value === 'string'
 }

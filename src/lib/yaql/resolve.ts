@@ -134,7 +134,8 @@ function fit(overload: Overload<unknown>, { nodes, empty, positional, named }: S
 /** Whether the type may accept what the expression gives; certain only for constants, by position. */
 function mayAccept(type: ParameterType<unknown>, node: Node, isPositional: boolean): boolean {
   if (type.form === 'rule' || node?.kind === 'rule') return type.form === 'rule' && node?.kind === 'rule'
-  return type.form === 'lambda' || !isPositional || node?.kind !== 'constant' || type.accepts(adopt(node.value))
+  const constant = node?.kind === 'constant' && node.isGrouped !== true ? node : undefined
+  return type.form === 'lambda' || !isPositional || constant === undefined || type.accepts(adopt(constant.value))
 }
 
 /** Whether the first `count` arguments, which are evaluated, have the types that their parameters want. */

@@ -177,6 +177,20 @@ test('keys are compared only where they decide', () => {
   expect(toData(value('[[2, a], [1, b]].orderBy($[0]).thenBy($.nope).select($[1])'), budget())).toEqual(['b', 'a'])
 })
 
+test.each([
+  // A call that nothing fits is no call: its arguments are not evaluated.
+  ["[].first().'a'", 'NoMatchingFunctionException'],
+  ['[].first().5', 'NoMatchingFunctionException'],
+  ['[].first().(a)', 'NoMatchingFunctionException'],
+  ['[].first().$', 'NoMatchingFunctionException'],
+  ['true + [].first()', 'NoMatchingFunctionException'],
+  ["[].first()?.'a'", 'StopIteration'],
+  ['[].first().len()', 'StopIteration'],
+  ['(true) + [].first()', 'StopIteration'],
+])('the first mistake of %s is a %s', (text, errorClass) => {
+  expect(failure(text).errorClass).toBe(errorClass)
+})
+
 test('merged lists keep the order of their items', () => {
   const json = (text: string): unknown => toData(value(text), budget())
   expect(json('{a => [3, 1, 3]}.mergeWith({a => [2, 1]})')).toEqual({ a: [3, 1, 2] })
