@@ -135,39 +135,109 @@ chain:
   )
 })
 
-describe('a policy of concurrency', () => {
-  const actions: WorkflowActions = {
-    work: `
+const policed: WorkflowActions = {
+  recursive: {
+    parameters: { n: { type: 'integer', default: 2 } },
+    definition: `
+version: 1.0
+input: [n]
+tasks:
+  decide:
+    next: [{when: <% ctx(n) > 0 %>, do: again}]
+  again:
+    action: flow.recursive n=<% ctx(n) - 1 %>
+`,
+  },
+  left: `
+version: 1.0
+tasks:
+  first:
+    action: core.local cmd="sleep 0.3"
+    next: [{do: other}]
+  other:
+    action: flow.right
+`,
+  right: `
+version: 1.0
+tasks:
+  first:
+    action: core.local cmd="sleep 0.3"
+    next: [{do: other}]
+  other:
+    action: flow.left
+`,
+  work: `
 version: 1.0
 tasks:
   only:
     action: core.local cmd="sleep 0.1"
 `,
-    items: `
+  items: `
 version: 1.0
 tasks:
   each:
     with: {items: <% range(4) %>}
     action: flow.work
 `,
-  }
+}
+
+async function limit(app: WorkflowApp, name: string, threshold: number, action = 'delay'): Promise<void> {
+  const policy = { pack: 'flow', resource_ref: `flow.${name}`, policy_type: 'action.concurrency', enabled: true }
+  const parameters = { threshold, action }
+  const made = await app.call('POST', '/v1/policies', { ...policy, name: `limit-${name}`, parameters })
+  expect(made.status).toBe(201)
+}
+
+describe('a policy of concurrency', () => {
   const cases = [
     { action: 'delay', status: 'succeeded' },
     { action: 'cancel', status: 'canceled' },
   ] as const
   it.for(cases)('with the action $action holds for the tasks of a workflow', async ({ action, status }) => {
-    const app = await start(makePlace(), actions)
-    const policy = { pack: 'flow', resource_ref: 'flow.work', policy_type: 'action.concurrency', enabled: true }
-    const made = await app.call('POST', '/v1/policies', {
-      ...policy,
-      name: 'one',
-      parameters: { threshold: 1, action },
-    })
-    expect(made.status).toBe(201)
+    const app = await start(makePlace(), policed)
+    await limit(app, 'work', 1, action)
     const { id } = await app.begin('items')
     expect((await app.ended(id)).status).toBe(status)
     await waitFor('its tasks', async () => (await app.children(id)).every((child) => final.includes(child.status)))
     expect(await briefChildren(app, id)).toEqual(Array.from({ length: 4 }, () => `flow.work ${status}`))
+  })
+})
+
+describe('a policy of concurrency for which workflows wait for each other', () => {
+  it('fails the one that would wait for ever', async () => {
+    const app = await start(makePlace(), policed)
+    await limit(app, 'recursive', 1)
+    const { id } = await app.begin('recursive')
+    const ended = await app.ended(id)
+    expect(ended.status).toBe('failed')
+    expect(JSON.stringify(ended.result)).toContain(
+      'The policy \\"flow.limit-recursive\\" lets 1 of \\"flow.recursive\\" run at once, and this execution would wait for workflows that wait for it.',
+    )
+  })
+
+  it('also when several count for it', async () => {
+    const app = await start(makePlace(), policed)
+    await limit(app, 'recursive', 2)
+    const both = await Promise.all([app.begin('recursive', { n: 1 }), app.begin('recursive', { n: 1 })])
+    const ends = await Promise.all(both.map(({ id }) => app.ended(id)))
+    // One has to go, so that the other gets its place.
+    expect(ends.some(({ status }) => status === 'failed')).toBe(true)
+    expect(ends.every(({ status }) => status === 'failed' || status === 'succeeded')).toBe(true)
+  })
+
+  it('also over two policies', async () => {
+    const app = await start(makePlace(), policed)
+    await limit(app, 'left', 1)
+    await limit(app, 'right', 1)
+    const both = await Promise.all([app.begin('left'), app.begin('right')])
+    for (const { id } of both) expect((await app.ended(id)).status).toBe('failed')
+  })
+
+  it('and lets those wait that need only wait', async () => {
+    const app = await start(makePlace(), policed)
+    await limit(app, 'recursive', 2)
+    const many = await Promise.all(Array.from({ length: 5 }, () => app.begin('recursive', { n: 0 })))
+    for (const { id } of many) expect((await app.ended(id)).status).toBe('succeeded')
   })
 })
 

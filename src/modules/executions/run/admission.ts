@@ -10,12 +10,23 @@ import { isFinal } from '../state.ts'
 import type { ExecutionStore } from '../store.ts'
 import type { Execution } from '../types.ts'
 import type { Limit } from '../ports.ts'
+import { waitsForItself, type Wait } from './deadlock.ts'
 
 const PAGE = 200
 /** Pause after a failure, so that a full disk causes no busy loop. */
 const RETRY_AFTER_MS = 1000
 
-export type Verdict = { kind: 'run' } | { kind: 'delay' } | { kind: 'cancel'; policy: string }
+/** Executions that wait for policies, of which a deadlock is looked for. Among more none is found. */
+const MAX_LOOKED_AT = 200
+/** Levels of workflows in workflows, and one more. */
+const MAX_LEVELS = 51
+
+export type Verdict =
+  | { kind: 'run' }
+  | { kind: 'delay' }
+  | { kind: 'cancel'; policy: string }
+  /** It would wait for workflows that wait for it. */
+  | { kind: 'refuse'; reason: string }
 
 export interface SlotAdmission {
   /** Decides about an execution for which a slot is free. An admitted one counts from then on. */
@@ -71,6 +82,8 @@ export function createSlotAdmission(deps: {
   const { store, change, limitsOf, bus, log, maxClaimed } = deps
   const counter = createSlotCounter()
   const { count, uncount, decide } = counter
+  /** By id: executions that are about to wait. */
+  const entering = new Map<string, Wait>()
   /** By action reference; most actions have none. */
   const queues = new Map<string, ActionQueue>()
   /** By action reference: timers that read the rows again after a failure. */
@@ -110,6 +123,45 @@ export function createSlotAdmission(deps: {
     group.ids.splice(placeOf(id, group.ids), 1)
     if (group.ids.length === 0) queue.groups.delete(group.key)
     return true
+  }
+
+  /** Workflows that the execution belongs to. */
+  function aboveOf({ parent }: Execution): ReadonlySet<string> {
+    const above = new Set<string>()
+    for (let id = parent; id !== null && above.size < MAX_LEVELS;) {
+      above.add(id)
+      id = store.find(id)?.parent ?? null
+    }
+    return above
+  }
+
+  /** Of all actions: the limits of two actions can wait for each other. */
+  function* waiting(): Generator<Wait> {
+    yield* entering.values()
+    for (const queue of queues.values())
+      for (const { limits, ids } of queue.groups.values()) {
+        const limit = counter.delaying(limits)
+        for (const id of limit === undefined ? [] : ids) {
+          const execution = store.find(id)
+          if (limit !== undefined && execution !== undefined) yield { key: limit.key, above: aboveOf(execution) }
+        }
+      }
+  }
+
+  /** @returns why the execution would never run; undefined: it may */
+  function whyNever(execution: Execution, limit: Limit): string | undefined {
+    const wanted = { key: limit.key, above: aboveOf(execution) }
+    entering.set(execution.id, wanted)
+    // It holds up nobody who counts.
+    if (![...wanted.above].some((id) => counter.counts(id))) return undefined
+    const others: Wait[] = []
+    for (const wait of waiting()) {
+      if (wait !== wanted) others.push(wait)
+      if (others.length > MAX_LOOKED_AT) return undefined
+    }
+    if (!waitsForItself(wanted, others, (key) => counter.holdersOf(key))) return undefined
+    entering.delete(execution.id)
+    return `The policy "${limit.policy}" lets ${limit.threshold} of "${execution.action_ref}" run at once, and this execution would wait for workflows that wait for it. Raise the threshold, or let these workflows not call each other.`
   }
 
   /** @returns whether it had a claim */
@@ -223,21 +275,29 @@ export function createSlotAdmission(deps: {
       // Until the queue is read, no execution may pass the waiting ones.
       const isBehind = !hadClaim && queue?.loading !== undefined && limits.some(({ beyond }) => beyond === 'delay')
       const verdict: Verdict = isBehind ? { kind: 'delay' } : decide(limits)
+      const limit = verdict.kind === 'delay' ? counter.delaying(limits) : undefined
+      const reason = limit === undefined ? undefined : whyNever(execution, limit)
+      if (reason !== undefined) return { kind: 'refuse', reason }
       if (verdict.kind === 'run') count(execution, limits)
       if (hadClaim) wake(ref)
       return verdict
     },
     adopt: (execution) => count(execution, limitsOf(execution)),
     leave({ id, action_ref: ref }) {
+      entering.delete(id)
       uncount(id)
       wake(ref)
     },
     wait(execution) {
-      const { action_ref: ref } = execution
+      const { id, action_ref: ref } = execution
+      entering.delete(id)
       const group = add(queueOf(ref), execution)
       if (group !== undefined && decide(group.limits).kind !== 'delay') wake(ref)
     },
-    recheck: ({ action_ref: ref }) => reloadLater(ref),
+    recheck({ id, action_ref: ref }) {
+      entering.delete(id)
+      reloadLater(ref)
+    },
     reload(actionRef) {
       if (!active) return
       const concerned = counter.ofAction(actionRef)
@@ -263,6 +323,12 @@ interface SlotCounter {
   readonly count: (execution: Execution, limits: readonly Limit[]) => void
   readonly uncount: (id: string) => void
   readonly decide: (limits: readonly Limit[]) => Verdict
+  /** The limit for which an execution has to wait; undefined: it need not. */
+  readonly delaying: (limits: readonly Limit[]) => Limit | undefined
+  /** Whether an execution counts for some limit. */
+  readonly counts: (id: string) => boolean
+  /** Ids of those that count for a limit. */
+  readonly holdersOf: (key: string) => string[]
   /** Executions of an action that count. */
   readonly ofAction: (actionRef: string) => Execution[]
 }
@@ -286,8 +352,11 @@ function createSlotCounter(): SlotCounter {
     counted.delete(id)
   }
 
+  const reachedOf = (limits: readonly Limit[]): Limit | undefined =>
+    limits.find(({ key, threshold }) => (counts.get(key) ?? 0) >= threshold)
+
   function decide(limits: readonly Limit[]): Verdict {
-    const reached = limits.find(({ key, threshold }) => (counts.get(key) ?? 0) >= threshold)
+    const reached = reachedOf(limits)
     if (reached === undefined) return { kind: 'run' }
     return reached.beyond === 'delay' ? { kind: 'delay' } : { kind: 'cancel', policy: reached.policy }
   }
@@ -296,6 +365,13 @@ function createSlotCounter(): SlotCounter {
     count,
     uncount,
     decide,
+    delaying(limits) {
+      const reached = reachedOf(limits)
+      return reached?.beyond === 'delay' ? reached : undefined
+    },
+    counts: (id) => (counted.get(id)?.limits.length ?? 0) > 0,
+    holdersOf: (key) =>
+      [...counted].filter(([, { limits }]) => limits.some((limit) => limit.key === key)).map(([id]) => id),
     ofAction: (actionRef) =>
       [...counted.values()].map(({ execution }) => execution).filter(({ action_ref: ref }) => ref === actionRef),
   }

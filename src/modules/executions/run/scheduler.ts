@@ -12,7 +12,7 @@ import { now } from '../../../core/time.ts'
 import { isWorkflowRunner } from '../../../runners/index.ts'
 import type { SlotAdmission } from './admission.ts'
 import type { Change } from '../change.ts'
-import type { Dispatcher } from './dispatcher.ts'
+import { startFailure, type Dispatcher } from './dispatcher.ts'
 import { isFinal } from '../state.ts'
 import type { DueStatus, ExecutionStore } from '../store.ts'
 import type { Execution, ExecutionStatus } from '../types.ts'
@@ -139,6 +139,11 @@ export function createScheduler(deps: {
       case 'delay':
         await makeWait(execution)
         return
+      case 'refuse': {
+        const result = startFailure(new Error(verdict.reason))
+        await setAside(execution, () => change.settle(execution, [{ kind: 'reject', result }]))
+        return
+      }
       case 'cancel': {
         const forbid = { kind: 'forbid', policy: verdict.policy } as const
         await setAside(execution, () => change.settle(execution, [forbid, forbid]))
@@ -160,6 +165,7 @@ export function createScheduler(deps: {
     try {
       const held = await setAside(execution, () => change.try(execution, { kind: 'wait' }))
       if (held !== undefined) admission.wait(held)
+      else admission.leave(execution)
     } catch (error) {
       // The write may have succeeded all the same.
       admission.recheck(execution)
