@@ -126,7 +126,7 @@ export function createEngine(deps: EngineDeps): Engine {
   function planLines(run: Run, execution: Execution, lines: readonly Line[]): Unit {
     const { header, secretValues } = run
     const { line_records: seq, lines: count, line_bytes: bytes } = header
-    const text = writeLines(lines, { count, mask: (line) => secretValues?.maskText(line) ?? line })
+    const text = writeLines(lines, { count, secrets: secretValues })
     if (text === '') return { steps: [], facts: [] }
     const { unit, end } = executions.planLines(execution, { seq, lines: count, bytes }, text)
     if (unit.steps.length === 0) return unit
@@ -141,11 +141,7 @@ export function createEngine(deps: EngineDeps): Engine {
     result: Readonly<Record<string, unknown>>,
     secrets: readonly unknown[] = [],
   ): void {
-    const values = createSecretValues(secrets)
-    const text = writeLines([failureLine(execution, result)], {
-      count: 0,
-      mask: (line) => values?.maskText(line) ?? line,
-    })
+    const text = writeLines([failureLine(execution, result)], { count: 0, secrets: createSecretValues(secrets) })
     commit.add(executions.planLines(execution, { seq: 0, lines: 0, bytes: 0 }, text).unit)
   }
 

@@ -1,5 +1,6 @@
 /** What an event of a workflow brings about, as lines for people: they are stored as output of its execution. */
 import { isObject } from '../../../lib/schema/index.ts'
+import type { SecretValues } from '../../../lib/secrets/index.ts'
 import { isFinal } from '../../executions/index.ts'
 import type { Execution, ExecutionStatus } from '../../executions/types.ts'
 import {
@@ -73,17 +74,18 @@ export function failureLine(execution: Pick<Execution, 'action'>, result: unknow
 
 const MAX_LINES = 10_000
 const MAX_LINE_LENGTH = 500
-/** Of a line before it is masked: a secret that the cut would split lies beyond the end of what is shown. */
+/** Of a line before it is masked. */
 const MAX_READ_LENGTH = 16_384
 
 /**
  * The text of lines, one below the other, with a line end after each. Beyond 10,000 there are only those about the end.
  *
  * @param count lines that the execution has already
+ * @param secrets undefined: the workflow knows none
  */
 export function writeLines(
   lines: readonly Line[],
-  { count, mask }: { readonly count: number; readonly mask: (text: string) => string },
+  { count, secrets }: { readonly count: number; readonly secrets: SecretValues | undefined },
 ): string {
   const written: string[] = []
   for (const { text, isEnd } of lines) {
@@ -92,11 +94,18 @@ export function writeLines(
       if (number === MAX_LINES) written.push(`Further lines are left out: there are ${MAX_LINES} already.`)
       continue
     }
-    const shown = mask(text.slice(0, MAX_READ_LENGTH)).replace(/[\p{Cc}\p{Cf}\p{Cs}\s]+/gu, ' ')
+    const shown = maskStart(text, secrets).replace(/[\p{Cc}\p{Cf}\p{Cs}\s]+/gu, ' ')
     const isCut = shown.length > MAX_LINE_LENGTH
     written.push(isCut ? `${shown.slice(0, MAX_LINE_LENGTH).replace(/\p{Cs}$/u, '')}…` : shown)
   }
   return written.map((line) => `${line}\n`).join('')
+}
+
+/** The filter keeps back what can be the start of a secret that the cut splits. */
+function maskStart(text: string, secrets: SecretValues | undefined): string {
+  const start = text.slice(0, MAX_READ_LENGTH)
+  if (secrets === undefined) return start
+  return text.length > MAX_READ_LENGTH ? secrets.stream().filter(start) : secrets.maskText(start)
 }
 
 const nameOf = ({ action }: Pick<Execution, 'action'>): string => `Workflow ${action.ref}`
