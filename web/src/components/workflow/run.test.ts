@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import type { WorkflowTaskRecord } from '../../api/records.ts'
 import { linkKey } from './graph.ts'
-import { lastSettled, rerunChoices, statesOf, takenOf } from './run.ts'
+import { areSettled, lastSettled, rerunChoices, statesOf, takenOf } from './run.ts'
 
 let position = 0
 const task = (name: string, more: Partial<WorkflowTaskRecord> = {}): WorkflowTaskRecord => ({
@@ -86,6 +86,7 @@ test('what has ended is not read again', () => {
   expect(lastSettled(tasks.slice(0, 2))).toBe(1)
   expect(lastSettled(tasks.slice(2))).toBe(-1)
   expect(lastSettled([])).toBe(-1)
+  expect([areSettled(tasks), areSettled(tasks.slice(0, 2))]).toEqual([false, true])
 })
 
 test('tasks without success are proposed for a re-run', () => {

@@ -14,6 +14,8 @@ const final = new Set(['succeeded', 'failed', 'canceled'])
 
 const isOpenTask = ({ status }: Pick<WorkflowTaskRecord, 'status'>): boolean => !final.has(status)
 
+export const areSettled = (tasks: readonly Pick<WorkflowTaskRecord, 'status'>[]): boolean => !tasks.some(isOpenTask)
+
 /** By name. @param tasks in the order of their starts */
 export function statesOf(tasks: readonly WorkflowTaskRecord[]): Map<string, TaskState> {
   const passes = new Map<string, WorkflowTaskRecord[]>()

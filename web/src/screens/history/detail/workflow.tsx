@@ -9,7 +9,7 @@ import { StatusBadge } from '../../../components/status-badge.tsx'
 import { Table } from '../../../components/table.tsx'
 import { Elapsed, Time } from '../../../components/time.tsx'
 import { GraphView, showRow } from '../../../components/workflow/graph-view.tsx'
-import { progressOf, statesOf, takenOf } from '../../../components/workflow/run.ts'
+import { areSettled, progressOf, statesOf, takenOf } from '../../../components/workflow/run.ts'
 import { hrefOf } from '../../../router.ts'
 import { RerunTasks } from './rerun-tasks.tsx'
 import { MAX_TASKS, useWorkflow } from './use-workflow.ts'
@@ -35,7 +35,12 @@ export function Workflow({ record, query }: { record: ExecutionRecord; query: UR
         <span class="hint">{countsText(run)}</span>
         <span class="spacer" />
         {run.runner === 'orquesta' && (
-          <button type="button" disabled={!isFinalStatus(record.status)} onClick={() => setIsRerun(true)}>
+          <button
+            type="button"
+            // The list can be older than the status of the execution.
+            disabled={!isFinalStatus(record.status) || run.end_timestamp === null || !areSettled(tasks)}
+            onClick={() => setIsRerun(true)}
+          >
             Re-run from tasks
           </button>
         )}
