@@ -261,12 +261,15 @@ describe('the graph of a run', () => {
         dialog.getByRole('button', { name: 'Re-run' }).click(),
       ])
       await waitFor('the new execution', () => page.url() !== before)
-      await head(page).getByText('succeeded').waitFor()
       const [next = ''] = /[0-9a-f]{24}/.exec(page.url()) ?? []
+      expect((await app.ended(next)).status).toBe('succeeded')
       return [request.postDataJSON(), (await app.children(next)).length]
     }
+    await box(page, 'each').locator('.badge[data-status=failed]').waitFor()
     await workflow(page).getByRole('button', { name: 'Re-run from tasks' }).click()
     expect(await rerun()).toEqual([{ tasks: ['each'], reset: [] }, 1])
+    await head(page).getByText('succeeded').waitFor()
+    await box(page, 'each').locator('.badge[data-status=succeeded]').waitFor()
     await workflow(page).getByRole('button', { name: 'Re-run from tasks' }).click()
     // It has succeeded: nothing is proposed.
     expect(await dialog.getByRole('button', { name: 'Re-run' }).isDisabled()).toBe(true)
