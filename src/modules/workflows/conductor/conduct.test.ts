@@ -873,4 +873,26 @@ describe('the log', () => {
     run.send({ kind: 'refused', instance, message: 'X: no' })
     expect(taken().slice(0, 2)).toEqual([[0], null])
   })
+
+  test('results in errors have a limit', () => {
+    const tasks = { each: { with: '$list', action: 'a' } }
+    const run = new Run({ vars: [{ list: [1, 2, 3, 4] }], tasks }, { maxResultSize: 500 })
+    run.start()
+    for (let item = 0; item < 4; item++)
+      run.send({ kind: 'ended', instance: 0, item, status: 'failed', result: `${item}`.repeat(150) })
+    const results = [...run.state.errors.values()].map(({ entry }) => entry.result)
+    expect(results.slice(0, 3)).toEqual(['0'.repeat(150), '1'.repeat(150), '2'.repeat(150)])
+    expect(results[3]).toMatch(/^The errors of this workflow have no room for the result/)
+    expect(run.status).toBe('failed')
+  })
+
+  test('the output has a limit', () => {
+    const text = 'x'.repeat(200)
+    const output = [{ a: '$text' }, { b: '$text' }, { c: '$text' }, { d: 'short' }]
+    const run = new Run({ vars: [{ text }], tasks: { only: { action: 'a' } }, output }, { maxResultSize: 500 })
+    run.start()
+    run.end('only')
+    expect([run.status, run.state.workflow.output]).toEqual(['failed', { a: text, b: text, d: 'short' }])
+    expect(run.messages).toEqual([expect.stringMatching(/^LimitError: The output would be larger than .* with "c"/)])
+  })
 })

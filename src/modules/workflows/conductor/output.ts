@@ -1,8 +1,9 @@
 /** The end of a workflow: joins that can start no more, and the output. */
-import { keysOf } from '../../../lib/json/index.ts'
+import { entriesOf, keysOf, objectOf } from '../../../lib/json/index.ts'
 import { mergedVariables, type Variables } from './contexts.ts'
 import { logJoin } from './joins.ts'
-import { assign, messageOf, noteError, taskOf, type Turn } from './turn.ts'
+import { inMi, sizeOf } from './sizes.ts'
+import { assign, ConductError, messageOf, noteError, taskOf, type Turn } from './turn.ts'
 
 /**
  * What follows from the end of a workflow.
@@ -56,9 +57,31 @@ export function renderOutput(turn: Turn): void {
   if (form === undefined || draft.workflow.output !== null) return
   const variables = terminalVariables(turn)
   const sight = keysOf(variables).length === 0 ? { variables, environment: {} } : { variables }
-  const output = assign(turn, form, sight, (error) => {
-    noteError(turn, null, { message: messageOf(error) })
-    if (draft.workflow.status === 'succeeded') draft.setWorkflow({ status: 'failed' })
+  const rendered = assign(turn, form, sight, (error) => {
+    failOutput(turn, error)
   })
+  const output = limited(turn, rendered)
   if (keysOf(output).length > 0) draft.setWorkflow({ output })
+}
+
+function failOutput(turn: Turn, error: unknown): void {
+  noteError(turn, null, { message: messageOf(error) })
+  if (turn.draft.workflow.status === 'succeeded') turn.draft.setWorkflow({ status: 'failed' })
+}
+
+/** Leaves out what is too much. */
+function limited(turn: Turn, output: Variables): Variables {
+  const { maxResultSize } = turn.limits
+  let size = 0
+  const isKept = ([name, value]: [string, unknown]): boolean => {
+    const added = sizeOf(objectOf([[name, value]]))
+    if (size + added <= maxResultSize) {
+      size += added
+      return true
+    }
+    const text = `The output would be larger than ${inMi(maxResultSize)} Mi characters with "${name}". Keep large data in files, and give out where it is.`
+    failOutput(turn, new ConductError('LimitError', text))
+    return false
+  }
+  return objectOf(entriesOf(output).filter(isKept))
 }

@@ -66,4 +66,4 @@ export function countContext(draft: Draft, limits: Limits, { own, most, exact }:
 
 export const sizeOf = (values: Variables): number => (keysOf(values).length === 0 ? 0 : writeJson(values).length)
 
-const inMi = (characters: number): string => (characters / 1024 / 1024).toFixed(2).replace(/\.?0+$/, '')
+export const inMi = (characters: number): string => (characters / 1024 / 1024).toFixed(2).replace(/\.?0+$/, '')

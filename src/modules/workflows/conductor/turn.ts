@@ -1,5 +1,5 @@
 /** One event on its way through the conductor: what its parts share. */
-import { objectOf, setOwn } from '../../../lib/json/index.ts'
+import { objectOf, setOwn, writeJson } from '../../../lib/json/index.ts'
 import type { Definition, Task } from '../definition/model.ts'
 import { ExpressionError, type CurrentTask, type Reading, type Scope } from '../expressions/index.ts'
 import { variablesOf, type ContextCache, type Variables } from './contexts.ts'
@@ -89,17 +89,23 @@ function waitsForPeople(draft: Draft, { id, status, items }: InstanceRow): boole
 
 export const isOver = ({ draft }: Pick<Turn, 'draft'>): boolean => isCompleted(draft.workflow.status)
 
-/** Notes an error once, however often it happens. */
+/** Notes an error once, however often it happens. Results in errors count as published, up to a limit of their own. */
 export function noteError(
-  { draft }: Pick<Turn, 'draft'>,
+  { draft, limits }: Pick<Turn, 'draft' | 'limits'>,
   instance: number | null,
   entry: Omit<ErrorEntry, 'type'>,
 ): void {
-  const complete: ErrorEntry = { type: 'error', ...entry }
+  const size = entry.result === undefined ? 0 : writeJson(entry.result).length
+  const published = draft.workflow.published + size
+  const isKept = size === 0 || published <= limits.maxResultSize
+  const complete: ErrorEntry = { type: 'error', ...entry, ...(isKept ? {} : { result: NOT_KEPT }) }
   const key = errorKey(complete)
   if (draft.hasError(key)) return
   draft.setError({ id: draft.take('errors'), instance, key, entry: complete })
+  if (isKept && size > 0) draft.setWorkflow({ published })
 }
+
+const NOT_KEPT = 'The errors of this workflow have no room for the result. Read it in the execution of the task.'
 
 export interface Sight {
   /** Variables of the workflow that the expression sees. */

@@ -144,6 +144,8 @@ export interface Limits {
   readonly maxContextSize: number
   /** The same of all that a run publishes, with its input and `vars`. */
   readonly maxPublished: number
+  /** The same of the output, and of the results of failed actions in the errors. */
+  readonly maxResultSize: number
   /** Turns of a cycle in a row in which nothing is published and no action runs. */
   readonly maxIdleTurns: number
   /** Actions, and instances without one, that one call starts. */
@@ -157,6 +159,7 @@ export const defaultLimits: Limits = {
   maxItems: 100_000,
   maxContextSize: 16 * MI,
   maxPublished: 256 * MI,
+  maxResultSize: 64 * MI,
   maxIdleTurns: 10_000,
   maxStartsPerTurn: 1_000,
 }

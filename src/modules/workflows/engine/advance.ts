@@ -314,15 +314,37 @@ export function createAdvance(deps: AdvanceDeps): Advance {
   ): Promise<void> {
     const execution = executionOf(commit, run)
     if (isFinal(execution.status) || !isEnd(status)) return
-    const shown = run.program.resultOf(execution, run.state, (instance) => runOf(commit, run, instance))
-    const result = run.endReason === undefined ? shown : { ...shown, message: run.endReason }
-    const stored = await executions.maskOutput(execution, result, run.secretValues)
-    await writeStoredJson(stored.result)
-    change(commit, execution, { kind: 'exit', status, ...stored })
+    try {
+      const stored = await storedResultOf(commit, run, execution)
+      change(commit, execution, { kind: 'exit', status, ...stored })
+    } catch (error) {
+      if (isAppError(error) && !isRefusal(error)) throw error
+      // The workflow has ended all the same.
+      log.error('workflow.result_lost', 'Could not store the result of a workflow', {
+        execution_id: execution.id,
+        workflow_execution_id: run.header.id,
+        error,
+      })
+      const message = `InternalError: The result cannot be stored: ${error instanceof Error ? error.message : String(error)}`
+      const result = { output: null, errors: [{ type: 'error', message }] }
+      change(commit, execution, { kind: 'exit', status: status === 'succeeded' ? 'failed' : status, result })
+    }
     const { held, request } = run.state.workflow
     // Inquiries, and what has not started.
     if (status === 'canceled') cascade(commit, run, 'cancel')
     else if (held > 0 || request === 'pause') cascade(commit, run, 'withdraw')
+  }
+
+  async function storedResultOf(
+    commit: WorkflowCommit,
+    run: Run,
+    execution: Execution,
+  ): ReturnType<Executions['maskOutput']> {
+    const shown = run.program.resultOf(execution, run.state, (instance) => runOf(commit, run, instance))
+    const result = run.endReason === undefined ? shown : { ...shown, message: run.endReason }
+    const stored = await executions.maskOutput(execution, result, run.secretValues)
+    await writeStoredJson(stored.result)
+    return stored
   }
 
   /** An action that still ran when the workflow ended has become an inquiry. */
