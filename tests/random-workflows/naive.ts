@@ -224,6 +224,7 @@ export class NaiveRun {
       this.#routes.map((_, route) => this.#latest(name, route)).filter((found) => found !== undefined)
     if (names.some((name) => latest(name).length === 0)) return false
     const wanted = [...new Set(names)].flatMap(latest)
+    if (wanted.some(({ status }) => ACTIVE.includes(status) || status === 'paused')) return false
     const following = new Set<Instance>()
     const follow = (instance: Instance): void => {
       for (const each of this.#followersOf(instance))
