@@ -90,7 +90,8 @@ describe('the first workflow', () => {
 
   test.each(steps)('$command', async (step) => {
     const { printed, expected } = await session.play(step)
-    expect(printed).toBe(expected)
+    // On a busy machine: a command that waits for long prints dots.
+    expect(printed.replace(/^\.+\n/gm, '')).toBe(expected)
   })
 })
 
