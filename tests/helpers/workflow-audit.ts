@@ -165,8 +165,8 @@ export function problemsOfWorkflows(basePath: string, isSettled = false): string
   const known = new Set<string>()
   const last = new Map<string, ActionSeen>()
   for (const action of actions.sort((a, b) => (a.execution < b.execution ? -1 : 1))) {
-    const { execution: id, workflow, instance, item, attempt } = action
-    const place = `${workflow}/${instance}/${item ?? ''}/${attempt}`
+    const { execution: id, workflow, instance } = action
+    const place = placeOf(action)
     const execution = executions.get(id)
     if (known.has(place) && !isRepeated.has(workflow)) say(`action ${place} was requested twice`)
     known.add(place)
@@ -190,6 +190,9 @@ export function problemsOfWorkflows(basePath: string, isSettled = false): string
   return problems
 }
 
+const placeOf = ({ workflow, instance, item, attempt }: ActionSeen): string =>
+  `${workflow}/${instance}/${item ?? ''}/${attempt}`
+
 /** What is wrong with the output of workflows: each line belongs to the commit of what it tells. */
 function problemsOfLines({ executions, actions, lines, workflows }: Seen): string[] {
   const problems: string[] = []
@@ -210,14 +213,19 @@ function problemsOfLines({ executions, actions, lines, workflows }: Seen): strin
     for (const [, id] of text.matchAll(/^Task .+: starts .*\((\S+)\)$/gm)) count(starts, id)
     for (const [, id] of text.matchAll(/^Task .+: [a-z]+ after \S+ s \((\S+)\)/gm)) count(ends, id)
   }
-  for (const { execution: id, item } of actions) {
+  const requests = new Map<string, number>()
+  for (const action of actions) count(requests, placeOf(action))
+  for (const action of actions) {
+    const { execution: id, item } = action
     const execution = executions.get(id)
     const parent = executions.get(execution?.parent ?? '')
     const [start = 0, end = 0] = [starts.get(id), ends.get(id)]
     // The output of a workflow is complete when it has ended.
     const until = item === null ? (parent?.end_timestamp ?? '') : ''
     const mustStart = (execution?.start_timestamp ?? until) < until
-    const mustEnd = parent?.status === 'succeeded' && (execution?.end_timestamp ?? until) < until
+    // A task that starts again while it runs ends with the first of its actions.
+    const isOnly = requests.get(placeOf(action)) === 1
+    const mustEnd = isOnly && parent?.status === 'succeeded' && (execution?.end_timestamp ?? until) < until
     if (start > 1 || (start === 0 && mustStart)) problems.push(`${start} lines tell of the start of ${id}`)
     if (end > 1 || (end === 0 && mustEnd)) problems.push(`${end} lines tell of the end of ${id}`)
   }
