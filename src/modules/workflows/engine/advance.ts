@@ -6,7 +6,7 @@ import { writeStoredJson } from '../../../http/index.ts'
 import { createPause } from '../../../lib/concurrency/index.ts'
 import type { Log } from '../../../lib/log/index.ts'
 import { isFinal, type Executions } from '../../executions/index.ts'
-import type { Execution, ExecutionStatus } from '../../executions/types.ts'
+import type { Execution } from '../../executions/types.ts'
 import {
   apply,
   broken,
@@ -21,23 +21,22 @@ import {
 } from '../conductor/index.ts'
 import type { ActionSource } from '../catalog.ts'
 import type { Seal } from '../state/store.ts'
-import type { CascadeRequest, WorkflowAction, WorkflowStore } from '../store.ts'
+import type { WorkflowStore } from '../store.ts'
+import { createCascades, isHalted, WITHDRAWN, type Cascades } from './cascade.ts'
 import { isRefusal, planChild, type PlannedChild } from './child.ts'
 import type { WorkflowCommit } from './commit.ts'
 import { NeedsThread, type Evaluated, type Patience } from './evaluate.ts'
 import { linesOf, type Story } from './lines.ts'
-import { newsOfAction, newsOfWorkflow } from './news.ts'
 import { openChildrenOf } from './parents.ts'
 import { outsideOf, type OutsideDeps } from './outside.ts'
 import type { ProgramWorld, TaskRun } from './program.ts'
 import type { Run } from './run.ts'
+import type { Tell } from './tell.ts'
 import { taskExecutionId } from './task-execution-id.ts'
 import { Unreadable } from './unreadable.ts'
 
 /** Each is a request with its own parameters; the next ones follow in another commit. */
 const STARTS_PER_COMMIT = 50
-/** Children that get a request in the commit of their parent; the others follow in further ones. */
-const CHILDREN_PER_COMMIT = 50
 /** Inquiries of a workflow that cannot be read; others time out. */
 const MAX_WITHDRAWN = 200
 /** When the server is too busy to render the parameters of an action. */
@@ -57,6 +56,7 @@ export interface AdvanceDeps extends OutsideDeps {
   >
   actions: Pick<ActionSource, 'find'>
   store: WorkflowStore
+  tell: Tell
   /** @throws Unreadable */
   load(commit: WorkflowCommit, workflow: string): Promise<Run>
   patience: Pick<Patience, 'evaluate'>
@@ -77,27 +77,14 @@ export interface Advance {
   /** Handles one event. @param child the execution that it is about @returns why it is refused */
   handle(commit: WorkflowCommit, run: Run, event: Event, child?: Execution): Promise<string | undefined>
   limit(commit: WorkflowCommit, run: Run, seconds: number): void
-  /** Changes an execution, and tells the workflow that it belongs to. */
-  change(
-    commit: WorkflowCommit,
-    execution: Execution,
-    ...events: Parameters<Executions['planChange']>[1][]
-  ): Execution | undefined
-  /** Tells the workflow of an action what has become of it. */
-  tellOf(commit: WorkflowCommit, action: WorkflowAction, before: ExecutionStatus, after: Execution): void
   /** The request that is on its way to the children of a workflow reaches the next of them. */
-  goOnCascading(commit: WorkflowCommit, run: Run): void
+  goOnCascading: Cascades['goOn']
 }
 
 export function createAdvance(deps: AdvanceDeps): Advance {
   const { executions, store, log } = deps
-
-  function executionOf(commit: WorkflowCommit, run: Run): Execution {
-    const { execution: id } = run.header
-    const execution = commit.execution(id) ?? executions.find(id)
-    if (execution === undefined) throw new Error(`the workflow ${run.header.id} has no execution`)
-    return execution
-  }
+  const { executionOf, change, tellOf } = deps.tell
+  const cascades = createCascades({ executions, store, tell: deps.tell, next: inNextCommit })
 
   /** What takes long is evaluated elsewhere, and the call repeated. */
   async function conductPatiently(run: Run, event: Event, world: Omit<ProgramWorld, 'evaluated'>): Promise<Outcome> {
@@ -191,7 +178,7 @@ export function createAdvance(deps: AdvanceDeps): Advance {
     run.header = saved.header
     run.state = apply(run.state, changes)
     for (const command of commands) await carryOut(commit, run, command, children)
-    if (event.kind === 'pending' && isEnd(run.state.workflow.status)) withdrawLate(commit, run, event)
+    if (event.kind === 'pending' && isEnd(run.state.workflow.status)) cascades.withdrawLate(commit, run, event)
     // A resume changes the execution before the workflow hears of it.
     if (before !== run.state.workflow.status || event.kind === 'resume') showStatus(commit, run)
     return undefined
@@ -231,18 +218,13 @@ export function createAdvance(deps: AdvanceDeps): Advance {
         begin(commit, run, command, children.get(keyOf(command)))
         return
       case 'cascade':
-        cascade(commit, run, command.request)
+        cascades.begin(commit, run, command.request)
         return
       case 'finish':
         await finish(commit, run, command)
         return
       case 'continue':
-        commit.afterwards(() =>
-          deps.later(run, async (next) => {
-            next.tell(run.header.id, { kind: 'continue' })
-            await settle(next)
-          }),
-        )
+        inNextCommit(commit, run, (next, { header }) => next.tell(header.id, { kind: 'continue' }))
         return
       case 'deadline':
         limit(commit, run, command.seconds)
@@ -280,33 +262,6 @@ export function createAdvance(deps: AdvanceDeps): Advance {
     if (isFinal(execution.status)) tellOf(commit, action, 'requested', execution)
   }
 
-  function tellOf(commit: WorkflowCommit, action: WorkflowAction, before: ExecutionStatus, after: Execution): void {
-    const secrets: unknown[] = []
-    const result = (): unknown => {
-      const { value, secrets: found } = executions.resultWithSecrets(after)
-      secrets.push(...found)
-      const item = action.item ?? undefined
-      commit.putResult(action.workflow, { instance: action.instance, item }, { value, size: after.result_size ?? 0 })
-      return value
-    }
-    for (const event of newsOfAction(before, after, action, result))
-      commit.tell(action.workflow, event, { secrets, child: after })
-  }
-
-  function change(
-    commit: WorkflowCommit,
-    execution: Execution,
-    ...events: Parameters<Executions['planChange']>[1][]
-  ): Execution | undefined {
-    const planned = executions.planChange(execution, ...events)
-    if (planned === undefined) return undefined
-    commit.add(planned.unit)
-    commit.putExecution(planned.execution)
-    const action = execution.parent === null ? undefined : store.actionOf(execution.id)
-    if (action !== undefined) tellOf(commit, action, execution.status, planned.execution)
-    return planned.execution
-  }
-
   async function finish(
     commit: WorkflowCommit,
     run: Run,
@@ -331,8 +286,8 @@ export function createAdvance(deps: AdvanceDeps): Advance {
     }
     const { held, request } = run.state.workflow
     // Inquiries, and what has not started.
-    if (status === 'canceled') cascade(commit, run, 'cancel')
-    else if (held > 0 || request === 'pause') cascade(commit, run, 'withdraw')
+    if (status === 'canceled') cascades.begin(commit, run, 'cancel')
+    else if (held > 0 || request === 'pause') cascades.begin(commit, run, 'withdraw')
   }
 
   async function storedResultOf(
@@ -345,35 +300,6 @@ export function createAdvance(deps: AdvanceDeps): Advance {
     const stored = await executions.maskOutput(execution, result, run.secretValues)
     await writeStoredJson(stored.result)
     return stored
-  }
-
-  /** An action that still ran when the workflow ended has become an inquiry. */
-  function withdrawLate(
-    commit: WorkflowCommit,
-    run: Run,
-    { instance, item }: Extract<Event, { kind: 'pending' }>,
-  ): void {
-    const action = store.latestAction(run.header.id, instance, item ?? null)
-    const child = action === undefined ? undefined : commit.execution(action.execution)
-    if (child !== undefined) withdraw(commit, run, child)
-  }
-
-  /**
-   * A failed workflow needs no response any more, unless the inquiry cleans up. Workflows in it that have stopped because it was
-   * asked to pause would wait for ever; others go on to their end.
-   */
-  function withdraw(commit: WorkflowCommit, run: Run, child: Execution): void {
-    if (child.status === 'pending') {
-      const action = store.actionOf(child.id)
-      const isCleanup = action !== undefined && run.state.instances.get(action.instance)?.isCleanup === true
-      if (isCleanup) return
-      change(commit, child, { kind: 'settle', status: 'canceled', result: { message: WITHDRAWN } })
-      return
-    }
-    const own = store.ofExecution(child.id)
-    if (own === undefined || run.state.workflow.request !== 'pause' || !isHalted.has(child.status)) return
-    change(commit, child, { kind: 'cancel', user: whoAsked(executionOf(commit, run), 'pause') })
-    commit.tell(own.id, { kind: 'cancel' })
   }
 
   function runOf(commit: WorkflowCommit, run: Run, instance: InstanceRow): TaskRun {
@@ -405,75 +331,20 @@ export function createAdvance(deps: AdvanceDeps): Advance {
         // A canceled action cancels its workflow.
         if (request === 'cancel') return
         change(commit, execution, { kind: 'cancel', user: execution.user })
-        cascade(commit, run, 'cancel')
+        cascades.begin(commit, run, 'cancel')
         return
       default:
     }
   }
 
-  /** It takes the place of an earlier request that has not come to all children yet. */
-  function cascade(commit: WorkflowCommit, run: Run, request: CascadeRequest): void {
-    reach(commit, run, request, '')
-  }
-
-  function goOnCascading(commit: WorkflowCommit, run: Run): void {
-    const { cascade: request, cascade_after: after } = run.header
-    if (request !== null) reach(commit, run, request, after)
-  }
-
-  /** The row says what the next commit owes, so that the end of the server does not lose it. */
-  function reach(commit: WorkflowCommit, run: Run, kind: CascadeRequest, afterId: string): void {
-    const { id, cascade: before } = run.header
-    const children = openChildrenOf(executions, run.header, afterId, CHILDREN_PER_COMMIT)
-    const last = children.length < CHILDREN_PER_COMMIT ? undefined : children.at(-1)
-    if (last !== undefined || before !== null) {
-      commit.touch(run)
-      const noted = store.putCascade(run.header, last === undefined ? null : kind, last?.id ?? '')
-      commit.add({ steps: noted.steps, facts: [] })
-      run.header = noted.header
-    }
-    const execution = executionOf(commit, run)
-    const isLate = execution.status === 'timeout'
-    for (const seen of children) {
-      const child = commit.execution(seen.id) ?? seen
-      if (kind === 'withdraw') withdraw(commit, run, child)
-      else pass(commit, child, kind, whoAsked(execution, kind), isLate)
-    }
-    if (last === undefined) return
+  function inNextCommit(commit: WorkflowCommit, run: Run, plan: (next: WorkflowCommit, run: Run) => void): void {
     commit.afterwards(() =>
       deps.later(run, async (next) => {
-        const known = await find(next, id)
-        if (known !== undefined) goOnCascading(next, known)
+        const known = await find(next, run.header.id)
+        if (known !== undefined) plan(next, known)
         await settle(next)
       }),
     )
-  }
-
-  /** @param isLate the workflow has taken too long, and so have those in it: running actions are stopped as well */
-  function pass(
-    commit: WorkflowCommit,
-    child: Execution,
-    kind: Exclude<CascadeRequest, 'withdraw'>,
-    user: string,
-    isLate: boolean,
-  ): void {
-    const own = store.ofExecution(child.id)
-    if (own !== undefined) {
-      const changed = change(commit, child, isLate ? { kind: 'expire' } : { kind, user })
-      const event = changed === undefined ? undefined : newsOfWorkflow(changed)
-      if (event !== undefined) commit.tell(own.id, event)
-      return
-    }
-    if (kind !== 'cancel') return
-    if (child.status === 'pending') {
-      const result = { message: 'Action canceled by user.', user }
-      change(commit, child, { kind: 'settle', status: 'canceled', result })
-    } else if (waits.has(child.status)) {
-      change(commit, child, { kind: 'cancel', user }, { kind: 'exit', status: 'canceled', result: {} })
-    } else if (isLate) {
-      change(commit, child, { kind: 'cancel', user })
-    }
-    // Others run to their end.
   }
 
   async function settle(commit: WorkflowCommit): Promise<void> {
@@ -517,19 +388,8 @@ export function createAdvance(deps: AdvanceDeps): Advance {
     }
   }
 
-  return { settle, find, handle, limit, change, tellOf, goOnCascading }
+  return { settle, find, handle, limit, goOnCascading: cascades.goOn }
 }
-
-const isHalted: ReadonlySet<ExecutionStatus> = new Set<ExecutionStatus>(['pausing', 'paused', 'resuming'])
-const waits: ReadonlySet<ExecutionStatus> = new Set<ExecutionStatus>(['requested', 'delayed', 'scheduled'])
-
-const doneBy = { cancel: 'cancelled_by', pause: 'paused_by', resume: 'resumed_by' } as const
-function whoAsked({ context, user }: Execution, request: keyof typeof doneBy): string {
-  const by = context[doneBy[request]]
-  return typeof by === 'string' ? by : user
-}
-
-const WITHDRAWN = 'Its workflow has ended: nobody needs the response any more.'
 
 type EndedWorkflow = Extract<WorkflowStatus, 'succeeded' | 'failed' | 'timeout' | 'canceled'>
 const isEnd = (status: WorkflowStatus): status is EndedWorkflow =>

@@ -33,6 +33,7 @@ import { earlierOf, hasOpenChild } from './parents.ts'
 import { outsideOf } from './outside.ts'
 import type { Program, Programs, Unusable } from './program.ts'
 import { environmentOf, Run } from './run.ts'
+import { createTell } from './tell.ts'
 import { createTrees } from './trees.ts'
 import { Unreadable } from './unreadable.ts'
 
@@ -90,8 +91,10 @@ export function createEngine(deps: EngineDeps): Engine {
   const trees = createTrees<WorkflowCommit>(() =>
     createCommit({ database, results, planLines, forget: ({ header }) => runs.delete(header.id), remember }),
   )
+  const tell = createTell(deps)
   const advance = createAdvance({
     ...deps,
+    tell,
     load,
     patience,
     sealOf,
@@ -203,11 +206,11 @@ export function createEngine(deps: EngineDeps): Engine {
     if ('result' in prepared) {
       const exit = { kind: 'exit', status: 'failed', result: prepared.result } as const
       sayFailure(commit, requested, prepared.result, start.secrets)
-      if (advance.change(commit, requested, ...startEvents(), exit) === undefined) throw new Conflict('it has changed')
+      if (tell.change(commit, requested, ...startEvents(), exit) === undefined) throw new Conflict('it has changed')
       return
     }
     const { id, root } = ids
-    const running = advance.change(commit, requested, ...startEvents(id))
+    const running = tell.change(commit, requested, ...startEvents(id))
     if (running === undefined) throw new Conflict('the execution has changed')
     const { text, program } = prepared
     const workflow = { id, root, execution: running.id, runner: running.runner.name, start_timestamp: commit.at }
@@ -228,7 +231,7 @@ export function createEngine(deps: EngineDeps): Engine {
     rerun: Rerun,
   ): Promise<void> {
     const { tasks, reset, workflow } = rerun
-    const running = advance.change(commit, requested, ...startEvents(workflow))
+    const running = tell.change(commit, requested, ...startEvents(workflow))
     if (running === undefined) throw new Conflict('the execution has changed')
     if (store.find(workflow) === undefined) {
       refuse(commit, running, `Unable to rerun workflow execution "${workflow}" because it has been removed.`)
@@ -270,7 +273,7 @@ export function createEngine(deps: EngineDeps): Engine {
   function refuse(commit: WorkflowCommit, running: Execution, message: string): void {
     const result = { output: null, errors: [{ message }] }
     sayFailure(commit, running, result)
-    advance.change(commit, running, { kind: 'exit', status: 'failed', result })
+    tell.change(commit, running, { kind: 'exit', status: 'failed', result })
   }
 
   /** Its place in a tree of workflows. */
@@ -339,7 +342,7 @@ export function createEngine(deps: EngineDeps): Engine {
       commit.putExecution(after)
       const event = own === undefined ? undefined : newsOfWorkflow(after)
       if (own !== undefined && event !== undefined) commit.tell(own.id, event)
-      if (action !== undefined) advance.tellOf(commit, action, before.status, after)
+      if (action !== undefined) tell.tellOf(commit, action, before.status, after)
       await advance.settle(commit)
     })
   }
@@ -376,7 +379,7 @@ export function createEngine(deps: EngineDeps): Engine {
         })
         commit.touch(run)
         run.endReason = `Canceled by svc: nothing of the workflow has run or waited for ${seconds} seconds (workflow_engine.gc_max_idle_sec).`
-        advance.change(commit, execution, { kind: 'cancel', user: settings.systemUser })
+        tell.change(commit, execution, { kind: 'cancel', user: settings.systemUser })
         commit.tell(id, { kind: 'cancel' })
         for (const event of endsOfLost(run.state)) commit.tell(id, event)
         await advance.settle(commit)
