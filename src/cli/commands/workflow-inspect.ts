@@ -73,14 +73,23 @@ const sentences = (message: string, hint: string): string =>
 
 /** Prints entries of inspection with their lines in the text. */
 export function printEntries(session: Session, entries: readonly Json[], text: string): Promise<void> {
+  const columns = ['type', 'line', 'spec_path', 'message']
+  return printList(session, rowsOf(entries, text), { columns, name: 'Problem', pluralName: 'Problems' })
+}
+
+/** @param name of the file */
+export function warnOf(session: Session, entries: readonly Json[], text: string, name: string): void {
+  for (const { line, message } of rowsOf(entries, text))
+    session.warn(`${name}${line === undefined ? '' : `, line ${line}`}: ${message}`)
+}
+
+function rowsOf(entries: readonly Json[], text: string): (Json & { line: number | undefined; message: string })[] {
   const document = readYamlDocument(text)
   const lineOf = (path: string): number | undefined =>
     'problem' in document ? undefined : document.lineOf(path.split(/[.[\]]+/).filter((name) => name !== ''))
-  const rows = entries.map((entry) => ({
+  return entries.map((entry) => ({
     ...entry,
     line: lineOf(textOrEmpty(entry['spec_path'])),
     message: sentences(textOrEmpty(entry['message']), textOrEmpty(entry['hint'])),
   }))
-  const columns = ['type', 'line', 'spec_path', 'message']
-  return printList(session, rows, { columns, name: 'Problem', pluralName: 'Problems' })
 }

@@ -9,7 +9,7 @@ import { addCommonOptions, type CommonFlags } from '../options.ts'
 import { printable } from '../output/print.ts'
 import { withSession, type CommandContext, type Session } from '../session.ts'
 import { renderRehearsal } from '../workflows/rehearsal.ts'
-import { MAX_DEFINITION_BYTES, printEntries } from './workflow-inspect.ts'
+import { MAX_DEFINITION_BYTES, printEntries, warnOf } from './workflow-inspect.ts'
 
 const MAX_MOCKS_BYTES = 1_048_576
 
@@ -28,7 +28,7 @@ export function createWorkflowTestCommand(context: CommandContext): CliCommand {
     .notes(
       'The command prints which tasks ran, what their actions would have got, which transitions were taken and why, and the output. A task without a mock succeeds with an empty result. Actions end in the order of the time that they take, else in that of their starts.',
       'A value of --input is read as JSON if it is JSON, else as text. docs/workflows.md explains the file of mocks.',
-      'The exit code is 0 when everything is as expected; without "expect", when the workflow succeeds. It is 1 otherwise, and 2 when a file cannot be used.',
+      'The exit code is 0 when everything is as expected; without "expect", when the workflow succeeds. It is 1 otherwise, and 2 when a file cannot be used. Warnings do not count.',
     )
     .examples('svc workflow test deploy.yaml --mock mocks.yaml', 'svc workflow test deploy.yaml --input who=Ana -j')
     .sample(
@@ -66,6 +66,8 @@ async function testWorkflow(session: Session, file: string, { mock, input = [] }
     return exitCodes.failed
   }
   const { rehearsal, differences } = answer
+  const warnings = answer.warnings.map((entry) => ({ ...entry }))
+  warnOf(session, warnings, text, basename(file))
   if (session.form === 'human') await session.print(renderRehearsal(rehearsal, differences, session.isColored))
   else await session.printMachine({ ...rehearsal, differences })
   return differences.length === 0 && rehearsal.problem === null ? exitCodes.ok : exitCodes.failed

@@ -24,7 +24,8 @@ const runVariables = ['svc', 'parent']
 export function rehearseText({ text, mocks: file, input }: RehearsalRequest): RehearsalAnswer {
   const inspection = inspectText(text, { variables: runVariables, hints: true })
   if ('problem' in inspection) return definitionProblem(inspection.problem)
-  const mistakes = new Findings(inspection).sorted().filter(({ type }) => type !== 'warning')
+  const found = new Findings(inspection).sorted()
+  const mistakes = found.filter(({ type }) => type !== 'warning')
   if (mistakes.length > 0) return { mistakes }
   const read = readEither(text)
   if ('problem' in read) return definitionProblem(read.problem)
@@ -35,7 +36,7 @@ export function rehearseText({ text, mocks: file, input }: RehearsalRequest): Re
     if (problem !== undefined) return { problem: `--input ${name}: ${problem}` }
   }
   const rehearsal = rehearse(read, { ...mocks, input: { ...mocks.input, ...input } })
-  return { rehearsal, differences: compare(mocks.expect, rehearsal) }
+  return { rehearsal, differences: compare(mocks.expect, rehearsal), warnings: found }
 }
 
 /** undefined: any, as the parameters of a chain are those of its action */

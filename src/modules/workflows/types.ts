@@ -532,8 +532,15 @@ export interface Difference {
   readonly actual: unknown
 }
 
-/** The answer to a rehearsal. `problem`: a file cannot be used. `mistakes`: the workflow would not start. */
+/**
+ * The answer to a rehearsal. `problem`: a file cannot be used. `mistakes`: the workflow would not start. `warnings`: what is
+ * likely to be a mistake.
+ */
 export type RehearsalAnswer =
   | { readonly problem: string }
   | { readonly mistakes: readonly InspectionEntry[] }
-  | { readonly rehearsal: Rehearsal; readonly differences: readonly Difference[] }
+  | {
+      readonly rehearsal: Rehearsal
+      readonly differences: readonly Difference[]
+      readonly warnings: readonly InspectionEntry[]
+    }

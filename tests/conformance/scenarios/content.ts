@@ -251,6 +251,14 @@ export function contentScenarios(server: TestApp): Scenario[] {
       about: 'a mock of no task',
       args: () => [...testFlow, flowFile(), '--mock', file('mocks.yaml', 'tasks:\n  biuld: failed\n')],
     },
+    {
+      command: 'workflow test',
+      about: 'with warnings',
+      args: () => [
+        ...testFlow,
+        file('flow.yaml', 'tasks:\n  build:\n    action: core.noop\n    next: [{when: succeeded(), do: noop}]\n'),
+      ],
+    },
     { command: 'workflow graph', args: () => ['workflow', 'graph', flowFile()] },
     {
       command: 'workflow graph',
