@@ -177,13 +177,15 @@ export function problemsOfWorkflows(basePath: string, isSettled = false): string
     if (!byId.has(workflow)) say(`action ${place} has no workflow`)
   }
   for (const problem of problemsOfLines(seen)) say(problem)
+  const requests = requestsOf(actions)
   const ofWorkflows = new Set(actions.map(({ execution }) => execution))
   for (const execution of executions.values())
     if (execution.parent !== null && !ofWorkflows.has(execution.id)) say(`${nameOf(execution)} belongs to no task`)
   for (const task of tasks) {
     const action = last.get(`${task.workflow}/${task.number}`)
     const execution = action === undefined ? undefined : executions.get(action.execution)
-    if (execution === undefined || task.items !== null || action?.attempt !== task.retries) continue
+    if (action === undefined || execution === undefined || task.items !== null) continue
+    if (action.attempt !== task.retries || requests.get(placeOf(action)) !== 1) continue
     if (task.status !== endOfTask[execution.status])
       say(`task ${task.workflow}/${task.number} is ${task.status}, and its action ${nameOf(execution)}`)
   }
@@ -192,6 +194,13 @@ export function problemsOfWorkflows(basePath: string, isSettled = false): string
 
 const placeOf = ({ workflow, instance, item, attempt }: ActionSeen): string =>
   `${workflow}/${instance}/${item ?? ''}/${attempt}`
+
+/** How often each was requested: more than once when a task starts again while it runs, which ends with the first of them. */
+function requestsOf(actions: readonly ActionSeen[]): ReadonlyMap<string, number> {
+  const requests = new Map<string, number>()
+  for (const action of actions) requests.set(placeOf(action), (requests.get(placeOf(action)) ?? 0) + 1)
+  return requests
+}
 
 /** What is wrong with the output of workflows: each line belongs to the commit of what it tells. */
 function problemsOfLines({ executions, actions, lines, workflows }: Seen): string[] {
@@ -213,8 +222,7 @@ function problemsOfLines({ executions, actions, lines, workflows }: Seen): strin
     for (const [, id] of text.matchAll(/^Task .+: starts .*\((\S+)\)$/gm)) count(starts, id)
     for (const [, id] of text.matchAll(/^Task .+: [a-z]+ after \S+ s \((\S+)\)/gm)) count(ends, id)
   }
-  const requests = new Map<string, number>()
-  for (const action of actions) count(requests, placeOf(action))
+  const requests = requestsOf(actions)
   for (const action of actions) {
     const { execution: id, item } = action
     const execution = executions.get(id)
@@ -223,7 +231,6 @@ function problemsOfLines({ executions, actions, lines, workflows }: Seen): strin
     // The output of a workflow is complete when it has ended.
     const until = item === null ? (parent?.end_timestamp ?? '') : ''
     const mustStart = (execution?.start_timestamp ?? until) < until
-    // A task that starts again while it runs ends with the first of its actions.
     const isOnly = requests.get(placeOf(action)) === 1
     const mustEnd = isOnly && parent?.status === 'succeeded' && (execution?.end_timestamp ?? until) < until
     if (start > 1 || (start === 0 && mustStart)) problems.push(`${start} lines tell of the start of ${id}`)

@@ -68,16 +68,18 @@ interface Server extends Engine {
 
 async function start(place: string, databasePath: string): Promise<Server> {
   const copies: string[] = []
+  let begun = 0
   const around = (real: Database): Database => ({
     ...real,
     async write(unit) {
       const { hold } = server
       if (hold !== undefined && unit.steps.length >= MANY && ++hold.count === 2) await hold.until
+      const { isCopying } = server
       const results = await real.write(unit)
-      if (!server.isCopying) return results
-      const path = `${databasePath}.${copies.length}`
-      copies.push(path)
+      if (!isCopying) return results
+      const path = `${databasePath}.${begun++}`
       await real.backup(path, new AbortController().signal)
+      copies.push(path)
       return results
     },
   })
@@ -171,7 +173,8 @@ test.for(variants(cases, 3))(
       60_000,
     )
     server.isCopying = false
-    expect(server.copies.length).toBeGreaterThan(2)
+    await waitFor('a copy after each commit', () => server.copies.length > 2)
+    expect([server.statusOf(id), countChildren(server, id)]).toEqual([after, { [children]: CHILDREN }])
 
     const step = tier === 'full' ? 1 : Math.ceil(server.copies.length / 4)
     for (const [index, copy] of server.copies.entries()) {
