@@ -76,10 +76,6 @@ function flags(): string[] {
 function runUnder(node: string): void {
   // Loading it takes as long as all of this file, and on a fitting Node nobody needs it.
   const { spawn }: { spawn: typeof Spawn } = module.createRequire(import.meta.url)('node:child_process')
-  const child = spawn(node, [...flags(), ...process.argv.slice(1)], {
-    stdio: 'inherit',
-    env: { ...process.env, [WRAPPER_PID]: String(process.pid) },
-  })
   const lastSeen = new Map<NodeJS.Signals, number>()
   const forward = (signal: NodeJS.Signals): void => {
     const now = performance.now()
@@ -88,7 +84,12 @@ function runUnder(node: string): void {
     const isRepeated = before !== undefined && now - before <= SAME_SIGNAL_MILLISECONDS
     if (!isRepeated || !FROM_TERMINAL.has(signal)) child.kill(signal)
   }
+  // First: the program may be ready, and somebody stop it, before this process goes on.
   for (const signal of FORWARDED) process.on(signal, forward)
+  const child = spawn(node, [...flags(), ...process.argv.slice(1)], {
+    stdio: 'inherit',
+    env: { ...process.env, [WRAPPER_PID]: String(process.pid) },
+  })
   child.once('error', (error) => refuse(`the one installed beside it cannot be started here: ${error.message}`))
   child.once('exit', (code, signal) => {
     for (const forwarded of FORWARDED) process.off(forwarded, forward)

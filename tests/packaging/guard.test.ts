@@ -179,6 +179,25 @@ describe.each([FAKED, ...(tier === 'full' ? findOldNodes() : [])])('on $name', (
     expect(await ended).toEqual({ code: 5, signal: null })
   })
 
+  test('a signal reaches the program as soon as that is ready, however slow the process is that started it', async () => {
+    const slow = join(folder, 'slow.cjs')
+    writeFileSync(
+      slow,
+      `const processes = require('node:child_process')
+      const { spawn } = processes
+      processes.spawn = (...given) => {
+        const child = spawn(...given)
+        Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 500)
+        return child
+      }`,
+    )
+    const { child, next, ended } = await startRepeating({ ...old, args: [...old.args, '--require', slow] }, 'SIGINT')
+    child.kill('SIGINT')
+    expect(await next()).toBe('SIGINT')
+    child.stdin.end()
+    expect(await ended).toEqual({ code: 5, signal: null })
+  })
+
   test('signals and the end of stdin reach the program, a repetition of a key press does not', async () => {
     const signals = ['SIGINT', 'SIGHUP', 'SIGUSR1', 'SIGUSR2', 'SIGTERM'] as const
     const { child, next, ended } = await startRepeating(old, signals.join(','))
