@@ -11,8 +11,10 @@ const statements = [
   `create table workflow_executions (
     id text primary key not null, execution text unique, earlier text, root text not null, runner text not null,
     definition text not null, start_timestamp text not null, revision integer not null,
-    end_timestamp text, status text not null, request text, cascade text, cascade_after text not null, instances integer not null, contexts integer not null,
-    routes integer not null, errors integer not null, starts integer not null, commands integer not null, active integer not null, held integer not null,
+    end_timestamp text, status text not null, request text, cascade text, cascade_after text not null,
+    instances integer not null, contexts integer not null,
+    routes integer not null, errors integer not null, starts integer not null, commands integer not null,
+    active integer not null, held integer not null,
     succeeded integer not null, failed integer not null, canceled integer not null, ready integer not null,
     cleanups integer not null, idle integer not null, published integer not null, output text,
     line_records integer not null default 0, lines integer not null default 0, line_bytes integer not null default 0)`,
