@@ -49,6 +49,8 @@ export interface FileProblem {
   /** Dotted path of the key. */
   key?: string
   message: string
+  /** It is used all the same. Absent: something is not. */
+  isWarning?: true
 }
 
 /** @param path keys on the path to the value */
