@@ -372,7 +372,52 @@ describe('04.2 general stream', () => {
     const statuses = client.frames
       .filter(({ event }) => event === 'svc.execution__update')
       .map((f) => executionOf(f).status)
-    expect(statuses).toEqual(['canceling', 'canceled'])
+    expect(statuses).toEqual(['running', 'canceling', 'canceled'])
+  })
+
+  it('04.2 end: an execution that has ended before the stream begins is told again, and ends it', async () => {
+    const query = `events=svc.execution__update,${outputEvent}&end_event=svc.execution__update`
+    const { id } = await runToEnd(server, { cmd: 'echo one; echo two >&2; exit 3' })
+    const client = await follow(`?${query}&end_execution_id=${id}`)
+    expect(await client.ended).toBe('end')
+    expect(client.frames.map(({ event }) => event)).toEqual([
+      'svc.execution__update',
+      outputEvent,
+      outputEvent,
+      'svc.execution__update',
+    ])
+    expect(outputOf(client.frames).split('\n').toSorted()).toEqual(['', 'one', 'two'])
+    const [first, last] = [client.frames[0], client.frames.at(-1)].map((frame) => frame && executionOf(frame))
+    expect([first?.status, first?.log.at(-1)?.status, last?.status]).toEqual(['running', 'running', 'failed'])
+    expect([first?.result, first?.end_timestamp]).toEqual([undefined, undefined])
+    expect(last?.result).toMatchObject({ return_code: 3, stdout: 'one' })
+  })
+
+  it('04.2 end: the loop of the clients, who post first and open the stream then: none waits for ever', async () => {
+    const query = `events=svc.execution__update,${outputEvent}&end_event=svc.execution__update`
+    for (let round = 0; round < rounds({ daily: 25, full: 200 }); round++) {
+      const { id } = await run(server, { cmd: `echo round ${round}` })
+      const client = await follow(`?${query}&end_execution_id=${id}`)
+      expect(await client.ended).toBe('end')
+      const own = client.frames.filter(({ data }) => data.includes(id))
+      expect(outputOf(own)).toBe(`round ${round}\n`)
+      const statuses = own.filter(({ event }) => event !== outputEvent).map((frame) => executionOf(frame).status)
+      // Each once; those from before the run began come only to a client that was there.
+      expect(statuses.slice(-2)).toEqual(['running', 'succeeded'])
+      expect(new Set(statuses).size).toBe(statuses.length)
+    }
+  })
+
+  it('04.2 end: what others do comes as without the parameter, from the connection on', async () => {
+    const { id: before } = await runToEnd(server, { cmd: 'echo before' })
+    const { cmd, letGo } = held('echo mine')
+    const { id } = await run(server, { cmd })
+    const client = await follow(`?events=*&end_event=svc.execution__update&end_execution_id=${id}`)
+    const { id: other } = await runToEnd(server, { cmd: 'echo other' })
+    letGo()
+    expect(await client.ended).toBe('end')
+    expect(names(client, before)).toEqual([])
+    expect(names(client, other).filter((name) => name === 'svc.execution__update')).toHaveLength(3)
   })
 
   it('04.2 exclude_attributes, include_attributes, max_parameters_size: as in lists, of executions alone', async () => {

@@ -29,8 +29,9 @@ beforeEach(async () => {
     const fields: Record<string, unknown> = { id, status, action: { ref: action_ref }, ...context }
     return fields as ExecutionRecord
   }
-  const records: Pick<Executions, 'record' | 'liveactionRecord'> = {
+  const records: Pick<Executions, 'record' | 'liveactionRecord' | 'find'> = {
     record,
+    find: () => undefined,
     liveactionRecord(execution) {
       const fields: Record<string, unknown> = { ...record(execution), id: execution.liveaction_id }
       return fields as LiveactionEvent

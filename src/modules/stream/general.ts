@@ -3,9 +3,16 @@ import type { Bus } from '../../bus/index.ts'
 import { frame, type EventSink, type Rights } from '../../http/index.ts'
 import { isObject } from '../../lib/schema/index.ts'
 import { isFinal, type Executions } from '../executions/index.ts'
-import type { AnnouncementEvent, Execution, ExecutionRecord, ExecutionStatus } from '../executions/types.ts'
+import type {
+  AnnouncementEvent,
+  Execution,
+  ExecutionRecord,
+  ExecutionStatus,
+  OutputRecord,
+} from '../executions/types.ts'
 import { outputEvent, outputFrame } from './frames.ts'
 import { executionResource, type Resource } from '../../core/permissions.ts'
+import { createReplay, type Place, type Replay } from './replay.ts'
 import type { ContentEvent, ContentKind } from './types.ts'
 import { writeJson } from '../../lib/json/index.ts'
 
@@ -31,7 +38,10 @@ export interface StreamFilter {
   executionIds: ReadonlySet<string> | undefined
   /** Of executions whose children are wanted. */
   parentIds: ReadonlySet<string> | undefined
-  /** Event name and payload id whose arrival with a final status ends the stream. */
+  /**
+   * Event name and payload id whose arrival with a final status ends the stream. For `svc.execution__update` the client
+   * first gets what has happened to that execution already.
+   */
   end: { event: string; executionId: string } | undefined
   /** What is delivered of executions; undefined: the whole record. */
   parts: ExecutionParts | undefined
@@ -57,6 +67,8 @@ interface StreamEvent {
   resource: Resource | undefined
   /** The payload's own id and status; output has no status. */
   subject: { id: string; status: ExecutionStatus } | undefined
+  /** Of what is in the rows. */
+  place?: Place
   /** @param parts of an execution; other events are delivered whole */
   frame(parts: ExecutionParts | undefined): string
 }
@@ -75,10 +87,17 @@ interface Client {
   /** Called for visible events only. */
   wants(event: StreamEvent): boolean
   filter: StreamFilter
+  /** Of the execution that ends the stream. */
+  replay: Replay | undefined
   end(): void
 }
 
-export function createGeneralStream(bus: Bus, records: Pick<Executions, 'record' | 'liveactionRecord'>): GeneralStream {
+const updateEvent = 'svc.execution__update'
+
+export function createGeneralStream(
+  bus: Bus,
+  executions: Pick<Executions, 'record' | 'liveactionRecord' | 'find' | 'findWithResult' | 'statusOf' | 'outputCursor'>,
+): GeneralStream {
   const clients = new Set<Client>()
   let isStopped = false
 
@@ -86,17 +105,8 @@ export function createGeneralStream(bus: Bus, records: Pick<Executions, 'record'
   bus.subscribe('execution.updated', ({ execution }) => announceExecution('update', execution))
   bus.subscribe('execution.output', ({ records: output, action_ref, runner_ref, execution_id, user }) => {
     if (clients.size === 0) return
-    const resource = executionResource({ id: execution_id, action_ref, user })
-    for (const record of output) {
-      deliver({
-        resource,
-        name: outputEvent,
-        actionRef: action_ref,
-        executionId: execution_id,
-        subject: undefined,
-        frame: once(() => outputFrame(record, action_ref, runner_ref)),
-      })
-    }
+    const about = { id: execution_id, action_ref, user, runner_ref }
+    for (const record of output) deliver(eventOfOutput(record, about))
   })
 
   bus.subscribe('announcement.created', ({ execution, route, message }) => {
@@ -144,42 +154,76 @@ export function createGeneralStream(bus: Bus, records: Pick<Executions, 'record'
 
   function announceExecution(change: 'create' | 'update', execution: Execution): void {
     if (clients.size === 0) return
+    for (const event of eventsOf(change, execution)) deliver(event)
+  }
+
+  /** Of the live action, then of the execution. */
+  function eventsOf(change: 'create' | 'update', execution: Execution): StreamEvent[] {
     const name = `svc.execution__${change}`
     const liveName = `svc.liveaction__${change}`
-    const resource = executionResource(execution)
-    deliver({
-      resource,
-      name: liveName,
+    const about = {
+      resource: executionResource(execution),
       actionRef: execution.action_ref,
-      executionId: undefined,
-      subject: { id: execution.liveaction_id, status: execution.status },
-      frame: once(() => frame(liveName, writeJson(records.liveactionRecord(execution)))),
-    })
-    deliver({
-      resource,
-      name,
-      actionRef: execution.action_ref,
-      executionId: execution.id,
-      parentId: execution.parent,
-      subject: execution,
-      frame: encodedOnce(name, () => records.record(execution)),
-    })
+      place: { executionId: execution.id, revision: execution.revision },
+    }
+    return [
+      {
+        ...about,
+        name: liveName,
+        executionId: undefined,
+        subject: { id: execution.liveaction_id, status: execution.status },
+        frame: once(() => frame(liveName, writeJson(executions.liveactionRecord(execution)))),
+      },
+      {
+        ...about,
+        name,
+        executionId: execution.id,
+        parentId: execution.parent,
+        subject: execution,
+        frame: encodedOnce(name, () => executions.record(execution)),
+      },
+    ]
   }
 
   function deliver(event: StreamEvent): void {
     for (const client of clients) {
-      if (!client.mayView(event)) continue
-      if (client.wants(event)) client.sink.write(event.frame(client.filter.parts))
-      const { end } = client.filter
-      if (
-        end !== undefined &&
-        end.event === event.name &&
-        event.subject?.id === end.executionId &&
-        isFinal(event.subject.status)
-      ) {
-        client.end()
-      }
+      if (event.place !== undefined && client.replay?.covers(event.place) === true) continue
+      send(client, event)
     }
+  }
+
+  /** @returns false: the client is slow */
+  function send(client: Client, event: StreamEvent): boolean {
+    if (!client.mayView(event)) return true
+    const isAccepted = !client.wants(event) || client.sink.write(event.frame(client.filter.parts))
+    const { end } = client.filter
+    if (
+      end !== undefined &&
+      end.event === event.name &&
+      event.subject?.id === end.executionId &&
+      isFinal(event.subject.status)
+    ) {
+      client.end()
+    }
+    return isAccepted
+  }
+
+  /** @returns undefined: no execution ends the stream, or none that exists */
+  function replayFor(client: Client, matchesName: (name: string) => boolean): Replay | undefined {
+    const { end } = client.filter
+    if (end?.event !== updateEvent || executions.find(end.executionId) === undefined) return undefined
+    return createReplay({
+      executions,
+      sink: client.sink,
+      id: end.executionId,
+      wantsOutput: matchesName(outputEvent),
+      isOver: () => !clients.has(client),
+      sendUpdate(execution) {
+        for (const event of eventsOf('update', execution)) send(client, event)
+      },
+      sendOutput: (record, { id, action_ref, user, runner }) =>
+        send(client, eventOfOutput(record, { id, action_ref, user, runner_ref: runner.name })),
+    })
   }
 
   return {
@@ -188,7 +232,7 @@ export function createGeneralStream(bus: Bus, records: Pick<Executions, 'record'
     },
     async run(sink, filter, rights) {
       const matchesName = compileNames(filter.events)
-      await new Promise<void>((resolve) => {
+      await new Promise<void>((resolve, reject) => {
         const end = (): void => {
           clients.delete(client)
           resolve()
@@ -196,6 +240,7 @@ export function createGeneralStream(bus: Bus, records: Pick<Executions, 'record'
         const client: Client = {
           sink,
           filter,
+          replay: undefined,
           end,
           mayView: ({ resource }) => resource === undefined || rights.may('execution_view', resource),
           wants: ({ name, actionRef, executionId, parentId }) =>
@@ -210,6 +255,12 @@ export function createGeneralStream(bus: Bus, records: Pick<Executions, 'record'
         if (sink.closed.aborted || isStopped) end()
         // Shows clients that the stream is open, before anything happens.
         sink.write('\n')
+        if (!clients.has(client)) return
+        client.replay = replayFor(client, matchesName)
+        client.replay?.run().catch((error: unknown) => {
+          clients.delete(client)
+          reject(error)
+        })
       })
     },
     stop() {
@@ -217,6 +268,22 @@ export function createGeneralStream(bus: Bus, records: Pick<Executions, 'record'
       clearTimeout(telling)
       for (const client of clients) client.end()
     },
+  }
+}
+
+function eventOfOutput(
+  record: OutputRecord,
+  about: { id: string; action_ref: string; user: string; runner_ref: string },
+): StreamEvent {
+  const { id, action_ref, runner_ref } = about
+  return {
+    resource: executionResource(about),
+    name: outputEvent,
+    actionRef: action_ref,
+    executionId: id,
+    subject: undefined,
+    place: { executionId: id, seq: record.seq },
+    frame: once(() => outputFrame(record, action_ref, runner_ref)),
   }
 }
 

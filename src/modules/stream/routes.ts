@@ -44,7 +44,11 @@ export function createStreamRoutes(deps: {
         execution_ids: { type: 'array', description: 'Only events of these executions.' },
         parent_ids: { type: 'array', description: 'Only events of children of these executions.' },
         end_event: { type: 'string', description: 'Event name that ends the stream, with end_execution_id.' },
-        end_execution_id: { type: 'string', description: 'Execution whose final status ends the stream.' },
+        end_execution_id: {
+          type: 'string',
+          description:
+            'Execution whose final status ends the stream. With the end_event `svc.execution__update` the stream begins with what has happened already: its `running` update, its stored output, and its final update.',
+        },
         // Of executions; other events have few attributes.
         ...executionAttributeQuery,
       },
