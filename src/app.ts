@@ -25,6 +25,7 @@ import {
 import { runAll } from './lib/concurrency/index.ts'
 import type { RootLog } from './lib/log/index.ts'
 import { createActions } from './modules/actions/index.ts'
+import { createAliases } from './modules/aliases/index.ts'
 import { authSettings, createAuth } from './modules/auth/index.ts'
 import { createBackups, notIncluded } from './modules/backups/index.ts'
 import { createDatastore } from './modules/datastore/index.ts'
@@ -230,6 +231,7 @@ async function assemble(
     },
   })
   const policies = createPolicies({ ...platform, actions, executions, settings: common })
+  const aliases = createAliases({ database, settings: common })
   const inquiries = createInquiries({ executions, log, rolesOf, settings: inquiriesSettings(config, common) })
   const rules = createRules({
     ...platform,
@@ -249,6 +251,7 @@ async function assemble(
     triggers,
     actions,
     rules,
+    aliases,
     policies,
     templates,
     startExecution: (caller, request) => executions.request(caller, request),
@@ -279,7 +282,7 @@ async function assemble(
   const stream = createStream({ bus, executions })
   const baseFolder = createBasePath({ path: basePath, log })
   const data: Module[] = [createLogFolders(log), monitoring, idempotency, rbac, auth, datastore]
-  const base: Module[] = [baseFolder, ...data, traces, triggers, actions, policies, packs]
+  const base: Module[] = [baseFolder, ...data, traces, triggers, actions, aliases, policies, packs]
   // Executions that end while the server stops still bring about what follows in their workflows.
   const engine: Module[] = [workflows, executions, inquiries, rules, webhooks, timers, stream, createUi()]
   const maintenance = createMaintenance({

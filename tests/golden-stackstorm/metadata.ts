@@ -13,6 +13,8 @@ import { createDatastoreService } from '../../src/modules/datastore/service.ts'
 import { createKeyStore } from '../../src/modules/datastore/store.ts'
 import { createConfigs, type Configs } from '../../src/modules/packs/configs.ts'
 import { createPacks, type PackRegistration, type Packs } from '../../src/modules/packs/index.ts'
+import { createAliases } from '../../src/modules/aliases/index.ts'
+import { createAliasStore } from '../../src/modules/aliases/store.ts'
 import { createPackStore } from '../../src/modules/packs/store.ts'
 import { createPolicies } from '../../src/modules/policies/index.ts'
 import { createPolicyStore } from '../../src/modules/policies/store.ts'
@@ -126,6 +128,7 @@ async function startWorld(): Promise<World> {
     triggers: world.triggers,
     actions: world.actions,
     rules: world.rules,
+    aliases: createAliases({ database, settings: { maxPageSize: 100 } }),
     policies: createPolicies({
       database,
       bus: world.bus,
@@ -159,6 +162,7 @@ async function startWorld(): Promise<World> {
   const policyStore = createPolicyStore(database)
   const ruleStore = createRuleStore(database)
   const packStore = createPackStore(database)
+  const aliasStore = createAliasStore(database)
   const configs: Pick<Configs, 'get'> = createConfigs({
     database,
     store: packStore,
@@ -184,7 +188,7 @@ async function startWorld(): Promise<World> {
         triggertypes: definitionStore.types().filter((type) => type.pack === pack),
         rules,
         triggers: rules.map(({ trigger }) => trigger),
-        aliases: packStore.aliasesOfPack(pack),
+        aliases: aliasStore.ofPack(pack),
         policies: policyStore.ofPack(pack),
         config_schemas: schema === undefined ? [] : [schema],
         configs: packStore.findConfig(pack) === undefined ? [] : [{ ...configs.get(pack, true) }],

@@ -9,6 +9,7 @@ import type { RunnerTypeDefinition } from '../../runners/runner.ts'
 import type { Actions } from '../actions/index.ts'
 import { describeProblem } from '../../lib/text/metadata.ts'
 import type { RuleRecord } from '../rules/types.ts'
+import { createAliases } from '../aliases/index.ts'
 import { createPolicies } from '../policies/index.ts'
 import { createPacks, type Packs } from './index.ts'
 import { noMetrics } from '../../core/metrics.ts'
@@ -45,6 +46,7 @@ beforeEach(async () => {
     triggers: world.triggers,
     actions,
     rules: world.rules,
+    aliases: createAliases({ database: world.database, settings: { maxPageSize: 100 } }),
     policies: createPolicies({
       database: world.database,
       bus: world.bus,

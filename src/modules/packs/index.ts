@@ -14,10 +14,10 @@ import type { TemplateScope } from '../../lib/template/index.ts'
 import { createKeyedLock } from '../../lib/concurrency/index.ts'
 import { version } from '../../core/version.ts'
 import type { Actions } from '../actions/index.ts'
+import type { Aliases } from '../aliases/index.ts'
 import type { Policies } from '../policies/index.ts'
 import type { Rules } from '../rules/index.ts'
 import type { Triggers } from '../triggers/index.ts'
-import { createAliasRoutes } from './alias-routes.ts'
 import { createConfigRoutes } from './config-routes.ts'
 import { createConfigs } from './configs.ts'
 import { makeDefaultPack } from './default-pack.ts'
@@ -52,6 +52,7 @@ export interface PacksDeps {
   triggers: Triggers
   actions: Actions
   rules: Rules
+  readonly aliases: Pick<Aliases, 'registerAliases'>
   policies: Pick<Policies, 'registerPolicies' | 'typeCount'>
   encryption: Encryption
   log: Log
@@ -72,14 +73,15 @@ const WATCH_AFTER_MS = 500
 const RULE_TYPES = 2
 
 export function createPacks(deps: PacksDeps): Packs {
-  const { database, triggers, actions, rules, policies, encryption, log, templates, runnerTypes, settings } = deps
+  const { database, triggers, actions, rules, aliases, policies, encryption, log, templates, runnerTypes, settings } =
+    deps
   const store = createPackStore(database)
   const lock = createKeyedLock()
   const withLock = <T>(work: () => Promise<T>): Promise<T> => lock('packs', work)
   const configs = createConfigs({ database, store, encryption, templates, folder: settings.configsPath })
   const folderProblems = createFolderProblems({ ...settings, log })
   const service = createPackService({
-    owners: { database, store, configs, triggers, actions, rules, policies, metrics: deps.metrics },
+    owners: { database, store, configs, triggers, actions, rules, aliases, policies, metrics: deps.metrics },
     withLock,
     log,
     shipped: ['core', 'packs'].map((name) => shippedFolder(name, settings.cachePath)),
@@ -177,7 +179,6 @@ export function createPacks(deps: PacksDeps): Packs {
         },
       }),
       ...createConfigRoutes({ store, configs, log, withLock, maxPageSize, maskSecrets: settings.maskSecrets }),
-      ...createAliasRoutes({ store, maxPageSize }),
       ...createInstallRoutes(deps.startExecution),
     ],
     manager: installer,

@@ -5,10 +5,10 @@ import { problemAt } from '../../lib/text/index.ts'
 import type { Metrics } from '../../core/metrics.ts'
 import type { PackDefinitions, Registration } from '../../core/pack-content.ts'
 import type { Actions } from '../actions/index.ts'
+import type { Aliases } from '../aliases/index.ts'
 import type { Policies } from '../policies/index.ts'
 import type { Rules } from '../rules/index.ts'
 import type { Triggers } from '../triggers/index.ts'
-import { registerAliases } from './aliases.ts'
 import type { Configs } from './configs.ts'
 import { factsOf, type PackFiles } from './files.ts'
 import type { ContentKind, PackContent, PackManifest, PackProblem } from './read.ts'
@@ -37,6 +37,7 @@ export interface ContentOwners {
   triggers: Pick<Triggers, 'registerTypes'>
   actions: Pick<Actions, 'registerActions' | 'usePackFolder'>
   rules: Pick<Rules, 'registerRules'>
+  aliases: Pick<Aliases, 'registerAliases'>
   policies: Pick<Policies, 'registerPolicies'>
   metrics: Metrics
 }
@@ -101,7 +102,7 @@ export async function registerContent(
   }
   if (triggers !== undefined) takeOf('triggers', triggers, ['triggers', 'sensors'])
   if (kinds.has('aliases'))
-    takeOf('aliases', await registering('aliases', registerAliases(owners, definitionsOf(content, 'aliases'))))
+    takeOf('aliases', await registering('aliases', owners.aliases.registerAliases(definitionsOf(content, 'aliases'))))
   if (kinds.has('policies')) {
     takeOf(
       'policies',
@@ -137,7 +138,7 @@ export async function unregisterContent(owners: ContentOwners, ref: string): Pro
   const nothing: PackDefinitions = { pack: ref, definitions: [], metadataFiles: new Set() }
   const registrations = [
     await owners.rules.registerRules(nothing),
-    await registerAliases(owners, nothing),
+    await owners.aliases.registerAliases(nothing),
     await owners.policies.registerPolicies(nothing),
     await owners.actions.registerActions(nothing),
     await owners.triggers.registerTypes(nothing),

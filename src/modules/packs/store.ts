@@ -1,7 +1,7 @@
-/** Tables `packs`, `config_schemas`, `configs` and `action_aliases`. Records are stored as JSON; filters have columns. */
+/** Tables `packs`, `config_schemas` and `configs`. Records are stored as JSON; filters have columns. */
 import type { Database, Step } from '../../db/index.ts'
 import { slicePage, type Page } from '../../http/index.ts'
-import type { AliasRecord, ConfigAttributes, ConfigSchemaRecord, PackRecord } from './types.ts'
+import type { ConfigAttributes, ConfigSchemaRecord, PackRecord } from './types.ts'
 import { readJson, writeJson } from '../../lib/json/index.ts'
 
 /** The facts that detect a change of a pack. */
@@ -14,11 +14,6 @@ export interface KnownPack {
 
 export interface PackFilter {
   ref?: string | undefined
-  name?: string | undefined
-}
-
-export interface AliasFilter {
-  pack?: string | undefined
   name?: string | undefined
 }
 
@@ -54,16 +49,6 @@ export interface PackStore {
   configPacks(): string[]
   putConfig(config: StoredConfig): Step
   deleteConfig(pack: string): Step
-
-  findAlias(id: string): AliasRecord | undefined
-  findAliasByRef(ref: string): AliasRecord | undefined
-  aliasesOfPack(pack: string): AliasRecord[]
-  /** In the order of pack and name. */
-  listAliases(filter: AliasFilter, page: Page): AliasRecord[]
-  countAliases(filter: AliasFilter): number
-  insertAlias(alias: AliasRecord): Step
-  updateAlias(alias: AliasRecord): Step
-  deleteAlias(id: string): Step
 }
 
 export function createPackStore(database: Database): PackStore {
@@ -72,13 +57,6 @@ export function createPackStore(database: Database): PackStore {
   function packsMatching({ ref, name }: PackFilter) {
     let query = build.selectFrom('packs')
     if (ref !== undefined) query = query.where('ref', '=', ref)
-    if (name !== undefined) query = query.where('name', '=', name)
-    return query
-  }
-
-  function aliasesMatching({ pack, name }: AliasFilter) {
-    let query = build.selectFrom('action_aliases')
-    if (pack !== undefined) query = query.where('pack', '=', pack)
     if (name !== undefined) query = query.where('name', '=', name)
     return query
   }
@@ -156,34 +134,6 @@ export function createPackStore(database: Database): PackStore {
         .onConflict((conflict) => conflict.column('pack').doUpdateSet({ values })),
     }),
     deleteConfig: (pack) => ({ query: build.deleteFrom('configs').where('pack', '=', pack) }),
-
-    findAlias: (id) =>
-      parsed<AliasRecord>(database.first(build.selectFrom('action_aliases').select('record').where('id', '=', id))),
-    findAliasByRef: (ref) =>
-      parsed<AliasRecord>(database.first(build.selectFrom('action_aliases').select('record').where('ref', '=', ref))),
-    aliasesOfPack: (pack) =>
-      database
-        .all(build.selectFrom('action_aliases').select('record').where('pack', '=', pack))
-        .map((row) => parsed<AliasRecord>(row)),
-    listAliases: (filter, page) =>
-      database
-        .all(
-          aliasesMatching(filter)
-            .select('record')
-            .orderBy('pack')
-            .orderBy('name')
-            .limit(page.limit ?? -1)
-            .offset(page.offset),
-        )
-        .map((row) => parsed<AliasRecord>(row)),
-    countAliases: (filter) =>
-      database.first(aliasesMatching(filter).select((eb) => eb.fn.countAll<number>().as('total')))?.total ?? 0,
-    insertAlias: (alias) => ({ query: build.insertInto('action_aliases').values(aliasRow(alias)) }),
-    updateAlias: (alias) => ({
-      query: build.updateTable('action_aliases').set(aliasRow(alias)).where('id', '=', alias.id),
-      expect: 1,
-    }),
-    deleteAlias: (id) => ({ query: build.deleteFrom('action_aliases').where('id', '=', id) }),
   }
 }
 
@@ -192,13 +142,8 @@ function packRow(record: PackRecord, fingerprint: string) {
   return { id, ref, name, folder: path, fingerprint, record: writeJson(record) }
 }
 
-function aliasRow(alias: AliasRecord) {
-  const { id, ref, pack, name } = alias
-  return { id, ref, pack, name, record: writeJson(alias) }
-}
-
 function parsed<R>(row: { record: string }): R
 function parsed<R>(row: { record: string } | undefined): R | undefined
 function parsed<R>(row: { record: string } | undefined): R | undefined {
-  return row === undefined ? undefined : (readJson(row.record) as R) // written by `packRow` or `aliasRow`
+  return row === undefined ? undefined : (readJson(row.record) as R) // written by `packRow`
 }

@@ -1,21 +1,19 @@
 /** Endpoints of aliases of actions (contract 02, 2.13). */
-import { contentNotFound } from '../../core/errors.ts'
-import { isId } from '../../core/ids.ts'
 import { actionAliasResource } from '../../core/permissions.ts'
 import { listEndpoint, route, textFilter, type Route } from '../../http/index.ts'
-import type { PackStore } from './store.ts'
+import type { AliasService } from './service.ts'
+import type { AliasStore } from './store.ts'
 import { aliasAttributes, AliasRecord, PartialAlias } from './types.ts'
 
 const DEFAULT_LIMIT = 100
 
-export function createAliasRoutes({ store, maxPageSize }: { store: PackStore; maxPageSize: number }): Route[] {
-  /** @throws CONTENT_NOT_FOUND */
-  function get({ ref_or_id: given }: { ref_or_id: string }): AliasRecord {
-    const alias = (isId(given) ? store.findAlias(given) : undefined) ?? store.findAliasByRef(given)
-    if (alias === undefined) throw contentNotFound(given)
-    return alias
-  }
+interface AliasRoutesDeps {
+  service: AliasService
+  store: Pick<AliasStore, 'list' | 'count'>
+  maxPageSize: number
+}
 
+export function createAliasRoutes({ service, store, maxPageSize }: AliasRoutesDeps): Route[] {
   return [
     listEndpoint({
       path: '/actionalias',
@@ -30,7 +28,7 @@ export function createAliasRoutes({ store, maxPageSize }: { store: PackStore; ma
       attributes: { known: aliasAttributes, excludable: [], always: ['id', 'ref', 'pack', 'name'] },
       find({ query, page }) {
         const filter = { pack: textFilter(query, 'pack'), name: textFilter(query, 'name') }
-        return { records: store.listAliases(filter, page), total: store.countAliases(filter) }
+        return { records: store.list(filter, page), total: store.count(filter) }
       },
     }),
     route({
@@ -38,11 +36,11 @@ export function createAliasRoutes({ store, maxPageSize }: { store: PackStore; ma
       method: 'get',
       path: '/actionalias/:ref_or_id',
       permission: 'action_alias_view',
-      resource: ({ params }) => actionAliasResource(get(params).ref),
+      resource: ({ params }) => actionAliasResource(service.get(params.ref_or_id).ref),
       summary: 'Gets one alias of an action.',
       response: AliasRecord,
       failures: [404],
-      handler: ({ params }) => get(params),
+      handler: ({ params }) => service.get(params.ref_or_id),
     }),
   ]
 }

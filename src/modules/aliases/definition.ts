@@ -1,21 +1,8 @@
-/** Aliases of actions for chat (contract 02, 2.13): what may be one, and registering those of a pack. */
-import type { Database, Step } from '../../db/index.ts'
-import { newId } from '../../core/ids.ts'
-import {
-  checkPackDefinitions,
-  descriptionSchema,
-  isGone,
-  MAX_NAME_CHARS,
-  nameSchema,
-  packSchema,
-  type PackDefinitions,
-  type Registration,
-} from '../../core/pack-content.ts'
+/** What may be an alias of an action (contract 02, 2.13). */
+import { descriptionSchema, MAX_NAME_CHARS, nameSchema, packSchema } from '../../core/pack-content.ts'
 import { compilePattern, compileSchema, type JsonSchema, type SchemaProblem } from '../../lib/schema/index.ts'
-import type { PackStore } from './store.ts'
-import type { AliasDefinition, AliasFormat, AliasRecord } from './types.ts'
+import type { AliasDefinition, AliasFormat } from './types.ts'
 import { shown } from '../../lib/text/index.ts'
-import { writeJson } from '../../lib/json/index.ts'
 
 const MAX_FORMATS = 100
 const MAX_FORMAT_CHARS = 1_000
@@ -130,36 +117,4 @@ function problemOfFormat(text: string): string | undefined {
   } catch (error) {
     return error instanceof Error ? error.message : 'it is no regular expression'
   }
-}
-
-/** Ids stay. Invalid definitions do not affect the others. */
-export async function registerAliases(
-  { database, store }: { database: Pick<Database, 'write'>; store: PackStore },
-  content: PackDefinitions,
-): Promise<Registration> {
-  const { definitions, problems } = await checkPackDefinitions(content, 'Alias', (given) =>
-    checkAlias(withPack(given, content.pack)),
-  )
-  const existing = new Map(store.aliasesOfPack(content.pack).map((alias) => [alias.name, alias]))
-  const steps: Step[] = []
-  for (const definition of definitions) {
-    const before = existing.get(definition.name)
-    const record = recordOf(definition, before?.id ?? newId())
-    if (before === undefined) steps.push(store.insertAlias(record))
-    else if (writeJson(before) !== writeJson(record)) steps.push(store.updateAlias(record))
-  }
-  const gone = [...existing.values()].filter((alias) => isGone(alias, content, definitions))
-  steps.push(...gone.map(({ id }) => store.deleteAlias(id)))
-  if (steps.length > 0) await database.write({ steps, facts: [] })
-  return { registered: definitions.length, removed: gone.length, problems }
-}
-
-function withPack(given: unknown, pack: string): unknown {
-  if (typeof given !== 'object' || given === null || Array.isArray(given)) return given
-  return { ...given, pack: (given as { pack?: unknown }).pack ?? pack }
-}
-
-function recordOf(definition: AliasDefinition, id: string): AliasRecord {
-  const { pack, name } = definition
-  return { id, uid: `action_alias:${pack}:${name}`, ref: `${pack}.${name}`, ...definition }
 }
