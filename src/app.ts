@@ -38,6 +38,7 @@ import { createPacks, packsSettings } from './modules/packs/index.ts'
 import { createPolicies } from './modules/policies/index.ts'
 import { createRbac } from './modules/rbac/index.ts'
 import { createRules } from './modules/rules/index.ts'
+import { createSensors } from './modules/sensors/index.ts'
 import { createStream } from './modules/stream/index.ts'
 import { createTimers, timersSettings } from './modules/timers/index.ts'
 import { createTemplateThread } from './core/rendering/index.ts'
@@ -246,6 +247,7 @@ async function assemble(
     settings: common,
     ...ports.rules,
   })
+  const sensors = createSensors({ ...platform, log: log.of('sensorcontainer'), settings: common })
   const packs = createPacks({
     ...platform,
     triggers,
@@ -253,6 +255,7 @@ async function assemble(
     rules,
     aliases,
     policies,
+    sensors,
     templates,
     startExecution: (caller, request) => executions.request(caller, request),
     virtualenvs: runners.virtualenvs,
@@ -282,7 +285,7 @@ async function assemble(
   const stream = createStream({ bus, executions })
   const baseFolder = createBasePath({ path: basePath, log })
   const data: Module[] = [createLogFolders(log), monitoring, idempotency, rbac, auth, datastore]
-  const base: Module[] = [baseFolder, ...data, traces, triggers, actions, aliases, policies, packs]
+  const base: Module[] = [baseFolder, ...data, traces, triggers, actions, aliases, policies, sensors, packs]
   // Executions that end while the server stops still bring about what follows in their workflows.
   const engine: Module[] = [workflows, executions, inquiries, rules, webhooks, timers, stream, createUi()]
   const maintenance = createMaintenance({

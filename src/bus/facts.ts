@@ -84,6 +84,8 @@ export interface FactPayloads {
     change: 'created' | 'updated' | 'deleted'
     action_refs: readonly string[]
   }
+  /** From sensors, by request or with their pack. The sensor is started, restarted or stopped. */
+  'sensor.changed': { id: string; ref: string; change: 'created' | 'updated' | 'deleted' }
   /** From rules, for each rule that matched or could not be evaluated. For the audit log. */
   'rule.enforced': RuleEnforcement
 }

@@ -77,6 +77,7 @@ export const names = {
   },
   'rule-type': { path: '/ruletypes', name: 'name', about: ['description'] },
   runner: { path: '/runnertypes', name: 'name', about: ['description'] },
+  sensor: { path: '/sensortypes', name: 'ref', about: ['description'], query: byPack },
   timer: { path: '/timers', name: 'ref', about: ['type'] },
   trace: { path: '/traces', name: 'id', about: ['trace_tag', 'start_timestamp'], query: newest, limit: NEWEST },
   trigger: { path: '/triggertypes', name: 'ref', about: ['description'], query: byPack },

@@ -254,6 +254,12 @@ export function executionResource(execution: { id: string; action_ref: string; u
   }
 }
 
+/** @param ref `<pack>.<class_name>` */
+export function sensorResource(ref: string): Resource {
+  const { pack, name } = packAndName(ref)
+  return { uid: `sensor_type:${pack}:${name}`, pack: `pack:${pack}` }
+}
+
 export const runnerTypeResource = (name: string): Resource => ({ uid: `runner_type:${name}` })
 
 /** Grants name the action that asks through the inquiry. @param asker the workflow execution of the inquiry */

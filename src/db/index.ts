@@ -19,6 +19,7 @@ export type {
   KeyValuePairTable,
   OutputRecordTable,
   PolicyTable,
+  SensorTypeTable,
   ProcessTable,
   RoleAssignmentTable,
   RoleTable,

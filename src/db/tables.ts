@@ -460,6 +460,19 @@ export interface PolicyTable {
   record: string
 }
 
+/** Owner: sensors. */
+export interface SensorTypeTable {
+  id: string
+  revision: number
+  /** `<pack>.<class_name>` */
+  ref: string
+  pack: string
+  class_name: string
+  enabled: number
+  /** The whole sensor as the module keeps it. */
+  record: string
+}
+
 /** Owner: workflows. Texts of workflow definitions that executions use, one per distinct text. */
 export interface WorkflowDefinitionTable {
   /** SHA-256 of the text in base64url. */
@@ -691,6 +704,7 @@ export interface Tables {
   configs: ConfigTable
   action_aliases: ActionAliasTable
   policies: PolicyTable
+  sensor_types: SensorTypeTable
   workflow_definitions: WorkflowDefinitionTable
   workflow_executions: WorkflowExecutionTable
   workflow_tasks: WorkflowTaskTable

@@ -88,6 +88,8 @@ const packFiles: Readonly<Record<string, string>> = {
   'packs/matrix/config.schema.yaml': 'place:\n  type: string\n',
   'packs/matrix/aliases/alias.yaml': 'name: alias\naction_ref: core.noop\nformats: [do nothing]\n',
   'packs/matrix/icon.png': 'a picture',
+  'packs/matrix/sensors/watch.py': 'class Watch:\n    pass\n',
+  'packs/matrix/sensors/watch.yaml': 'class_name: Watch\nentry_point: watch.py\nenabled: false\n',
   'configs/matrix.yaml': 'place: here\n',
 }
 
@@ -174,6 +176,18 @@ const entries: Record<string, Entry> = {
     opens: aliasView,
     ...looks,
     path: fixed('/v1/actionalias/matrix.alias'),
+  },
+
+  'GET /v1/sensortypes': { opens: ['sensor_type_list'], ...looks, path: fixed('/v1/sensortypes') },
+  'GET /v1/sensortypes/{ref_or_id}': {
+    opens: ['sensor_type_view', 'sensor_type_modify', 'sensor_type_all'],
+    ...looks,
+    path: fixed('/v1/sensortypes/matrix.Watch'),
+  },
+  'PUT /v1/sensortypes/{ref_or_id}': {
+    opens: ['sensor_type_modify', 'sensor_type_all'],
+    path: fixed('/v1/sensortypes/matrix.Watch'),
+    body: { enabled: false },
   },
 
   'GET /v1/runnertypes': { opens: ['runner_type_list'], ...looks, path: fixed('/v1/runnertypes') },
@@ -511,7 +525,7 @@ const entries: Record<string, Entry> = {
 const resources: Record<string, string> = {
   runner_type: 'runner_type:noop',
   pack: 'pack:matrix',
-  sensor_type: 'sensor_type:core:Sensor',
+  sensor_type: 'sensor_type:matrix:Watch',
   action: 'action:core:noop',
   action_alias: 'action_alias:matrix:alias',
   rule: 'rule:core:rule',

@@ -72,6 +72,12 @@ const login = (): Promise<RawAnswer> =>
 async function registerPack(): Promise<void> {
   const pack = join(server.basePath, 'packs', 'listed')
   mkdirSync(join(pack, 'actions', 'workflows'), { recursive: true })
+  mkdirSync(join(pack, 'sensors'))
+  writeFileSync(join(pack, 'sensors', 'watch.py'), 'class Watch:\n    pass\n')
+  writeFileSync(
+    join(pack, 'sensors', 'watch.yaml'),
+    'class_name: Watch\nentry_point: watch.py\nenabled: false\npoll_interval: 5\n',
+  )
   writeFileSync(join(pack, 'actions', 'workflows', 'flow.yaml'), 'version: 1.0\ntasks:\n  a:\n    action: core.noop\n')
   writeFileSync(
     join(pack, 'actions', 'flow.json'),
@@ -445,6 +451,14 @@ const samples: [
   ['get', '/v1/configs', {}],
   ['get', '/v1/configs/{pack}', { path: () => '/v1/configs/core' }],
   ['get', '/v1/configs/{pack}', { status: 404 }],
+  ['get', '/v1/sensortypes', {}],
+  ['get', '/v1/sensortypes', { path: () => '/v1/sensortypes?include_attributes=enabled&limit=1' }],
+  ['get', '/v1/sensortypes', { path: () => '/v1/sensortypes?limit=0', status: 400 }],
+  ['get', '/v1/sensortypes/{ref_or_id}', { path: () => '/v1/sensortypes/listed.Watch' }],
+  ['get', '/v1/sensortypes/{ref_or_id}', { status: 404 }],
+  ['put', '/v1/sensortypes/{ref_or_id}', { path: () => '/v1/sensortypes/listed.Watch', body: { enabled: false } }],
+  ['put', '/v1/sensortypes/{ref_or_id}', { path: () => '/v1/sensortypes/listed.Watch', body: {}, status: 400 }],
+  ['put', '/v1/sensortypes/{ref_or_id}', { body: { enabled: false }, status: 404 }],
   ['get', '/v1/actionalias', {}],
   ['get', '/v1/actionalias/{ref_or_id}', { status: 404 }],
   ['get', '/v1/runnertypes', {}],

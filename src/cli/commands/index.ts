@@ -197,6 +197,13 @@ export const commands: readonly CommandEntry[] = [
     load: async (context) => (await import('./inquiry.ts')).createInquiryCommand(context),
   },
   {
+    name: 'sensor',
+    summary: 'List, show, enable and disable sensors.',
+    example: 'svc sensor list -p examples',
+    group: 'Events:',
+    load: async (context) => (await import('./sensor.ts')).createSensorCommand(context),
+  },
+  {
     name: 'rule',
     summary: 'List, show, create, change, delete and test rules.',
     example: 'svc rule create on_order.yaml',

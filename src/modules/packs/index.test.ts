@@ -11,6 +11,7 @@ import { describeProblem } from '../../lib/text/metadata.ts'
 import type { RuleRecord } from '../rules/types.ts'
 import { createAliases } from '../aliases/index.ts'
 import { createPolicies } from '../policies/index.ts'
+import { createSensors } from '../sensors/index.ts'
 import { createPacks, type Packs } from './index.ts'
 import { noMetrics } from '../../core/metrics.ts'
 
@@ -53,6 +54,11 @@ beforeEach(async () => {
       log: listeningLog(),
       actions,
       executions: world.executions,
+      settings: { systemUser: 'svc', maxPageSize: 100 },
+    }),
+    sensors: createSensors({
+      database: world.database,
+      log: listeningLog(),
       settings: { systemUser: 'svc', maxPageSize: 100 },
     }),
     encryption: await loadEncryption({ enabled: true, keyPath: '', ownKeyPath: join(folder, 'keys.json') }),

@@ -17,6 +17,7 @@ import type { Actions } from '../actions/index.ts'
 import type { Aliases } from '../aliases/index.ts'
 import type { Policies } from '../policies/index.ts'
 import type { Rules } from '../rules/index.ts'
+import type { Sensors } from '../sensors/index.ts'
 import type { Triggers } from '../triggers/index.ts'
 import { createConfigRoutes } from './config-routes.ts'
 import { createConfigs } from './configs.ts'
@@ -54,6 +55,7 @@ export interface PacksDeps {
   rules: Rules
   readonly aliases: Pick<Aliases, 'registerAliases'>
   policies: Pick<Policies, 'registerPolicies' | 'typeCount'>
+  sensors: Pick<Sensors, 'check' | 'registerSensors'>
   encryption: Encryption
   log: Log
   metrics: Metrics
@@ -73,15 +75,27 @@ const WATCH_AFTER_MS = 500
 const RULE_TYPES = 2
 
 export function createPacks(deps: PacksDeps): Packs {
-  const { database, triggers, actions, rules, aliases, policies, encryption, log, templates, runnerTypes, settings } =
-    deps
+  const {
+    database,
+    triggers,
+    actions,
+    rules,
+    aliases,
+    policies,
+    sensors,
+    encryption,
+    log,
+    templates,
+    runnerTypes,
+    settings,
+  } = deps
   const store = createPackStore(database)
   const lock = createKeyedLock()
   const withLock = <T>(work: () => Promise<T>): Promise<T> => lock('packs', work)
   const configs = createConfigs({ database, store, encryption, templates, folder: settings.configsPath })
   const folderProblems = createFolderProblems({ ...settings, log })
   const service = createPackService({
-    owners: { database, store, configs, triggers, actions, rules, aliases, policies, metrics: deps.metrics },
+    owners: { database, store, configs, triggers, actions, rules, aliases, policies, sensors, metrics: deps.metrics },
     withLock,
     log,
     shipped: ['core', 'packs'].map((name) => shippedFolder(name, settings.cachePath)),

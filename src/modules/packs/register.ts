@@ -8,11 +8,11 @@ import type { Actions } from '../actions/index.ts'
 import type { Aliases } from '../aliases/index.ts'
 import type { Policies } from '../policies/index.ts'
 import type { Rules } from '../rules/index.ts'
+import type { Sensors } from '../sensors/index.ts'
 import type { Triggers } from '../triggers/index.ts'
 import type { Configs } from './configs.ts'
 import { factsOf, type PackFiles } from './files.ts'
 import type { ContentKind, PackContent, PackManifest, PackProblem } from './read.ts'
-import { checkSensors } from './sensors.ts'
 import type { PackStore } from './store.ts'
 import type { PackRecord } from './types.ts'
 
@@ -39,6 +39,7 @@ export interface ContentOwners {
   rules: Pick<Rules, 'registerRules'>
   aliases: Pick<Aliases, 'registerAliases'>
   policies: Pick<Policies, 'registerPolicies'>
+  sensors: Pick<Sensors, 'check' | 'registerSensors'>
   metrics: Metrics
 }
 
@@ -76,15 +77,15 @@ export async function registerContent(
   const registering = <T>(kind: RegisteredKind, work: Promise<T>): Promise<T> => timed(owners.metrics, kind, work)
 
   owners.actions.usePackFolder(ref, folder)
-  const begun = performance.now()
-  const sensors = checkSensors(ref, content.sensors)
-  if (kinds.has('sensors')) owners.metrics.time('content.registered', { kind: 'sensors' }, performance.now() - begun)
+  const ofSensors = definitionsOf(content, 'sensors')
+  const sensors = owners.sensors.check(ofSensors)
   const types = typesOf(content, sensors.triggerTypes)
   let triggers =
     kinds.has('triggers') || kinds.has('sensors')
       ? await registering('triggers', owners.triggers.registerTypes(types))
       : undefined
-  if (kinds.has('sensors')) takeOf('sensors', sensors)
+  if (kinds.has('sensors'))
+    takeOf('sensors', await registering('sensors', owners.sensors.registerSensors(ofSensors, sensors)))
   if (kinds.has('actions')) {
     takeOf(
       'actions',
@@ -141,6 +142,7 @@ export async function unregisterContent(owners: ContentOwners, ref: string): Pro
     await owners.aliases.registerAliases(nothing),
     await owners.policies.registerPolicies(nothing),
     await owners.actions.registerActions(nothing),
+    await owners.sensors.registerSensors(nothing),
     await owners.triggers.registerTypes(nothing),
   ]
   await owners.configs.unregister(ref)

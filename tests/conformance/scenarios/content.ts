@@ -87,6 +87,14 @@ hosts:
 labels: {type: object, additionalProperties: {type: string}}
 `
 
+const stockSensor = `class_name: StockSensor
+entry_point: stock.py
+description: Watches the stock.
+enabled: false
+poll_interval: 30
+trigger_types: [{name: stock_low, description: Something runs out., payload_schema: {type: object}}]
+`
+
 const question = {
   type: 'object',
   properties: {
@@ -135,6 +143,12 @@ export function contentScenarios(server: TestApp): Scenario[] {
   const newShop = async (): Promise<unknown> => {
     rmSync(join(server.basePath, 'configs', 'shop.yaml'), { force: true })
     return manage('install', source('shop'))
+  }
+  const newWatch = async (): Promise<unknown> => {
+    const folder = source('watch')
+    file('watch/sensors/stock.py', 'class StockSensor:\n    pass\n')
+    file('watch/sensors/stock.yaml', stockSensor)
+    return manage('install', folder)
   }
   const configuredShop = async (): Promise<unknown> => (
     await newShop(),
@@ -467,5 +481,18 @@ export function contentScenarios(server: TestApp): Scenario[] {
       args: () => ['inquiry', 'respond', unknownId],
       input: 'true\n',
     },
+    { command: 'sensor list', before: newWatch, args: () => ['sensor', 'list', '-p', 'watch', '--disabled'] },
+    {
+      command: 'sensor get',
+      args: () => ['sensor', 'get', 'watch.StockSensor'],
+      unstable: [[/\/tmp\/svc-test-\w{6}/, '/tmp/svc-test-000000']],
+    },
+    { command: 'sensor get', about: 'unknown', args: () => ['sensor', 'get', 'watch.Nope'] },
+    {
+      command: 'sensor enable',
+      before: newWatch,
+      args: () => ['sensor', 'enable', 'watch.StockSensor', '-a', 'enabled'],
+    },
+    { command: 'sensor disable', args: () => ['sensor', 'disable', 'watch.StockSensor', '-a', 'ref', 'enabled'] },
   ]
 }
