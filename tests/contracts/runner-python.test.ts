@@ -179,11 +179,19 @@ describe.each(kinds)('python-script on launcher %s', (kind) => {
       ['return (False, {"why": "x"})', 'failed', { why: 'x' }],
       ['return (1, 2, 3)', 'succeeded', [1, 2, 3]],
       ['return False', 'succeeded', false],
-      ['return {1: 2}', 'succeeded', { 1: 2 }],
+      ['return {1: 2}', 'succeeded', '{1: 2}'],
+      ['return (None, {"a": (1, 2)})', 'succeeded', { a: [1, 2] }],
       ['return object', 'succeeded', "<class 'object'>"],
       ['return {"a": {1, }}', 'succeeded', "{'a': {1}}"],
-      ['return float("nan")', 'succeeded', 'nan'],
-      ['return (False, b"x")', 'failed', "b'x'"],
+      ['return [float("nan"), 2.5]', 'succeeded', [null, 2.5]],
+      ['return (False, b"x")', 'failed', 'x'],
+      ['return (False, b"\\xff")', 'failed', "b'\\xff'"],
+      ['return "\\udc80"', 'succeeded', "'\\udc80'"],
+      ['return (True, "\\udc80")', 'succeeded', '\\udc80'],
+      ['import uuid\nreturn {"id": uuid.UUID(int=1)}', 'succeeded', { id: '00000000-0000-0000-0000-000000000001' }],
+      ['import datetime\nreturn datetime.date(2026, 1, 2)', 'succeeded', '2026-01-02'],
+      ['import decimal\nreturn decimal.Decimal("1.10")', 'succeeded', "Decimal('1.10')"],
+      ['import decimal\nreturn (True, decimal.Decimal("1.10"))', 'succeeded', '1.10'],
       ['a = []\na.append(a)\nreturn a', 'succeeded', '[[...]]'],
     ])('%s', async (body, status, returned) => {
       expect(await run(body)).toEqual({ status, result: { stdout: '', stderr: '', exit_code: 0, result: returned } })
@@ -547,6 +555,39 @@ class B(Action):
 `,
       )
       expect((await start(entry).ended).result['result']).toBe('B')
+    })
+
+    it('is the first class by name that has run(), with a warning when there are several', async () => {
+      const body = (name: string): string => `    def run(self):\n        return "${name}"\n`
+      const entry = file(
+        'from svc.action import Action\n' +
+          `class Real(Action):\n${body('Real')}class Base(Action):\n${body('Base')}class Abstract(Action):\n    pass\n` +
+          // Takes no configuration, so that it can hardly be meant.
+          `class AHelper:\n${body('AHelper')}`,
+        'several.py',
+      )
+      const { result } = await start(entry).ended
+      expect(result).toMatchObject({
+        result: 'Base',
+        stderr:
+          'svc.actions.python.Base: WARNING  The entry point "several.py" defines several classes with a method run: ' +
+          'Base, Real, AHelper. The first by name is the action.\n',
+      })
+    })
+
+    it.each([
+      ['class A:\n    def __init__(self, config=None, action_service=None):\n        self.config = config\n'],
+      ['class A:\n    def __init__(self, config):\n        self.config = config\n'],
+      ['class A:\n    pass\n'],
+      ['import dataclasses\n@dataclasses.dataclass\nclass A:\n    config: dict\n'],
+    ])('may be a class without our base class: %j', async (source) => {
+      const run = '    def run(self):\n        return [self.config, type(self.action_service).__name__]\n'
+      expect(
+        (await start(file(source.replace('    pass\n', '') + run), { config: () => ({ a: 1 }) }).ended).result,
+      ).toMatchObject({
+        result: [{ a: 1 }, 'ActionService'],
+        stderr: '',
+      })
     })
 
     it('may be a class made before there was a service', async () => {

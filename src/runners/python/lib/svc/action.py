@@ -27,6 +27,6 @@ class Action(abc.ABC):
     def run(self, **kwargs):
         """Runs the action, with the parameters of the execution as keyword arguments.
 
-        The returned value is the result: unchanged if JSON can represent it, otherwise as text. A tuple of two with a
+        The returned value is the result: in its JSON form (see `svc.result`), otherwise as text. A tuple of two with a
         boolean first means (succeeded, result). An exception fails the execution.
         """

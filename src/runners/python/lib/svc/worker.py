@@ -17,7 +17,7 @@ import os
 import sys
 
 from svc import action_service, log
-from svc.action import Action
+from svc.result import json_or_text
 
 REPLY_FD = 3
 #: RLIMIT_RTTIME, which the module does not name. It limits no process, but marks those of the execution.
@@ -126,6 +126,8 @@ def _outcome(job):
     if not isinstance(value, tuple) or len(value) != 2:
         return {"result": value}
     succeeded, value = value
+    if succeeded is None:
+        return {"result": value}
     if not isinstance(succeeded, bool):
         raise Refused(
             "The status that the action returned must be a boolean, not {}: a returned tuple of two "
@@ -163,31 +165,63 @@ def _load(file, path):
 
 
 def _find_class(module, file):
-    own = [
-        value
-        for name, value in sorted(vars(module).items())
-        if isinstance(value, type) and issubclass(value, Action) and value.__module__ == module.__name__
-    ]
-    # Excludes base classes of others; concrete classes come before abstract ones.
-    last = [one for one in own if not any(other is not one and issubclass(other, one) for other in own)]
-    last.sort(key=lambda one: bool(one.__abstractmethods__))
-    if not last:
-        raise Refused(
-            'The entry point "{}" defines no class derived from svc.action.Action.'.format(os.path.basename(file)),
-        )
-    return last[0]
+    """Returns the first class by name that has a method `run`; those that take no configuration come last."""
+    named = [(name, value) for name, value in sorted(vars(module).items()) if isinstance(value, type)]
+    own = {value: name for name, value in reversed(named) if value.__module__ == module.__name__}
+    found = [one for one in reversed(list(own)) if _has_run(one)]
+    if not found:
+        why = 'The entry point "{}" defines no class with a method run'.format(os.path.basename(file))
+        raise Refused("{}: {}.".format(why, ", ".join(own[one] for one in reversed(list(own)))) if own else why + ".")
+    if len(found) > 1:
+        found.sort(key=lambda one: not _takes_configuration(one))
+        what = 'The entry point "%s" defines several classes with a method run: %s. The first by name is the action.'
+        names = ", ".join(own[one] for one in found)
+        log.get_logger(own[found[0]]).warning(what, os.path.basename(file), names)
+    return found[0]
+
+
+def _has_run(one):
+    run = getattr(one, "run", None)
+    return callable(run) and not getattr(run, "__isabstractmethod__", False)
+
+
+def _takes_configuration(one):
+    import inspect
+
+    if inspect.isabstract(one):
+        return False
+    try:
+        signature = inspect.signature(one)
+    except (TypeError, ValueError):
+        return True
+    for arguments in ({"config": None, "action_service": None}, {"config": None}):
+        try:
+            signature.bind(**arguments)
+            return True
+        except TypeError:
+            pass
+    try:
+        signature.bind(None)
+        return True
+    except TypeError:
+        return False
 
 
 def _make(found, config, service):
     action = None
-    try:
-        action = found(config=config, action_service=service)
-    except TypeError as problem:
-        # Older classes lack the second parameter or use another name for the first.
-        if not str(problem).endswith(("argument 'config'", "argument 'action_service'")):
-            raise
-    if action is None:
-        action = found(config)
+    if found.__init__ is object.__init__ and found.__new__ is object.__new__:
+        action = found()
+        action.config = config
+        action.logger = log.get_logger(found.__name__)
+    else:
+        try:
+            action = found(config=config, action_service=service)
+        except TypeError as problem:
+            # Older classes lack the second parameter or use another name for the first.
+            if not str(problem).endswith(("argument 'config'", "argument 'action_service'")):
+                raise
+        if action is None:
+            action = found(config)
     if getattr(action, "action_service", None) is None:
         action.action_service = service
     return action
@@ -211,22 +245,13 @@ def _code_of(end):
 
 
 def _encode(reply, max_bytes):
-    try:
-        text = json.dumps(reply, allow_nan=False)
-    except (TypeError, ValueError, OverflowError, RecursionError):
-        reply["result"] = _text_of(reply["result"])
-        text = json.dumps(reply)
+    if "result" in reply:
+        reply["result"] = json_or_text(reply["result"], str if "succeeded" in reply else repr)
+    text = json.dumps(reply, allow_nan=False)
     if len(text) > max_bytes:
         what = "The value that the action returned takes {} bytes; actionrunner.max_result_bytes is {}."
         text = json.dumps({"error": what.format(len(text), max_bytes), "is_too_large": True})
     return text.encode("ascii")
-
-
-def _text_of(value):
-    try:
-        return str(value)
-    except Exception as problem:
-        return "<{} without text: {}>".format(type(value).__name__, type(problem).__name__)
 
 
 def _reply(data):
