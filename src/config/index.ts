@@ -2,4 +2,4 @@ export { commonSettings, databaseSettings, keysFolder, packFolders, type CommonS
 export { refuseSharedFolder } from './shared-folder.ts'
 export { ConfigProblems, collectFlags, configFlags, loadConfig, type Config, type LoadedConfig } from './load.ts'
 export { readLogFiles, type LogFiles } from './logging-files.ts'
-export { optionEntries, type JsonObject } from './options.ts'
+export { optionEntries, unusedOptions, type JsonObject, type OptionEntry } from './options.ts'

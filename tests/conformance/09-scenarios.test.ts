@@ -116,6 +116,7 @@ const fullOnlyScenarios: ReadonlySet<string> = new Set([
   'start - not possible',
   'pack validate - an action without runner',
   'pack validate-config - it does not fit',
+  'migrate check - an action without runner',
   'user add - in a file',
   'pack install - several as JSON',
   'restore - only tried',

@@ -127,6 +127,14 @@ export const commands: readonly CommandEntry[] = [
     load: async (context) => (await import('./compact.ts')).createCompactCommand(context),
   },
   {
+    name: 'migrate',
+    summary: 'Check and import a StackStorm installation.',
+    example: 'svc migrate check /mnt/old-host',
+    group: 'Server:',
+    readsServerConfig: true,
+    load: async (context) => (await import('./migrate.ts')).createMigrateCommand(context),
+  },
+  {
     name: 'run',
     summary: 'Run an action and wait for its result.',
     example: 'svc run core.local date -R',

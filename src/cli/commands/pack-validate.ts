@@ -2,16 +2,13 @@
  * `svc pack validate` and `validate-config` (contract 10, 10.10): checks a pack. A temporary server of its own registers it,
  * so the result is the same as on a real server.
  */
-import { cpSync, existsSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { cpSync, existsSync, mkdirSync, writeFileSync } from 'node:fs'
 import { basename, extname, join } from 'node:path'
-import { absolutePath, cliProcess } from '../cli-process.ts'
+import { absolutePath } from '../cli-process.ts'
 import { CliCommand } from '../command.ts'
-import { findServer, stopServer } from '../control/server.ts'
-import { startInBackground } from '../control/start.ts'
+import { withTrialServer } from '../control/trial-server.ts'
 import { CliFailure } from '../failures.ts'
 import { readFileBytes } from '../input/text-file.ts'
-import { withSocketSession } from '../operator-session.ts'
 import type { CommandContext } from '../session.ts'
 import { registerPacks } from './pack-install.ts'
 
@@ -77,28 +74,14 @@ export function createValidateConfigCommand(context: CommandContext): CliCommand
 }
 
 /** @param prepare puts the pack into its place, and its configuration into the base path */
-async function withThrowawayServer(
+function withThrowawayServer(
   context: CommandContext,
   pack: string,
   types: string[],
   prepare: (place: string, basePath: string) => void,
 ): Promise<void> {
-  const base = mkdtempSync(join(tmpdir(), 'svc-validate-'))
-  try {
-    const place = join(base, 'packs', pack)
-    prepare(place, base)
-    const ports = ['auth', 'api', 'stream'].map((section) => `[${section}]\nport = 0\n`).join('')
-    writeFileSync(join(base, 'svc.conf'), `[system]\nbase_path = ${base}\n${ports}[content]\nwatch = False\n`)
-    // Settings in the environment are for other servers.
-    const env = Object.fromEntries(Object.entries(cliProcess().env).filter(([name]) => !name.startsWith('SVC_')))
-    const args = ['serve', '--config-file', join(base, 'svc.conf')]
-    await startInBackground({ basePath: base, logFile: '' }, { args, cwd: base, env })
-    await withSocketSession(context, {}, base, (session) =>
-      registerPacks(session, [place], { types, failOnFailure: true }),
-    )
-  } finally {
-    const server = findServer(base)
-    if (server !== undefined) await stopServer(server, { graceSeconds: 0, skipsGrace: true })
-    rmSync(base, { recursive: true, force: true })
-  }
+  const place = (base: string): string => join(base, 'packs', pack)
+  return withTrialServer(context, { prepare: (base) => prepare(place(base), base) }, (session, base) =>
+    registerPacks(session, [place(base)], { types, failOnFailure: true }),
+  )
 }

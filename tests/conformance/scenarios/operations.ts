@@ -9,7 +9,12 @@ import type { Scenario } from '../../helpers/scenarios.ts'
 import { runToEnd, type TestApp } from '../../helpers/server.ts'
 
 export function operationScenarios(server: TestApp): Scenario[] {
-  return [...purgeScenarios(server), ...controlScenarios(server), ...validateScenarios(server)]
+  return [
+    ...purgeScenarios(server),
+    ...controlScenarios(server),
+    ...validateScenarios(server),
+    ...migrateScenarios(server),
+  ]
 }
 
 /** Of a second server, in the folder of the first; the last one stops it. */
@@ -102,6 +107,26 @@ function purgeScenarios(server: TestApp): Scenario[] {
       about: 'an action for what has none',
       args: () => ['purge', 'traces', old, '--action-ref', 'core.local'],
     },
+  ]
+}
+
+function migrateScenarios(server: TestApp): Scenario[] {
+  const write = (path: string, text: string): void => {
+    const file = join(server.basePath, 'old', path)
+    mkdirSync(dirname(file), { recursive: true })
+    writeFileSync(file, text)
+  }
+  const check = (runner: string) => () => {
+    write('packs/web/pack.yaml', 'name: web\ndescription: d\nversion: 1.0.0\nauthor: a\n')
+    write('packs/web/actions/get.yaml', `name: get\nrunner_type: ${runner}\n`)
+    write('etc/st2.conf', '[system]\nbase_path = /opt/stackstorm\n[auth]\ntoken_ttl = 3600\n')
+    return ['migrate', 'check', join(server.basePath, 'old')]
+  }
+  const notAtTerminal = 'it looks the same there, and starts a server'
+  return [
+    { command: 'migrate check', args: check('noop'), notAtTerminal },
+    { command: 'migrate check', about: 'an action without runner', args: check('mistral-v2'), notAtTerminal },
+    { command: 'migrate check', about: 'no folder', args: () => ['migrate', 'check', '/does-not-exist'] },
   ]
 }
 

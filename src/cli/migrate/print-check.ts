@@ -1,0 +1,66 @@
+/** The report of a check as a person reads it. */
+import { describeProblem } from '../../lib/text/index.ts'
+import { percentOf, sumOf, type CheckReport, type PackReport, type Share } from '../../migrate/index.ts'
+import { printable, renderTable } from '../output/print.ts'
+import type { Session } from '../session.ts'
+
+/** Problems of one pack that are printed; `-j` has all. */
+const MAX_SHOWN = 5
+/** Without a terminal. */
+const PLAIN_WIDTH = 120
+
+const shareText = (share: Share | undefined): string =>
+  share === undefined ? '' : share.usable === share.total ? String(share.total) : `${share.usable} of ${share.total}`
+
+export async function printCheck(session: Session, report: CheckReport): Promise<void> {
+  const width = { terminalWidth: session.terminalWidth ?? PLAIN_WIDTH }
+  if (report.packs.length > 0) {
+    const rows = report.packs.map(({ pack, state, content, config }) => [
+      printable(pack),
+      state,
+      shareText(content.actions),
+      shareText(content.workflows),
+      shareText(content.rules),
+      shareText(content.sensors),
+      config === 'none' ? '' : config,
+    ])
+    await session.print(
+      renderTable(['pack', 'state', 'actions', 'workflows', 'rules', 'sensors', 'config'], rows, width),
+    )
+  }
+  for (const pack of report.packs) await session.print(describePack(pack))
+  if (report.options.length > 0) {
+    const rows = report.options
+      .filter(({ outcome }) => outcome !== 'default')
+      .map(({ option, value, outcome, why }) => [option, printable(value), outcome, printable(why)])
+    if (rows.length > 0) await session.print(renderTable(['option', 'value', 'outcome', 'why'], rows, width))
+  }
+  for (const problem of report.problems) session.warn(problem)
+  for (const { path, why } of report.skipped) session.warn(`${path} was not read: ${why}`)
+  if (report.skipped_not_listed > 0) session.warn(`${report.skipped_not_listed} more places were not read.`)
+  await session.print(summaryOf(report))
+}
+
+function describePack({ pack, problems, problems_not_listed: more }: PackReport): string {
+  if (problems.length === 0) return ''
+  const shown = problems.slice(0, MAX_SHOWN).map((problem) => `  ${describeProblem(problem)}\n`)
+  const left = problems.length - shown.length + more
+  return printable(`${pack}:\n${shown.join('')}${left === 0 ? '' : `  and ${left} more; -j lists them.\n`}`)
+}
+
+function summaryOf({ packs, content, usable_percent: percent, needs_old_names: needsOldNames }: CheckReport): string {
+  const lines = Object.entries(content).map(
+    ([kind, share]) => `${kind}: ${share.usable} of ${share.total} (${percentOf(share)} %)\n`,
+  )
+  const count = (state: PackReport['state']): number => packs.filter((pack) => pack.state === state).length
+  const states = (['ready', 'partly', 'refused', 'included'] as const)
+    .filter((state) => count(state) > 0)
+    .map((state) => `${count(state)} ${state}`)
+  const { usable, total } = sumOf(content)
+  return [
+    ...(packs.length === 0 ? [] : [`packs: ${states.join(', ')}\n`]),
+    ...lines,
+    ...(needsOldNames ? ['Packs use names of StackStorm: set "stackstorm = True" in the section [compat].\n'] : []),
+    ...(total === 0 ? [] : [`Usable: ${percent} % (${usable} of ${total}).\n`]),
+  ].join('')
+}

@@ -1,0 +1,68 @@
+/** What a check of a StackStorm installation finds. */
+import type { FileProblem } from '../lib/text/index.ts'
+import type { ConfOption } from './conf.ts'
+import type { PackKind, PackScan } from './pack-scan.ts'
+
+/** `included`: svc has a pack of this name of its own, which is used. */
+export type PackState = 'ready' | 'partly' | 'refused' | 'included'
+
+/** How many there are, and how many of those svc takes. */
+export interface Share {
+  total: number
+  usable: number
+}
+
+export interface PackReport {
+  pack: string
+  folder: string
+  state: PackState
+  /** By kind; without kinds that the pack has none of. */
+  content: Partial<Record<PackKind | 'workflows', Share>>
+  /** `none`: there is no configuration. */
+  config: 'valid' | 'refused' | 'none'
+  problems: FileProblem[]
+  /** Problems that the server found beyond those it named. */
+  problems_not_listed: number
+  old_names: PackScan['oldNames']
+  requirements: string[]
+}
+
+export interface CheckReport {
+  folder: string
+  packs: PackReport[]
+  options: Omit<ConfOption, 'written'>[]
+  /** Sums over all packs. */
+  content: Partial<Record<PackKind | 'workflows', Share>>
+  /** Of all content that is counted, in percent; 100 when there is none. */
+  usable_percent: number
+  /** Needs `[compat] stackstorm = True`. */
+  needs_old_names: boolean
+  /** Files and folders that were not read, and why. */
+  skipped: { path: string; why: string }[]
+  skipped_not_listed: number
+  problems: string[]
+}
+
+/** Adds what a pack has to the sums. */
+export function addContent(sums: CheckReport['content'], more: PackReport['content']): void {
+  for (const [kind, { total, usable }] of Object.entries(more)) {
+    const key = kind as keyof typeof more // its own keys
+    const sum = (sums[key] ??= { total: 0, usable: 0 })
+    sum.total += total
+    sum.usable += usable
+  }
+}
+
+/** Rounded down to a tenth, so that 100 means all. */
+export function percentOf({ total, usable }: Share): number {
+  return total === 0 ? 100 : Math.floor((usable / total) * 1000) / 10
+}
+
+export function sumOf(content: CheckReport['content']): Share {
+  const sum = { total: 0, usable: 0 }
+  for (const share of Object.values(content)) {
+    sum.total += share.total
+    sum.usable += share.usable
+  }
+  return sum
+}

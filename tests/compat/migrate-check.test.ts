@@ -1,0 +1,139 @@
+/** `svc migrate check` with packs, configurations and st2.conf of a made-up installation. */
+import { readdirSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { afterEach, beforeEach, describe, expect, test } from 'vitest'
+import { spawnCli } from '../helpers/cli.ts'
+import { CONFIGS, makeInstallation, manifest, PACKS, writeGreetings, type Installation } from './installation.ts'
+
+let old: Installation
+beforeEach(() => {
+  old = makeInstallation()
+})
+afterEach(() => old.remove())
+
+const check = (...args: string[]) => spawnCli(['migrate', 'check', old.path, ...args], {})
+
+interface Report {
+  packs: {
+    pack: string
+    state: string
+    content: unknown
+    config: string
+    problems: { file: string; message: string }[]
+  }[]
+  options: { option: string; value: string; outcome: string }[]
+  usable_percent: number
+  needs_old_names: boolean
+  skipped: { path: string }[]
+}
+
+async function report(...args: string[]): Promise<Report & { code: number | null }> {
+  const { code, stdout, stderr } = await check('-j', ...args)
+  expect(stderr).toBe('')
+  return { code, ...(JSON.parse(stdout) as Report) }
+}
+
+describe('svc migrate check', () => {
+  test('finds all of an installation that svc can use, whatever the order of its packs', async () => {
+    writeGreetings(old)
+    const found = await report()
+    expect(found).toMatchObject({ code: 0, usable_percent: 100, needs_old_names: false })
+    const [greetings] = found.packs
+    expect(greetings).toMatchObject({
+      pack: 'greetings',
+      state: 'ready',
+      config: 'valid',
+      problems: [],
+      content: { actions: { total: 2, usable: 2 }, rules: { total: 1, usable: 1 }, workflows: { total: 1, usable: 1 } },
+    })
+  })
+
+  test('says of each pack what cannot be used and why, and leaves nothing behind', async () => {
+    const before = readdirSync(tmpdir()).filter((name) => name.startsWith('svc-trial-'))
+    writeGreetings(old)
+    old.write(`${PACKS}/greetings/actions/gone.yaml`, 'name: gone\nrunner_type: mistral-v2\n')
+    old.write(
+      `${PACKS}/greetings/actions/workflows/both.yaml`,
+      'version: 1.0\ntasks:\n  one:\n    action: greetings.nothing\n',
+    )
+    old.write(`${CONFIGS}/greetings.yaml`, 'name: [1]\n')
+    old.write(`${PACKS}/broken/pack.yaml`, 'name: broken\n')
+    old.write(`${PACKS}/core/pack.yaml`, manifest('core'))
+    const { code, stdout } = await check()
+    expect(code).toBe(1)
+    expect(stdout).toMatch(/\| broken +\| refused +\|/)
+    expect(stdout).toMatch(/\| core +\| included +\|/)
+    expect(stdout).toMatch(/\| greetings +\| partly +\| 2 of 3 +\| 0 of 1 +\| 1 +\| +\| refused +\|/)
+    expect(stdout).toContain('actions/gone.yaml:2 (runner_type)')
+    expect(stdout).toContain('greetings.nothing')
+    expect(stdout).toMatch(/^Usable: \d+(\.\d)? % \(\d+ of \d+\)\.$/m)
+    expect(readdirSync(tmpdir()).filter((name) => name.startsWith('svc-trial-'))).toEqual(before)
+  })
+
+  test('says what becomes of st2.conf, without its secrets', async () => {
+    old.write(
+      'etc/st2/st2.conf',
+      [
+        '[system]\nbase_path = /opt/stackstorm # data',
+        '[auth]\nenable = True\ntoken_ttl = 3600\nbackend_kwargs = {"bind_password": "hunter2"}',
+        '[api]\nmask_secrets = True\nmax_page_size = many',
+        '[database]\npassword = hunter3',
+        '[messaging]\nurl = amqp://user:hunter4@127.0.0.1/',
+        '[surprise]\nat = all',
+      ].join('\n'),
+    )
+    const { code, options } = await report()
+    expect(code).toBe(0)
+    expect(Object.fromEntries(options.map(({ option, outcome }) => [option, outcome]))).toEqual({
+      'system.base_path': 'decide',
+      'auth.enable': 'taken',
+      'auth.token_ttl': 'taken',
+      'auth.backend_kwargs': 'decide',
+      'api.mask_secrets': 'default',
+      'api.max_page_size': 'decide',
+      'database.password': 'ignored',
+      'messaging.url': 'ignored',
+      'surprise.at': 'ignored',
+    })
+    expect(JSON.stringify(options)).not.toMatch(/hunter/)
+  })
+
+  test('follows links to packs only, and refuses paths that lead out of a pack', async () => {
+    const other = makeInstallation()
+    try {
+      other.write('secret.yaml', 'name: secret\nrunner_type: noop\n')
+      other.write('linked/pack.yaml', manifest('linked'))
+      old.link(`${PACKS}/linked`, `${other.path}/linked`)
+      old.write(`${PACKS}/sly/pack.yaml`, manifest('sly'))
+      old.link(`${PACKS}/sly/actions/out.yaml`, `${other.path}/secret.yaml`)
+      old.link('exports', other.path)
+      const { packs, skipped } = await report()
+      expect(packs.map(({ pack, state }) => [pack, state])).toEqual([
+        ['linked', 'ready'],
+        ['sly', 'partly'],
+      ])
+      expect(skipped).toMatchObject([{ path: 'exports' }])
+    } finally {
+      other.remove()
+    }
+  })
+
+  test('names an empty and a missing folder', async () => {
+    expect(await check()).toMatchObject({
+      code: 2,
+      stdout: expect.stringMatching(/^ERROR: .*has nothing of StackStorm/),
+    })
+    const missing = await spawnCli(['migrate', 'check', `${old.path}/none`], {})
+    expect(missing).toMatchObject({ code: 2, stdout: expect.stringMatching(/does not exist/) })
+  })
+
+  test('says which packs need the names of StackStorm', async () => {
+    writeGreetings(old)
+    old.write(
+      `${PACKS}/visits/actions/show.yaml`,
+      'name: show\nrunner_type: local-shell-cmd\nparameters:\n  cmd:\n    default: "{{ st2kv.system.place }}"\n',
+    )
+    const { needs_old_names: needs } = await report()
+    expect(needs).toBe(true)
+  })
+})
