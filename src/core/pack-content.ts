@@ -1,8 +1,11 @@
 /**
  * What the definitions of every content kind in packs share: common attributes, validation, and the records to delete.
  */
+import { dump } from 'js-yaml'
 import { createPause } from '../lib/concurrency/index.ts'
-import type { JsonSchema, SchemaProblem } from '../lib/schema/index.ts'
+import { writeJson } from '../lib/json/index.ts'
+import { canonical, type JsonSchema, type SchemaProblem } from '../lib/schema/index.ts'
+import { exactDumpSchema, readYamlDocument } from '../lib/text/index.ts'
 
 /** The pack of content that is created through the API without a pack. */
 export const defaultPack = 'default'
@@ -110,4 +113,19 @@ export interface PackConfig {
   secrets: readonly unknown[]
   /** A copy of the values with what `replace` gives in the place of each secret. @param replace gets its path */
   withoutSecrets(replace: (path: readonly string[]) => unknown): Record<string, unknown>
+}
+
+/**
+ * YAML that registration reads as the same value.
+ *
+ * @returns undefined when registration would not read it, because its text is longer or it has too many parts
+ */
+export function yamlTextOf(value: Readonly<Record<string, unknown>>, maxBytes: number): string | undefined {
+  return [dump(value, { schema: exactDumpSchema, noRefs: true, lineWidth: -1 }), `${writeJson(value, 2)}\n`].find(
+    (text) => {
+      if (Buffer.byteLength(text) > maxBytes) return false
+      const read = readYamlDocument(text)
+      return 'value' in read && canonical(read.value) === canonical(value)
+    },
+  )
 }

@@ -425,6 +425,12 @@ const entries: Record<string, Entry> = {
     path: fixed('/v1/actions'),
     body: { name: 'noop', pack: 'core', runner_type: 'noop' },
   },
+  // Who may create an action may view it, and the copy goes to where its source is.
+  'POST /v1/actions/{ref_or_id}/clone': {
+    opens: ['action_create', 'action_all'],
+    path: fixed('/v1/actions/core.noop/clone'),
+    body: { dest_pack: 'core', dest_action: 'noop' },
+  },
   'PUT /v1/actions/{ref_or_id}': {
     opens: ['action_modify', 'action_all'],
     path: fixed('/v1/actions/core.noop'),

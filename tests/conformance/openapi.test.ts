@@ -554,6 +554,16 @@ const samples: [
   ['post', '/v1/actions', { body: action, status: 201 }],
   ['post', '/v1/actions', { body: action, status: 409 }],
   ['post', '/v1/actions', { body: { ...action, pack: 'core' }, status: 400 }],
+  [
+    'post',
+    '/v1/actions/{ref_or_id}/clone',
+    { path: () => '/v1/actions/listed.listed/clone', body: { dest_pack: 'listed', dest_action: 'copy' }, status: 201 },
+  ],
+  [
+    'post',
+    '/v1/actions/{ref_or_id}/clone',
+    { path: () => '/v1/actions/listed.none/clone', body: { dest_pack: 'listed', dest_action: 'x' }, status: 404 },
+  ],
   ['put', '/v1/actions/{ref_or_id}', { path: () => '/v1/actions/listed.listed', body: action }],
   ['put', '/v1/actions/{ref_or_id}', { path: () => '/v1/actions/listed.listed', body: {}, status: 400 }],
   ['put', '/v1/actions/{ref_or_id}', { path: () => '/v1/actions/listed.none', body: action, status: 404 }],

@@ -2,23 +2,33 @@
 import { CliCommand } from '../command.ts'
 import { segment } from '../connection/client.ts'
 import { exitCodes } from '../exit-codes.ts'
-import { CliFailure, NotFound } from '../failures.ts'
+import { CliFailure, HttpFailure, NotFound } from '../failures.ts'
+import { withSecretInput } from '../input/prompt.ts'
 import { addCommonOptions, type CommonFlags } from '../options.ts'
+import { recordIn } from '../connection/responses.ts'
+import { printable, type Json } from '../output/print.ts'
 import { openFile, printFile } from '../output/raw-output.ts'
 import { callOn, printDone, subjectOf } from '../records.ts'
 import {
+  addAttributeOption,
   createCreateCommand,
   createEachCommand,
   createGetCommand,
   createListCommand,
   createSwitchCommand,
   createUpdateCommand,
+  showRecord,
+  type AttributeFlags,
   type ListFlags,
   type Operand,
   type CliResource,
 } from '../resources.ts'
 import { withSession, type CommandContext, type Session } from '../session.ts'
 import { actionName, createExecuteCommand } from './run.ts'
+
+interface CloneFlags extends AttributeFlags {
+  force?: boolean
+}
 
 interface DeleteFlags extends CommonFlags {
   removeFiles?: boolean
@@ -81,6 +91,23 @@ parameters:
     .description('Disable actions: the server refuses to run them.')
     .examples('svc action disable default.greet')
 
+  const clone = addAttributeOption(addCommonOptions(new CliCommand('clone')))
+    .description('Copy an action with its metadata file and entry point into a pack.')
+    .argument('<ref>', 'reference or id')
+    .argument('<pack>', 'pack of the copy; it must be registered')
+    .argument('<name>', 'name of the copy')
+    .option('-f, --force', 'replace an action of that name and its files')
+    .examples('svc action clone examples.greet default welcome')
+    .notes('At a terminal the command asks before it replaces an action.')
+    .completions({ '--attr': [...action.columns, ...action.order, 'all'] })
+    .action((ref: string, pack: string, name: string, flags: CloneFlags) =>
+      withSession(context, flags, async (session) => {
+        const wanted = { dest_pack: pack, dest_action: name }
+        await showRecord(session, action, await cloneAction(session, ref, wanted, flags.force === true), flags)
+        return exitCodes.ok
+      }),
+    )
+
   const entryPoint = addCommonOptions(new CliCommand('entry-point'))
     .description(
       'Print the entry point file of an action, byte for byte. On a terminal, control characters are escaped.',
@@ -99,8 +126,28 @@ parameters:
     .addCommand(remove)
     .addCommand(enable)
     .addCommand(disable)
+    .addCommand(clone)
     .addCommand(entryPoint)
     .addCommand(createExecuteCommand(context))
+}
+
+async function cloneAction(session: Session, ref: string, wanted: Json, overwrite: boolean): Promise<Json> {
+  const post = async (body: Json): Promise<Json> =>
+    recordIn(await callOn(session, 'POST', { ...subjectOf(action, ref), part: '/clone' }, { body }))
+  try {
+    return await post({ ...wanted, overwrite })
+  } catch (error) {
+    if (!(error instanceof HttpFailure) || error.status === 401) throw error
+    const refusal = new CliFailure(error.message, exitCodes.usage)
+    if (error.code !== 'ACTION_EXISTS' || session.form !== 'human') throw refusal
+    const { confirm } = await import('../input/questions.ts')
+    const question = `Action "${printable(`${String(wanted['dest_pack'])}.${String(wanted['dest_action'])}`)}" exists. Replace it and its files?`
+    const isWanted = await withSecretInput(session, (input) =>
+      input.isTerminal() ? confirm({ input, note: session.note }, question, false) : Promise.reject(refusal),
+    )
+    if (!isWanted) throw new CliFailure('Nothing was changed.')
+    return post({ ...wanted, overwrite: true })
+  }
 }
 
 async function printEntryPoint(session: Session, ref: string): Promise<number> {

@@ -78,6 +78,7 @@ export const errorCodes = {
   PARAMETERS_INVALID: { kind: 'invalid', action: 'Change the parameter that the message names.' },
   ACTION_UNKNOWN: { kind: 'invalid', action: 'Check the reference of the action; `svc action list` prints them.' },
   ENTRY_POINT_NOT_FOUND: { kind: 'not_found', action: 'Read an action that has a file of its own.' },
+  ACTION_EXISTS: { kind: 'invalid', action: 'Choose another name, or send `overwrite: true`.' },
   ACTION_DISABLED: { kind: 'invalid', action: 'Enable the action, or run another one.' },
   TEMPLATE_FAILED: {
     kind: 'invalid',

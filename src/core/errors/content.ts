@@ -13,6 +13,9 @@ export const actionUnknown = (ref: string): AppError =>
 export const entryPointNotFound = (ref: string, why: string): AppError =>
   new AppError('ENTRY_POINT_NOT_FOUND', `The entry point of action "${shown(ref)}" cannot be read: ${why}`)
 
+export const actionExists = (ref: string): AppError =>
+  new AppError('ACTION_EXISTS', `The requested destination action "${shown(ref)}" already exists.`)
+
 export const actionDisabled = (ref: string): AppError =>
   new AppError('ACTION_DISABLED', `Unable to execute. Action "${shown(ref)}" is disabled.`)
 

@@ -114,6 +114,13 @@ export const packNotInstalled = (ref: string): AppError =>
     `Pack "${shown(ref)}" is not installed; "svc pack list" prints the installed packs.`,
   )
 
+/** @param ref where a copy should go */
+export const destinationPackMissing = (ref: string): AppError =>
+  new AppError(
+    'PACK_NOT_INSTALLED',
+    `Destination pack "${shown(ref)}" doesn't exist; "svc pack list" prints the installed packs.`,
+  )
+
 export const packRefused = (ref: string, why: string): AppError =>
   new AppError('PACK_REFUSED', `The pack "${shown(ref)}" was not changed: ${why.replace(/\.$/, '')}.`)
 
@@ -123,5 +130,5 @@ export const packRefused = (ref: string, why: string): AppError =>
 export const systemPackFixed = (kind: string, ref: string): AppError =>
   new AppError(
     'SYSTEM_PACK_FIXED',
-    `${kind} "${shown(ref)}" belongs to the pack "core", whose content cannot be created, changed or deleted; use another pack.`,
+    `${kind} "${shown(ref)}" belongs to the pack "${shown(ref.split('.')[0] ?? '')}", which is part of svc: its content cannot be created, changed or deleted; use another pack.`,
   )

@@ -56,9 +56,11 @@ export async function readContainedBytes(
   folder: string,
   path: string,
   maxBytes: number,
-): Promise<{ bytes: Buffer; mtimeMs: number } | { problem: Exclude<ContainedProblem, 'not UTF-8'> }> {
+): Promise<{ bytes: Buffer; mtimeMs: number; mode: number } | { problem: Exclude<ContainedProblem, 'not UTF-8'> }> {
   const file = await readBytes(folder, path, maxBytes)
-  return 'problem' in file ? file : { bytes: file.bytes, mtimeMs: Number(file.status.mtimeNs) / 1e6 }
+  if ('problem' in file) return file
+  const { mtimeNs, mode } = file.status
+  return { bytes: file.bytes, mtimeMs: Number(mtimeNs) / 1e6, mode: Number(mode) }
 }
 
 async function readBytes(

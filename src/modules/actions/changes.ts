@@ -106,18 +106,6 @@ export function createActionChanges(deps: {
     }
   }
 
-  /** Commits the unit, or restores the disk. */
-  async function commit(files: FileChange, unit: Unit, what: string): Promise<void> {
-    try {
-      await service.commit(unit)
-    } catch (error) {
-      await files.undo()
-      if (error instanceof Conflict) throw conflict(what)
-      throw error
-    }
-    await files.keep()
-  }
-
   async function put(
     caller: ActionCaller,
     { record, before, step }: { record: ActionRecord; before?: ActionRecord; step: Step },
@@ -128,9 +116,8 @@ export function createActionChanges(deps: {
     const paths = dataFiles.map(({ file_path: path }) => pathInPack(path))
     await authorizeFiles(caller, record, before, folder ?? '', paths)
     const files = await writeFiles(record.pack, folder ?? '', dataFiles)
-    const host_info = { hostname: hostname() }
-    const events = files.written.map((file_path) => planEvent(writtenRef, { ref: record.ref, file_path, host_info }))
-    await commit(files, merge({ steps: [step], facts: [], subject: record.id }, ...events), `Action "${record.ref}"`)
+    const unit = merge({ steps: [step], facts: [], subject: record.id }, ...planWritten(planEvent, record.ref, files))
+    await commitWithFiles(service, files, unit, `Action "${record.ref}"`)
     return paths
   }
 
@@ -176,7 +163,8 @@ export function createActionChanges(deps: {
         const paths = removesFiles ? filesOf(action).filter((path) => !shared.has(path)) : []
         const folder = service.folderOf(action.pack)
         const files = paths.length === 0 ? nothing : await removeFiles(action.pack, folder ?? '', paths)
-        await commit(files, { steps: [store.delete(id)], facts: [] }, `Action "${action.ref}"`)
+        const unit = { steps: [store.delete(id)], facts: [] }
+        await commitWithFiles(service, files, unit, `Action "${action.ref}"`)
         log.audit('action.deleted', `Action deleted. Action.id=${id}`, aboutAction(action, caller, { files: paths }))
       })
     },
@@ -185,8 +173,31 @@ export function createActionChanges(deps: {
 
 const nothing: FileChange = { written: [], keep: () => Promise.resolve(), undo: () => Promise.resolve() }
 
+/** Commits the unit, or restores the disk. @param what for the message of a conflict: `Action "core.local"` */
+export async function commitWithFiles(
+  service: Pick<ActionService, 'commit'>,
+  files: FileChange,
+  unit: Unit,
+  what: string,
+): Promise<void> {
+  try {
+    await service.commit(unit)
+  } catch (error) {
+    await files.undo()
+    if (error instanceof Conflict) throw conflict(what)
+    throw error
+  }
+  await files.keep()
+}
+
+/** The trigger instances of files that were written, if rules want them. */
+export function planWritten(planEvent: PlanEvent, ref: string, { written }: FileChange): (Unit | undefined)[] {
+  const host_info = { hostname: hostname() }
+  return written.map((file_path) => planEvent(writtenRef, { ref, file_path, host_info }))
+}
+
 /** Metadata file and entry point, relative to the pack; files outside its `actions` folder are omitted. */
-function filesOf(action: ActionRecord): string[] {
+export function filesOf(action: ActionRecord): string[] {
   const { metadata_file: metadata } = action
   return [...(metadata?.startsWith('actions/') === true ? [metadata] : []), ...entryPointOf(action)]
 }
@@ -204,6 +215,6 @@ function withMetadataFile(definition: ActionDefinition, before: ActionRecord | u
   return metadataFile === undefined ? rest : { ...rest, metadata_file: metadataFile }
 }
 
-function aboutAction({ id, ref }: ActionRecord, caller: Caller, { files }: { files: string[] }): LogFields {
+export function aboutAction({ id, ref }: ActionRecord, caller: Caller, { files }: { files: string[] }): LogFields {
   return { ...aboutCaller(caller), action_id: id, action: ref, ...(files.length === 0 ? {} : { files }) }
 }

@@ -6,7 +6,6 @@ import { dataFileInvalid, isAppError, packFileDenied, packFileFailed, packFolder
 import { newId } from '../../core/ids.ts'
 import { syncFolder } from '../../lib/files/index.ts'
 import { hasCode } from '../../lib/process/index.ts'
-import type { DataFile } from './types.ts'
 
 /** Changes on disk, pending until kept or undone. */
 export interface FileChange {
@@ -18,6 +17,17 @@ export interface FileChange {
   undo(): Promise<void>
 }
 
+/** A file to write below the `actions` folder. */
+export interface NewFile {
+  /** As `pathInPack` takes it. */
+  file_path: string
+  content: string | Buffer
+  /** Default: when it begins with `#!`. */
+  isExecutable?: boolean
+}
+
+/** Of an entry point that is shown or copied. */
+export const MAX_ENTRY_POINT_BYTES = 5_000_000
 const MAX_PATH_CHARS = 1024
 const MAX_DEPTH = 10
 
@@ -43,19 +53,31 @@ export function pathInPack(path: string): string {
  * Writes files atomically. A file that begins with `#!` becomes executable; other permissions of a replaced file stay.
  *
  * @param folder absolute path of the pack
+ * @param options makesFolder: creates the folder `actions` if the pack has none; default false
  * @throws DATA_FILE_INVALID, PACK_FOLDER_MISSING, PACK_FILE_DENIED, PACK_FILE_FAILED; then nothing has changed
  */
-export async function writeFiles(pack: string, folder: string, files: readonly DataFile[]): Promise<FileChange> {
-  const contents = new Map<string, string>()
-  for (const { file_path: given, content } of files) {
-    const path = pathInPack(given)
-    if (contents.has(path)) throw dataFileInvalid(given, 'it occurs twice')
-    contents.set(path, content)
+export async function writeFiles(
+  pack: string,
+  folder: string,
+  files: readonly NewFile[],
+  { makesFolder = false }: { makesFolder?: boolean } = {},
+): Promise<FileChange> {
+  const byPath = new Map<string, NewFile>()
+  for (const file of files) {
+    const path = pathInPack(file.file_path)
+    if (byPath.has(path)) throw dataFileInvalid(file.file_path, 'it occurs twice')
+    byPath.set(path, file)
   }
   return change('write', async (done) => {
+    if (makesFolder) await done.at('actions', () => makeActionsFolder(pack, folder, done))
     const root = await actionsFolder(pack, folder)
-    for (const [path, content] of contents) await done.at(path, () => writeFile(root, path, content, done))
+    for (const [path, file] of byPath) await done.at(path, () => writeFile(root, path, file, done))
   })
+}
+
+async function makeActionsFolder(pack: string, folder: string, done: Done): Promise<void> {
+  if ((await statusOf(folder)) === undefined) throw packFolderMissing(pack)
+  await makeFolder(join(folder, 'actions'), done)
 }
 
 /**
@@ -133,14 +155,14 @@ async function change(verb: 'write' | 'delete', work: (done: Done) => Promise<vo
   }
 }
 
-async function writeFile(root: string, path: string, content: string, done: Done): Promise<void> {
+async function writeFile(root: string, path: string, { content, isExecutable }: NewFile, done: Done): Promise<void> {
   const target = await placeOf(root, path, done)
   const before = await statusOf(target)
   if (before?.isDirectory() === true) throw dataFileInvalid(path, 'a folder of that name exists')
 
   const temporary = hiddenBeside(target, 'new')
   const flags = constants.O_CREAT | constants.O_EXCL | constants.O_WRONLY | constants.O_NOFOLLOW
-  const isScript = content.startsWith('#!')
+  const isScript = isExecutable === true || content.slice(0, 2).toString() === '#!'
   const file = await open(temporary, flags, isScript ? 0o777 : 0o666)
   // Harmless once it has become the file itself.
   done.undo.push(() => rm(temporary, { force: true }))

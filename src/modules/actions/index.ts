@@ -6,6 +6,7 @@ import { createKeyedLock } from '../../lib/concurrency/index.ts'
 import type { TemplateThread } from '../../core/rendering/index.ts'
 import type { ActionsPorts } from './ports.ts'
 import { createActionChanges } from './changes.ts'
+import { createActionCloning } from './clone.ts'
 import { createActionRoutes } from './routes.ts'
 import { createActionService, type ActionService } from './service.ts'
 import { createActionStore } from './store.ts'
@@ -25,7 +26,9 @@ export function createActions({ database, log, templateThread, planEvent, maxPag
   const withLock = createKeyedLock()
   const service = createActionService({ database, store, withLock, templateThread })
   const changes = createActionChanges({ store, service, withLock, planEvent, log })
-  return { name: 'actions', routes: createActionRoutes({ service, changes, store, log, maxPageSize }), ...service }
+  const cloning = createActionCloning({ store, service, withLock, planEvent, log })
+  const routes = createActionRoutes({ service, changes, cloning, store, log, maxPageSize })
+  return { name: 'actions', routes, ...service }
 }
 
 export type { EffectiveParameters } from './resolve.ts'

@@ -18,9 +18,12 @@ import { readContainedFile } from '../../lib/files/index.ts'
 import type { Log } from '../../lib/log/index.ts'
 import { Type } from '../../lib/schema/index.ts'
 import type { ActionChanges } from './changes.ts'
+import type { ActionCloning } from './clone.ts'
+import { MAX_ENTRY_POINT_BYTES } from './files.ts'
 import type { ActionService } from './service.ts'
 import type { ActionStore } from './store.ts'
 import {
+  ActionClone,
   ActionDeletion,
   ActionParameters,
   ActionRecord,
@@ -30,7 +33,6 @@ import {
   RunnerTypeUpdate,
 } from './types.ts'
 
-const MAX_ENTRY_POINT_BYTES = 5_000_000
 const RUNNER_TYPES_LIMIT = 100
 
 const attributes: AttributeOptions = {
@@ -54,6 +56,7 @@ const mediaTypes: Readonly<Record<string, string>> = {
 interface ActionRoutesDeps {
   service: ActionService
   changes: ActionChanges
+  cloning: ActionCloning
   store: ActionStore
   log: Log
   maxPageSize: number
@@ -91,7 +94,7 @@ async function find(
   return { actions: slicePage(tagged, page), total: tagged.length }
 }
 
-function actionRoutes({ service, changes, store, maxPageSize }: ActionRoutesDeps): Route[] {
+function actionRoutes({ service, changes, cloning, store, maxPageSize }: ActionRoutesDeps): Route[] {
   return [
     listEndpoint({
       path: '/actions',
@@ -129,6 +132,20 @@ function actionRoutes({ service, changes, store, maxPageSize }: ActionRoutesDeps
       response: ActionRecord,
       failures: [400, 403, 409, 500, 503],
       handler: (request) => changes.create(request, request.body),
+      answerAgain: (_, id = '') => get(service, id),
+    }),
+    route({
+      surface: 'api',
+      method: 'post',
+      path: '/actions/:ref_or_id/clone',
+      permission: 'action_view',
+      resource: ({ params }) => actionResource(get(service, params.ref_or_id).ref),
+      summary: 'Copies an action with its metadata file and entry point into a pack.',
+      body: ActionClone,
+      status: 201,
+      response: ActionRecord,
+      failures: [400, 403, 404, 409, 500, 503],
+      handler: (request) => cloning.clone(request, request.params.ref_or_id, request.body),
       answerAgain: (_, id = '') => get(service, id),
     }),
     route({

@@ -162,6 +162,23 @@ export const ActionDeletion = record(
   { example: { remove_files: true } },
 )
 
+/** Where the copy of an action goes. */
+export const ActionClone = record(
+  'ActionClone',
+  Type.Object(
+    {
+      dest_pack: Type.Unsafe<string>({ ...packSchema, description: 'Pack of the copy; it must be registered.' }),
+      dest_action: Type.Unsafe<string>({ ...nameSchema, description: 'Name of the copy.' }),
+      overwrite: Type.Optional(
+        Type.Boolean({ description: 'Replaces an action of that name and its files; default false.' }),
+      ),
+    },
+    { additionalProperties: false },
+  ),
+  { example: { dest_pack: 'examples', dest_action: 'greet' } },
+)
+export type ActionClone = Static<typeof ActionClone>
+
 const runnerTypeExample = {
   id: '67a1f0c2e4b0a1d2c3e4f502',
   uid: 'runner_type:local-shell-cmd',

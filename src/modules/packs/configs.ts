@@ -1,19 +1,11 @@
 /** Configurations of packs (contract 02, 2.9): kept from registration on, resolved when an action needs them. */
 import { join } from 'node:path'
-import { dump } from 'js-yaml'
 import { problemOfContainedFile, replaceSecretFile } from '../../lib/files/index.ts'
 import type { Database } from '../../db/index.ts'
 import type { Encryption } from '../../core/encryption.ts'
 import { configInvalid, configNotFound, configNotWritten, configTemplateFailed, isAppError } from '../../core/errors.ts'
 import { newId } from '../../core/ids.ts'
-import {
-  exactDumpSchema,
-  problemAt,
-  readMetadataFile,
-  readYamlDocument,
-  type FileProblem,
-  type MetadataDocument,
-} from '../../lib/text/index.ts'
+import { problemAt, readMetadataFile, type FileProblem, type MetadataDocument } from '../../lib/text/index.ts'
 import { createRedactor } from '../../lib/log/index.ts'
 import { fieldOf, canonical, isObject, MASK } from '../../lib/schema/index.ts'
 import { compileSecrets, keepMasked, secretsIn, type ReplaceSecrets } from '../../lib/secrets/index.ts'
@@ -23,7 +15,7 @@ import { fillDefaults, isDynamic, mapLeaves, problemOfValues, problemsOfAttribut
 import { configSchemaFile, type PackContent } from './read.ts'
 import type { PackStore } from './store.ts'
 import type { ConfigAttributes, ConfigRecord } from './types.ts'
-import type { PackConfig } from '../../core/pack-content.ts'
+import { yamlTextOf, type PackConfig } from '../../core/pack-content.ts'
 import type { TemplateReader } from '../../core/template-reader.ts'
 import { mapObject, readJson, writeJson } from '../../lib/json/index.ts'
 
@@ -306,7 +298,7 @@ export function createConfigs(deps: {
       if (problem !== undefined)
         throw configInvalid(problemText(pack, problem.path, problem.message), ['values', ...fieldOf(problem)])
       toStored(pack, attributes, values)
-      const text = toText(values)
+      const text = yamlTextOf(values, MAX_FILE_BYTES)
       if (text === undefined) throw configInvalid(`The configuration of pack "${pack}" is too large for a file`)
       try {
         await replaceSecretFile(join(folder, `${pack}.yaml`), text)
@@ -373,14 +365,3 @@ function remembering(decrypt: HostFunction, remember: (plain: unknown) => void):
 /** Values of encrypted keys are long hexadecimal texts; others are taken as they are. */
 const isCipherText = (value: unknown): boolean =>
   typeof value === 'string' && value.length >= 66 && value.length % 2 === 0 && /^[0-9A-Fa-f]+$/.test(value)
-
-/** YAML that reads as the same values; undefined when registration would not read it, because it has bounds. */
-function toText(values: Record<string, unknown>): string | undefined {
-  return [dump(values, { schema: exactDumpSchema, noRefs: true, lineWidth: -1 }), `${writeJson(values, 2)}\n`].find(
-    (text) => {
-      if (Buffer.byteLength(text) > MAX_FILE_BYTES) return false
-      const read = readYamlDocument(text)
-      return 'value' in read && canonical(read.value) === canonical(values)
-    },
-  )
-}

@@ -205,6 +205,27 @@ export function contentScenarios(server: TestApp): Scenario[] {
     },
     { command: 'action enable', args: () => ['action', 'enable', 'default.greet', '-j', '-a', 'enabled'] },
     { command: 'action enable', about: 'unknown', args: () => ['action', 'enable', 'default.nope'] },
+    {
+      command: 'action clone',
+      before: async () => (await call('DELETE', '/actions/default.welcome', { remove_files: true }), newGreet()),
+      args: () => ['action', 'clone', 'default.greet', 'default', 'welcome', '-a', 'ref,entry_point'],
+    },
+    {
+      command: 'action clone',
+      about: 'existing',
+      args: () => ['action', 'clone', 'default.greet', 'default', 'welcome', '-a', 'ref'],
+      typed: [['(y/n) [n]', 'y\r']],
+    },
+    {
+      command: 'action clone',
+      about: 'replaced',
+      args: () => ['action', 'clone', 'default.greet', 'default', 'welcome', '--force', '-j', '-a', 'ref'],
+    },
+    {
+      command: 'action clone',
+      about: 'unknown',
+      args: () => ['action', 'clone', 'default.nope', 'default', 'welcome'],
+    },
     { command: 'action entry-point', before: newGreet, args: () => ['action', 'entry-point', 'default.greet'] },
     {
       command: 'action entry-point',
