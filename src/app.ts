@@ -259,6 +259,7 @@ async function assemble(
     templates,
     startExecution: (caller, request) => executions.request(caller, request),
     virtualenvs: runners.virtualenvs,
+    get: get ?? runners.get,
     runnerTypes: [...runners.list.map((runner) => runner.definition), ...workflowRunners],
     settings: packsSettings(config, common),
   })

@@ -242,6 +242,14 @@ function readOrigin(given: string): string | undefined {
   return new URL(given).origin
 }
 
+/** An http, https or file URL, as it is given. */
+function readIndexUrl(given: string): string | undefined {
+  const url = given.length <= 2_048 && URL.canParse(given) ? new URL(given) : undefined
+  if (url === undefined) return undefined
+  const isLocal = url.protocol === 'file:' && url.host === ''
+  return isLocal || url.protocol === 'http:' || url.protocol === 'https:' ? given : undefined
+}
+
 function readNetwork(given: string): string | undefined {
   const [address = '', prefix, ...rest] = given.split('/')
   const family = isIP(address)
@@ -687,6 +695,14 @@ export const options = {
       default: '',
       about:
         'Additional pack directories. If several packs have the same name, the first one is used. Relative paths start at system.base_path.',
+    }),
+    index_url: list({
+      kind: 'comma separated URLs',
+      default: '',
+      problem: 'must be a comma separated list of http, https or file URLs of indexes, at most 2048 characters each',
+      item: readIndexUrl,
+      about:
+        'Indexes of packs, for svc pack search, svc pack show and svc pack install by name. If several have a pack, the first one is used. Empty: svc asks no other server. Private addresses need http_runner.allowed_private_networks.',
     }),
     watch: boolean({
       default: true,
@@ -1196,7 +1212,7 @@ export const unusedOptions: Readonly<Record<string, '*' | readonly string[]>> = 
   ],
   api: ['debug'],
   auth: ['debug', 'sso', 'sso_backend', 'sso_backend_kwargs'],
-  content: ['pack_group', 'index_url', 'runners_base_paths', 'system_runners_base_path'],
+  content: ['pack_group', 'runners_base_paths', 'system_runners_base_path'],
   coordination: '*',
   database: [
     'host',

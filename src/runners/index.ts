@@ -162,6 +162,7 @@ const programs = {
 export { inquirerName } from './inquirer.ts'
 export { actionChainName, isWorkflowRunner, orquestaName, workflowRunners } from './workflow-runners.ts'
 export type { HttpGet } from './http/get.ts'
+export { HttpProblem } from './http/exchange.ts'
 export type { PackManager, PackOutcome, PackWork, ProgramEnd } from './pack-manager.ts'
 export { createLauncher } from './process/create-launcher.ts'
 export { createProcessReader, type ProcessReader } from './process/process-reader.ts'

@@ -2,13 +2,15 @@
  * Contract 09: every command as it looks, without a terminal and at one, against a live server; and every route of the
  * server has a command.
  */
+import { join } from 'node:path'
+import { pathToFileURL } from 'node:url'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { leavesOf, readTree } from '../../src/cli/reference/tree.ts'
 import { createTestApp } from '../helpers/app.ts'
 import { makeFolder } from '../helpers/folders.ts'
 import { startRecorder, type Recorder } from '../helpers/recorder.ts'
 import { keptScreen, nameOf, outcomeFile, playScenario, type Scenario, type Stage } from '../helpers/scenarios.ts'
-import { type TestApp } from '../helpers/server.ts'
+import { projectRoot, type TestApp } from '../helpers/server.ts'
 import { tier } from '../helpers/tiers.ts'
 import { accessScenarios, prepareAccess } from './scenarios/access.ts'
 import { contentScenarios } from './scenarios/content.ts'
@@ -32,6 +34,7 @@ const deliberate: Readonly<Record<string, string>> = {
   'GET /v1/status/history': 'for the plots of the web client; "status" tells how it is now',
   'DELETE /auth/v1/tokens/current': 'as "logout", for the web client, whose cookie no script can read',
   'GET /v1/packs/views/file/{ref}/icon.png': 'for browsers; "pack file" shows any file',
+  'GET /v1/packs/index': 'all that "pack search" finds without words',
   'GET /v1/actions/views/overview': 'as "action list", with the parameters of runners besides: for the web client',
   'GET /v1/executions/views/filters': 'choices for menus of the web client',
   'GET /v1/executions/{id}/output': 'for "execution tail" where streams may not be followed: 09-cli-tail.test.ts',
@@ -63,7 +66,11 @@ interface StageDefinition {
 }
 
 const stages: readonly StageDefinition[] = [
-  { folder: 'content', of: contentScenarios },
+  {
+    folder: 'content',
+    settings: { 'content.index_url': pathToFileURL(join(projectRoot, 'tests/fixtures/pack-index.json')).href },
+    of: contentScenarios,
+  },
   { folder: 'runs', of: runScenarios },
   { folder: 'events', of: eventScenarios },
   {

@@ -143,6 +143,17 @@ const entries: Record<string, Entry> = {
     path: fixed('/v1/actions/views/entry_point/core.noop'),
   },
   'GET /v1/packs': { opens: ['pack_list'], ...looks, path: fixed('/v1/packs') },
+  'GET /v1/packs/index': { opens: ['pack_list'], ...looks, path: fixed('/v1/packs/index') },
+  'POST /v1/packs/index/search': {
+    opens: ['pack_search'],
+    ...looks,
+    path: fixed('/v1/packs/index/search'),
+    body: { query: 'x' },
+  },
+  'GET /v1/packs/index/health': {
+    opens: ['pack_views_index_health'],
+    path: fixed('/v1/packs/index/health'),
+  },
   'GET /v1/packs/{ref_or_id}': { opens: packView, ...looks, path: fixed('/v1/packs/matrix') },
   'POST /v1/packs/register': {
     opens: ['pack_register'],

@@ -149,10 +149,12 @@ async function startWorld(): Promise<World> {
       remove: () => Promise.resolve(),
     },
     runnerTypes: [...runners.list.map(({ definition }) => definition), ...workflowRunners],
+    get: () => Promise.reject(new Error('no index is configured')),
     settings: {
       basePaths: [basePath],
       configsPath: configsFolder,
       cachePath: join(folder.path, 'cache'),
+      indexUrls: [],
       watch: false,
       maxPageSize: 100,
       maskSecrets: false,

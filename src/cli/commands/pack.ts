@@ -11,6 +11,7 @@ import { createGetCommand, createListCommand, type CliResource } from '../resour
 import { withSession, type CommandContext, type Session } from '../session.ts'
 import { createConfigCommand } from './pack-config.ts'
 import { createInstallCommand, createRegisterCommand, createUninstallCommand } from './pack-install.ts'
+import { createSearchCommand, createShowCommand } from './pack-search.ts'
 import { createValidateCommand, createValidateConfigCommand } from './pack-validate.ts'
 
 const pack: CliResource = {
@@ -50,6 +51,8 @@ export function createPackCommand(context: CommandContext): CliCommand {
 
   return new CliCommand('pack')
     .addCommand(list)
+    .addCommand(createShowCommand(context))
+    .addCommand(createSearchCommand(context))
     .addCommand(get)
     .addCommand(files)
     .addCommand(file)

@@ -71,10 +71,12 @@ beforeEach(async () => {
       remove: () => Promise.resolve(),
     },
     runnerTypes: [shell, { ...shell, name: 'noop', runner_parameters: {} }],
+    get: () => Promise.reject(new Error('no index is configured')),
     settings: {
       basePaths: [join(folder, 'packs')],
       configsPath: join(folder, 'configs'),
       cachePath: join(folder, 'cache'),
+      indexUrls: [],
       watch: false,
       maxPageSize: 100,
       maskSecrets: true,

@@ -8,7 +8,7 @@ import type { Log } from '../../lib/log/index.ts'
 import { describeProblem } from '../../lib/text/index.ts'
 import type { Metrics } from '../../core/metrics.ts'
 import type { Module } from '../../core/module.ts'
-import type { PackManager, RunnerTypeDefinition } from '../../runners/index.ts'
+import type { HttpGet, PackManager, RunnerTypeDefinition } from '../../runners/index.ts'
 import { describeFileError, makeFolder, watchFolders, type FolderWatch } from '../../lib/files/index.ts'
 import type { TemplateScope } from '../../lib/template/index.ts'
 import { createKeyedLock } from '../../lib/concurrency/index.ts'
@@ -19,6 +19,8 @@ import type { Policies } from '../policies/index.ts'
 import type { Rules } from '../rules/index.ts'
 import type { Sensors } from '../sensors/index.ts'
 import type { Triggers } from '../triggers/index.ts'
+import { createCatalogue } from './catalogue.ts'
+import { createCatalogueRoutes } from './catalogue-routes.ts'
 import { createConfigRoutes } from './config-routes.ts'
 import { createConfigs } from './configs.ts'
 import { makeDefaultPack } from './default-pack.ts'
@@ -63,6 +65,8 @@ export interface PacksDeps {
   readonly templates: (reader: TemplateReader) => TemplateScope
   startExecution: StartExecution
   virtualenvs: VirtualenvBuilder
+  /** For indexes of packs. */
+  readonly get: HttpGet
   /** Of every runner the program has. */
   runnerTypes: readonly RunnerTypeDefinition[]
   settings: PacksSettings
@@ -104,9 +108,11 @@ export function createPacks(deps: PacksDeps): Packs {
   })
   const { maxPageSize } = settings
   const [packsFolder = ''] = settings.basePaths
+  const catalogue = createCatalogue(settings.indexUrls, deps.get)
   const installer = createInstaller({
     packsFolder,
     shipped: new Map(installable.map((name) => [name, shippedFolder(name, settings.cachePath)])),
+    catalogue,
     version,
     find: (ref) => store.findPackByRef(ref),
     service,
@@ -179,6 +185,7 @@ export function createPacks(deps: PacksDeps): Packs {
   return {
     name: 'packs',
     routes: [
+      ...createCatalogueRoutes(catalogue),
       ...createPackRoutes({ store, maxPageSize }),
       createRegisterRoute({
         service,

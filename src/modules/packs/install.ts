@@ -22,10 +22,12 @@ import type { PackManager, PackOutcome, PackWork } from '../../runners/index.ts'
 import { isObject } from '../../lib/schema/index.ts'
 import { versionMatches } from '../../lib/template/index.ts'
 import { fetchPack } from './fetch.ts'
+import type { Catalogue } from './catalogue.ts'
 import { readPack, type PackManifest } from './read.ts'
 import { allKinds, type PackRegistration } from './register.ts'
 import type { PackService } from './service.ts'
 import { exists, parseSource, type PackSource } from './sources.ts'
+
 /** Packs that cannot be installed or removed: svc includes them, or the API fills them. */
 const reservedRefs: ReadonlySet<string> = new Set(['core', 'packs', 'default', '_global'])
 /** In the folder of the packs; its name is no valid pack reference. */
@@ -39,6 +41,7 @@ export interface InstallerDeps {
   packsFolder: string
   /** Name → folder of what can be installed by its name. */
   shipped: ReadonlyMap<string, string>
+  catalogue: Catalogue
   /** Of the program. */
   version: string
   /** A pack that is registered; undefined when there is none. */
@@ -80,6 +83,37 @@ export function createInstaller(deps: InstallerDeps): Installer {
   const staging = join(packsFolder, STAGING)
   const locks = createLocks()
 
+  const parse = (text: string): Promise<PackSource> => parseSource(text, deps.shipped, findRepository)
+
+  async function findRepository(ref: string): Promise<{ url: string } | { why: string }> {
+    if (!deps.catalogue.isConfigured) return { why: 'no index is configured (content.index_url)' }
+    const { packs, status } = await deps.catalogue.read()
+    const pack = packs.get(ref)
+    if (typeof pack?.['repo_url'] === 'string') return { url: pack['repo_url'] }
+    if (pack !== undefined) return { why: 'its index does not say where its repository is (repo_url)' }
+    const failed = status.filter(({ error }) => error !== null).map(({ url, message }) => `${url}: ${message}`)
+    return { why: ['no index has it', ...failed].join('; ').replace(/\.$/, '') }
+  }
+
+  /**
+   * Fetches dependencies that are neither installed nor among the candidates, and that an index has. The others are
+   * named when the candidates are checked.
+   */
+  async function addDependencies(candidates: Candidate[], job: string, work: PackWork): Promise<void> {
+    if (!deps.catalogue.isConfigured) return
+    // Grows while it is read: dependencies have dependencies.
+    for (const { manifest } of candidates) {
+      for (const dependency of dependenciesOf(manifest)) {
+        const [name, wanted] = parseDependency(dependency)
+        const isThere = deps.find(name) !== undefined || candidates.some(({ ref }) => ref === name)
+        if (isThere || candidates.length >= MAX_SOURCES || (await deps.catalogue.find(name)) === undefined) continue
+        await work.say(`Installing ${shown(name)}, on which ${shown(manifest.name)} depends`)
+        const source = await parse(wanted === undefined ? name : `${name}=${wanted}`)
+        candidates.push(await fetchCandidate(source, join(job, String(candidates.length)), work))
+      }
+    }
+  }
+
   async function install(parameters: Readonly<Record<string, unknown>>, work: PackWork): Promise<PackOutcome> {
     const texts = textsOf(parameters['packs'])
     const isForced = parameters['force'] === true
@@ -87,7 +121,7 @@ export function createInstaller(deps: InstallerDeps): Installer {
     for (const text of texts) {
       const name = text.replace(/=.*/s, '')
       if (reservedRefs.has(name)) throw packReserved(name)
-      sources.push(await parseSource(text, deps.shipped))
+      sources.push(await parse(text))
     }
     const job = join(staging, `job-${work.executionId}`)
     await makeStaging()
@@ -98,7 +132,9 @@ export function createInstaller(deps: InstallerDeps): Installer {
       for (const [index, source] of sources.entries()) {
         candidates.push(await fetchCandidate(source, join(job, String(index)), work))
       }
-      checkTogether(candidates, { isForced, skipsDependencies: parameters['skip_dependencies'] === true })
+      const skipsDependencies = parameters['skip_dependencies'] === true
+      if (!skipsDependencies) await addDependencies(candidates, job, work)
+      checkTogether(candidates, { isForced, skipsDependencies })
       for (const candidate of inOrder(candidates)) {
         results[candidate.ref] = await locks.hold(candidate.ref, work.signal, () =>
           putInPlace(candidate, isForced, work),
@@ -153,8 +189,8 @@ export function createInstaller(deps: InstallerDeps): Installer {
     for (const { ref, manifest } of candidates) {
       if (!isForced) checkPlatform(ref, manifest, deps.version)
       if (skipsDependencies) continue
-      for (const dependency of manifest['dependencies'] instanceof Array ? manifest['dependencies'] : []) {
-        const [name, wanted] = parseDependency(String(dependency))
+      for (const dependency of dependenciesOf(manifest)) {
+        const [name, wanted] = parseDependency(dependency)
         const version = versions.get(name) ?? deps.find(name)?.version
         if (version === undefined) {
           throw packRefused(
@@ -396,6 +432,10 @@ function fits(version: string, comparison: string): boolean {
   }
 }
 
+function dependenciesOf({ dependencies }: PackManifest): string[] {
+  return Array.isArray(dependencies) ? dependencies.map(String) : []
+}
+
 /** `name` or `name=version`; for an address the name of its repository. */
 function parseDependency(text: string): [name: string, version: string | undefined] {
   const at = text.lastIndexOf('=')
@@ -410,9 +450,8 @@ function inOrder(candidates: readonly Candidate[]): Candidate[] {
   const ordered = new Set<Candidate>()
   const visit = (candidate: Candidate, seen: ReadonlySet<string>): void => {
     if (ordered.has(candidate) || seen.has(candidate.ref)) return
-    const dependencies: unknown = candidate.manifest['dependencies']
-    for (const dependency of Array.isArray(dependencies) ? dependencies : []) {
-      const needed = byRef.get(parseDependency(String(dependency))[0])
+    for (const dependency of dependenciesOf(candidate.manifest)) {
+      const needed = byRef.get(parseDependency(dependency)[0])
       if (needed !== undefined) visit(needed, new Set([...seen, candidate.ref]))
     }
     ordered.add(candidate)

@@ -9,6 +9,8 @@ export interface PacksSettings {
   configsPath: string
   /** What of the program has to be on disk is kept here. Absolute. */
   cachePath: string
+  /** `content.index_url` */
+  indexUrls: readonly string[]
   /** `content.watch` */
   watch: boolean
   maxPageSize: number
@@ -22,6 +24,7 @@ export function packsSettings(config: Pick<Config, 'content'>, common: CommonSet
     basePaths: packFolders(config),
     configsPath: join(common.basePath, 'configs'),
     cachePath: join(common.basePath, 'cache'),
+    indexUrls: config.content.index_url,
     watch: config.content.watch,
   }
 }

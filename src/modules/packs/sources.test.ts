@@ -6,6 +6,10 @@ import { makeFolder, type TemporaryFolder } from '../../../tests/helpers/folders
 import { parseSource } from './sources.ts'
 
 const shipped = new Map([['examples', '/program/examples']])
+const findRepository = (ref: string): Promise<{ url: string } | { why: string }> =>
+  Promise.resolve(
+    ref === 'known' ? { url: 'https://git.example/team/stackstorm-other.git' } : { why: 'no index has it' },
+  )
 let folder: TemporaryFolder
 let at: (name: string) => string
 
@@ -35,9 +39,11 @@ describe('what can be installed', () => {
       { kind: 'git', url: 'ssh://git@git.example:2222/web.git', ref: 'abcdef0' },
     ],
     ['git@git.example:team/web.git', { kind: 'git', url: 'git@git.example:team/web.git', name: 'web' }],
+    ['known', { kind: 'git', url: 'https://git.example/team/stackstorm-other.git', name: 'known' }],
+    ['known=1.2.0', { kind: 'git', name: 'known', ref: '1.2.0' }],
     ['git@git.example:web=main', { kind: 'git', url: 'git@git.example:web', ref: 'main', name: 'web' }],
   ])('%s', async (text, source) => {
-    expect(await parseSource(text, shipped)).toMatchObject({ text, ...source })
+    expect(await parseSource(text, shipped, findRepository)).toMatchObject({ text, ...source })
   })
 
   it.each([
@@ -51,8 +57,8 @@ describe('what can be installed', () => {
     ['web.tgz=1.0.0', { kind: 'archive', name: 'web', version: '1.0.0' }],
     ['web.tar', { kind: 'archive', name: 'web' }],
   ])('on this machine: %s', async (name, source) => {
-    expect(await parseSource(at(name), shipped)).toMatchObject(source)
-    expect(await parseSource(`file://${at(name)}`, shipped)).toMatchObject(source)
+    expect(await parseSource(at(name), shipped, findRepository)).toMatchObject(source)
+    expect(await parseSource(`file://${at(name)}`, shipped, findRepository)).toMatchObject(source)
   })
 })
 
@@ -63,9 +69,9 @@ describe('what cannot', () => {
     ['--upload-pack=touch /tmp/x', /begin with "-"/],
     ['-c=x', /begin with "-"/],
     ['web\nmore', /control characters/],
-    ['web', /no pack of this name/],
+    ['web', /no pack of this name to install: no index has it/],
     ['web=1.2.0', /no pack of this name/],
-    ['./web', /absolute path/],
+    ['./web', /no name, path or address/],
     ['ext::sh -c "touch /tmp/x"', /not over ext:/],
     ['ext::https://git.example/x', /not over ext:/],
     ['fd::17/foo', /not over fd:/],
@@ -78,7 +84,7 @@ describe('what cannot', () => {
     ['ssh://git@-oProxyCommand=x/web', /no address/],
     ['-oProxyCommand=x:web', /begin with "-"/],
     ['git@-oProxyCommand:web', /its host is none/],
-    ['git@git.example:--upload-pack=x', /no pack of this name/],
+    ['git@git.example:--upload-pack=x', /no name, path or address/],
     ['https://robot:secret@git.example/web', /password/],
     ['https://git.example/web=--upload-pack', /follows "="/],
     ['https://git.example/web=a..b', /follows "="/],
@@ -90,18 +96,18 @@ describe('what cannot', () => {
     ['file://elsewhere/web', /not over file:/],
     ['/dev/null', /neither a folder nor a file/],
   ])('%j', async (text, why) => {
-    await expect(parseSource(text, shipped)).rejects.toMatchObject({
+    await expect(parseSource(text, shipped, findRepository)).rejects.toMatchObject({
       code: 'PACK_SOURCE_UNUSABLE',
       message: expect.stringMatching(why),
     })
   })
 
   it('a file that is no archive', async () => {
-    await expect(parseSource(at('web.zip'), shipped)).rejects.toThrow(/no archive/)
+    await expect(parseSource(at('web.zip'), shipped, findRepository)).rejects.toThrow(/no archive/)
   })
 
   it('tells no password', async () => {
-    const refusal = parseSource('https://robot:hunter2@git.example/web', shipped)
+    const refusal = parseSource('https://robot:hunter2@git.example/web', shipped, findRepository)
     await expect(refusal).rejects.not.toThrow(/hunter2/)
   })
 })

@@ -3,6 +3,7 @@ import { stat } from 'node:fs/promises'
 import { basename } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { packSourceUnusable } from '../../core/errors.ts'
+import { shown } from '../../lib/text/index.ts'
 
 export type PackSource = {
   /** What the pack is called unless its manifest says so. */
@@ -20,15 +21,25 @@ const archivePattern = /\.(tar|tar\.gz|tgz)$/
 /** What git takes as a branch, tag or commit, and nothing that it takes for an option or a range. */
 const refPattern = /^[A-Za-z0-9_](?:[A-Za-z0-9_+-]|[./](?![./]))*$/
 const hostPattern = /^(?:\[[0-9A-Fa-f:.]+\]|[A-Za-z0-9](?:[A-Za-z0-9._-]*[A-Za-z0-9])?)$/
+/** References, and older names with capitals, dots and dashes. */
+const namePattern = /^[A-Za-z0-9_][A-Za-z0-9_.-]*$/
 const scpPattern = /^([A-Za-z0-9_][A-Za-z0-9_.-]*)@([^@:/\s]+):([^:\s-][^\s]*)$/
+
+/** Finds the repository of a pack that an index has. `why`: the end of a sentence, when there is none. */
+export type FindRepository = (ref: string) => Promise<{ url: string } | { why: string }>
 
 /**
  * Understands a source; a file or folder of this machine must be there.
  *
  * @param shipped name → folder of the packs that come with the program and can be installed by name
+ * @param findRepository asked for other names
  * @throws PACK_SOURCE_UNUSABLE
  */
-export async function parseSource(text: string, shipped: ReadonlyMap<string, string>): Promise<PackSource> {
+export async function parseSource(
+  text: string,
+  shipped: ReadonlyMap<string, string>,
+  findRepository: FindRepository,
+): Promise<PackSource> {
   const refused = (why: string): Error => packSourceUnusable(text, why)
   if (text === '' || text.length > MAX_CHARS) throw refused(`it must have 1 to ${MAX_CHARS} characters`)
   // eslint-disable-next-line no-control-regex
@@ -48,7 +59,20 @@ export async function parseSource(text: string, shipped: ReadonlyMap<string, str
   }
   const local = await parseLocal(place, text, ref)
   if (local !== undefined) return local
-  const url = parseGitUrl(place, refused, [...shipped.keys()])
+  if (namePattern.test(place)) {
+    const found = await findRepository(place)
+    if ('why' in found)
+      throw refused(`there is no pack of this name to install: ${found.why}. ${sourceAdvice(shipped)}`)
+    const named = { name: place, text, ...(ref === undefined ? {} : { ref }) }
+    const repository = await parseLocal(found.url, text, ref)
+    if (repository !== undefined) return { ...repository, name: place }
+    return {
+      kind: 'git',
+      url: parseGitUrl(found.url, (why) => refused(`its index gives the address ${shown(found.url)}: ${why}`), shipped),
+      ...named,
+    }
+  }
+  const url = parseGitUrl(place, refused, shipped)
   return { kind: 'git', url, name: repositoryName(url), text, ...(ref === undefined ? {} : { ref }) }
 }
 
@@ -91,7 +115,7 @@ export async function exists(path: string): Promise<boolean> {
 }
 
 /** @throws what `refused` makes */
-function parseGitUrl(place: string, refused: (why: string) => Error, names: readonly string[]): string {
+function parseGitUrl(place: string, refused: (why: string) => Error, shipped: ReadonlyMap<string, string>): string {
   const scp = scpPattern.exec(place)
   if (scp !== null && !place.includes('://')) {
     if (!hostPattern.test(scp[2] ?? '')) throw refused('its host is none')
@@ -100,10 +124,7 @@ function parseGitUrl(place: string, refused: (why: string) => Error, names: read
   if (localPath(place) !== undefined) throw refused('there is no such folder or file on the machine of the server')
   const [, scheme] = /^([a-z][a-z0-9+.-]*):/i.exec(place) ?? []
   if (scheme === undefined) {
-    throw refused(
-      `there is no pack of this name to install (there is: ${names.join(', ')}); give the absolute path of a folder or ` +
-        'archive on the machine of the server, or the address of a git repository (https://, ssh://, git@host:path)',
-    )
+    throw refused(`it is no name, path or address. ${sourceAdvice(shipped)}`)
   }
   if (scheme !== 'https' && scheme !== 'ssh') {
     throw refused(`repositories are fetched over https:// and ssh://, not over ${scheme}:`)
@@ -118,6 +139,13 @@ function parseGitUrl(place: string, refused: (why: string) => Error, names: read
   }
   if (/^-|%/.test(url.username) || url.pathname.length < 2) throw refused('it is no address of a repository')
   return place
+}
+
+function sourceAdvice(shipped: ReadonlyMap<string, string>): string {
+  return (
+    `Give the name of a pack (svc includes: ${[...shipped.keys()].join(', ')}), the absolute path of a folder or ` +
+    'archive on the machine of the server, or the address of a git repository (https://, ssh://, git@host:path)'
+  )
 }
 
 /** The last part of the address, which is usually the name of the pack. */

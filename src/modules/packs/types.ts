@@ -161,6 +161,84 @@ export const PackRegisterResult = record(
 
 export type PackRegisterResult = Static<typeof PackRegisterResult>
 
+export const PackIndexStatus = record(
+  'PackIndexStatus',
+  Type.Object({
+    url: Type.String({ description: 'Without credentials.' }),
+    packs: Type.Integer({ description: 'Packs in the index.' }),
+    message: Type.String(),
+    error: Type.Nullable(Type.Enum(['unresponsive', 'malformed', 'empty'])),
+  }),
+  { example: { url: 'https://packs.example.org/index.json', packs: 170, message: 'Success.', error: null } },
+)
+export type PackIndexStatus = Static<typeof PackIndexStatus>
+
+export const CataloguePack = record(
+  'CataloguePack',
+  Type.Object(
+    {
+      ref: Type.String(),
+      name: Type.String(),
+      description: Type.Optional(Type.Unknown()),
+      version: Type.Optional(Type.Unknown()),
+      author: Type.Optional(Type.Unknown()),
+      repo_url: Type.Optional(Type.Unknown()),
+    },
+    { additionalProperties: true },
+  ),
+  {
+    description: 'As the index has it: the keys of the manifest, and `repo_url`, the address of its git repository.',
+    example: {
+      ref: 'deploy',
+      name: 'deploy',
+      description: 'Deploys services.',
+      version: '1.2.0',
+      author: 'Ada',
+      repo_url: 'https://git.example.org/deploy.git',
+    },
+  },
+)
+export type CataloguePack = Static<typeof CataloguePack> & Record<string, unknown>
+
+export const PackCatalogue = record(
+  'PackCatalogue',
+  Type.Object({
+    status: Type.Array(PackIndexStatus, { description: 'In the order of `content.index_url`.' }),
+    index: Type.MapOf(CataloguePack, { description: 'Packs by reference; of several the one of the first index.' }),
+  }),
+  { example: { status: [], index: {} } },
+)
+
+export const CatalogueHealth = record(
+  'PackCatalogueHealth',
+  Type.Object({
+    indexes: Type.Object({
+      count: Type.Integer(),
+      valid: Type.Integer(),
+      invalid: Type.Integer(),
+      errors: Type.MapOf(Type.Integer(), { description: 'Indexes by the kind of their error.' }),
+      status: Type.Array(PackIndexStatus),
+    }),
+    packs: Type.Object({ count: Type.Integer() }),
+  }),
+  { example: { indexes: { count: 0, valid: 0, invalid: 0, errors: {}, status: [] }, packs: { count: 0 } } },
+)
+
+export const CatalogueSearch = record(
+  'PackCatalogueSearch',
+  Type.Union([
+    Type.Object(
+      { query: Type.String({ maxLength: 1_024, description: 'Words that a pack must have; empty: every pack.' }) },
+      { additionalProperties: false },
+    ),
+    Type.Object(
+      { pack: Type.String({ maxLength: 255, description: 'Reference of one pack.' }) },
+      { additionalProperties: false },
+    ),
+  ]),
+  { example: { query: 'deploy' } },
+)
+
 const packNames = (description: string) =>
   Type.Array(Type.String({ minLength: 1, maxLength: 4_096 }), { minItems: 1, maxItems: 100, description })
 
@@ -168,7 +246,7 @@ export const PackInstallRequest = record(
   'PackInstallRequest',
   Type.Object({
     packs: packNames(
-      'Each one: the name of a pack that svc includes, the path of a folder or archive on the host of the server, or ' +
+      'Each one: the name of a pack that svc includes or that an index has, the path of a folder or archive on the host of the server, or ' +
         'the address of a git repository. After `=`: a version, branch, tag or commit.',
     ),
     force: Type.Optional(

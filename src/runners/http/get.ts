@@ -3,20 +3,26 @@ import { version } from '../../core/version.ts'
 import { createAddresses } from './addresses.ts'
 import { exchange, HttpProblem, type HttpAnswer } from './exchange.ts'
 
+export interface GetOptions {
+  maxBytes: number
+  signal: AbortSignal
+  /** Also over HTTP. Default: HTTPS only. */
+  allowsHttp?: boolean
+  /** Default: the answer that redirects is returned. */
+  followsRedirects?: boolean
+}
+
 /**
- * Sends one GET over HTTPS without credentials. Follows no redirect: its answer is returned.
+ * Sends one GET without credentials.
  *
  * @throws HttpProblem, also for a body of more than `maxBytes`; the reason of the signal when it is aborted
  */
-export type HttpGet = (
-  url: URL,
-  limits: { maxBytes: number; signal: AbortSignal },
-) => Promise<Pick<HttpAnswer, 'statusCode' | 'body'>>
+export type HttpGet = (url: URL, options: GetOptions) => Promise<Pick<HttpAnswer, 'statusCode' | 'body'>>
 
 /** @param allowedPrivateNetworks `http_runner.allowed_private_networks` */
 export function createHttpGet(allowedPrivateNetworks: readonly string[]): HttpGet {
   const addresses = createAddresses(allowedPrivateNetworks)
-  return async (url, { maxBytes, signal }) => {
+  return async (url, { maxBytes, signal, allowsHttp = false, followsRedirects = false }) => {
     const headers = new Map([
       ['user-agent', `svc/${version}`],
       ['accept-encoding', 'identity'],
@@ -26,11 +32,12 @@ export function createHttpGet(allowedPrivateNetworks: readonly string[]): HttpGe
       url,
       headers,
       body: undefined,
-      followsRedirects: false,
+      followsRedirects,
       verifiesCertificates: true,
       proxies: { http: undefined, https: undefined },
       checkUrl({ protocol }: URL) {
-        if (protocol !== 'https:') throw new HttpProblem('The URL is not one of https')
+        if (protocol === 'https:' || (protocol === 'http:' && allowsHttp)) return
+        throw new HttpProblem(`The URL is not one of ${allowsHttp ? 'http or ' : ''}https`)
       },
     }
     return exchange(request, { addresses, maxBodyBytes: maxBytes, maxBodyName: 'the limit', signal })

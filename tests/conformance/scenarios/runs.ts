@@ -47,6 +47,7 @@ tasks:
     return body.id
   }
   const scenarios: Scenario[] = [
+    { command: 'pack search', about: 'no index', args: () => ['pack', 'search', 'network'] },
     { command: 'run', args: () => ['run', 'core.local', 'echo', 'hello'] },
     { command: 'run', about: 'failed', args: () => ['run', 'core.local', 'cmd=echo no >&2; exit 3'] },
     { command: 'run', about: 'one key', args: () => ['run', 'core.local', '-k', 'stdout', 'echo', 'hello'] },
