@@ -339,6 +339,13 @@ export const commands: readonly CommandEntry[] = [
     load: async (context) => (await import('./role.ts')).createRoleAssignmentCommand(context),
   },
   {
+    name: 'service-registry',
+    summary: 'List the services of the server and their processes.',
+    example: 'svc service-registry member list',
+    group: 'Server:',
+    load: async (context) => (await import('./service-registry.ts')).createServiceRegistryCommand(context),
+  },
+  {
     name: 'permission-type',
     summary: 'List and show permission types.',
     example: 'svc permission-type get action',

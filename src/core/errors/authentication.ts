@@ -86,6 +86,8 @@ export const tokenNotUsed = (): AppError =>
 export const tlsRequired = (): AppError =>
   new AppError('TLS_REQUIRED', 'Authentication requires TLS (auth.use_ssl); use the https:// address of the server.')
 
+export const ssoOff = (): AppError => new AppError('SSO_OFF', 'Single sign-on is off: this release has none.')
+
 export const authenticationOff = (): AppError =>
   new AppError('AUTHENTICATION_OFF', 'Authentication is off (auth.enable): requests need no token.')
 

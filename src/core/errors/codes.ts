@@ -196,6 +196,7 @@ export const errorCodes = {
   TOKEN_UNKNOWN: { kind: 'not_found', action: 'Nothing: the token is not valid any more.' },
   TOKEN_NOT_USED: { kind: 'invalid', action: 'Disable or delete the API key instead.' },
   TLS_REQUIRED: { kind: 'forbidden', action: 'Use the `https://` address of the server.' },
+  SSO_OFF: { kind: 'not_found', action: 'Log in with a user name and a password.' },
   AUTHENTICATION_OFF: { kind: 'not_found', action: 'Send requests without a token, or set `auth.enable`.' },
   TOO_MANY_FAILURES: {
     kind: 'too_many',

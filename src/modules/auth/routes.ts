@@ -1,5 +1,7 @@
+import { ssoOff } from '../../core/errors.ts'
 import { Reply, route, type Principal, type Route } from '../../http/index.ts'
 import { isLoopback } from '../../lib/network/index.ts'
+import { Type } from '../../lib/schema/index.ts'
 import type { Rbac } from '../rbac/index.ts'
 import { authCookie, type CookieSettings } from './credentials.ts'
 import type { TokenService } from './service.ts'
@@ -7,6 +9,7 @@ import {
   CurrentUser,
   IssuedToken,
   RevokedTokens,
+  SsoState,
   TokenRequest,
   TokenValidation,
   TokenValidationRequest,
@@ -23,6 +26,7 @@ export interface AuthRoutesOptions {
 
 export function createAuthRoutes({ service, apiUrl, cookie, rbac }: AuthRoutesOptions): Route[] {
   return [
+    ...ssoRoutes(),
     route({
       surface: 'auth',
       method: 'post',
@@ -123,4 +127,43 @@ function describeUser(
     },
     rbac: { enabled: rbac.enabled, roles: rbac.rolesOf(user), is_admin: isAdmin },
   }
+}
+
+/** Clients ask whether they can offer single sign-on; svc has none. */
+function ssoRoutes(): Route[] {
+  const refuse = (): never => {
+    throw ssoOff()
+  }
+  return [
+    route({
+      surface: 'auth',
+      method: 'get',
+      path: '/sso',
+      permission: 'public',
+      summary: 'Says whether users can log in by single sign-on: they cannot.',
+      response: SsoState,
+      handler: () => ({ enabled: false }),
+    }),
+    route({
+      surface: 'auth',
+      method: 'get',
+      path: '/sso/request',
+      permission: 'public',
+      summary: 'Would redirect to the identity provider; answers 404, because single sign-on is off.',
+      response: Type.Unknown(),
+      failures: [404],
+      handler: refuse,
+    }),
+    route({
+      surface: 'auth',
+      method: 'post',
+      path: '/sso/callback',
+      permission: 'public',
+      summary: 'Would take the answer of the identity provider; answers 404, because single sign-on is off.',
+      response: Type.Unknown(),
+      failures: [404],
+      changesNothing: true,
+      handler: refuse,
+    }),
+  ]
 }

@@ -67,6 +67,9 @@ export const RevokedTokens = record(
   { example: { revoked: 2 } },
 )
 
+/** Contract 01, 1.11. */
+export const SsoState = record('SsoState', Type.Object({ enabled: Type.Boolean() }), { example: { enabled: false } })
+
 /** `GET /user` (contract 01, 1.10). */
 export const CurrentUser = record(
   'CurrentUser',

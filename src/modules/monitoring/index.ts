@@ -14,6 +14,7 @@ import { processGauges } from './process-gauges.ts'
 import { createPrometheus } from './prometheus.ts'
 import { createMonitoringRoutes } from './routes.ts'
 import { createStatsd } from './statsd.ts'
+import { createServiceRegistryRoutes } from './service-registry.ts'
 import { createStatusRoute } from './status.ts'
 import { watchTraceGrowth } from './trace-growth.ts'
 import type { Tracing } from './tracing/index.ts'
@@ -97,6 +98,7 @@ export function createMonitoring(deps: MonitoringDeps): Monitoring {
     ],
     routes: [
       createStatusRoute(source, () => server),
+      ...createServiceRegistryRoutes(() => server),
       createHistoryRoute(history),
       ...(prometheus === undefined ? [] : createMonitoringRoutes({ prometheus, token: config.prometheus_token })),
     ],

@@ -92,7 +92,7 @@ const counted = (errors: number): string => (errors === 1 ? '1 logged error' : `
 
 const rounded = (milliseconds: number): number => Math.round(milliseconds * 100) / 100
 
-function stateOf(module: string | undefined, { modules }: ServerFacts): ComponentStatus['state'] {
+export function stateOf(module: string | undefined, { modules }: ServerFacts): ComponentStatus['state'] {
   const found = modules.find(({ name }) => name === module)
   if (found === undefined) return 'not_included'
   return found.isOff === true ? 'disabled' : 'running'

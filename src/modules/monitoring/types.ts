@@ -73,6 +73,29 @@ export const ComponentStatus = record(
 )
 export type ComponentStatus = Static<typeof ComponentStatus>
 
+export const ServiceGroups = record(
+  'ServiceGroups',
+  Type.Object({ groups: Type.Array(Type.String(), { description: 'Names of services, sorted.' }) }),
+  { example: { groups: ['actionrunner', 'api', 'auth', 'stream'] } },
+)
+
+const member = Type.Object({
+  group_id: Type.String(),
+  member_id: Type.String({ description: '`<host>_<pid>`' }),
+  capabilities: Type.Object({
+    hostname: Type.String(),
+    pid: Type.Integer(),
+    url: Type.Optional(Type.String({ description: 'Where the service listens.' })),
+  }),
+})
+
+export const ServiceMembers = record('ServiceMembers', Type.Object({ members: Type.Array(member) }), {
+  example: {
+    members: [{ group_id: 'actionrunner', member_id: 'host_4711', capabilities: { hostname: 'host', pid: 4711 } }],
+  },
+})
+export type ServiceMember = Static<typeof member>
+
 export const QueueStatus = record(
   'QueueStatus',
   Type.Object({ name: Type.String(), length: Type.Integer(), limit: Type.Integer() }),

@@ -22,6 +22,21 @@ function statusScenarios(server: TestApp): Scenario[] {
   ] as const
   return [
     { command: 'status', args: () => ['status'], unstable: figures },
+    { command: 'service-registry group list', args: () => ['service-registry', 'group', 'list'] },
+    {
+      command: 'service-registry member list',
+      args: () => ['service-registry', 'member', 'list', '--group-id', 'actionrunner', '-a', 'group_id', '-j'],
+    },
+    {
+      command: 'service-registry member list',
+      about: 'of all',
+      args: () => ['service-registry', 'member', 'list', '-a', 'group_id'],
+    },
+    {
+      command: 'service-registry member list',
+      about: 'unknown',
+      args: () => ['service-registry', 'member', 'list', '--group-id', 'nope'],
+    },
     {
       command: 'status',
       about: 'by the control socket',
