@@ -42,6 +42,8 @@ export interface PythonScriptDeps extends CommandDeps {
     enableCommonLibs: boolean
     /** `api.max_page_size` */
     maxPageSize: number
+    /** Folders of packs, that for installed packs first. */
+    packsPaths: readonly string[]
   }
 }
 
@@ -123,6 +125,7 @@ async function runPythonScript(deps: PythonScriptDeps, context: RunContext): Pro
     mark: markOf(context.executionId)?.toString() ?? null,
     log_level: parameters['log_level'] ?? deps.settings.logLevel,
     page_size: deps.settings.maxPageSize,
+    packs_paths: deps.settings.packsPaths,
     max_bytes: deps.maxResultBytes,
   })
 
@@ -207,7 +210,7 @@ function ownVariables({ env, runnerParameters }: RunContext): Record<string, str
   }
 }
 
-/** In addition to the action's own folder, which comes first. */
+/** In addition to the action's own folder, which comes last. */
 function importFolders(packFolder: string, enableCommonLibs: boolean): string[] {
   return [join(packFolder, 'actions', 'lib'), ...(enableCommonLibs ? [join(packFolder, 'lib')] : [])]
 }

@@ -1,5 +1,5 @@
 /** Settings of the runners, from the configuration or their defaults. */
-import type { CommonSettings, Config } from '../config/index.ts'
+import { packFolders, type CommonSettings, type Config } from '../config/index.ts'
 import type { HttpRequestSettings } from './http-request.ts'
 import type { PackManager } from './pack-manager.ts'
 import type { BackgroundChoice } from './process/run-command.ts'
@@ -21,6 +21,8 @@ export interface PythonSettings {
   pipOpts: readonly string[]
   /** `api.max_page_size` */
   maxPageSize: number
+  /** `content.system_packs_base_path`, then `content.packs_base_paths`; absolute. */
+  packsPaths: readonly string[]
 }
 
 /** Ports to modules; `app.ts` implements them. */
@@ -65,6 +67,7 @@ export const pythonDefaults: PythonSettings = {
   virtualenvOpts: ['--system-site-packages'],
   pipOpts: [],
   maxPageSize: 100,
+  packsPaths: [],
 }
 
 export const defaultSsh: SshSettings = {
@@ -80,7 +83,7 @@ export const defaultSsh: SshSettings = {
 }
 
 export function runnersSettings(
-  config: Pick<Config, 'actionrunner' | 'packs' | 'ssh_runner' | 'http_runner' | 'system_user'>,
+  config: Pick<Config, 'actionrunner' | 'content' | 'packs' | 'ssh_runner' | 'http_runner' | 'system_user'>,
   common: CommonSettings,
 ): Omit<RunnerSettings, 'launcher' | 'packManager' | 'warn'> {
   const { actionrunner, packs, ssh_runner: ssh, http_runner: http, system_user: system } = config
@@ -110,6 +113,7 @@ export function runnersSettings(
       virtualenvOpts: actionrunner.virtualenv_opts,
       pipOpts: actionrunner.pip_opts,
       maxPageSize: common.maxPageSize,
+      packsPaths: packFolders(config),
     },
   }
 }

@@ -477,6 +477,14 @@ except BlockingIOError:
       }
     })
 
+    it('is told where it lies when it lies in lib of the pack, which others do not share', async () => {
+      mkdirSync(join(packFolder, 'lib', 'shared_by_pack'), { recursive: true })
+      const { result } = await start(action('pass', 'from shared_by_pack.tool import X')).ended
+      expect(result['stderr']).toMatch(
+        /No module named 'shared_by_pack'\nThe pack has it in lib\/: set enable_common_libs/,
+      )
+    })
+
     fullOnly(it)('is what the file says now, as large and as old as it may be', async () => {
       const path = join(packFolder, 'actions', 'lib', 'replaced.py')
       const asks = action('return replaced.VALUE', 'import replaced')

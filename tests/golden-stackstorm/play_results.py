@@ -33,7 +33,7 @@ def play(source, number):
                 opened = os.open(name, os.O_WRONLY | os.O_CREAT)
                 os.dup2(opened, descriptor)
             job = {"pack": "g", "file": path, "path": [], "parameters": {}, "config": {}, "env": {}, "mark": None}
-            job.update(cwd=home, log_level="DEBUG", page_size=100, max_bytes=MAX_BYTES)
+            job.update(cwd=home, log_level="DEBUG", page_size=100, max_bytes=MAX_BYTES, packs_paths=[])
             worker._prepare(job)
             code = worker._carry_out(job)
             sys.stdout.flush()

@@ -1,25 +1,9 @@
 """Access to the server's API for actions, with the permissions of the execution's user."""
 
-import json
-import os
-
 from svc import log
+from svc.api import ServiceError, full_scope, request
 
-#: Seconds per request.
-TIMEOUT = 60
-#: Bytes per response; a whole page of keys may have long values.
-MAX_ANSWER_BYTES = 256 * 1024 * 1024
-
-
-class ServiceError(Exception):
-    """The server refused the request, or was not reachable.
-
-    `status` is the HTTP status of the response, None without one.
-    """
-
-    def __init__(self, message, status=None):
-        super().__init__(message)
-        self.status = status
+__all__ = ["ActionService", "KeyValuePair", "ServiceError", "request"]
 
 
 class ActionService:
@@ -28,6 +12,17 @@ class ActionService:
     def __init__(self, pack, class_name, page_size=100):
         self._namespace = "{}.{}:".format(pack, class_name)
         self._page_size = page_size
+
+    @property
+    def datastore_service(self):
+        """The methods for keys, which this object has itself."""
+        return self
+
+    def get_api_client(self):
+        """Returns a `st2client.client.Client` of this server."""
+        from st2client.client import Client
+
+        return Client()
 
     def get_logger(self, name):
         """Returns a logger like that of the action, with another name."""
@@ -58,7 +53,7 @@ class ActionService:
         :param scope: `system`, or `user` for the keys of the user
         :param decrypt: return a secret in plain text
         """
-        query = {"scope": scope}
+        query = {"scope": full_scope(scope)}
         if decrypt:
             query["decrypt"] = "true"
         try:
@@ -75,7 +70,7 @@ class ActionService:
         :param ttl: seconds until the key disappears; None: never
         :param encrypt: store the value encrypted
         """
-        body = {"name": self._full_name(name, local), "value": str(value), "scope": scope}
+        body = {"name": self._full_name(name, local), "value": str(value), "scope": full_scope(scope)}
         if ttl is not None:
             body["ttl"] = ttl
         if encrypt:
@@ -86,7 +81,7 @@ class ActionService:
     def delete_value(self, name, local=True, scope="system"):
         """Deletes a key. Returns whether it existed."""
         try:
-            request("DELETE", self._path(name, local), {"scope": scope})
+            request("DELETE", self._path(name, local), {"scope": full_scope(scope)})
         except ServiceError as error:
             if error.status == 404:
                 return False
@@ -121,61 +116,3 @@ class KeyValuePair:
     def __repr__(self):
         # Without the value, which may be a secret.
         return "<KeyValuePair name={!r} scope={!r}>".format(self.name, self.scope)
-
-
-def request(method, path, query=None, body=None, headers=None):
-    """Sends an API request with the permissions of the execution; returns the decoded response.
-
-    :param path: after the API version, such as `/keys`
-    :param query: a dictionary
-    :param body: a value that JSON can represent
-    :raises ServiceError: with the reason
-    """
-    from http.client import HTTPException
-    from urllib import error, parse
-    from urllib import request as http
-
-    class NoRedirects(http.HTTPRedirectHandler):
-        def redirect_request(self, *_):
-            return None
-
-    base = os.environ.get("SVC_ACTION_API_URL")
-    if not base:
-        raise ServiceError("Cannot reach the server: SVC_ACTION_API_URL is not set.")
-    url = base + path + ("?" + parse.urlencode(query) if query else "")
-    sent = dict(headers or {})
-    token = os.environ.get("SVC_ACTION_AUTH_TOKEN")
-    if token:
-        sent["X-Auth-Token"] = token
-    data = None
-    if body is not None:
-        data = json.dumps(body).encode("ascii")
-        sent["Content-Type"] = "application/json"
-    what = "{} {}".format(method, path)
-    # Without proxies and redirects: an action's proxy is for other hosts, and none may see the token.
-    opener = http.build_opener(http.ProxyHandler({}), NoRedirects())
-    try:
-        with opener.open(http.Request(url, data=data, headers=sent, method=method), timeout=TIMEOUT) as answer:
-            text = answer.read(MAX_ANSWER_BYTES + 1)
-    except error.HTTPError as refusal:
-        raise ServiceError(
-            "{}: the server answered {}: {}".format(what, refusal.code, _reason(refusal)), refusal.code
-        ) from None
-    except (error.URLError, OSError, HTTPException) as problem:
-        reason = getattr(problem, "reason", None) or problem
-        raise ServiceError("{}: could not reach the server: {}".format(what, reason)) from None
-    if len(text) > MAX_ANSWER_BYTES:
-        raise ServiceError("{}: the response is larger than {} bytes.".format(what, MAX_ANSWER_BYTES))
-    try:
-        return json.loads(text) if text else None
-    except ValueError:
-        raise ServiceError("{}: the response is not JSON.".format(what)) from None
-
-
-def _reason(refusal):
-    from http.client import HTTPException
-
-    try:
-        return json.loads(refusal.read(64 * 1024))["faultstring"]
-    except (ValueError, KeyError, TypeError, OSError, HTTPException):
-        return refusal.reason

@@ -10,6 +10,15 @@ AUDIT = 25
 logging.addLevelName(AUDIT, "AUDIT")
 
 
+def _audit(self, message, *args, **kwargs):
+    """Writes a message of the level AUDIT."""
+    if self.isEnabledFor(AUDIT):
+        self._log(AUDIT, message, args, **kwargs)
+
+
+logging.Logger.audit = _audit
+
+
 class _Handler(logging.StreamHandler):
     """Writes to the current stderr, which an action may replace."""
 

@@ -6,6 +6,7 @@ The job is one JSON object on stdin, up to its end:
     parameters, config
     env          variables to set; `cwd` the working directory; `mark` see `_set_mark`
     log_level    name of the lowest level; `page_size`; `max_bytes` of the returned value
+    packs_paths  folders that have packs in them, that for installed packs first
 
 The reply goes to descriptor 3, separate from the output: a line `job` once the action is known, then one JSON object. It
 has `result` and, if `run` returned it, `succeeded`; or `error`, the reason why there is no result.
@@ -16,7 +17,7 @@ import json
 import os
 import sys
 
-from svc import action_service, log
+from svc import action_service, log, places
 from svc.result import json_or_text
 
 REPLY_FD = 3
@@ -69,6 +70,7 @@ def _prepare(job):
     sys.stdout = sys.__stdout__ = _line_by_line(sys.stdout, is_buffered)
     sys.stderr = sys.__stderr__ = _line_by_line(sys.stderr, is_buffered)
     log.set_up(job["log_level"])
+    places.packs_paths = job["packs_paths"]
 
 
 def _line_by_line(stream, is_buffered):
@@ -110,6 +112,7 @@ def _carry_out(job):
         import traceback
 
         traceback.print_exception(type(problem), problem, _frames_of_the_action(problem))
+        _explain(problem, job)
         code = 1
     # A forked process that returns to this point has no result to report.
     if reply is not None and os.getpid() == own_pid:
@@ -145,13 +148,15 @@ def _load(file, path):
     sys.argv = [file]
     name = os.path.splitext(os.path.basename(file))[0]
     if name in getattr(sys, "stdlib_module_names", ()):
-        # Before the action's folder comes first, so that preloading makes no difference.
+        # Now, so that preloading makes no difference.
         try:
             __import__(name)
         except ImportError:
             pass
-    # Replaces the folder of this program.
-    sys.path[:] = [os.path.dirname(file)] + path + [folder for folder in sys.path if folder not in path]
+    # The folder of the action comes last: an action called copy.py or requests.py must not be in the way of others that
+    # import the module of that name.
+    own = os.path.dirname(file)
+    sys.path[:] = path + [folder for folder in sys.path if folder not in path and folder != own] + [own]
     if name in sys.modules or not name.isidentifier():
         # An action called uuid.py must not shadow the module of that name.
         name = "svc_action_" + name
@@ -225,6 +230,16 @@ def _make(found, config, service):
     if getattr(action, "action_service", None) is None:
         action.action_service = service
     return action
+
+
+def _explain(problem, job):
+    """Says where a module is that the action does not find."""
+    name = (getattr(problem, "name", None) or "").split(".")[0]
+    if not isinstance(problem, ModuleNotFoundError) or not job["cwd"] or name in sys.modules:
+        return
+    found = os.path.join(job["cwd"], "lib", name)
+    if os.path.isdir(found) or os.path.isfile(found + ".py"):
+        print("The pack has it in lib/: set enable_common_libs in [packs] of the configuration.", file=sys.stderr)
 
 
 def _frames_of_the_action(problem):

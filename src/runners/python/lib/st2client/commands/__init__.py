@@ -1,0 +1,1 @@
+"""Names that packs import of the commands of a command line."""

@@ -1,0 +1,76 @@
+"""Records of other kinds."""
+
+from st2client.models.core import Resource, ResourceManager
+from st2client.utils.httpclient import path_of
+
+
+class ApiKey(Resource):
+    _plural = "ApiKeys"
+    _repr_attributes = ["id", "user", "metadata"]
+
+
+class Token(Resource):
+    _plural = "Tokens"
+    _repr_attributes = ["user", "expiry"]
+
+
+class Inquiry(Resource):
+    _plural = "Inquiries"
+    _repr_attributes = ["id"]
+
+
+class Policy(Resource):
+    _plural = "Policies"
+    _repr_attributes = ["name", "enabled", "resource_ref", "policy_type"]
+
+
+class PolicyType(Resource):
+    _alias = "Policy-Type"
+    _url_path = "policytypes"
+    _plural = "PolicyTypes"
+    _repr_attributes = ["ref", "resource_type"]
+
+
+class Trace(Resource):
+    _plural = "Traces"
+    _repr_attributes = ["id", "trace_tag"]
+
+
+class Workflow(Resource):
+    _plural = "Workflows"
+
+
+class ServiceRegistryGroup(Resource):
+    _url_path = "service_registry/groups"
+    _repr_attributes = ["group_id"]
+
+
+class ServiceRegistryMember(Resource):
+    _repr_attributes = ["group_id", "member_id"]
+
+
+class InquiryManager(ResourceManager):
+    def respond(self, inquiry_id, inquiry_response, **kwargs):
+        """Answers an inquiry: a dictionary that fits its schema."""
+        body = {"id": inquiry_id, "response": inquiry_response}
+        return self._made(self.client.put(path_of("inquiries", inquiry_id), body, **kwargs))
+
+
+class TokenManager(ResourceManager):
+    def create(self, instance, **kwargs):
+        """Logs in: `auth=(user, password)`."""
+        return self._made(self.client.post("/tokens", instance.serialize(), **kwargs))
+
+
+class WorkflowManager(ResourceManager):
+    def inspect(self, definition, **kwargs):
+        """Returns what is wrong in the text of a workflow, a list."""
+        return self.answer_of(self.client.post("/workflows/inspect", {"definition": definition}, **kwargs))
+
+
+class ServiceRegistryGroupsManager(ResourceManager):
+    def list(self, **kwargs):
+        found = self.answer_of(self._get("/service_registry/groups", kwargs))
+        return [self.resource(group_id=one) for one in found["groups"]]
+
+    get_all = list

@@ -1,0 +1,1 @@
+INNER = "inner"

@@ -1,0 +1,1 @@
+TOOL = "of the pack"

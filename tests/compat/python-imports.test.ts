@@ -1,0 +1,254 @@
+/** What Python actions import by the names of StackStorm, used as its packs do, on a server. */
+import { spawnSync } from 'node:child_process'
+import { cpSync } from 'node:fs'
+import { dirname, join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { startScript } from '../../src/runners/python/interpreters.ts'
+import { createTestApp } from '../helpers/app.ts'
+import { firstPassword, signIn } from '../helpers/logins.ts'
+import { type ExecutionAnswer, finalStatuses, type TestApp } from '../helpers/server.ts'
+import { waitFor } from '../helpers/wait.ts'
+
+/** What packs import, the commonest first: modules, and names in them. Counted in the packs that are published. */
+const imported = `
+st2common.runners.base_action:Action st2client.client:Client st2actions.runners.pythonrunner:Action
+st2client.models:KeyValuePair st2common:log st2common.util:isotime st2common.constants.pack:MANIFEST_FILE_NAME
+st2common.content.utils:get_packs_base_paths st2client.models.keyvalue:KeyValuePair st2common.content:utils
+st2common.util.pack:get_pack_metadata st2common.util:jinja st2actions.runners:pythonrunner
+st2common.exceptions.action:InvalidActionParameterException st2common.util.shell:run_command st2client
+st2client.commands.action st2client.models st2client.models.action_alias:ActionAliasMatch
+st2common.constants.pack:PACK_VERSION_SEPARATOR st2common.constants.pack:SYSTEM_PACK_NAMES
+st2common.content.utils:get_pack_base_path st2common.util.shell:quote_unix st2common.util.date
+st2client.base:BaseCLIApp st2client.commands.action:LIVEACTION_STATUS_CANCELING
+st2client.commands.action:LIVEACTION_STATUS_REQUESTED st2client.commands.action:LIVEACTION_STATUS_RUNNING
+st2client.commands.action:LIVEACTION_STATUS_SCHEDULED st2client.commands.resource:ResourceNotFoundError
+st2client.models.action:Execution st2client.models.aliasexecution:ActionAliasExecution
+st2client.models.datastore:KeyValuePair st2common st2common.bootstrap.sensorsregistrar
+st2common.exceptions.db:StackStormDBObjectNotFoundError st2common.models.db:db_setup
+st2common.persistence.action:Action st2common.persistence.action:ActionAlias st2common.persistence.pack:Config
+st2common.persistence.pack:ConfigSchema st2common.persistence.pack:Pack st2common.persistence.policy:Policy
+st2common.persistence.rule:Rule st2common.persistence.sensor:SensorType st2common.persistence.trigger:Trigger
+st2common.persistence.trigger:TriggerType st2common.runners.paramiko_ssh:ParamikoSSHClient
+st2common.runners.utils:get_logger_for_python_runner_action st2common.script_setup
+st2common.services.packs:get_pack_from_index st2common.services.packs:search_pack_index
+st2common.services.triggers:cleanup_trigger_db_for_rule st2common.util.pack:get_pack_warnings
+st2common.util.pack_management:download_pack st2common.util.pack_management:get_repo_url
+st2common.util.virtualenvs:setup_pack_virtualenv
+`
+  .trim()
+  .split(/\s+/)
+
+it('each name that packs import is there, and none takes another module along that Python lacks', () => {
+  const program =
+    'import importlib, json, sys\nsys.path.insert(0, sys.argv[1])\nfailed = {}\n' +
+    'for row in json.load(sys.stdin):\n    module, _, name = row.partition(":")\n    try:\n' +
+    '        exec("from %s import %s" % (module, name) if name else "import " + module)\n' +
+    '    except Exception as problem:\n        failed[row] = str(problem)\njson.dump(failed, sys.stdout)\n'
+  const { stdout, stderr } = spawnSync('python3', ['-S', '-c', program, dirname(fileURLToPath(startScript))], {
+    input: JSON.stringify(imported),
+    encoding: 'utf8',
+  })
+  expect(stderr).toBe('')
+  expect(JSON.parse(stdout)).toEqual({
+    'st2common.runners.paramiko_ssh:ParamikoSSHClient': expect.stringMatching(/unavailable in svc. Run core.remote/),
+  })
+})
+
+it('what needs a package that is missing says so', () => {
+  const program =
+    'import sys\nsys.path.insert(0, sys.argv[1])\nfrom st2common.util import jinja, pack\n' +
+    'for use in (jinja.get_jinja_environment, lambda: pack.get_pack_metadata(sys.argv[2])):\n    try:\n        use()\n' +
+    '    except ImportError as problem:\n        print(problem)\n'
+  const folder = join(import.meta.dirname, 'packs', 'importing')
+  const { stdout, stderr } = spawnSync('python3', ['-S', '-c', program, dirname(fileURLToPath(startScript)), folder], {
+    encoding: 'utf8',
+  })
+  expect([stderr, stdout.split('\n')]).toEqual([
+    '',
+    [expect.stringMatching(/add jinja2 to the requirements.txt/), expect.stringMatching(/PyYAML: add it to/), ''],
+  ])
+})
+
+describe('on a server', () => {
+  let server: TestApp
+  let headers: Record<string, string> = {}
+
+  beforeAll(async () => {
+    server = await createTestApp({
+      settings: { 'auth.enable': 'True', 'auth.mode': 'standalone', 'packs.enable_common_libs': 'True' },
+    })
+    headers = await signIn(server, 'admin', firstPassword(server.basePath))
+    const from = join(import.meta.dirname, 'packs', 'importing')
+    cpSync(from, join(server.basePath, 'packs', 'importing'), { recursive: true })
+    await server.call('POST', '/v1/packs/register', { packs: ['importing'] }, headers)
+  })
+  afterAll(() => server.stop())
+
+  async function run(name: string): Promise<ExecutionAnswer & { result: { result: unknown; stderr: string } }> {
+    const body = { action: `importing.${name}` }
+    const made = await server.call<ExecutionAnswer>('POST', '/v1/executions', body, headers)
+    expect([made.status, made.text]).toEqual([201, expect.any(String)])
+    return (await waitFor(
+      `the end of ${name}`,
+      async () => {
+        const { body: found } = await server.call<ExecutionAnswer>(
+          'GET',
+          `/v1/executions/${made.body.id}`,
+          undefined,
+          headers,
+        )
+        return finalStatuses.includes(found.status) && found
+      },
+      60_000,
+    )) as never // of a Python action
+  }
+
+  it.each<[string, unknown]>([
+    [
+      'keys',
+      {
+        id: 'importing.a',
+        value: '2',
+        decrypted: 's3cret',
+        is_hidden: true,
+        user: 'mine',
+        missing: null,
+        names: ['importing.a', 'importing.b/ä'],
+        by_id: 'importing.a',
+        old: ['2'],
+        deleted: [true, true, true, true],
+        service: 'y',
+      },
+    ],
+    [
+      'executions',
+      {
+        was: true,
+        ended: ['succeeded', 'hello', 'core.echo'],
+        again: 'again',
+        output: 'hello\n',
+        canceled: true,
+        found: true,
+        count: 2,
+        noop: 'core.noop',
+        none: null,
+        paused: expect.stringMatching(/^paus(ing|ed)$/),
+        children: [],
+        text: expect.stringMatching(/^<Execution status=succeeded/),
+      },
+    ],
+    [
+      'records',
+      {
+        rule: [true, false, 'changed'],
+        made: ['importing.made', true, null],
+        actions: ['importing.addresses'],
+        by_hand: [200, 'core.echo'],
+        entry_point: 'from st2cl',
+        error: [400, 400, expect.stringMatching(/^400 Bad Request\nMESSAGE: .*trigger/)],
+        not_found: 'no such action',
+        runner: 'noop',
+        packs: ['importing'],
+        enforcements: [],
+        registered: 1,
+        policies: [],
+        triggers: 'svc.webhook',
+        webhook: true,
+        me: 'admin',
+      },
+    ],
+    [
+      'addresses',
+      {
+        own: Array.from({ length: 7 }, () => true),
+        works: Array.from({ length: 7 }, () => 'admin'),
+        other: [
+          {
+            base: 'http://other.example',
+            api: 'http://other.example:9101/v1',
+            auth: 'http://other.example:9100',
+            stream: 'http://other.example:9102/v1',
+          },
+          null,
+        ],
+        error: expect.stringContaining('could not reach the server'),
+        elsewhere: null,
+      },
+    ],
+    [
+      'content',
+      {
+        folder: true,
+        manifest: true,
+        paths: true,
+        file: true,
+        none: null,
+        warnings: expect.stringContaining('Python 2 only'),
+        repo: [
+          ['https://github.com/owner/name', '1.0'],
+          ['https://x/y.git', null],
+        ],
+        system: true,
+        virtualenv: null,
+      },
+    ],
+    [
+      'elsewhere',
+      [
+        /persistence.rule.Rule.get_by_ref .*Client\(\).rules \(GET \/v1\/rules\)/,
+        /persistence.pack.Pack.get_all .*GET \/v1\/packs/,
+        /db_setup is unavailable in svc. Use the API/,
+        /script_setup.setup is unavailable in svc. Use the API/,
+        /register_sensors is unavailable.*POST \/v1\/packs\/register/,
+        /download_pack is unavailable.*packs.install/,
+        /cleanup_trigger_db_for_rule is unavailable.*svc deletes triggers that no rule uses/,
+        /paramiko_ssh is unavailable in svc. Run core.remote/,
+      ].map((text): unknown => expect.stringMatching(text)),
+    ],
+    [
+      'siblings',
+      [
+        'lib',
+        'lib',
+        'beside',
+        'hammer',
+        'hammer',
+        'inner',
+        'inner',
+        'deeper',
+        'hello lib',
+        [1],
+        '00000000-0000-0000-0000-000000000001',
+      ],
+    ],
+    ['copy', [[2], true]],
+    ['no_base', 'admin'],
+    ['common', 'of the pack'],
+  ])('works: %s', async (name, expected) => {
+    const { status, result } = await run(name)
+    expect([status, result.stderr, result.result]).toEqual(['succeeded', '', expected])
+  })
+
+  it('helpers work, and what loggers write is the output of the action', async () => {
+    const { result } = await run('helpers')
+    expect(result).toMatchObject({
+      stderr:
+        'svc.actions.python.helpers: INFO     from a module\nsvc.actions.python.helpers: AUDIT    audited\n' +
+        'svc.actions.python.Helpers: AUDIT    by the action\nsvc.actions.python.Other: WARNING  of another name\n',
+      result: {
+        shell: [3, 'out\n', 'err\n', "'a b'"],
+        time: [
+          '2026-01-02T03:04:05.678000+00:00',
+          '2026-01-02T03:04:05Z',
+          '2026-01-02T03:04:05+02:00',
+          '2026-01-02T00:00:00.000000+00:00',
+          false,
+          '2026-01-02T03:04:05+00:00',
+          true,
+        ],
+        error: ['InvalidActionParameterException', 'no such host'],
+      },
+    })
+  })
+})
