@@ -47,7 +47,7 @@ export function writeGreetings({ write }: Installation): void {
   write(at('actions/workflows/both.yaml'), 'version: 1.0\ntasks:\n  one:\n    action: greetings.greet\n')
   write(
     at('rules/on_visit.yaml'),
-    'name: on_visit\ntrigger:\n  type: visits.visit\ncriteria: {}\naction:\n  ref: greetings.greet\n',
+    'name: on_visit\nenabled: true\ntrigger:\n  type: visits.visit\ncriteria: {}\naction:\n  ref: greetings.greet\n',
   )
   write(`${PACKS}/visits/pack.yaml`, manifest('visits'))
   write(`${PACKS}/visits/triggers/visit.yaml`, 'name: visit\npayload_schema:\n  type: object\n')

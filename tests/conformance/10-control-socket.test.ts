@@ -42,6 +42,18 @@ describe('10 control socket', () => {
       },
     ))
 
+  test('its operator makes API keys without a record of the system user, and reads and writes the keys of every user', () =>
+    withApp({}, async (server) => {
+      const path = join(server.basePath, 'svc.sock')
+      expect((await ask(path, 'POST', '/v1/apikeys', { user: 'ada' })).status).toBe(201)
+      const mine = { name: 'mine', value: 'of ada', scope: 'user', user: 'ada' }
+      expect((await ask(path, 'PUT', '/v1/keys/mine', mine)).status).toBe(200)
+      expect((await ask(path, 'GET', '/v1/keys/mine?user=ada')).body).toMatchObject({ value: 'of ada', user: 'ada' })
+      // By the port it stays what it was: nobody but the user himself.
+      expect((await server.call('GET', '/v1/keys/mine?user=ada')).status).toBe(403)
+      expect((await server.call('PUT', '/v1/keys/mine', mine)).status).toBe(403)
+    }))
+
   test('it has a path of any length, takes the place of what a killed server has left, and goes with the server', async () => {
     const basePath = join(newFolder(), 'long'.repeat(40))
     mkdirSync(basePath)

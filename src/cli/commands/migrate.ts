@@ -1,7 +1,10 @@
 /** `svc migrate`: moves a StackStorm installation to svc. */
+import { Option } from 'commander'
+import type { GivenPlaces } from '../../migrate/index.ts'
 import { absolutePath } from '../cli-process.ts'
 import { CliCommand } from '../command.ts'
 import { exitCodes } from '../exit-codes.ts'
+import { addServerConfigOption, loadServerConfig } from '../operator-session.ts'
 import { addCommonOptionsWithoutFile, type CommonFlags } from '../options.ts'
 import type { CommandContext } from '../session.ts'
 
@@ -14,7 +17,7 @@ export interface PlaceFlags extends Omit<CommonFlags, 'configFile'> {
 }
 
 export function createMigrateCommand(context: CommandContext): CliCommand {
-  return new CliCommand('migrate').addCommand(createCheckCommand(context))
+  return new CliCommand('migrate').addCommand(createCheckCommand(context)).addCommand(createImportCommand(context))
 }
 
 function createCheckCommand(context: CommandContext): CliCommand {
@@ -26,6 +29,50 @@ function createCheckCommand(context: CommandContext): CliCommand {
     )
     .examples('svc migrate check /mnt/old-host', 'svc migrate check . --packs /opt/stackstorm/packs -j')
     .action((folder: string, flags: PlaceFlags) => checkFolder(context, folder, flags))
+}
+
+interface ImportFlags extends PlaceFlags {
+  configFile?: string[]
+  dryRun?: boolean
+  onConflict: 'skip' | 'replace'
+  report?: string
+}
+
+function createImportCommand(context: CommandContext): CliCommand {
+  return addServerConfigOption(addPlaceOptions(addCommonOptionsWithoutFile(new CliCommand('import'))))
+    .description('Import a StackStorm installation into the running server of this machine.')
+    .option('--dry-run', 'say what would happen, and change nothing')
+    .addOption(
+      new Option('--on-conflict <what>', 'what to do with records that differ from those of the server')
+        .choices(['skip', 'replace'])
+        .default('skip'),
+    )
+    .option('--report <file>', 'file for the report (default: in the directory migration of the base path)')
+    .notes(
+      'It takes over packs, their configurations, the password file, role definitions, and from exports or a folder of mongodump keys with their secrets, API keys, service accounts, rules, actions, aliases, policies and trigger types. Records get the names of svc, such as core.svc.webhook; files of packs stay as they are.',
+      'Running it again changes nothing, or takes over what has changed in the source. A record that was changed on the server since, or that no import has made, is a conflict and stays, unless --on-conflict replace is given.',
+      'Root and the account of the server can run it. It finds the server through its configuration, as `svc serve` does, and writes a report in JSON, and a proposed configuration file made from st2.conf. The exit code is 1 when something was refused or is in conflict.',
+    )
+    .examples('svc migrate import /mnt/old-host --dry-run', 'svc migrate import /mnt/old-host')
+    .action(async (folder: string, { configFile, ...flags }: ImportFlags) => {
+      const [{ importInstallation, exitCodeOf }, { printImport }, config] = await Promise.all([
+        import('../migrate/import.ts'),
+        import('../migrate/print-import.ts'),
+        loadServerConfig(configFile),
+      ])
+      const { onConflict, dryRun = false, report } = flags
+      const options = {
+        given: givenOf(flags),
+        dryRun,
+        onConflict,
+        report: report === undefined ? undefined : absolutePath(report),
+      }
+      await importInstallation(context, absolutePath(folder), config, options, flags, async (session, summary) => {
+        if (session.form === 'human') await printImport(session, summary)
+        else await session.printMachine(summary)
+        return exitCodeOf(summary)
+      })
+    })
 }
 
 /** Adds the folder and the options that name its parts. */
@@ -47,18 +94,17 @@ export async function checkFolder(context: CommandContext, folder: string, flags
     import('../migrate/check.ts'),
     import('../migrate/print-check.ts'),
   ])
-  const given = {
-    ...(flags.packs === undefined ? {} : { packs: flags.packs }),
-    ...(flags.configs === undefined ? {} : { configs: flags.configs }),
-    ...(flags.conf === undefined ? {} : { conf: flags.conf }),
-    ...(flags.export === undefined ? {} : { exports: flags.export }),
-    ...(flags.keyFile === undefined ? {} : { keyFiles: flags.keyFile }),
-  }
-  await checkInstallation(context, absolutePath(folder), given, flags, async (session, report) => {
+  await checkInstallation(context, absolutePath(folder), givenOf(flags), flags, async (session, report) => {
     if (session.form === 'human') await printCheck(session, report)
     else await session.printMachine(report)
     const isFine =
       report.problems.length === 0 && report.packs.every(({ state }) => state === 'ready' || state === 'included')
     return isFine ? exitCodes.ok : exitCodes.failed
   })
+}
+
+function givenOf({ packs, configs, conf, export: exports, keyFile: keyFiles }: PlaceFlags): GivenPlaces {
+  return Object.fromEntries(
+    Object.entries({ packs, configs, conf, exports, keyFiles }).filter(([, paths]) => paths !== undefined),
+  )
 }

@@ -20,13 +20,15 @@ import {
 import { describeFileError } from '../../lib/files/index.ts'
 import type { FileProblem } from '../../lib/text/index.ts'
 import { segment } from '../connection/client.ts'
-import { listIn, recordIn, textOrEmpty, toList, toObject } from '../connection/responses.ts'
+import { recordIn, textOrEmpty, toList } from '../connection/responses.ts'
 import { withTrialServer } from '../control/trial-server.ts'
 import { exitCodes } from '../exit-codes.ts'
-import { CliFailure, HttpFailure } from '../failures.ts'
+import { CliFailure } from '../failures.ts'
 import { printable, type Json } from '../output/print.ts'
 import { progressText } from '../output/progress.ts'
 import type { CommandContext, Session } from '../session.ts'
+import { allRecords, REGISTER_MS, toProblem } from './calls.ts'
+import { refusalOf } from './rows.ts'
 import type { CommonFlags } from '../options.ts'
 
 /** The limit of the server for a configuration. */
@@ -34,8 +36,6 @@ const MAX_CONFIG_BYTES = 1_048_576
 const MAX_DEFINITION_BYTES = 1_048_576
 /** Of one pack; the server names no more at once. */
 const MAX_PROBLEMS = 100
-const REGISTER_MS = 600_000
-const PAGE_SIZE = 100
 
 const workflowRunners: ReadonlySet<unknown> = new Set(['orquesta', 'action-chain'])
 
@@ -190,8 +190,7 @@ async function register(session: Session, { path, report, scanned }: Known): Pro
   try {
     answer = recordIn(await session.client.call('POST', '/packs/register', { body, timeoutMs: REGISTER_MS }))
   } catch (error) {
-    if (!(error instanceof HttpFailure)) throw error
-    report.problems = [{ file: '.', message: error.message }]
+    report.problems = [{ file: '.', message: refusalOf(error) }]
     return
   }
   report.problems = toList(answer['problems']).map(toProblem)
@@ -210,15 +209,6 @@ async function register(session: Session, { path, report, scanned }: Known): Pro
 }
 
 const isAboutConfig = ({ file }: FileProblem): boolean => file.includes('configs/') || file === 'config.schema.yaml'
-
-function toProblem({ file, line, key, message }: Json): FileProblem {
-  return {
-    file: textOrEmpty(file),
-    ...(typeof line === 'number' ? { line } : {}),
-    ...(typeof key === 'string' ? { key } : {}),
-    message: textOrEmpty(message),
-  }
-}
 
 function judge({ report }: Known, isPack: boolean): void {
   const missing = Object.values(report.content).reduce((sum, { total, usable }) => sum + total - usable, 0)
@@ -269,8 +259,7 @@ async function inspect(session: Session, action: string): Promise<string[]> {
           `${textOrEmpty(message)}${path === undefined ? '' : ` (${textOrEmpty(path)})`}`,
       )
   } catch (error) {
-    if (error instanceof HttpFailure) return [error.message]
-    throw error
+    return [refusalOf(error)]
   }
 }
 
@@ -283,17 +272,4 @@ async function readText(response: AsyncIterable<Buffer>): Promise<Buffer> {
     chunks.push(chunk)
   }
   return Buffer.concat(chunks)
-}
-
-/** Every record of a list, page by page. */
-async function allRecords(session: Session, path: string, query: Record<string, string>): Promise<Json[]> {
-  const records: Json[] = []
-  for (;;) {
-    const answer = await session.client.call('GET', path, {
-      query: { ...query, limit: PAGE_SIZE, offset: records.length },
-    })
-    const page = listIn(answer)
-    records.push(...page.map(toObject))
-    if (page.length < PAGE_SIZE) return records
-  }
 }

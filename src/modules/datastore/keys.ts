@@ -21,7 +21,7 @@ export interface Named {
 }
 
 export interface KeyCaller {
-  principal: Pick<Principal, 'user' | 'isAdmin'>
+  principal: Pick<Principal, 'user' | 'isAdmin' | 'method'>
   /** `rbac.enable` */
   isAccessControlled: boolean
 }
@@ -78,6 +78,8 @@ function scopeOf(given: string | null | undefined): KeyScope {
 /** @throws PERMISSION_DENIED */
 function ownerOf(given: string | null | undefined, { principal, isAccessControlled }: KeyCaller): string {
   if (!isGiven(given) || given === principal.user) return principal.user
+  // Who can open the control socket can read the database and its keys.
+  if (principal.method === 'control_socket') return given
   if (!isAccessControlled || !principal.isAdmin) throw keyUserRefused(isAccessControlled)
   return given
 }

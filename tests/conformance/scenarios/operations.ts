@@ -126,6 +126,11 @@ function migrateScenarios(server: TestApp): Scenario[] {
   return [
     { command: 'migrate check', args: check('noop'), notAtTerminal },
     { command: 'migrate check', about: 'an action without runner', args: check('mistral-v2'), notAtTerminal },
+    {
+      command: 'migrate import',
+      about: 'only tried',
+      args: () => [...check('noop')().toSpliced(1, 1, 'import'), '--dry-run', '--config-file', server.configFile],
+    },
     { command: 'migrate check', about: 'no folder', args: () => ['migrate', 'check', '/does-not-exist'] },
   ]
 }

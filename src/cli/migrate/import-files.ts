@@ -1,0 +1,314 @@
+/** Takes over what are files of the site in svc too: packs, configurations, role definitions, the password file. */
+import { chmod, lchown, mkdir, readFile, stat } from 'node:fs/promises'
+import { join } from 'node:path'
+import { describeFileError, replaceFile, syncFolder } from '../../lib/files/index.ts'
+import { isObject } from '../../lib/schema/index.ts'
+import { describeProblem, listFiles, readMetadataFile, type FileProblem } from '../../lib/text/index.ts'
+import {
+  PackRefused,
+  placePack,
+  readTree,
+  viewOf,
+  type Fields,
+  type LoadedRecords,
+  type Owner,
+  type Places,
+  type SiteFile,
+} from '../../migrate/index.ts'
+import { recordIn, toList } from '../connection/responses.ts'
+import { toYaml } from '../output/yaml.ts'
+import { progressText } from '../output/progress.ts'
+import type { Session } from '../session.ts'
+import { allRecords, REGISTER_MS, toProblem } from './calls.ts'
+import { outcomeOf, type Manner } from './import-records.ts'
+import { refusalOf } from './rows.ts'
+import { HttpFailure } from '../failures.ts'
+
+const MAX_DEFINITION_BYTES = 262_144
+const MAX_PASSWORD_BYTES = 16 * 1024 * 1024
+
+/** Where the server has its files. */
+export interface ServerPlaces {
+  basePath: string
+  packs: string
+  passwordFile: string
+  owner: Owner
+}
+
+/** Registers after the copies, and once more what needs packs that came later. */
+export async function importPacks(
+  session: Session,
+  { packs }: Places,
+  places: ServerPlaces,
+  manner: Manner,
+): Promise<{ needEnvironment: string[] }> {
+  const included = new Set(
+    (await allRecords(session, '/packs', {}))
+      .filter(({ path }) => typeof path === 'string' && !path.startsWith(`${places.packs}/`))
+      .map(({ ref }) => String(ref)),
+  )
+  const all = packs.flatMap(({ folder, names }) => names.map((name) => ({ name, from: join(folder, name) })))
+  const progress = session.progress('Copying packs')
+  const again: { name: string; problems: FileProblem[] }[] = []
+  const needEnvironment: string[] = []
+  const seen = new Set<string>()
+  for (const [i, { name, from }] of all.entries()) {
+    progress.update(`Copying packs: ${progressText(i, all.length)}, now ${name}`)
+    if (included.has(name)) {
+      manner.add({ kind: 'pack', name, outcome: 'skipped', why: 'svc has this pack itself', source: from })
+      continue
+    }
+    if (seen.has(name)) {
+      manner.add({
+        kind: 'pack',
+        name,
+        outcome: 'refused',
+        why: 'another folder has a pack of this name',
+        source: from,
+      })
+      continue
+    }
+    seen.add(name)
+    try {
+      const { outcome, problems } = await importPack(session, name, from, places, manner)
+      const [first] = problems
+      if (problems.some(({ file }) => /^(?:rules|aliases|policies)\//.test(file))) again.push({ name, problems })
+      if (await isFile(join(from, 'requirements.txt'))) needEnvironment.push(name)
+      const why = first === undefined ? undefined : `${problems.length} problems; ${describeProblem(first)}`
+      manner.add({ kind: 'pack', name, outcome, source: from, ...(why === undefined ? {} : { why }) })
+    } catch (error) {
+      const why = error instanceof PackRefused ? error.message : refusalOfFile(from, error)
+      manner.add({ kind: 'pack', name, outcome: 'refused', why, source: from })
+    }
+    if (!manner.dryRun) await manner.ledger.save()
+  }
+  for (const { name } of again) {
+    progress.update(`Registering packs again: ${name}`)
+    if (!manner.dryRun) await register(session, join(places.packs, name))
+  }
+  progress.stop()
+  return { needEnvironment }
+}
+
+async function importPack(
+  session: Session,
+  name: string,
+  from: string,
+  places: ServerPlaces,
+  { ledger, dryRun, onConflict }: Manner,
+): Promise<{ outcome: ReturnType<typeof outcomeOf>; problems: FileProblem[] }> {
+  const tree = await readTree(from)
+  const place = join(places.packs, name)
+  const there = (await isUntouchedDefault(place, name)) ? undefined : await digestOf(place)
+  const outcome = outcomeOf(ledger.decide('pack', name, tree.digest, there), { onConflict })
+  if (dryRun || outcome === 'conflict') return { outcome, problems: [] }
+  if (outcome !== 'unchanged') await placePack(tree, places.packs, name, places.owner)
+  ledger.note('pack', name, tree.digest)
+  return { outcome, problems: await register(session, place) }
+}
+
+async function digestOf(place: string): Promise<string | undefined> {
+  if (!(await isFolder(place))) return undefined
+  return (await readTree(place)).digest
+}
+
+/** svc makes this pack itself, so that content without a pack has one. */
+async function isUntouchedDefault(place: string, name: string): Promise<boolean> {
+  if (name !== 'default' || !(await isFolder(place))) return false
+  const { entries } = await readTree(place)
+  return entries.every(({ kind, path }) => kind === 'folder' || path === 'pack.yaml')
+}
+
+async function register(session: Session, place: string): Promise<FileProblem[]> {
+  const body = { packs: [place], fail_on_failure: false }
+  try {
+    const answer = recordIn(await session.client.call('POST', '/packs/register', { body, timeoutMs: REGISTER_MS }))
+    return toList(answer['problems']).map(toProblem)
+  } catch (error) {
+    return [{ file: '.', message: refusalOf(error) }]
+  }
+}
+
+/** The files themselves, with their comments. */
+export async function importConfigs(
+  session: Session,
+  configs: readonly SiteFile[],
+  places: ServerPlaces,
+  manner: Manner,
+): Promise<void> {
+  const folder = join(places.basePath, 'configs')
+  for (const { name, content, source } of configs) {
+    const path = join(folder, `${name}.yaml`)
+    const there = await readFile(path).catch(() => undefined)
+    const decision = manner.ledger.decide('config_file', name, content.toString('latin1'), there?.toString('latin1'))
+    const outcome = outcomeOf(decision, manner)
+    let why: string | undefined
+    if (!manner.dryRun && outcome !== 'conflict') {
+      if (outcome !== 'unchanged') await writeOwned(path, content.toString(), places.owner)
+      manner.ledger.note('config_file', name, content.toString('latin1'))
+      why = await registerConfig(session, join(places.packs, name))
+    }
+    if (outcome === 'conflict') why = 'another configuration of this pack is here'
+    manner.add({ kind: 'config', name, outcome, source, ...(why === undefined ? {} : { why }) })
+  }
+  if (!manner.dryRun) await manner.ledger.save()
+}
+
+/** @returns why the configuration is not used */
+async function registerConfig(session: Session, place: string): Promise<string | undefined> {
+  if (!(await isFolder(place))) return 'its pack is not on the server'
+  const body = { packs: [place], types: ['config'], fail_on_failure: false }
+  try {
+    const answer = recordIn(await session.client.call('POST', '/packs/register', { body, timeoutMs: REGISTER_MS }))
+    const [first] = toList(answer['problems']).map(toProblem)
+    return first === undefined ? undefined : describeProblem(first)
+  } catch (error) {
+    return refusalOf(error)
+  }
+}
+
+/** Hashes that svc can verify. */
+const knownHash = /^(?:\$(?:apr1|1|5|6|2[aby]|argon2id?)\$|\{SHA\})/
+
+export async function importPasswords(
+  passwords: readonly SiteFile[],
+  { passwordFile, owner }: ServerPlaces,
+  manner: Manner,
+): Promise<void> {
+  if (passwords.length === 0) return
+  const text = await readFile(passwordFile, 'utf8').catch(() => '')
+  if (text.length > MAX_PASSWORD_BYTES) return
+  const lines = text.split('\n').filter((line) => line !== '')
+  let isChanged = false
+  for (const { name, content, source } of passwords) {
+    const hash = content.toString()
+    if (!knownHash.test(hash)) {
+      const why = 'svc does not verify hashes of this form; set the password with svc user passwd'
+      manner.add({ kind: 'password', name, outcome: 'refused', why, source })
+      continue
+    }
+    const at = lines.findLastIndex((line) => line.startsWith(`${name}:`))
+    const there = at === -1 ? undefined : lines[at]?.slice(name.length + 1)
+    const outcome = outcomeOf(manner.ledger.decide('password', name, hash, there), manner)
+    if (outcome !== 'conflict') {
+      if (outcome !== 'unchanged') {
+        isChanged = true
+        if (at === -1) lines.push(`${name}:${hash}`)
+        else lines[at] = `${name}:${hash}`
+      }
+      if (!manner.dryRun) manner.ledger.note('password', name, hash)
+    }
+    const why = outcome === 'conflict' ? { why: 'the user has another password here' } : {}
+    manner.add({ kind: 'password', name, outcome, source, ...why })
+  }
+  if (manner.dryRun || !isChanged) return
+  await writeOwned(passwordFile, `${lines.join('\n')}\n`, owner)
+  await manner.ledger.save()
+}
+
+const folderOf = { role: 'roles', role_assignment: 'assignments', group_mapping: 'mappings' } as const
+type DefinitionKind = keyof typeof folderOf
+const keyOf = { role: 'name', role_assignment: 'username', group_mapping: 'group' } as const
+
+/** @returns what is to be known about their effect. Role definitions are files: those of one name replace each other, whatever their files are called. */
+export async function importRoles(
+  session: Session,
+  records: Pick<LoadedRecords['records'], DefinitionKind>,
+  { basePath, owner }: ServerPlaces,
+  manner: Manner,
+): Promise<{ note?: string; problem?: string }> {
+  const root = join(basePath, 'rbac')
+  let isChanged = false
+  for (const kind of ['role', 'role_assignment', 'group_mapping'] as const) {
+    const here = await readHere(root, kind)
+    for (const { converted, source } of records[kind]) {
+      const { name } = converted
+      if (!('desired' in converted)) {
+        const refused = 'refused' in converted
+        const why = refused ? converted.refused : converted.skipped
+        manner.add({ kind, name, outcome: refused ? 'refused' : 'skipped', why, source })
+        continue
+      }
+      const current = here.get(name)
+      const view = viewOf(kind, converted.desired)
+      const decision = manner.ledger.decide(
+        kind,
+        name,
+        view,
+        current === undefined ? undefined : viewOf(kind, current.value),
+      )
+      const outcome = outcomeOf(decision, manner)
+      if (!manner.dryRun && outcome !== 'conflict') {
+        if (outcome !== 'unchanged') {
+          const file = current?.file ?? join(root, folderOf[kind], `${fileNameOf(name)}.yaml`)
+          await writeOwned(file, toYaml(view), owner)
+          isChanged = true
+        }
+        manner.ledger.note(kind, name, view)
+      }
+      const why = outcome === 'conflict' ? { why: 'another definition of this name is here' } : {}
+      manner.add({ kind, name, outcome, source, ...why })
+    }
+  }
+  if (manner.dryRun) return {}
+  await manner.ledger.save()
+  return isChanged ? applyRoles(session) : {}
+}
+
+async function applyRoles(session: Session): Promise<{ note?: string; problem?: string }> {
+  try {
+    await session.client.call('POST', '/rbac/definitions/apply', { body: {} })
+    return {}
+  } catch (error) {
+    if (error instanceof HttpFailure && error.code === 'ACCESS_CONTROL_OFF')
+      return { note: 'The role definitions take effect when rbac.enable is True.' }
+    return { problem: `The role definitions are in place, but not applied: ${refusalOf(error)}` }
+  }
+}
+
+/** Letters that every file system takes; different names have different files. */
+function fileNameOf(name: string): string {
+  return name.replaceAll(/[^A-Za-z0-9_@.-]|^\./g, (character) => `%${character.codePointAt(0)?.toString(16) ?? ''}`)
+}
+
+async function readHere(root: string, kind: DefinitionKind): Promise<Map<string, { file: string; value: Fields }>> {
+  const found = new Map<string, { file: string; value: Fields }>()
+  for (const name of (await listFiles(root, folderOf[kind], [])) ?? []) {
+    if (!/\.ya?ml$/.test(name)) continue
+    const read = await readMetadataFile(root, `${folderOf[kind]}/${name}`, MAX_DEFINITION_BYTES)
+    const value = 'document' in read ? read.document.value : undefined
+    const given = isObject(value) ? value[keyOf[kind]] : undefined
+    if (isObject(value) && typeof given === 'string')
+      found.set(given, { file: join(root, folderOf[kind], name), value })
+  }
+  return found
+}
+
+/** Readable for the account of the server alone. */
+export async function writeOwned(path: string, content: string, owner: Owner): Promise<void> {
+  const folder = join(path, '..')
+  if (!(await isFolder(folder))) {
+    await mkdir(folder, { recursive: true, mode: 0o700 })
+    await lchown(folder, owner.uid, owner.gid)
+    await chmod(folder, 0o700)
+    await syncFolder(join(folder, '..'))
+  }
+  await replaceFile(path, Buffer.from(content), { ...owner, mode: 0o600 }, () => Promise.resolve(true))
+}
+
+function refusalOfFile(path: string, error: unknown): string {
+  if (error instanceof Error && 'code' in error) return describeFileError(path, error)
+  throw error
+}
+
+const isFolder = (path: string): Promise<boolean> =>
+  stat(path).then(
+    (found) => found.isDirectory(),
+    () => false,
+  )
+
+const isFile = (path: string): Promise<boolean> =>
+  stat(path).then(
+    (found) => found.isFile(),
+    () => false,
+  )

@@ -1,0 +1,288 @@
+/**
+ * The import of a StackStorm installation into the running server of this machine: records through its control socket, so
+ * that every rule of the server holds; packs, configurations and definitions as files, as an operator would copy them.
+ */
+import { open, rm, stat, type FileHandle } from 'node:fs/promises'
+import { join } from 'node:path'
+import type { Config } from '../../config/index.ts'
+import { writeJson } from '../../lib/json/index.ts'
+import {
+  createDecrypt,
+  leftBehind,
+  loadRecords,
+  openLedger,
+  proposeConf,
+  readConf,
+  readDatastoreKey,
+  readSite,
+  recoverPacks,
+  scanPack,
+  type DatastoreKey,
+  type GivenPlaces,
+  type LoadedRecords,
+  type Places,
+} from '../../migrate/index.ts'
+import { exitCodes } from '../exit-codes.ts'
+import { CliFailure } from '../failures.ts'
+import { withSocketSession } from '../operator-session.ts'
+import type { CommonFlags } from '../options.ts'
+import { progressText } from '../output/progress.ts'
+import type { CommandContext, Session } from '../session.ts'
+import { locate } from './check.ts'
+import {
+  importConfigs,
+  importPacks,
+  importPasswords,
+  importRoles,
+  writeOwned,
+  type ServerPlaces,
+} from './import-files.ts'
+import { importRecords, type Manner } from './import-records.ts'
+import { createRows, type Counts, type Row } from './rows.ts'
+import type { ApiKind } from './targets.ts'
+
+/** Rows that a person gets to see; the report has all. */
+const MAX_SHOWN = 50
+
+export interface ImportOptions {
+  given: GivenPlaces
+  dryRun: boolean
+  onConflict: 'skip' | 'replace'
+  /** Where the report goes; undefined: into the base path of the server, or nowhere with `dryRun`. */
+  report: string | undefined
+}
+
+export interface ImportSummary {
+  folder: string
+  dry_run: boolean
+  counts: Counts
+  /** Conflicts and refusals, at most `MAX_SHOWN`. */
+  attention: Row[]
+  attention_more: number
+  /** Records that are not taken over, by kind. */
+  left: { kind: string; count: number; why: string }[]
+  history: Record<string, number>
+  problems: string[]
+  /** What is to be known, and needs no change. */
+  notes: string[]
+  /** Packs whose Python environment is still to be made. */
+  environments: string[]
+  /** The proposed configuration file, and the report; empty: none was written. */
+  proposed_conf: string
+  report: string
+}
+
+/** @param done prints the summary; resolves with the exit code */
+export async function importInstallation(
+  context: CommandContext,
+  folder: string,
+  config: Config,
+  options: ImportOptions,
+  flags: CommonFlags,
+  done: (session: Session, summary: ImportSummary) => Promise<number>,
+): Promise<void> {
+  const places = await locate(folder, options.given)
+  const { base_path: basePath } = config.system
+  await withSocketSession(context, flags, basePath, async (session) => {
+    // Before anything is read: nothing can be imported without it.
+    await session.client.call('GET', '/packs', { query: { limit: 1 } })
+    return done(session, await run(session, folder, places, config, options))
+  })
+}
+
+async function run(
+  session: Session,
+  folder: string,
+  places: Places,
+  config: Config,
+  { dryRun, onConflict, report }: ImportOptions,
+): Promise<ImportSummary> {
+  const { base_path: basePath } = config.system
+  const { uid, gid } = await stat(basePath)
+  const own = process.getuid?.() ?? uid
+  if (own !== 0 && own !== uid) {
+    throw new CliFailure(`${basePath} belongs to another account (${uid}). Run the import as root or as that account.`)
+  }
+  const keys = await readKeys(places)
+  const reading = session.progress('Reading exports')
+  const loaded = await loadRecords(places.exports, createDecrypt(keys.found), (count) =>
+    reading.update(`Reading exports: ${progressText(count, count)} records`),
+  )
+  const site = await readSite(places)
+  reading.stop()
+  const summary: ImportSummary = {
+    folder,
+    dry_run: dryRun,
+    counts: {},
+    attention: [],
+    attention_more: 0,
+    left: Object.entries(loaded.left).map(([kind, count]) => ({
+      kind,
+      count,
+      why: leftBehind[kind as keyof typeof leftBehind],
+    })), // its own keys
+    history: Object.fromEntries(
+      Object.entries(loaded.history).flatMap(([kind, { count }]) => (count === 0 ? [] : [[kind, count]])),
+    ),
+    problems: [...keys.problems, ...loaded.problems, ...site.problems],
+    notes: [],
+    environments: [],
+    proposed_conf: '',
+    report: '',
+  }
+  if (loaded.problemsMore > 0) summary.problems.push(`and ${loaded.problemsMore} more records that cannot be read`)
+
+  const server: ServerPlaces = {
+    basePath,
+    packs: config.content.system_packs_base_path,
+    passwordFile: passwordFileOf(config),
+    owner: { uid, gid },
+  }
+  const ledgerPath = join(basePath, 'keys', 'migrated.json')
+  const out = await openReport(dryRun, report, server)
+  const rows = createRows((row) => {
+    out.add(row)
+    if (row.outcome !== 'conflict' && row.outcome !== 'refused') return
+    if (summary.attention.length < MAX_SHOWN) summary.attention.push(row)
+    else summary.attention_more += 1
+  })
+  summary.counts = rows.counts
+  const manner: Manner = { ledger: await openLedger(ledgerPath), dryRun, onConflict, add: rows.add }
+  try {
+    await importAll(session, places, server, loaded, site, manner, summary)
+    if (places.conf.length > 0) summary.proposed_conf = await propose(places, server, dryRun)
+  } finally {
+    if (!dryRun) await giveTo(server, ledgerPath)
+    summary.report = await out.close(summary)
+  }
+  return summary
+}
+
+async function importAll(
+  session: Session,
+  places: Places,
+  server: ServerPlaces,
+  loaded: LoadedRecords,
+  site: Awaited<ReturnType<typeof readSite>>,
+  manner: Manner,
+  summary: ImportSummary,
+): Promise<void> {
+  const records = (...kinds: ApiKind[]): Promise<void> => importRecords(session, loaded, kinds, manner)
+  // Before the packs: rules of theirs may fire for every key that appears.
+  await records('user', 'key', 'api_key')
+  if (!manner.dryRun) await recoverPacks(server.packs)
+  const { needEnvironment } = await importPacks(session, places, server, manner)
+  summary.environments = needEnvironment
+  const files = new Set(site.configs.map(({ name }) => name))
+  await importConfigs(session, site.configs, server, manner)
+  loaded.records.config = loaded.records.config.filter(({ converted }) => !files.has(converted.name))
+  await records('config')
+  await importPasswords(site.passwords, server, manner)
+  const { note, problem } = await importRoles(session, joinRoles(loaded, site), server, manner)
+  if (note !== undefined) summary.notes.push(note)
+  if (problem !== undefined) summary.problems.push(problem)
+  await records('trigger_type', 'action', 'rule', 'action_alias', 'policy')
+}
+
+/** Definition files say more than what was made of them: records of the same names are left out. */
+function joinRoles(
+  { records }: LoadedRecords,
+  { rbac }: Awaited<ReturnType<typeof readSite>>,
+): Pick<LoadedRecords['records'], 'role' | 'role_assignment' | 'group_mapping'> {
+  const joined = (kind: 'role' | 'role_assignment' | 'group_mapping'): LoadedRecords['records']['role'] => {
+    const names = new Set(rbac[kind].map(({ converted }) => converted.name))
+    return [...rbac[kind], ...records[kind].filter(({ converted }) => !names.has(converted.name))]
+  }
+  return { role: joined('role'), role_assignment: joined('role_assignment'), group_mapping: joined('group_mapping') }
+}
+
+async function readKeys({ keyFiles }: Places): Promise<{ found: DatastoreKey[]; problems: string[] }> {
+  const found: DatastoreKey[] = []
+  const problems: string[] = []
+  for (const path of keyFiles) {
+    const key = await readDatastoreKey(path)
+    if ('problem' in key) problems.push(key.problem)
+    else found.push(key)
+  }
+  return { found, problems }
+}
+
+function passwordFileOf({ system, auth }: Config): string {
+  const { file_path: path } = auth.backend_kwargs as { file_path?: unknown }
+  return typeof path === 'string' && path !== '' ? path : join(system.base_path, 'htpasswd')
+}
+
+async function propose(places: Places, { basePath, owner }: ServerPlaces, dryRun: boolean): Promise<string> {
+  if (dryRun) return ''
+  const { options } = await readConf(places.conf)
+  let hasOldNames = false
+  for (const { folder, names } of places.packs) {
+    for (const name of names) hasOldNames ||= (await scanPack(join(folder, name))).oldNames.length > 0
+  }
+  const path = join(basePath, 'migration', 'svc.conf.proposed')
+  await writeOwned(path, proposeConf(options, hasOldNames), owner)
+  return path
+}
+
+/** A file of root would keep the account of the server from the next import. */
+async function giveTo({ owner }: ServerPlaces, path: string): Promise<void> {
+  const file = await open(path).catch(() => undefined)
+  await file?.chown(owner.uid, owner.gid).catch(() => undefined)
+  await file?.close()
+}
+
+interface Report {
+  add(row: Row): void
+  /** @returns its path; empty: none */
+  close(summary: ImportSummary): Promise<string>
+}
+
+/** Rows are written as they come: there may be very many. */
+async function openReport(dryRun: boolean, given: string | undefined, server: ServerPlaces): Promise<Report> {
+  if (given === undefined && dryRun) return { add: () => undefined, close: () => Promise.resolve('') }
+  const stamp = new Date().toISOString().replaceAll(/[:.]/g, '-')
+  const path = given ?? join(server.basePath, 'migration', `report-${stamp}.json`)
+  if (given === undefined) {
+    await writeOwned(path, '', server.owner)
+  }
+  let file: FileHandle
+  try {
+    file = await open(path, 'w', 0o600)
+  } catch (error) {
+    throw new CliFailure(
+      `The report ${path} cannot be written: ${error instanceof Error ? error.message : String(error)}`,
+    )
+  }
+  let waiting = '{"records": ['
+  let isFirst = true
+  let writing: Promise<unknown> = Promise.resolve()
+  const flush = (): void => {
+    const text = waiting
+    waiting = ''
+    writing = writing.then(() => file.write(text))
+  }
+  return {
+    add(row) {
+      waiting += `${isFirst ? '' : ','}\n${writeJson(row)}`
+      isFirst = false
+      if (waiting.length > FLUSH_CHARACTERS) flush()
+    },
+    async close(summary) {
+      waiting += `\n], "summary": ${writeJson({ ...summary, report: path })}}\n`
+      flush()
+      await writing.catch(async (error: unknown) => {
+        await rm(path, { force: true })
+        throw error
+      })
+      await file.close()
+      return path
+    },
+  }
+}
+
+const FLUSH_CHARACTERS = 65_536
+
+/** 0 when nothing needs attention. */
+export function exitCodeOf({ attention, problems }: ImportSummary): number {
+  return attention.length === 0 && problems.length === 0 ? exitCodes.ok : exitCodes.failed
+}

@@ -1,0 +1,258 @@
+/** `svc migrate import`: a made-up installation becomes a working server, once and again. */
+import { createHash } from 'node:crypto'
+import { existsSync, mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { afterEach, beforeEach, describe, expect, test } from 'vitest'
+import { createTestApp, type InProcessApp } from '../helpers/app.ts'
+import { runCli } from '../helpers/cli.ts'
+import { CONFIGS, makeInstallation, PACKS, writeGreetings, type Installation } from './installation.ts'
+import { makeOldKey, type OldKey } from './secrets.ts'
+
+interface Row {
+  kind: string
+  name: string
+  outcome: string
+  why?: string
+}
+
+interface Summary {
+  counts: Record<string, Record<string, number>>
+  attention: Row[]
+  problems: string[]
+  left: { kind: string }[]
+  proposed_conf: string
+  report: string
+}
+
+const apiKey = 'ZjIxYjY3YjM0NTM0NTNiNTM0'
+const keyHash = createHash('sha512').update(`saltnpeper${apiKey}`).digest('hex')
+
+/** Every kind of export that is not history. */
+function writeExports({ write }: Installation, key: OldKey): void {
+  write('etc/st2/keys/datastore_key.json', key.file)
+  write('exports/keys.json', [
+    { name: 'region', value: 'eu', scope: 'st2kv.system', secret: false, encrypted: false },
+    { name: 'token', value: key.encrypt('hunter2 é'), scope: 'st2kv.system', secret: true, encrypted: true },
+    { name: 'mine', value: key.encrypt('of ada'), scope: 'st2kv.user', user: 'ada', secret: true, encrypted: true },
+    { name: 'gone', value: 'x', scope: 'st2kv.system', expire_timestamp: '2020-01-01T00:00:00.000000Z' },
+  ])
+  write(
+    'exports/apikeys.yaml',
+    `- id: 5a1f0c2e4b0a1d2c3e4f5070\n  user: ada\n  key_hash: ${keyHash}\n  metadata: {used_by: tests}\n  enabled: true\n`,
+  )
+  write('exports/rules.json', [
+    {
+      name: 'on_hook',
+      pack: 'default',
+      enabled: true,
+      trigger: { type: 'core.st2.webhook', ref: 'core.5d6f', parameters: { url: 'old' }, description: '' },
+      criteria: { 'trigger.body.place': { type: 'eq', pattern: '{{ st2kv.system.region }}' } },
+      action: { ref: 'core.local', parameters: { cmd: 'echo {{ st2kv.system.token | decrypt_kv }}' } },
+      type: { ref: 'standard', parameters: {} },
+      uid: 'rule:default:on_hook',
+    },
+    {
+      ref: 'greetings.on_visit',
+      name: 'on_visit',
+      pack: 'greetings',
+      enabled: false,
+      metadata_file: 'rules/on_visit.yaml',
+      trigger: { type: 'visits.visit' },
+      criteria: {},
+      action: { ref: 'greetings.greet' },
+    },
+  ])
+  write('exports/policies.json', [
+    {
+      name: 'one',
+      pack: 'default',
+      resource_ref: 'core.local',
+      policy_type: 'action.concurrency',
+      parameters: { threshold: 3 },
+      enabled: true,
+    },
+  ])
+  write('exports/tokens.json', [{ token: 'abc', expiry: '2030-01-01T00:00:00Z', user: 'ada' }])
+  write('etc/st2/htpasswd', 'ada:$apr1$A1b2C3d4$Yg4R0yXb3Mff8iQw4iC5g0\nold:plain\n')
+  write('opt/stackstorm/rbac/roles/ops.yaml', 'name: ops\npermission_grants:\n  - permission_types: [execution_list]\n')
+  write('opt/stackstorm/rbac/assignments/ada.yaml', 'username: ada\nroles: [ops]\n')
+  write('etc/st2/st2.conf', '[auth]\ntoken_ttl = 3600\n[messaging]\nurl = amqp://u:hunter4@h/\n')
+}
+
+describe('svc migrate import', () => {
+  let old: Installation
+  let app: InProcessApp
+  beforeEach(async () => {
+    old = makeInstallation()
+    app = await createTestApp()
+  })
+  afterEach(async () => {
+    await app.stop()
+    old.remove()
+  })
+
+  const run = (...args: string[]) =>
+    runCli(['migrate', 'import', old.path, '--config-file', app.configFile, ...args], {})
+
+  async function importAll(...args: string[]): Promise<Summary & { code: number | null; text: string }> {
+    const { code, stdout, stderr } = await run('-j', ...args)
+    expect(stderr).toBe('')
+    return { code, text: stdout, ...(JSON.parse(stdout) as Summary) }
+  }
+
+  const read = async (path: string): Promise<Record<string, unknown>> =>
+    (await app.call('GET', path)).body as Record<string, unknown>
+
+  test('takes over everything, and the same action gives the same result', async () => {
+    const key = makeOldKey()
+    writeGreetings(old)
+    writeExports(old, key)
+    const first = await importAll()
+    expect(first.attention).toEqual([expect.objectContaining({ kind: 'password', name: 'old', outcome: 'refused' })])
+    expect(first).toMatchObject({
+      code: 1,
+      problems: [],
+      counts: {
+        key: { imported: 3, skipped: 1 },
+        api_key: { imported: 1 },
+        pack: { imported: 2 },
+        config: { imported: 1 },
+        password: { imported: 1, refused: 1 },
+        role: { imported: 1 },
+        role_assignment: { imported: 1 },
+        rule: { imported: 1, changed: 1 },
+        policy: { imported: 1 },
+      },
+      left: [{ kind: 'token' }],
+    })
+    expect(first.text + readFileSync(first.report, 'utf8')).not.toMatch(/hunter|of ada/)
+    expect(await read('/v1/keys/token?decrypt=true')).toMatchObject({ value: 'hunter2 é', secret: true })
+    expect(await read('/v1/rules/default.on_hook')).toMatchObject({
+      trigger: { type: 'core.svc.webhook', parameters: { url: 'old' } },
+      action: { parameters: { cmd: 'echo {{ svckv.system.token | decrypt_kv }}' } },
+    })
+    expect(await read('/v1/rules/greetings.on_visit')).toMatchObject({ enabled: false })
+    expect(await read(`/v1/apikeys/${apiKey}`)).toMatchObject({ user: 'ada', id: '5a1f0c2e4b0a1d2c3e4f5070' })
+    expect(readFileSync(first.proposed_conf, 'utf8')).toContain('token_ttl = 3600')
+    expect(statSync(first.proposed_conf).mode & 0o777).toBe(0o600)
+    const ran = await runCli(['run', 'greetings.greet'], { SVC_API_URL: `${app.urls.api}/v1` })
+    expect(ran.stdout).toContain('hello world')
+  })
+
+  test('changes nothing when it is run again, updates what has changed there, and keeps what was changed here', async () => {
+    const key = makeOldKey()
+    writeGreetings(old)
+    writeExports(old, key)
+    await importAll()
+    const again = await importAll()
+    for (const [kind, ofKind] of Object.entries(again.counts)) {
+      expect([kind, ofKind['imported'], ofKind['changed']]).toEqual([kind, undefined, undefined])
+    }
+    const { stdout } = await run()
+    expect(stdout).toMatch(/^Nothing has changed\.$/m)
+
+    old.write('exports/keys.json', [
+      { name: 'region', value: 'us', scope: 'st2kv.system' },
+      { name: 'token', value: key.encrypt('new'), scope: 'st2kv.system', secret: true, encrypted: true },
+    ])
+    old.write(`${CONFIGS}/greetings.yaml`, 'name: moon\n')
+    old.write(
+      `${PACKS}/visits/triggers/visit.yaml`,
+      'name: visit\ndescription: Somebody came.\npayload_schema:\n  type: object\n',
+    )
+    await app.call('PUT', '/v1/keys/token', { name: 'token', value: 'changed here', secret: true })
+    const third = await importAll()
+    expect(third.counts).toMatchObject({
+      key: { changed: 1, conflict: 1 },
+      config: { changed: 1 },
+      pack: { changed: 1, unchanged: 1 },
+    })
+    expect(third.attention).toContainEqual(
+      expect.objectContaining({ kind: 'key', name: 'system:token', outcome: 'conflict' }),
+    )
+    expect(await read('/v1/keys/token?decrypt=true')).toMatchObject({ value: 'changed here' })
+    expect(await importAll('--on-conflict', 'replace')).toMatchObject({
+      counts: { key: { replaced: 1, unchanged: 1 } },
+    })
+    expect(await read('/v1/keys/token?decrypt=true')).toMatchObject({ value: 'new' })
+  })
+
+  test('says what would happen, and changes nothing', async () => {
+    writeGreetings(old)
+    writeExports(old, makeOldKey())
+    const { counts, report } = await importAll('--dry-run')
+    expect(counts).toMatchObject({ key: { imported: 3 }, pack: { imported: 2 }, rule: { imported: 1, refused: 1 } })
+    expect(report).toBe('')
+    expect((await app.call('GET', '/v1/keys')).body).toEqual([])
+    expect(readdirSync(join(app.basePath, 'packs'))).toEqual(['default'])
+    expect(existsSync(join(app.basePath, 'migration'))).toBe(false)
+  })
+
+  test('goes on where an import was killed, and loses no earlier version of a pack', async () => {
+    writeGreetings(old)
+    const packs = join(app.basePath, 'packs')
+    // As it is between the two renames.
+    mkdirSync(join(packs, '.migrate-old-mine'), { recursive: true })
+    writeFileSync(join(packs, '.migrate-old-mine', 'pack.yaml'), 'name: mine\n')
+    mkdirSync(join(packs, '.migrate-new-greetings', 'actions'), { recursive: true })
+    await importAll()
+    expect(readdirSync(packs).toSorted()).toEqual(['default', 'greetings', 'mine', 'visits'])
+  })
+
+  test('refuses what it cannot trust, and takes over the rest', async () => {
+    const key = makeOldKey()
+    const broken = key
+      .encrypt('x')
+      .replace(/^.{20}/, (head) => head.replaceAll(/[0-9A-F]/g, (digit) => (digit === '0' ? '1' : '0')))
+    old.write('datastore_key.json', key.file)
+    old.write('keys.json', [
+      { name: 'good', value: key.encrypt('fine'), scope: 'st2kv.system', secret: true, encrypted: true },
+      { name: 'changed', value: broken, scope: 'st2kv.system', secret: true, encrypted: true },
+      { name: 'other', value: makeOldKey().encrypt('x'), scope: 'st2kv.system', secret: true, encrypted: true },
+      { name: 'masked', value: '********', scope: 'st2kv.system', secret: true, encrypted: false },
+      { name: 'twice', value: 'a', scope: 'st2kv.system' },
+      { name: 'twice', value: 'b', scope: 'st2kv.system' },
+      { name: 'number', value: 5, scope: 'st2kv.system' },
+    ])
+    old.write('cut.json', '[{"name": "whole", "value": "1", "scope": "st2kv.system"}, {"name": "half", "val')
+    old.write(
+      'bomb.yaml',
+      `a: &a [${'x,'.repeat(50)}]\n${'bcdefghij'
+        .split('')
+        .map((name, i) => `${name}: &${name} [${`*${'abcdefghij'[i]},`.repeat(50)}]`)
+        .join('\n')}\n`,
+    )
+    old.write('apikeys.json', [{ user: 'ada', key_hash: '********', metadata: {} }])
+    old.write('list.json', [{ ref: 'x.y', pack: 'x', name: 'y', description: '', runner_type: '' }])
+    const found = await importAll()
+    expect(Object.fromEntries(found.attention.map(({ name, why = '' }) => [name, why]))).toMatchObject({
+      'system:changed': expect.stringContaining('another key'),
+      'system:other': expect.stringContaining('another key'),
+      'system:masked': expect.stringContaining('masked'),
+      'system:twice': expect.stringContaining('another record of this name'),
+      'system:number': expect.stringContaining('not text'),
+    })
+    expect(found.counts['key']).toEqual({ imported: 3, refused: 5 })
+    expect(found.problems).toEqual(
+      expect.arrayContaining([
+        expect.stringMatching(/cut\.json: record 2: the file ends within it/),
+        expect.stringMatching(/bomb\.yaml: /),
+      ]),
+    )
+  })
+
+  test('refuses packs that lead out of themselves, and takes nothing of them', async () => {
+    writeGreetings(old)
+    old.link(`${PACKS}/greetings/actions/secret.yaml`, '/etc/passwd')
+    const { attention } = await importAll()
+    expect(attention).toContainEqual(
+      expect.objectContaining({
+        kind: 'pack',
+        name: 'greetings',
+        outcome: 'refused',
+        why: expect.stringContaining('leads out'),
+      }),
+    )
+    expect(existsSync(join(app.basePath, 'packs', 'greetings'))).toBe(false)
+  })
+})
