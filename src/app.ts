@@ -102,7 +102,7 @@ async function assemble(
   const identities = await readIdentities(config, log)
   const shares = shareFilesOf(config, log)
   const common = commonSettings(config)
-  const { basePath, systemUser, maxPageSize } = common
+  const { basePath, systemUser, maxPageSize, compat } = common
   const urls: Record<Surface, string> = { auth: '', api: '', stream: '' }
   const apiUrl = (): string => config.auth.api_url || urls.api
 
@@ -187,7 +187,7 @@ async function assemble(
   const datastore = createDatastore({
     ...platform,
     rightsOf: (user, scopes) => rbac.rightsOfUser(user, scopes),
-    settings: { accessControl: rbac.enabled, maxPageSize },
+    settings: { accessControl: rbac.enabled, maxPageSize, compat },
     ...ports.datastore,
   })
   const { templates } = datastore
@@ -229,6 +229,7 @@ async function assemble(
       maxTasks: config.workflow_engine.max_tasks,
       maxIdleSeconds: config.workflow_engine.gc_max_idle_sec,
       systemUser,
+      compat,
     },
   })
   const policies = createPolicies({ ...platform, actions, executions, settings: common })
@@ -283,7 +284,7 @@ async function assemble(
     rulesOf: (triggerId, rights) => rules.refsOf(triggerId, rights),
     settings,
   })
-  const stream = createStream({ bus, executions })
+  const stream = createStream({ bus, executions, compat })
   const baseFolder = createBasePath({ path: basePath, log })
   const data: Module[] = [createLogFolders(log), monitoring, idempotency, rbac, auth, datastore]
   const base: Module[] = [baseFolder, ...data, traces, triggers, actions, aliases, policies, sensors, packs]
@@ -304,7 +305,7 @@ async function assemble(
   monitoring.observe(modules, { startedAt, basePath, urls: () => urls, notReady })
   const access = admitOperators(auth.access, systemUser)
   const { connections } = shares
-  const own = { config, log, modules, urls, apiUrl, startedAt, undo, metrics, notReady }
+  const own = { config, log, modules, urls, apiUrl, startedAt, undo, metrics, notReady, compat }
   const server = await startServer({
     ...own,
     basePath: baseFolder,

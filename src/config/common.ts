@@ -1,5 +1,6 @@
 /** What several parts of the server need of the same rule, made once. */
 import { join } from 'node:path'
+import { createCompat, type Compat } from '../core/compat/index.ts'
 import type { Config } from './options.ts'
 
 export interface CommonSettings {
@@ -13,6 +14,8 @@ export interface CommonSettings {
   maskSecrets: boolean
   /** `actionrunner.queue_limit`: most executions, and most trigger instances, that may wait. */
   queueLimit: number
+  /** The names of StackStorm that are accepted. */
+  compat: Compat
 }
 
 export function commonSettings(config: Config): CommonSettings {
@@ -22,6 +25,7 @@ export function commonSettings(config: Config): CommonSettings {
     maxPageSize: config.api.max_page_size,
     maskSecrets: config.api.mask_secrets && config.log.mask_secrets,
     queueLimit: config.actionrunner.queue_limit,
+    compat: createCompat(config.compat.stackstorm),
   }
 }
 

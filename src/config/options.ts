@@ -1118,6 +1118,13 @@ export const options = {
         'Bearer token for /metrics while auth.enable is on. Empty: administrators only, with a token or an API key.',
     }),
   },
+  compat: {
+    stackstorm: boolean({
+      default: false,
+      about:
+        'Accept the names of StackStorm beside those of svc: headers, events, trigger types, the datastore, variables of actions, and others (docs/compatibility.md). Requests that use them are answered with them. What is stored has the names of svc.',
+    }),
+  },
   tracing: {
     otlp_endpoint: url({
       default: '',
@@ -1173,6 +1180,7 @@ export const sectionAbout = {
   keyvalue: 'Secrets at rest.',
   log: 'Logging, to standard error and to files.',
   metrics: 'Metrics for monitoring.',
+  compat: 'Clients and packs of StackStorm.',
   tracing: 'Tracing with OpenTelemetry.',
 } as const satisfies Record<keyof Options, string>
 

@@ -1,4 +1,5 @@
 /** Templates inside parameter values (contract 02, 2.6). svc never renders the result of a template again. */
+import { adviceOnName, ourName } from './compat/index.ts'
 import { templateFailed } from './errors.ts'
 import { isObject } from '../lib/schema/index.ts'
 import {
@@ -105,7 +106,14 @@ export const KEEP_AS_TEXT = 'To keep such text as it is, write {% raw %} before 
 
 /** Why a template fails; what to write if it was meant for another program. No period at the end. */
 export function reasonOfTemplate(error: TemplateError): string {
+  const [, name = ''] = /^'(\w+)' is undefined$/.exec(error.message) ?? []
+  if (ourName('template', name) !== undefined) return adviseOnTemplate(error.message, name)
   return error.isForeign ? `${error.message}. ${KEEP_AS_TEXT}` : error.message
+}
+
+/** @param name that StackStorm has, and svc under another name. No period at the end. */
+export function adviseOnTemplate(message: string, name: string): string {
+  return `${message}.${adviceOnName('template', name).replace(/\.$/, '')}`
 }
 
 export interface Renderer {

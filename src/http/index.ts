@@ -1,4 +1,5 @@
 export { allRights, openAccess, type AccessControl, type LastingAnswer } from './authenticate.ts'
+export { adviceOnCredentials } from './dialect.ts'
 export { createBasePath } from './base-path.ts'
 export { aboutCaller, type Caller } from './caller.ts'
 export { admitOperators } from './control-socket.ts'

@@ -133,6 +133,8 @@ export function listReply(records: Iterable<unknown>, headers: Record<string, st
 export interface TextSource extends Iterable<string> {
   /** What it keeps besides its next piece: characters of a long value that is being written; default 0. */
   readonly kept?: number
+  /** Changes each item before it is written; absent: the text is not made of items. */
+  readonly changeItems?: (change: (item: unknown) => unknown) => void
 }
 
 /**
@@ -147,6 +149,7 @@ export function arrayOf<T>(items: Iterable<T>, write?: (item: T) => Iterable<str
   let current: Iterator<string> | undefined
   let long: TextSource | undefined
   let isOver = false
+  let change: ((item: unknown) => unknown) | undefined
 
   function next(): IteratorResult<string, undefined> {
     if (current !== undefined) {
@@ -164,8 +167,9 @@ export function arrayOf<T>(items: Iterable<T>, write?: (item: T) => Iterable<str
     separator = ','
     if (write !== undefined) current = write(item.value)[Symbol.iterator]()
     else {
-      long = longText(item.value)
-      if (long === undefined) return { value: before + writeJson(item.value) }
+      const value: unknown = change === undefined ? item.value : change(item.value)
+      long = longText(value)
+      if (long === undefined) return { value: before + writeJson(value) }
       current = long[Symbol.iterator]()
     }
     return { value: before }
@@ -175,6 +179,7 @@ export function arrayOf<T>(items: Iterable<T>, write?: (item: T) => Iterable<str
     get kept() {
       return long?.kept ?? 0
     },
+    ...(write === undefined ? { changeItems: (given) => (change = given) } : {}),
   }
 }
 
@@ -212,6 +217,7 @@ export class JsonText implements AsyncIterable<string> {
   readonly #source: Iterator<string>
   #isOver = false
   #first: string | undefined
+  #changeText: ((text: string) => string) | undefined
 
   constructor(text: TextSource) {
     this.#text = text
@@ -221,6 +227,12 @@ export class JsonText implements AsyncIterable<string> {
   /** Bytes that it keeps until they are sent. */
   get kept(): number {
     return this.#text.kept ?? 0
+  }
+
+  /** Changes what is written. @param ofText for texts that are not made of items; no piece ends within a name */
+  change(ofItem: (item: unknown) => unknown, ofText: (text: string) => string): void {
+    if (this.#text.changeItems === undefined) this.#changeText = ofText
+    else this.#text.changeItems(ofItem)
   }
 
   /** Makes the beginning. @returns all of it, if it is short; its bytes otherwise */
@@ -255,7 +267,7 @@ export class JsonText implements AsyncIterable<string> {
       if (piece.value === END_OF_TURN) break
       text += piece.value
     }
-    return text
+    return this.#changeText === undefined ? text : this.#changeText(text)
   }
 }
 

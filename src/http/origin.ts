@@ -3,6 +3,7 @@ import { isIP } from 'node:net'
 import { hostname } from 'node:os'
 import type { IncomingHttpHeaders } from 'node:http'
 import type { Config } from '../config/index.ts'
+import { namesOf } from '../core/compat/index.ts'
 import { originRefused } from '../core/errors.ts'
 import { shown } from '../lib/text/index.ts'
 
@@ -51,6 +52,8 @@ export interface OriginPolicySettings {
    * credential, so a name that an attacker has pointed at the server must not count.
    */
   knownHosts: ReadonlySet<string> | undefined
+  /** Further request headers that listed pages may send, besides ours. */
+  moreHeaders?: readonly string[]
 }
 
 /** Methods that change nothing; a foreign page cannot read their answers. */
@@ -64,7 +67,7 @@ const fixedHeaders = {
 
 /** Origins and host names from the configuration. */
 export function originSettings(config: Config): OriginPolicySettings {
-  const { auth, api, stream, webui } = config
+  const { auth, api, stream, webui, compat } = config
   const publicUrls = [auth.api_url, webui.webui_base_url].filter((url) => url !== '')
   const machine = hostname()
   const hosts = [
@@ -79,6 +82,7 @@ export function originSettings(config: Config): OriginPolicySettings {
   return {
     allowedOrigins: api.allow_origin,
     ownOrigins: auth.api_url === '' ? [] : [new URL(auth.api_url).origin],
+    moreHeaders: compat.stackstorm ? ['Svc-Dialect', ...namesOf('header').keys()] : [],
     knownHosts: auth.enable || api.allowed_hosts.includes('*') ? undefined : new Set(hosts),
   }
 }
@@ -91,6 +95,13 @@ export function createOriginPolicy(settings: OriginPolicySettings): OriginPolicy
   const allowsAny = settings.allowedOrigins.includes('*')
   const [first] = allowed
   const own = new Set(settings.ownOrigins)
+  const headers = {
+    ...fixedHeaders,
+    'Access-Control-Allow-Headers': [
+      fixedHeaders['Access-Control-Allow-Headers'],
+      ...(settings.moreHeaders ?? []),
+    ].join(),
+  }
 
   function isForeign({ origin, site }: Sender, to: Addressee): boolean {
     // `same-site` is another port or a sibling name: somebody else may serve the page.
@@ -102,15 +113,15 @@ export function createOriginPolicy(settings: OriginPolicySettings): OriginPolicy
     isForeign,
     corsHeaders(origin) {
       if (allowsAny && (origin === undefined || !allowed.has(origin))) {
-        return { 'Access-Control-Allow-Origin': '*', Vary: 'Origin', ...fixedHeaders }
+        return { 'Access-Control-Allow-Origin': '*', Vary: 'Origin', ...headers }
       }
       const named = origin !== undefined && allowed.has(origin) ? origin : first
-      if (named === undefined) return fixedHeaders
+      if (named === undefined) return headers
       return {
         'Access-Control-Allow-Origin': named,
         'Access-Control-Allow-Credentials': 'true',
         Vary: 'Origin',
-        ...fixedHeaders,
+        ...headers,
       }
     },
     check(method, page, to) {

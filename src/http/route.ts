@@ -16,6 +16,7 @@
  * `import type` of the record is free for every module, `web/` and `bus/`; nobody declares a second one.
  */
 import type { IncomingHttpHeaders } from 'node:http'
+import type { Dialect } from '../core/compat/index.ts'
 import type { Schema, Static } from '../lib/schema/index.ts'
 import type { RawBody } from './body.ts'
 import type { GlobalPermission, Permission, Resource, ResourcePermission, Scope } from '../core/permissions.ts'
@@ -93,6 +94,8 @@ export interface ApiRequest<
   remoteAddress: string
   /** Whether the client is connected over TLS; proxies count likewise. */
   isSecure: boolean
+  /** Whose names the client uses; default ours. Only streams read it: other answers are translated. */
+  dialect?: Dialect
 }
 
 /** The request before parsing, for routes that check its bytes. */

@@ -13,7 +13,7 @@ import type { Surface } from './route.ts'
 
 export interface ServerOptions
   extends
-    Pick<HttpAppOptions, 'access' | 'origins' | 'peers' | 'metrics' | 'notReady' | 'ledger'>,
+    Pick<HttpAppOptions, 'access' | 'origins' | 'peers' | 'metrics' | 'notReady' | 'ledger' | 'compat'>,
     Pick<EntrancesOptions, 'identities' | 'connections'> {
   config: Config
   log: RootLog

@@ -2,8 +2,9 @@
 import { shown } from '../../lib/text/index.ts'
 import { AppError } from './app-error.ts'
 
-export const credentialsMissing = (): AppError =>
-  new AppError('CREDENTIALS_MISSING', 'Unauthorized - One of Token or API key required.')
+/** @param advice about what the request carries instead: a sentence after a blank */
+export const credentialsMissing = (advice = ''): AppError =>
+  new AppError('CREDENTIALS_MISSING', `Unauthorized - One of Token or API key required.${advice}`)
 
 export const twoCredentials = (): AppError =>
   new AppError('TWO_CREDENTIALS', 'Unauthorized - Only one of Token or API key expected.')

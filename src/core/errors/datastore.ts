@@ -1,4 +1,5 @@
 /** Errors of datastore keys and of encryption. */
+import { adviceOnName } from '../compat/index.ts'
 import { shown } from '../../lib/text/index.ts'
 import { AppError } from './app-error.ts'
 import { permissionDenied } from './permissions.ts'
@@ -13,12 +14,15 @@ export const keyNotFound = (name: string, scope: string): AppError =>
 export const keyScopeUnknown = (scope: string, allowed: readonly string[]): AppError =>
   new AppError(
     'KEY_SCOPE_UNKNOWN',
-    `Scope ${shown(scope)} is not in allowed scopes list: [${allowed.map((name) => `'${name}'`).join(', ')}].`,
+    `Scope ${shown(scope)} is not in allowed scopes list: [${allowed.map((name) => `'${name}'`).join(', ')}].${adviceOnName('scope', scope)}`,
   )
 
 /** For a request about a list of items. */
 export const keyScopeInvalid = (scope: string, allowed: readonly string[]): AppError =>
-  new AppError('KEY_SCOPE_UNKNOWN', `Invalid scope: ${shown(scope)}. Use one of ${allowed.join(', ')}.`)
+  new AppError(
+    'KEY_SCOPE_UNKNOWN',
+    `Invalid scope: ${shown(scope)}. Use one of ${allowed.join(', ')}.${adviceOnName('scope', scope)}`,
+  )
 
 /** The caller has named another user. */
 export const keyUserRefused = (isAccessControlled: boolean): AppError =>

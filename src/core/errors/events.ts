@@ -1,4 +1,5 @@
 /** Errors of traces, triggers, rules, timers and webhooks. */
+import { adviceOnName } from '../compat/index.ts'
 import { shown } from '../../lib/text/index.ts'
 import { AppError } from './app-error.ts'
 
@@ -11,7 +12,11 @@ export const traceUnknown = (id: string): AppError =>
 
 /** @param path of the field of the body that has the reference */
 export const triggerTypeUnknown = (ref: string, path: readonly string[] = ['type']): AppError =>
-  new AppError('TRIGGER_TYPE_UNKNOWN', `Trigger type "${shown(ref)}" does not exist.`, { details: { path } })
+  new AppError(
+    'TRIGGER_TYPE_UNKNOWN',
+    `Trigger type "${shown(ref)}" does not exist.${adviceOnName('triggerType', ref)}`,
+    { details: { path } },
+  )
 
 /** The type is part of svc. */
 export const triggerTypeFixed = (ref: string): AppError =>
@@ -58,12 +63,18 @@ export const ruleWebhookDenied = (user: string, type: string, hook: string): App
 // Timers
 
 export const timerTypeUnknown = (type: string, known: readonly string[]): AppError =>
-  new AppError('TIMER_TYPE_UNKNOWN', `Timer type "${shown(type)}" does not exist; use ${known.join(', ')}.`)
+  new AppError(
+    'TIMER_TYPE_UNKNOWN',
+    `Timer type "${shown(type)}" does not exist; use ${known.join(', ')}.${adviceOnName('triggerType', type)}`,
+  )
 
 // Webhooks
 
 export const webhookNotRegistered = (hook: string): AppError =>
-  new AppError('WEBHOOK_NOT_REGISTERED', `Webhook ${shown(hook)} not registered with svc`)
+  new AppError(
+    'WEBHOOK_NOT_REGISTERED',
+    `Webhook ${shown(hook)} not registered with svc${hook === 'st2' ? `.${adviceOnName('hook', hook)}` : ''}`,
+  )
 
 /** @param headers that carry the signature of this webhook */
 export const signatureMissing = (headers: readonly string[]): AppError =>

@@ -1,8 +1,15 @@
 /** Errors of a request itself: address, headers, body, query, and requests that the server cannot take now. */
+import { adviceOnName } from '../compat/index.ts'
 import { shown } from '../../lib/text/index.ts'
 import { AppError } from './app-error.ts'
 
 // Requests
+
+/** Behind a message without a full stop. */
+function adviceAfter(ref: string): string {
+  const advice = adviceOnName('triggerType', ref)
+  return advice === '' ? '' : `.${advice}`
+}
 
 export const routeUnknown = (): AppError => new AppError('ROUTE_UNKNOWN', 'The resource could not be found.')
 
@@ -61,10 +68,16 @@ export const limitNeedsAdmin = (): AppError =>
   new AppError('LIMIT_NEEDS_ADMIN', 'Administrator access is required to retrieve all records with limit=-1.')
 
 export const resourceNotFound = (id: string): AppError =>
-  new AppError('RESOURCE_NOT_FOUND', `Unable to identify resource with id "${shown(id)}".`)
+  new AppError(
+    'RESOURCE_NOT_FOUND',
+    `Unable to identify resource with id "${shown(id)}".${adviceOnName('triggerType', id)}`,
+  )
 
 export const contentNotFound = (refOrId: string): AppError =>
-  new AppError('CONTENT_NOT_FOUND', `Resource with a reference or id "${shown(refOrId)}" not found`)
+  new AppError(
+    'CONTENT_NOT_FOUND',
+    `Resource with a reference or id "${shown(refOrId)}" not found${adviceAfter(refOrId)}`,
+  )
 
 export const namedNotFound = (nameOrId: string): AppError =>
   new AppError('NAMED_NOT_FOUND', `Resource with a name or id "${shown(nameOrId)}" not found`)

@@ -3,6 +3,7 @@ import type { NextFunction, Request, RequestHandler, Response } from 'express'
 import { MAX_SOURCE_BYTES, sendBytes, sendPieces, type Holding, type Pieces } from '../answers.ts'
 import type { AdmittedRequest, SurfaceTag } from '../admission.ts'
 import { writeJson } from '../../lib/json/index.ts'
+import { inDialect } from '../dialect.ts'
 import { writeJsonBytesInTurns } from '../json.ts'
 import { JsonText, longText } from '../list.ts'
 import { mayBeRepeated, type KeyedRequest, type ReadyAnswer, type Repeats } from '../repeats.ts'
@@ -68,12 +69,17 @@ function answerOnce(
 ): Promise<ReadyAnswer> {
   const carryOut = async (): Promise<ReadyAnswer> => {
     if (missing !== undefined) throw missing
-    return readyAnswer(route, await route.handler(prepared))
+    return readyAnswer(route, translated(route, prepared, await route.handler(prepared)))
   }
   const again = async (subject: string | undefined): Promise<ReadyAnswer> =>
-    readyAnswer(route, await route.answerAgain?.(prepared, subject))
+    readyAnswer(route, translated(route, prepared, await route.answerAgain?.(prepared, subject)))
   const hasAgain = route.answerAgain !== undefined || route.status === 204
   return repeats.once(keyed, carryOut, hasAgain ? again : undefined)
+}
+
+/** In the names that the client uses. Bodies that come back as they were sent, and texts, are no records. */
+function translated({ rawBody, mediaType }: JsonRoute, { dialect = 'svc' }: ApiRequest, answer: unknown): unknown {
+  return rawBody !== undefined || mediaType !== undefined ? answer : inDialect(dialect, answer)
 }
 
 interface LongAnswer extends Omit<ReadyAnswer, 'bytes'> {
@@ -91,7 +97,7 @@ async function answerOf(
   holding: Holding,
   checkRoom: () => void,
 ): Promise<ReadyAnswer | LongAnswer> {
-  const answer: unknown = await route.handler(prepared)
+  const answer = translated(route, prepared, await route.handler(prepared))
   const { body: made, status, headers } = partsOf(route, answer)
   const body = route.method === 'get' && route.mediaType === undefined ? inPieces(made) : made
   if (!isChunks(body)) return readyAnswer(route, answer)

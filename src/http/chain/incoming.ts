@@ -2,9 +2,11 @@
 import { randomUUID } from 'node:crypto'
 import type { Request, RequestHandler, Response } from 'express'
 import { headerInvalid, shuttingDown, starting, tlsRequired } from '../../core/errors.ts'
+import { noCompat } from '../../core/compat/index.ts'
 import { noMetrics } from '../../core/metrics.ts'
 import type { SurfaceTag } from '../admission.ts'
 import { answerHealth, isHealthPath } from '../health.ts'
+import { ourPath, readDialect } from '../dialect.ts'
 import { locateRoute } from '../locate.ts'
 import { notObserved, observe } from '../observe.ts'
 import { senderOf } from '../origin.ts'
@@ -22,7 +24,7 @@ const securityHeaders = {
  * routers.
  */
 export function identify(options: HttpAppOptions): RequestHandler {
-  const { logs, metrics = noMetrics, peers } = options
+  const { logs, metrics = noMetrics, peers, compat = noCompat } = options
   const addressOf = (request: Request): string => peers.addressOf(request)
   return (request, response, next) => {
     const requestId = acceptableRequestId(request.headers['x-request-id']) ?? randomUUID()
@@ -33,7 +35,7 @@ export function identify(options: HttpAppOptions): RequestHandler {
       ? notObserved()
       : observe({ log: logs[surface], metrics, addressOf }, request, response, { requestId, surface })
     const query = new URLSearchParams(mark === -1 ? '' : request.url.slice(mark + 1))
-    const state: RequestState = { requestId, query, observation }
+    const state: RequestState = { requestId, query, observation, dialect: 'svc' }
     states.set(request, state)
 
     for (const [name, value] of Object.entries(securityHeaders)) response.setHeader(name, value)
@@ -51,6 +53,7 @@ export function identify(options: HttpAppOptions): RequestHandler {
     if (options.isStarting?.() === true) throw starting()
     if (options.isStopping()) throw shuttingDown()
     checkHeaders(request)
+    state.dialect = readDialect(compat, request, query)
     peers.refuseStranger(request)
     const { headers } = request
     options.origins.check(request.method, senderOf(headers), { host: headers.host, isSecure: peers.isSecure(request) })
@@ -59,7 +62,7 @@ export function identify(options: HttpAppOptions): RequestHandler {
       throw tlsRequired()
     }
     state.endsInSlash = rawPath.endsWith('/')
-    request.url = `/${location.surface}${location.path}`
+    request.url = `/${location.surface}${ourPath(compat, location.path)}`
     next()
   }
 }

@@ -5,11 +5,14 @@ import { createHash } from 'node:crypto'
 import type { Request, Response } from 'express'
 import { bodyInvalid, routeUnknown } from '../../core/errors.ts'
 import { compileSchema, fieldOf, nearestDeclared, type Schema, type SchemaCheck } from '../../lib/schema/index.ts'
+import { noCompat } from '../../core/compat/index.ts'
 import { noRights, type AccessControl } from '../authenticate.ts'
 import { createBodyReader, type RawBody } from '../body.ts'
 import { jsonTypeOf } from '../json.ts'
 import { readQuery } from '../query.ts'
+import { ourBody, ourQuery, type Named } from '../dialect.ts'
 import { hasRepeatKey, mayBeRepeated } from '../repeats.ts'
+import { queryWarning } from '../warnings.ts'
 import type { ApiRequest, Principal, RawRequest, Route } from '../route.ts'
 import type { BodyRoom } from './body-room.ts'
 import { requireGlobally, requireOn } from './permission.ts'
@@ -24,7 +27,7 @@ type Prepare = (request: Request, response: Response) => Promise<ApiRequest>
  * without a credential only when the body may prove the sender.
  */
 export function prepareFor(options: HttpAppOptions, route: Route, room: BodyRoom): Prepare {
-  const { access, maxBodyBytes, peers } = options
+  const { access, maxBodyBytes, peers, compat = noCompat } = options
   const reader = createBodyReader(maxBodyBytes)
   let check: SchemaCheck | undefined
   const declared = route.query ?? {}
@@ -35,7 +38,12 @@ export function prepareFor(options: HttpAppOptions, route: Route, room: BodyRoom
     if (state === undefined) throw routeUnknown()
     // Caches must not give one caller's answer to another; some answers are credentials themselves.
     if (route.permission !== 'public') response.setHeader('Cache-Control', 'no-store')
-    const params = pathVariables(request)
+    const ours = <T>({ value, usesTheirs }: Named<T>): T => {
+      if (usesTheirs && request.headers['svc-dialect'] === undefined) state.dialect = 'stackstorm'
+      return value
+    }
+    const given = pathVariables(request)
+    const params = compat.isOn ? (ours(ourQuery(route.path, given)) as typeof given) : given // texts stay texts
     const provesItself = 'provesItself' in route && route.provesItself?.({ params, headers: request.headers }) === true
     const isStranger = provesItself && !access.hasCredential(request)
     const identify = async (): Promise<Pick<ApiRequest, 'principal' | 'rights'>> => {
@@ -46,10 +54,14 @@ export function prepareFor(options: HttpAppOptions, route: Route, room: BodyRoom
       if (!provesItself) requireGlobally(route, rights)
       return { principal, rights }
     }
+    const who = await identify()
+    const query = readQuery(declared, state.query)
+    const warning = queryWarning(route.path, declared, state.query, compat.isOn)
+    if (warning !== undefined) response.setHeader('Warning', warning)
     const prepared: ApiRequest = {
-      ...(await identify()),
+      ...who,
       params,
-      query: readQuery(declared, state.query),
+      query: compat.isOn ? ours(ourQuery(route.path, query)) : query,
       body: undefined,
       headers: request.headers,
       requestId: state.requestId,
@@ -77,11 +89,12 @@ export function prepareFor(options: HttpAppOptions, route: Route, room: BodyRoom
       if (route.body !== undefined) {
         // Compiled for the first request that needs it: compiling every schema at start would double the start-up time.
         check ??= compileSchema(route.body)
-        prepared.body = checkBody(body, check, route.body)
+        prepared.body = checkBody(compat.isOn ? ours(ourBody(body)) : body, check, route.body)
       }
       if ('resourceOfBody' in route)
         requireOn(route, prepared, () => route.resourceOfBody(prepared.body, prepared), isKeyed ? state : undefined)
     }
+    prepared.dialect = state.dialect
     return prepared
   }
 }

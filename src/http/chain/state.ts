@@ -1,6 +1,7 @@
 /** State that the steps of the chain share. */
 import type { Request } from 'express'
 import type { Log } from '../../lib/log/index.ts'
+import type { Compat, Dialect } from '../../core/compat/index.ts'
 import type { Metrics } from '../../core/metrics.ts'
 import type { NotReady } from '../../core/module.ts'
 import type { AnswerLimits, AnswerRoom } from '../answers.ts'
@@ -28,6 +29,8 @@ export interface HttpAppOptions {
   logs: Readonly<Record<Surface, Log>>
   /** Default: no metrics. */
   metrics?: Metrics
+  /** Default: our names alone. */
+  compat?: Compat
   /** `auth.use_ssl`: the auth surface requires TLS on every listener; default false. */
   authNeedsTls?: boolean
   /** True until the server can answer; default always false. */
@@ -42,6 +45,7 @@ export interface HttpAppOptions {
 export interface RequestState {
   requestId: string
   query: URLSearchParams
+  dialect: Dialect
   observation: Observation
   /** Whether the path ended in a slash: its last segment is empty. */
   endsInSlash?: boolean

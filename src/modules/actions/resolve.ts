@@ -8,7 +8,14 @@ import { compileParameters, fieldOf, represent, type ParameterSchema } from '../
 import { convertParameter, conversionProblemOf, createTextRoom, type TextRoom } from './conversion.ts'
 import type { ParameterSet } from './parameters.ts'
 import type { Namespace, TemplateScope } from '../../lib/template/index.ts'
-import { createPatientRenderer, findTemplates, KEEP_AS_TEXT, type Templates } from '../../core/template-values.ts'
+import { ourName } from '../../core/compat/index.ts'
+import {
+  adviseOnTemplate,
+  createPatientRenderer,
+  findTemplates,
+  KEEP_AS_TEXT,
+  type Templates,
+} from '../../core/template-values.ts'
 import type { TemplateThread, Turn } from '../../core/rendering/index.ts'
 
 export interface EffectiveParameters {
@@ -230,7 +237,9 @@ async function resolveSources(
     for (const referred of source.templates.names) {
       if (sources.has(referred)) await settle(referred)
       else if (!Object.hasOwn(scope.variables, referred)) {
-        throw templateFailed(name, `Dependency unsatisfied in variable "${referred}". ${KEEP_AS_TEXT}`)
+        const message = `Dependency unsatisfied in variable "${referred}"`
+        const isTheirs = ourName('template', referred) !== undefined
+        throw templateFailed(name, isTheirs ? adviseOnTemplate(message, referred) : `${message}. ${KEEP_AS_TEXT}`)
       }
     }
     path.pop()

@@ -1,5 +1,6 @@
 /** What a request brings along to prove who is calling (contract 01, 1.8), and the cookie that answers (00, 0.4). */
 import type { IncomingMessage } from 'node:http'
+import { adviceOnCredentials } from '../../http/index.ts'
 import { apiKeyIn } from '../../core/api-key-form.ts'
 import { credentialsMissing, twoCredentials } from '../../core/errors.ts'
 
@@ -31,7 +32,7 @@ export function readCredential({ headers, originalUrl }: CredentialSource): Cred
   const authorized = apiKeyIn(headers.authorization)
   if (authorized !== undefined) return { kind: 'api-key', value: authorized, location: 'header' }
   const cookie = onlyValue(readCookies(headers.cookie))
-  if (cookie === undefined) throw credentialsMissing()
+  if (cookie === undefined) throw credentialsMissing(adviceOnCredentials({ headers, originalUrl }))
   return { kind: 'token', value: cookie, location: 'cookie' }
 }
 

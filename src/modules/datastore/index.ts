@@ -1,5 +1,6 @@
 /** Datastore: key-value pairs of the system and of users. Secrets are encrypted. */
 import type { Database, Unit } from '../../db/index.ts'
+import { noCompat, type Compat } from '../../core/compat/index.ts'
 import type { Encryption } from '../../core/encryption.ts'
 import { isAppError } from '../../core/errors.ts'
 import type { Rights } from '../../http/index.ts'
@@ -28,6 +29,8 @@ export interface DatastoreDeps extends DatastorePorts {
     accessControl: boolean
     /** `api.max_page_size` */
     maxPageSize: number
+    /** Default: our names alone. */
+    compat?: Compat
   }
 }
 
@@ -42,6 +45,7 @@ export function createDatastore(deps: DatastoreDeps): Datastore {
     service,
     rightsOf: deps.rightsOf,
     isAccessControlled: settings.accessControl,
+    compat: settings.compat ?? noCompat,
   })
 
   /** Reports a lost key at start, before an action fails. */

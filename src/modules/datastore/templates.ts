@@ -1,4 +1,5 @@
 /** `svckv.system.<key>`, `svckv.user.<key>` and `decrypt_kv` in templates (contract 02, 2.6; 05, 5.11). */
+import { theirName, type Compat } from '../../core/compat/index.ts'
 import { isAppError, permissionMissing } from '../../core/errors.ts'
 import type { Rights } from '../../http/index.ts'
 import { TemplateError, type HostFunction, type Namespace } from '../../lib/template/index.ts'
@@ -11,14 +12,17 @@ import type { TemplateReader } from '../../core/template-reader.ts'
 import type { DatastoreScope, DatastoreTemplates } from './ports.ts'
 import { keyResource, type Scope } from '../../core/permissions.ts'
 
+const STACKSTORM_NAME = theirName('template', 'svckv') ?? ''
+
 export function createTemplates(deps: {
   store: KeyStore
   service: Pick<DatastoreService, 'reveal' | 'auditDecryption'>
   readonly rightsOf: (user: string, scopes?: readonly Scope[]) => Rights
   /** `rbac.enable` */
   isAccessControlled: boolean
+  compat: Pick<Compat, 'isOn'>
 }): DatastoreTemplates {
-  const { store, service, rightsOf, isAccessControlled } = deps
+  const { store, service, rightsOf, isAccessControlled, compat } = deps
 
   /** Throws for missing items too, so that the error does not reveal whether the item exists. @throws TemplateError */
   function requireView(reader: TemplateReader, key: ItemKey, isDecrypted: boolean): void {
@@ -89,8 +93,9 @@ export function createTemplates(deps: {
         ['user', itemsBelow(reader, 'svckv.user')],
       ])
       const decryptValue: HostFunction = ([value]) => decrypt(reader, value)
+      const svckv: Namespace = { get: (name) => scopes.get(name) }
       return {
-        variables: { svckv: { get: (name) => scopes.get(name) } },
+        variables: { svckv, ...(compat.isOn ? { [STACKSTORM_NAME]: svckv } : {}) },
         filters: { decrypt_kv: decryptValue },
       }
     },

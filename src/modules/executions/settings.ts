@@ -1,4 +1,5 @@
 /** What the configuration says about executions. */
+import type { Compat } from '../../core/compat/index.ts'
 import type { CommonSettings, Config } from '../../config/index.ts'
 
 export interface ExecutionsSettings {
@@ -20,6 +21,8 @@ export interface ExecutionsSettings {
   webUrl(): string
   /** Public address of the API with its version, for `SVC_ACTION_API_URL`. */
   apiUrl(): string
+  /** Default: our names alone. */
+  compat?: Pick<Compat, 'environment'>
 }
 
 export function executionsSettings(

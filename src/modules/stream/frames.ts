@@ -39,9 +39,9 @@ function dataOf(record: OutputRecord, actionRef: string, runnerRef: string): str
 
 export const outputEvent = 'svc.execution.output__create'
 
-/** On the general stream: without an id. */
-export function outputFrame(record: OutputRecord, actionRef: string, runnerRef: string): string {
-  return frame(outputEvent, dataOf(record, actionRef, runnerRef))
+/** On the general stream: without an id. @param name of the event, as the client calls it */
+export function outputFrame(record: OutputRecord, actionRef: string, runnerRef: string, name = outputEvent): string {
+  return frame(name, dataOf(record, actionRef, runnerRef))
 }
 
 /** On the stream of one execution: with the id that `Last-Event-ID` resumes after. */

@@ -1,6 +1,7 @@
 /** The general stream: all events from now on (contract 04, 4.2). */
 import type { Bus } from '../../bus/index.ts'
 import { frame, type EventSink, type Rights } from '../../http/index.ts'
+import { ourEvent, theirEvent, withTheirNames, type Dialect } from '../../core/compat/index.ts'
 import { isObject } from '../../lib/schema/index.ts'
 import { isFinal, type Executions } from '../executions/index.ts'
 import type {
@@ -34,6 +35,10 @@ const CONTENT_MS = 500
 export interface StreamFilter {
   /** Event names or shell globs. */
   events: string[]
+  /** The same with StackStorm's names of the events. */
+  theirEvents?: string[]
+  /** Whose names events have that globs of both fit. */
+  dialect?: Dialect
   actionRefs: ReadonlySet<string> | undefined
   executionIds: ReadonlySet<string> | undefined
   /** Of executions whose children are wanted. */
@@ -69,8 +74,11 @@ interface StreamEvent {
   subject: { id: string; status: ExecutionStatus } | undefined
   /** Of what is in the rows. */
   place?: Place
-  /** @param parts of an execution; other events are delivered whole */
-  frame(parts: ExecutionParts | undefined): string
+  /**
+   * @param name of the event, as the client calls it
+   * @param parts of an execution; other events are delivered whole
+   */
+  frame(name: string, parts: ExecutionParts | undefined): string
 }
 
 export interface GeneralStream {
@@ -84,8 +92,12 @@ export interface GeneralStream {
 interface Client {
   sink: EventSink
   mayView(event: StreamEvent): boolean
-  /** Called for visible events only. */
-  wants(event: StreamEvent): boolean
+  /**
+   * Called for visible events only.
+   *
+   * @returns the name of the event, as the client calls it; undefined: it does not want it
+   */
+  wants(event: StreamEvent): string | undefined
   filter: StreamFilter
   /** Of the execution that ends the stream. */
   replay: Replay | undefined
@@ -119,7 +131,7 @@ export function createGeneralStream(
       // A filter by execution excludes announcements of that execution (contract 04, 4.2).
       executionId: undefined,
       subject: undefined,
-      frame: once(() => frame(name, writeJson(announcementOf(execution, message)))),
+      frame: framed(() => announcementOf(execution, message)),
     })
   })
 
@@ -148,7 +160,7 @@ export function createGeneralStream(
       actionRef: undefined,
       executionId: undefined,
       subject: undefined,
-      frame: once(() => frame(contentEvent, writeJson(content))),
+      frame: framed(() => content),
     })
   }
 
@@ -172,7 +184,7 @@ export function createGeneralStream(
         name: liveName,
         executionId: undefined,
         subject: { id: execution.liveaction_id, status: execution.status },
-        frame: once(() => frame(liveName, writeJson(executions.liveactionRecord(execution)))),
+        frame: framed(() => executions.liveactionRecord(execution)),
       },
       {
         ...about,
@@ -180,7 +192,7 @@ export function createGeneralStream(
         executionId: execution.id,
         parentId: execution.parent,
         subject: execution,
-        frame: encodedOnce(name, () => executions.record(execution)),
+        frame: framed(() => executions.record(execution)),
       },
     ]
   }
@@ -195,7 +207,8 @@ export function createGeneralStream(
   /** @returns false: the client is slow */
   function send(client: Client, event: StreamEvent): boolean {
     if (!client.mayView(event)) return true
-    const isAccepted = !client.wants(event) || client.sink.write(event.frame(client.filter.parts))
+    const name = client.wants(event)
+    const isAccepted = name === undefined || client.sink.write(event.frame(name, client.filter.parts))
     const { end } = client.filter
     if (
       end !== undefined &&
@@ -209,14 +222,14 @@ export function createGeneralStream(
   }
 
   /** @returns undefined: no execution ends the stream, or none that exists */
-  function replayFor(client: Client, matchesName: (name: string) => boolean): Replay | undefined {
+  function replayFor(client: Client, nameFor: NameFor): Replay | undefined {
     const { end } = client.filter
     if (end?.event !== updateEvent || executions.find(end.executionId) === undefined) return undefined
     return createReplay({
       executions,
       sink: client.sink,
       id: end.executionId,
-      wantsOutput: matchesName(outputEvent),
+      wantsOutput: nameFor(outputEvent) !== undefined,
       isOver: () => !clients.has(client),
       sendUpdate(execution) {
         for (const event of eventsOf('update', execution)) send(client, event)
@@ -231,7 +244,7 @@ export function createGeneralStream(
       return clients.size
     },
     async run(sink, filter, rights) {
-      const matchesName = compileNames(filter.events)
+      const nameFor = namesFor(filter)
       await new Promise<void>((resolve, reject) => {
         const end = (): void => {
           clients.delete(client)
@@ -244,11 +257,12 @@ export function createGeneralStream(
           end,
           mayView: ({ resource }) => resource === undefined || rights.may('execution_view', resource),
           wants: ({ name, actionRef, executionId, parentId }) =>
-            matchesName(name) &&
             (filter.actionRefs === undefined || (actionRef !== undefined && filter.actionRefs.has(actionRef))) &&
             (filter.executionIds === undefined ||
               (executionId !== undefined && filter.executionIds.has(executionId))) &&
-            (filter.parentIds === undefined || (typeof parentId === 'string' && filter.parentIds.has(parentId))),
+            (filter.parentIds === undefined || (typeof parentId === 'string' && filter.parentIds.has(parentId)))
+              ? nameFor(name)
+              : undefined,
         }
         clients.add(client)
         sink.closed.addEventListener('abort', end)
@@ -256,7 +270,7 @@ export function createGeneralStream(
         // Shows clients that the stream is open, before anything happens.
         sink.write('\n')
         if (!clients.has(client)) return
-        client.replay = replayFor(client, matchesName)
+        client.replay = replayFor(client, nameFor)
         client.replay?.run().catch((error: unknown) => {
           clients.delete(client)
           reject(error)
@@ -283,7 +297,7 @@ function eventOfOutput(
     executionId: id,
     subject: undefined,
     place: { executionId: id, seq: record.seq },
-    frame: once(() => outputFrame(record, action_ref, runner_ref)),
+    frame: oncePerName((name) => outputFrame(record, action_ref, runner_ref, name)),
   }
 }
 
@@ -294,23 +308,51 @@ function announcementOf({ trace_id: id, context }: Execution, payload: unknown):
   return { payload, trace_context: { id_: id, ...(tag === undefined ? {} : { trace_tag: tag }) } }
 }
 
-function once(make: () => string): () => string {
-  let text: string | undefined
-  return () => (text ??= make())
+/** Few names: ours, and StackStorm's. */
+function oncePerName(make: (name: string) => string): (name: string) => string {
+  const texts = new Map<string, string>()
+  return (name) => {
+    const known = texts.get(name)
+    if (known !== undefined) return known
+    const text = make(name)
+    texts.set(name, text)
+    return text
+  }
 }
 
-/** For each selection of parts. */
-function encodedOnce(name: string, make: () => ExecutionRecord): StreamEvent['frame'] {
-  const texts = new Map<string | undefined, string>()
-  let record: ExecutionRecord | undefined
-  return (parts) => {
-    let text = texts.get(parts?.key)
+/**
+ * Encodes a record once for each name of its event and each selection of parts.
+ *
+ * @param make returns an execution record, or one that is never asked for in parts
+ */
+function framed(make: () => object): StreamEvent['frame'] {
+  const texts = new Map<string, string>()
+  let made: object | undefined
+  return (name, parts) => {
+    const key = `${name} ${parts?.key ?? ''}`
+    let text = texts.get(key)
     if (text === undefined) {
-      record ??= make()
-      text = frame(name, writeJson(parts === undefined ? record : parts.apply(record)))
-      texts.set(parts?.key, text)
+      const record = (made ??= make())
+      const wanted = parts === undefined || !isExecution(name) ? record : parts.apply(record as ExecutionRecord)
+      text = frame(name, writeJson(ourEvent(name) === undefined ? wanted : withTheirNames(wanted)))
+      texts.set(key, text)
     }
     return text
+  }
+}
+
+const isExecution = (name: string): boolean => /^(?:svc|st2)\.execution__/.test(name)
+
+/** The name under which a client gets an event; undefined: it does not want it. */
+type NameFor = (name: string) => string | undefined
+
+function namesFor({ events, theirEvents = [], dialect = 'svc' }: StreamFilter): NameFor {
+  const matches = compileNames(events)
+  const matchesTheirs = compileNames(theirEvents)
+  return (name) => {
+    if (matches(name)) return dialect === 'svc' ? name : (theirEvent(name) ?? name)
+    const theirs = theirEvents.length === 0 ? undefined : theirEvent(name)
+    return theirs !== undefined && matchesTheirs(theirs) ? theirs : undefined
   }
 }
 

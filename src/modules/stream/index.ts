@@ -1,5 +1,6 @@
 /** Server-sent events: the general stream and the output of one execution. */
 import type { Bus } from '../../bus/index.ts'
+import { noCompat, type Compat } from '../../core/compat/index.ts'
 import type { Module } from '../../core/module.ts'
 import type { Executions } from '../executions/index.ts'
 import { createWakeups } from './execution-output.ts'
@@ -11,8 +12,9 @@ export interface Stream extends Module {
   endAll(): void
 }
 
-export function createStream(deps: { bus: Bus; executions: Executions }): Stream {
-  const { bus, executions } = deps
+/** @param deps.compat default: our names alone */
+export function createStream(deps: { bus: Bus; executions: Executions; compat?: Pick<Compat, 'isOn'> }): Stream {
+  const { bus, executions, compat = noCompat } = deps
   const general = createGeneralStream(bus, executions)
   const stopping = new AbortController()
   let openCount = 0
@@ -39,6 +41,7 @@ export function createStream(deps: { bus: Bus; executions: Executions }): Stream
       wakeups: createWakeups(bus),
       stopping: stopping.signal,
       counted,
+      compat,
     }),
     endAll,
     stop: () => {

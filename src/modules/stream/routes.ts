@@ -1,3 +1,4 @@
+import { isTheirEventPattern, ourEvent, type Compat } from '../../core/compat/index.ts'
 import { headerInvalid, noExecutions, resourceNotFound } from '../../core/errors.ts'
 import { textFilter, type ApiRequest, type EventSink, type Route } from '../../http/index.ts'
 import {
@@ -28,6 +29,7 @@ export function createStreamRoutes(deps: {
   stopping: AbortSignal
   /** Counts a stream while it is open. */
   readonly counted: (run: StreamRun) => StreamRun
+  compat: Pick<Compat, 'isOn'>
 }): Route[] {
   const { executions, counted } = deps
   return [
@@ -62,7 +64,7 @@ export function createStreamRoutes(deps: {
         [contentEvent]: ContentEvent,
       },
       handler(request) {
-        const filter = filterOf(request)
+        const filter = filterOf(request, deps.compat.isOn)
         return counted((sink) => deps.general.run(sink, filter, request.rights))
       },
     },
@@ -118,16 +120,22 @@ function pick(executions: Pick<Executions, 'find' | 'last'>, id: string, resume:
   throw resourceNotFound(id)
 }
 
-function filterOf({ query }: ApiRequest): StreamFilter {
+/** @param acceptsTheirs with events of StackStorm, and these alone for clients that name none */
+function filterOf({ query, dialect = 'svc', headers }: ApiRequest, acceptsTheirs: boolean): StreamFilter {
   const { events, action_refs, execution_ids, parent_ids, end_event, end_execution_id } = query
+  const given = Array.isArray(events) ? events : undefined
+  const ofTheirs = given?.filter((pattern) => acceptsTheirs && isTheirEventPattern(pattern)) ?? []
+  const isDefaultTheirs = given === undefined && acceptsTheirs && headers['svc-dialect'] !== 'svc'
   return {
-    events: Array.isArray(events) ? events : defaultEvents,
+    events: given?.filter((pattern) => !ofTheirs.includes(pattern)) ?? defaultEvents,
+    theirEvents: ofTheirs,
+    dialect: isDefaultTheirs ? 'stackstorm' : dialect,
     actionRefs: Array.isArray(action_refs) ? new Set(action_refs) : undefined,
     executionIds: Array.isArray(execution_ids) ? new Set(execution_ids) : undefined,
     parentIds: Array.isArray(parent_ids) ? new Set(parent_ids) : undefined,
     end:
       typeof end_event === 'string' && typeof end_execution_id === 'string'
-        ? { event: end_event, executionId: end_execution_id }
+        ? { event: (acceptsTheirs ? ourEvent(end_event) : undefined) ?? end_event, executionId: end_execution_id }
         : undefined,
     parts: partsOf(query),
   }

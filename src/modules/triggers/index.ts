@@ -7,6 +7,7 @@ import type { Module } from '../../core/module.ts'
 import type { PackDefinitions, Registration } from '../../core/pack-content.ts'
 import type { TemplateScope } from '../../lib/template/index.ts'
 import type { Traces } from '../traces/index.ts'
+import { noCompat } from '../../core/compat/index.ts'
 import { createCatalogue } from './definitions/catalogue.ts'
 import { createPendingCount } from './instances/pending-count.ts'
 import { createTriggerReaction } from './reactions/reaction.ts'
@@ -52,7 +53,7 @@ export function createTriggers(deps: TriggersDeps): Triggers {
   const { maxPageSize, queueLimit } = settings
   const store = createDefinitionStore(database)
   const instances = createInstanceStore(database)
-  const catalogue = createCatalogue({ store, bus, encryption, log })
+  const catalogue = createCatalogue({ store, bus, encryption, log, compat: settings.compat ?? noCompat })
   const pendingCount = createPendingCount(bus, () => instances.pendingCount())
   const service = createTriggersService({
     database,

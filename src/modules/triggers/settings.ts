@@ -1,4 +1,5 @@
 /** Configuration of triggers. */
+import type { Compat } from '../../core/compat/index.ts'
 import type { CommonSettings, Config } from '../../config/index.ts'
 
 export interface TriggersSettings {
@@ -12,6 +13,8 @@ export interface TriggersSettings {
   queueLimit: number
   /** `api.max_page_size` */
   maxPageSize: number
+  /** Default: our names alone. */
+  compat?: Compat
 }
 
 export function triggersSettings(

@@ -1,5 +1,6 @@
 /** Workflows: their definitions, inspection, and the engine that conducts them. */
 import type { Bus } from '../../bus/index.ts'
+import { noCompat, type Compat } from '../../core/compat/index.ts'
 import type { Clock } from '../../core/clock.ts'
 import type { Encryption } from '../../core/encryption.ts'
 import type { Metrics } from '../../core/metrics.ts'
@@ -27,6 +28,8 @@ export interface WorkflowsDeps extends Pick<EngineDeps, 'datastore'> {
   settings: EngineDeps['settings'] & {
     /** `workflow_engine.gc_max_idle_sec`; 0: without a limit */
     maxIdleSeconds: number
+    /** Default: our names alone. */
+    compat?: Pick<Compat, 'definition'>
   }
   clock: Pick<Clock, 'monotonic'>
   executions: EngineDeps['executions'] & Pick<Executions, 'last' | 'statusOf'>
@@ -41,7 +44,8 @@ export interface WorkflowsDeps extends Pick<EngineDeps, 'datastore'> {
 export function createWorkflows(deps: WorkflowsDeps): Workflows {
   const inspector = createInspector()
   const store = createWorkflowStore(deps.database)
-  const programs = createPrograms({ actions: deps.actions, inspector })
+  const { compat = noCompat } = deps.settings
+  const programs = createPrograms({ actions: deps.actions, inspector, compat })
   const engine = createEngine({ ...deps, programs, store })
   const { actions, executions, settings } = deps
   const idleCheck = createIdleCheck({
@@ -64,7 +68,7 @@ export function createWorkflows(deps: WorkflowsDeps): Workflows {
     gauges: createGauges(store),
     maintenance: settings.maxIdleSeconds === 0 ? [] : [idleCheck],
     routes: [
-      ...createWorkflowRoutes({ actions, inspector }),
+      ...createWorkflowRoutes({ actions, inspector, compat }),
       ...createRunRoutes({ executions, store, progress, inspector, explain }),
     ],
     begin: (execution, start) => engine.begin(execution, start),

@@ -1,5 +1,6 @@
 /** Endpoints of contract 08. */
 import { actionResource } from '../../core/permissions.ts'
+import type { Compat } from '../../core/compat/index.ts'
 import { actionUnknown } from '../../core/errors.ts'
 import { route, type Rights, type Route } from '../../http/index.ts'
 import { Type } from '../../lib/schema/index.ts'
@@ -9,7 +10,15 @@ import { catalogFor, type ActionSource } from './catalog.ts'
 import type { Inspector, InspectRequest } from './inspection/inspector.ts'
 import { InspectionEntry, WorkflowGraph } from './types.ts'
 
-export function createWorkflowRoutes({ actions, inspector }: { actions: ActionSource; inspector: Inspector }): Route[] {
+export function createWorkflowRoutes({
+  actions,
+  inspector,
+  compat,
+}: {
+  actions: ActionSource
+  inspector: Inspector
+  compat: Pick<Compat, 'definition'>
+}): Route[] {
   return [
     route({
       surface: 'api',
@@ -36,7 +45,7 @@ export function createWorkflowRoutes({ actions, inspector }: { actions: ActionSo
         const ref = query.action
         const action = ref === undefined ? undefined : visibleAction(actions, rights, ref)
         const form = action === undefined ? undefined : forms[action.runner_type]
-        const text = (await raw?.text()) ?? ''
+        const text = compat.definition((await raw?.text()) ?? '')
         return inspector.inspect(text, {
           actions: catalog,
           action: action === undefined ? undefined : { ref: action.ref, parameters: action.parameters },
@@ -57,7 +66,7 @@ export function createWorkflowRoutes({ actions, inspector }: { actions: ActionSo
       changesNothing: true,
       response: WorkflowGraph,
       failures: [400, 503],
-      handler: async ({ raw }) => inspector.graph((await raw?.text()) ?? ''),
+      handler: async ({ raw }) => inspector.graph(compat.definition((await raw?.text()) ?? '')),
     }),
   ]
 }

@@ -1,4 +1,5 @@
 /** Runs executions in a limited number of slots, and records their results. */
+import type { Compat } from '../../../core/compat/index.ts'
 import { hostname } from 'node:os'
 import type { Bus } from '../../../bus/index.ts'
 import { merge, type Unit } from '../../../db/index.ts'
@@ -86,6 +87,7 @@ export function createDispatcher(deps: {
   slots: number
   serviceTokens: Pick<ServiceTokens, 'plan'>
   streamOutput: boolean
+  readonly environment: Compat['environment']
   /** `api.mask_secrets` and `log.mask_secrets`: mask the secrets of a run in output, result and messages. */
   maskSecrets: boolean
   pollSeconds: number
@@ -134,6 +136,7 @@ export function createDispatcher(deps: {
         ready.prepared.env['SVC_ACTION_AUTH_TOKEN'] = credential.token
         secrets.known.push(credential.token)
       }
+      Object.assign(ready.prepared.env, deps.environment(ready.prepared.env))
       const limit = deadlineOf(started, controller)
       await carryOut(started, ready, controller.signal, () => {
         const user = runs.get(requested.id)?.canceledBy

@@ -1,4 +1,5 @@
 /** Wires admission, scheduler and dispatcher of executions. */
+import { noCompat } from '../../../core/compat/index.ts'
 import type { Change } from '../change.ts'
 import type { ExecutionOutput } from '../output/output.ts'
 import type { ExecutionsDeps } from '../public.ts'
@@ -57,6 +58,7 @@ export function createRuns(
     slots,
     serviceTokens,
     streamOutput: settings.streamOutput,
+    environment: (settings.compat ?? noCompat).environment,
     maskSecrets: settings.maskSecrets,
     bootId: deps.bootId,
   })

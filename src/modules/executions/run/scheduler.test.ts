@@ -94,6 +94,7 @@ beforeEach(async () => {
     serviceTokens: { plan: () => undefined },
     streamOutput: true,
     maskSecrets: true,
+    environment: (own) => ({ ...own }),
     pollSeconds,
     bootId: 'boot',
   })

@@ -17,11 +17,15 @@ import {
   typeNameOf,
   type Value,
 } from '../../../lib/template/index.ts'
+import { theirName } from '../../../core/compat/index.ts'
 import { searchConditions, type Operator, type OperatorTest } from './operators.ts'
 import { isKeptPath, type Roots } from './path.ts'
 import type { Withheld } from '../../triggers/index.ts'
 import { compile, type Compiled, type Criterion, type SearchOperator, type TestOperator } from './compile.ts'
 import { shown } from '../../../lib/text/index.ts'
+
+/** Of `svckv`. */
+const STACKSTORM_NAME = theirName('template', 'svckv') ?? ''
 
 export interface CriteriaContext {
   /** Payload of the trigger instance: `trigger` in keys and patterns. Templates in it stay text. */
@@ -168,8 +172,10 @@ export class CriteriaRun {
     variables.set('trigger', this.#context.payload)
     const system = this.#system()
     if (system !== undefined) variables.set('system', withGaps(system, 'system', this.#gaps))
-    const { svckv } = this.#context.scope.variables
-    if (svckv !== undefined) variables.set('svckv', withGaps(svckv, 'svckv', this.#gaps))
+    for (const name of ['svckv', STACKSTORM_NAME]) {
+      const items = this.#context.scope.variables[name]
+      if (items !== undefined) variables.set(name, withGaps(items, name, this.#gaps))
+    }
     return variables
   }
 

@@ -37,7 +37,7 @@ export function censoredCriterion(
   if (!principal.isAdmin) {
     if (value !== null && readsDatastore(key)) value = MASK
     // Criteria within `search` count too: their patterns are part of the outer pattern.
-    const isRead = /svckv|system/.test(writeJson(rule.criteria))
+    const isRead = /s(?:vc|t2)kv|system/.test(writeJson(rule.criteria))
     if (isRead) pattern = written ?? MASK
   }
   if (withheld !== undefined) {

@@ -1,5 +1,6 @@
 /** Cache of all trigger types and triggers, because each event reads them. The rows are authoritative. */
 import type { Bus } from '../../../bus/index.ts'
+import type { Compat } from '../../../core/compat/index.ts'
 import type { Encryption } from '../../../core/encryption.ts'
 import { isId } from '../../../core/ids.ts'
 import type { Log } from '../../../lib/log/index.ts'
@@ -37,8 +38,11 @@ export function createCatalogue(deps: {
   bus: Bus
   encryption: Encryption
   log: Log
+  compat: Pick<Compat, 'ours'>
 }): Catalogue {
-  const { store, bus, encryption, log } = deps
+  const { store, bus, encryption, log, compat } = deps
+  /** By the reference of the type, which is also that of its trigger if it takes no parameters. */
+  const ours = (ref: string): string => compat.ours('triggerType', ref)
   const typesByRef = new Map<string, TriggerTypeRecord>()
   const typesById = new Map<string, TriggerTypeRecord>()
   const triggersById = new Map<string, TriggerRecord>()
@@ -119,11 +123,11 @@ export function createCatalogue(deps: {
       for (const type of store.types()) putType(type)
       for (const trigger of store.triggers()) put(trigger)
     },
-    findType: (refOrId) => (isId(refOrId) ? typesById.get(refOrId) : undefined) ?? typesByRef.get(refOrId),
-    find: (refOrId) => (isId(refOrId) ? triggersById.get(refOrId) : undefined) ?? triggersByRef.get(refOrId),
+    findType: (refOrId) => (isId(refOrId) ? typesById.get(refOrId) : undefined) ?? typesByRef.get(ours(refOrId)),
+    find: (refOrId) => (isId(refOrId) ? triggersById.get(refOrId) : undefined) ?? triggersByRef.get(ours(refOrId)),
     types: () => typesById.values(),
     triggers: () => triggersById.values(),
-    ofType: (typeRef) => [...(triggersByType.get(typeRef)?.values() ?? [])],
+    ofType: (typeRef) => [...(triggersByType.get(ours(typeRef))?.values() ?? [])],
     refreshType,
     record(known) {
       const { author: _author, ...trigger } = known

@@ -1,4 +1,5 @@
 /** Reads the definitions of workflows from files, checks them, and keeps compiled ones. */
+import type { Compat } from '../../../core/compat/index.ts'
 import { isAppError } from '../../../core/errors.ts'
 import { allRights } from '../../../http/index.ts'
 import { Lru } from '../../../lib/cache/index.ts'
@@ -17,7 +18,11 @@ import type { Program, Programs, Unusable } from './program.ts'
 const MAX_KEPT = 500
 const MAX_KEPT_CHARS = 16 * 1024 * 1024
 
-export function createPrograms(deps: { actions: ActionSource; inspector: Pick<Inspector, 'inspect'> }): Programs {
+export function createPrograms(deps: {
+  actions: ActionSource
+  inspector: Pick<Inspector, 'inspect'>
+  compat: Pick<Compat, 'definition'>
+}): Programs {
   const kept = new Lru<string, Program>(MAX_KEPT, MAX_KEPT_CHARS)
   const readContainedFile = createContainedFiles({ files: MAX_KEPT, chars: MAX_KEPT_CHARS })
 
@@ -25,7 +30,9 @@ export function createPrograms(deps: { actions: ActionSource; inspector: Pick<In
   async function readFile(packFolder: string, entryPoint: string): Promise<{ text: string } | { problem: string }> {
     if (entryPoint === '') return { problem: 'the action has no entry_point.' }
     const file = await readContainedFile(packFolder, `actions/${entryPoint}`, MAX_DEFINITION_BYTES)
-    return 'text' in file ? file : { problem: `the file ${entryPoint} ${problems[file.problem]}.` }
+    return 'text' in file
+      ? { text: deps.compat.definition(file.text) }
+      : { problem: `the file ${entryPoint} ${problems[file.problem]}.` }
   }
 
   function keep(key: string, program: Program): Program {

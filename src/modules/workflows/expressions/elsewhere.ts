@@ -1,13 +1,12 @@
 /** What StackStorm calls something that has another name here. */
 
-const functions: ReadonlyMap<string, string> = new Map([['st2kv', 'svckv']])
-const variables: ReadonlyMap<string, string> = new Map([['st2', 'svc']])
+import { ourName } from '../../../core/compat/index.ts'
 
 /** Our name of a function; undefined: StackStorm has none of that name, or it is the same here */
-export const ourFunction = (name: string): string | undefined => functions.get(name)
+export const ourFunction = (name: string): string | undefined => ourName('workflowFunction', name)
 
 /** Our name of a variable, as `ourFunction`. */
-export const ourVariable = (name: string): string | undefined => variables.get(name)
+export const ourVariable = (name: string): string | undefined => ourName('workflowVariable', name)
 
 const unknownName = /^(?:Unknown function|The variable) "(\w+)"|^'(\w+)' is undefined$/
 

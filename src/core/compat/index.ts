@@ -1,0 +1,51 @@
+/** Compatibility with StackStorm: its names beside ours (docs/compatibility.md). */
+import { withOurExpressions } from './expressions.ts'
+import { actionVariables, ourName, type NameKind } from './names.ts'
+
+/** Whose names a request uses, and so its answer. */
+export type Dialect = 'svc' | 'stackstorm'
+
+/** The names that the server accepts. */
+export interface Compat {
+  /** `[compat] stackstorm` */
+  readonly isOn: boolean
+  /** Our name; a name that is ours or nobody's as it is, and every name while the option is off. */
+  readonly ours: (kind: NameKind, name: string) => string
+  /** Variables of an action, with those that StackStorm's actions read. */
+  readonly environment: (own: Readonly<Record<string, string>>) => Record<string, string>
+  /** The definition of a workflow or action chain with our names in its expressions. */
+  readonly definition: (text: string) => string
+}
+
+export const createCompat = (isOn: boolean): Compat => ({
+  isOn,
+  ours: (kind, name) => (isOn ? ourName(kind, name) : undefined) ?? name,
+  definition: (text) => (isOn ? withOurExpressions(text) : text),
+  environment(own) {
+    if (!isOn) return { ...own }
+    const copies = actionVariables.flatMap(([old, name]) => {
+      const value = own[name]
+      return value === undefined ? [] : [[old, value] as const]
+    })
+    return { ...own, ...Object.fromEntries(copies) }
+  },
+})
+
+/** While `[compat] stackstorm` is off. */
+export const noCompat: Compat = createCompat(false)
+
+export {
+  adviceOnName,
+  builtinTriggerNames,
+  clientVariables,
+  isTheirEventPattern,
+  nameHere,
+  namesOf,
+  ourEvent,
+  ourName,
+  theirEvent,
+  theirName,
+  type NameKind,
+} from './names.ts'
+export { withOurExpressions } from './expressions.ts'
+export { adviceOnQueryValue, jsonWithTheirNames, ourText, withOurNames, withTheirNames } from './records.ts'
