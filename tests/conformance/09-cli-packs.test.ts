@@ -79,7 +79,7 @@ it('installs what is named from where it is run, in a version or none', async ()
     ['./near.tar.gz=v1.0.0', 0, fine],
     ['near.tar.gz=2.0.0', 1, expect.stringContaining('the version of the pack that is there is 1.0.0')],
     // A name, although there is a folder of that name.
-    ['near', 1, expect.stringContaining('there is no pack of this name to install (there is: examples)')],
+    ['near', 1, expect.stringContaining('there is no pack of this name to install: no index is configured')],
     ['core', 1, expect.stringContaining('The pack "core" is part of svc')],
   ] as const
   const outcomes = await Promise.all(

@@ -66,7 +66,7 @@ describe('10 backup', () => {
       ])
       expect(elsewhere.map((each) => each.path)).toEqual([
         server.configFile,
-        ...['keys', 'packs', 'configs'].map((each) => join(server.basePath, each)),
+        ...['keys', 'packs', 'configs', 'overrides'].map((each) => join(server.basePath, each)),
       ])
       // The keys are not beside what they open.
       expect(readdirSync(join(server.basePath, 'backups'))).toEqual([name])

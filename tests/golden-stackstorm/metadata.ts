@@ -153,6 +153,7 @@ async function startWorld(): Promise<World> {
     settings: {
       basePaths: [basePath],
       configsPath: configsFolder,
+      overridesPath: join(folder.path, 'overrides'),
       cachePath: join(folder.path, 'cache'),
       indexUrls: [],
       watch: false,

@@ -17,6 +17,7 @@ export function notIncluded(config: Config, configFiles: readonly string[]): Not
     { what: 'the definitions of roles', path: join(basePath, 'rbac') },
     ...packFolders(config).map((path) => ({ what: 'packs', path })),
     { what: 'the configurations of packs', path: join(basePath, 'configs') },
+    { what: 'the overrides of packs', path: join(basePath, 'overrides') },
     { what: 'the known keys of other hosts', path: config.ssh_runner.known_hosts_file },
     ...surfaces.flatMap((surface) => {
       const { use_ssl: usesTls, cert, key } = config[surface]

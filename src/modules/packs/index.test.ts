@@ -75,6 +75,7 @@ beforeEach(async () => {
     settings: {
       basePaths: [join(folder, 'packs')],
       configsPath: join(folder, 'configs'),
+      overridesPath: join(folder, 'overrides'),
       cachePath: join(folder, 'cache'),
       indexUrls: [],
       watch: false,
@@ -248,6 +249,7 @@ describe('trigger types and rules', () => {
     expect(await register()).toEqual({
       ref: 'mine',
       registered: { triggers: 1, sensors: 0, actions: 1, rules: 2, aliases: 0, policies: 0, configs: 0 },
+      overridden: { actions: 0, sensors: 0, rules: 0, aliases: 0 },
       removed: { triggers: 0, sensors: 0, actions: 0, rules: 0, aliases: 0, policies: 0, configs: 0 },
       problems: [],
     })

@@ -27,6 +27,7 @@ import { makeDefaultPack } from './default-pack.ts'
 import { createFolderProblems } from './folder-problems.ts'
 import { createInstaller, type VirtualenvBuilder } from './install.ts'
 import { createInstallRoutes, type StartExecution } from './install-routes.ts'
+import { createOverrides } from './overrides.ts'
 import type { PackProblem } from './read.ts'
 import { createRegisterRoute } from './register-route.ts'
 import { timed, type PackRegistration } from './register.ts'
@@ -99,7 +100,19 @@ export function createPacks(deps: PacksDeps): Packs {
   const configs = createConfigs({ database, store, encryption, templates, folder: settings.configsPath })
   const folderProblems = createFolderProblems({ ...settings, log })
   const service = createPackService({
-    owners: { database, store, configs, triggers, actions, rules, aliases, policies, sensors, metrics: deps.metrics },
+    owners: {
+      database,
+      store,
+      configs,
+      overrides: createOverrides(settings.overridesPath),
+      triggers,
+      actions,
+      rules,
+      aliases,
+      policies,
+      sensors,
+      metrics: deps.metrics,
+    },
     withLock,
     log,
     shipped: ['core', 'packs'].map((name) => shippedFolder(name, settings.cachePath)),
@@ -132,6 +145,7 @@ export function createPacks(deps: PacksDeps): Packs {
       log,
       basePaths: settings.basePaths,
       configsPath: settings.configsPath,
+      overridesPath: settings.overridesPath,
       packFolders: () => service.folders(),
       changed: (folders, packs) => reporting(() => service.registerSome(folders, packs)),
     })
@@ -218,6 +232,7 @@ export function createPacks(deps: PacksDeps): Packs {
       await makeFolder(settings.configsPath).catch((error: unknown) =>
         folderProblems.report(settings.configsPath, error),
       )
+      await makeFolder(settings.overridesPath).catch(() => undefined) // without it there are no overrides
       await preparePacksFolder().catch((error: unknown) => folderProblems.report(packsFolder, error))
       const [problem] = await service.registerChanged(true)
       if (problem !== undefined) throw new Error(`A pack of the program is damaged: ${describeProblem(problem)}`)

@@ -49,8 +49,11 @@ export function createRegisterRoute(deps: {
         kinds.add(plural)
       }
     }
-    const { registered, problems } = await service.registerNamed(packs ?? undefined, kinds)
+    const { registered, overridden, problems } = await service.registerNamed(packs ?? undefined, kinds)
     for (const kind of kinds) counts[kind] = registered[kind]
+    const more = Object.fromEntries(
+      Object.entries(overridden).flatMap(([kind, count]) => (count === 0 ? [] : [[`${kind}(overridden)`, count]])),
+    )
     log.audit('pack.registered', 'Packs registered.', {
       packs: packs ?? 'all',
       types: [...chosen],
@@ -59,7 +62,7 @@ export function createRegisterRoute(deps: {
     })
     const shown = problems.slice(0, MAX_SHOWN_PROBLEMS).map((problem) => ({ ...problem }))
     if (problems.length > 0 && failOnFailure !== false) throw packInvalid(describe(problems), shown)
-    const sorted = Object.fromEntries(Object.entries(counts).sort(([a], [b]) => (a < b ? -1 : 1)))
+    const sorted = Object.fromEntries(Object.entries({ ...counts, ...more }).sort(([a], [b]) => (a < b ? -1 : 1)))
     return problems.length === 0 ? sorted : { ...sorted, problems: shown }
   }
 

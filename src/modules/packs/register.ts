@@ -13,6 +13,7 @@ import type { Triggers } from '../triggers/index.ts'
 import type { Configs } from './configs.ts'
 import { factsOf, type PackFiles } from './files.ts'
 import type { ContentKind, PackContent, PackManifest, PackProblem } from './read.ts'
+import { overriddenKinds, type OverriddenContent, type OverriddenKind, type Overrides } from './overrides.ts'
 import type { PackStore } from './store.ts'
 import type { PackRecord } from './types.ts'
 
@@ -25,6 +26,8 @@ export interface PackRegistration {
   /** Undefined when the manifest cannot be used, or a folder of the pack cannot be read. */
   ref: string | undefined
   registered: Record<RegisteredKind, number>
+  /** Of the registered ones, those that an override has enabled or disabled. */
+  overridden: Record<OverriddenKind, number>
   /** Records deleted because their metadata files are gone. */
   removed: Record<RegisteredKind, number>
   problems: PackProblem[]
@@ -34,6 +37,7 @@ export interface ContentOwners {
   database: Pick<Database, 'write'>
   store: PackStore
   configs: Configs
+  overrides: Overrides
   triggers: Pick<Triggers, 'registerTypes'>
   actions: Pick<Actions, 'registerActions' | 'usePackFolder'>
   rules: Pick<Rules, 'registerRules'>
@@ -49,12 +53,13 @@ export const allKinds: ReadonlySet<RegisteredKind> = new Set(registeredKinds)
  * Registers everything usable of a pack; doing it again changes only what has changed.
  *
  * @param content `problems` of it are part of the result
- * @param files as they were before the content was read, so that what changes meanwhile is found to be changed
+ * @param overrideFacts and `files` as they were before the content was read, so that what changes meanwhile is found to be changed
  * @param areOurs see `registerActions`
  */
 export async function registerContent(
   owners: ContentOwners,
-  content: PackContent,
+  { content, overridden: overriddenFiles }: OverriddenContent,
+  overrideFacts: string,
   { files, isCut, fingerprint }: PackFiles,
   { kinds = allKinds, areOurs = false }: { kinds?: ReadonlySet<RegisteredKind>; areOurs?: boolean } = {},
 ): Promise<PackRegistration> {
@@ -116,12 +121,17 @@ export async function registerContent(
   }
   const problems = [...content.problems, ...registeredKinds.flatMap((kind) => found.get(kind) ?? [])]
   if (isCut) problems.push({ file: '.', message: 'the pack has too many files, or too deep folders, to list them all' })
-  const now = joinFingerprint(fingerprint, configFacts)
+  const now = joinFingerprint(fingerprint, configFacts, overrideFacts)
   const isWhole = registeredKinds.every((kind) => kinds.has(kind))
   // What was not looked at now is as registered before only if nothing has changed since.
   const isKnown = isWhole || owners.store.fingerprintOf(ref) === now
   await saveRecord(owners, content, files, isKnown && problems.length === 0 ? now : '')
-  return { ref, registered, removed, problems }
+  const broken = new Set(problems.map(({ file }) => file))
+  const overridden = noOverridden()
+  for (const kind of overriddenKinds) {
+    if (kinds.has(kind)) overridden[kind] = [...overriddenFiles[kind]].filter((path) => !broken.has(path)).length
+  }
+  return { ref, registered, overridden, removed, problems }
 }
 
 /** Measures how long registering takes that has just begun. */
@@ -156,6 +166,10 @@ export async function unregisterContent(owners: ContentOwners, ref: string): Pro
 
 export function noCounts(): Record<RegisteredKind, number> {
   return { triggers: 0, sensors: 0, actions: 0, rules: 0, aliases: 0, policies: 0, configs: 0 }
+}
+
+export function noOverridden(): Record<OverriddenKind, number> {
+  return { actions: 0, sensors: 0, rules: 0, aliases: 0 }
 }
 
 /** Files of triggers, and what sensors say of theirs. */
@@ -228,13 +242,13 @@ async function saveRecord(
   await database.write({ steps: [step], facts: [] })
 }
 
-const joinFingerprint = (ofFolder: string, ofConfig: string): string => `${ofFolder} ${ofConfig}`
+const joinFingerprint = (...facts: readonly string[]): string => facts.join(' ')
 
 /** What a pack that is unchanged has been registered with. */
 export async function fingerprintOf(
-  { configs }: Pick<ContentOwners, 'configs'>,
+  { configs, overrides }: Pick<ContentOwners, 'configs' | 'overrides'>,
   ref: string,
   files: PackFiles,
 ): Promise<string> {
-  return joinFingerprint(files.fingerprint, await factsOf(configs.fileOf(ref)))
+  return joinFingerprint(files.fingerprint, await factsOf(configs.fileOf(ref)), await overrides.facts(ref))
 }

@@ -11,12 +11,14 @@ import {
   allKinds,
   fingerprintOf,
   noCounts,
+  noOverridden,
   registerContent,
   unregisterContent,
   type ContentOwners,
   type PackRegistration,
   type RegisteredKind,
 } from './register.ts'
+import { globalOverrides, overriddenKinds, overridesFolder, type OverriddenKind } from './overrides.ts'
 import { writeJson } from '../../lib/json/index.ts'
 /** Folders looked at in one folder of packs. */
 const MAX_PACKS = 2_000
@@ -28,6 +30,7 @@ export interface Registrations {
   /** Sums over all of them. */
   registered: Record<RegisteredKind, number>
   removed: Record<RegisteredKind, number>
+  overridden: Record<OverriddenKind, number>
   /** Each with the pack it is about: its reference, or the name of its folder. */
   problems: (PackProblem & { pack: string })[]
 }
@@ -45,7 +48,7 @@ export interface PackService {
    */
   registerChanged(atOnce?: boolean): Promise<PackProblem[]>
   /**
-   * What has changed in some folders, or in the configurations of some packs. What others have lacked is tried again.
+   * What has changed in some folders, or in the configurations or overrides of some packs (`_global`: of all). What others have lacked is tried again.
    * Problems are logged.
    */
   registerSome(folders: Iterable<string>, packs: Iterable<string>): Promise<void>
@@ -126,6 +129,7 @@ export function createPackService(deps: {
     const refused = (problems: PackProblem[]): PackRegistration => ({
       ref: undefined,
       registered: noCounts(),
+      overridden: noOverridden(),
       removed: noCounts(),
       problems,
     })
@@ -143,7 +147,10 @@ export function createPackService(deps: {
       const message = `pack "${content.ref}" ${where}, which counts instead of this one`
       return refused([{ file: manifestFile, key: 'ref', message }])
     }
-    return registerContent(owners, content, scanned, { kinds, areOurs: ours.has(folder) })
+    const facts = await owners.overrides.facts(content.ref)
+    const applied = await owners.overrides.apply(content)
+    if ('problems' in applied) return refused(applied.problems)
+    return registerContent(owners, applied, facts, scanned, { kinds, areOurs: ours.has(folder) })
   }
 
   /** Problems are logged again only when they change. */
@@ -263,7 +270,8 @@ export function createPackService(deps: {
         for (const { ref, folder } of store.knownPacks()) {
           if (!(await isThere(join(folder, manifestFile)))) await tellGone(ref, folder)
         }
-        return done.flatMap(({ folder, registration }) => (ours.has(folder) ? registration.problems : []))
+        const damaged = done.filter(({ folder, registration }) => ours.has(folder) && !isOfOverrides(registration))
+        return damaged.flatMap(({ registration }) => registration.problems)
       }),
 
     registerSome: (some, packs) =>
@@ -271,8 +279,8 @@ export function createPackService(deps: {
         const known = store.knownPacks()
         const concerned = new Set(some)
         for (const pack of packs) {
-          const folder = known.find(({ ref }) => ref === pack)?.folder
-          if (folder !== undefined) concerned.add(folder)
+          const isOf = ({ ref }: { ref: string }): boolean => ref === pack || pack === globalOverrides
+          for (const { folder } of known.filter(isOf)) concerned.add(folder)
         }
         const chosen: string[] = []
         for (const folder of concerned) {
@@ -304,19 +312,25 @@ export function createPackService(deps: {
                 [...new Set(chosen)].map((folder) => ({ folder })),
                 kinds,
               )
-        const [registered, removed] = [noCounts(), noCounts()]
+        const [registered, removed, overridden] = [noCounts(), noCounts(), noOverridden()]
         const problems: Registrations['problems'] = []
         for (const { folder, registration } of done) {
           add(registered, registration.registered)
           add(removed, registration.removed)
+          for (const kind of overriddenKinds) overridden[kind] += registration.overridden[kind]
           const pack = registration.ref ?? basename(folder)
           problems.push(...registration.problems.map((problem) => ({ pack, ...problem })))
         }
-        return { registered, removed, problems }
+        return { registered, overridden, removed, problems }
       }),
 
     unregister: (ref) => withLock(() => unregisterContent(owners, ref)),
   }
+}
+
+/** Whether the files of the site are wrong, not the pack; then what is registered stays as it is. */
+function isOfOverrides({ ref, problems }: PackRegistration): boolean {
+  return ref === undefined && problems.every(({ file }) => file.startsWith(`${overridesFolder}/`))
 }
 
 function add(sums: Record<RegisteredKind, number>, more: Record<RegisteredKind, number>): void {

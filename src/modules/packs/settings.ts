@@ -1,5 +1,6 @@
 /** What the configuration says about packs. */
 import { join } from 'node:path'
+import { overridesFolder } from './overrides.ts'
 import { packFolders, type CommonSettings, type Config } from '../../config/index.ts'
 
 export interface PacksSettings {
@@ -7,6 +8,8 @@ export interface PacksSettings {
   basePaths: readonly string[]
   /** Where the configurations of the site are. Absolute. */
   configsPath: string
+  /** Which content of packs is enabled here. Absolute. */
+  overridesPath: string
   /** What of the program has to be on disk is kept here. Absolute. */
   cachePath: string
   /** `content.index_url` */
@@ -23,6 +26,7 @@ export function packsSettings(config: Pick<Config, 'content'>, common: CommonSet
     ...common,
     basePaths: packFolders(config),
     configsPath: join(common.basePath, 'configs'),
+    overridesPath: join(common.basePath, overridesFolder),
     cachePath: join(common.basePath, 'cache'),
     indexUrls: config.content.index_url,
     watch: config.content.watch,

@@ -140,6 +140,9 @@ const PackProblemRecord = record(
 )
 
 const count = Type.Optional(Type.Integer())
+const overridden = Type.Optional(
+  Type.Integer({ description: 'Those that an override has enabled or disabled. Absent: none.' }),
+)
 
 export const PackRegisterResult = record(
   'PackRegisterResult',
@@ -154,6 +157,10 @@ export const PackRegisterResult = record(
     aliases: count,
     policies: count,
     configs: count,
+    'actions(overridden)': overridden,
+    'sensors(overridden)': overridden,
+    'rules(overridden)': overridden,
+    'aliases(overridden)': overridden,
     problems: Type.Optional(Type.Array(PackProblemRecord, { description: 'Absent: no problems.' })),
   }),
   { description: 'Registered records by type of content, for the requested types.', example: { actions: 4, rules: 1 } },

@@ -19,6 +19,7 @@ beforeEach(() => {
   root = mkdtempSync(join(tmpdir(), 'svc-watch-'))
   mkdirSync(join(root, 'packs/mine/actions'), { recursive: true })
   mkdirSync(join(root, 'configs'))
+  mkdirSync(join(root, 'overrides'))
   sink = new TextSink()
   calls = []
 })
@@ -32,6 +33,7 @@ async function start(more: Partial<WatcherDeps> = {}): Promise<void> {
     log: createLog({ level: 'DEBUG', format: 'text', stream: sink }),
     basePaths: [packs()],
     configsPath: join(root, 'configs'),
+    overridesPath: join(root, 'overrides'),
     packFolders: () => Promise.resolve([]),
     changed: (folders, some) => {
       calls.push({ folders: [...folders].toSorted(), packs: [...some].toSorted() })
@@ -55,8 +57,9 @@ test('thousands of changes are one', async () => {
   for (let i = 0; i < 2_000; i++) put(`packs/mine/actions/a${i}.yaml`)
   put('packs/other/pack.yaml')
   put('configs/mine.yaml')
+  put('overrides/_global.yaml')
   await waitFor('the changes', () => calls.length > 0)
-  expect(calls).toEqual([{ folders: [mine(), join(packs(), 'other')], packs: ['mine'] }])
+  expect(calls).toEqual([{ folders: [mine(), join(packs(), 'other')], packs: ['_global', 'mine'] }])
 })
 
 test('what registering does not look at is not noticed', async () => {
@@ -70,6 +73,8 @@ test('what registering does not look at is not noticed', async () => {
     'packs/.new-pack/pack.yaml',
     'configs/.mine.yaml.tmp',
     'configs/notes.txt',
+    'overrides/notes.txt',
+    'overrides/deep/mine.yaml',
   ]) {
     put(path)
   }

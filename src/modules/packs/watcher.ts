@@ -25,9 +25,10 @@ export interface WatcherDeps {
   /** Absolute; those that do not exist are not watched. */
   basePaths: readonly string[]
   configsPath: string
+  overridesPath: string
   /** Folders of packs; those that are links lead elsewhere. */
   readonly packFolders: () => Promise<readonly string[]>
-  /** Folders in which something has changed, and packs whose configuration has. Never rejects. */
+  /** Folders in which something has changed, and packs whose configuration or overrides have. Never rejects. */
   readonly changed: (folders: ReadonlySet<string>, packs: ReadonlySet<string>) => Promise<void>
   /** For tests. */
   readonly load?: () => Promise<Pick<typeof import('chokidar'), 'watch'>>
@@ -39,10 +40,13 @@ export function createWatcher({
   log,
   basePaths,
   configsPath,
+  overridesPath,
   packFolders,
   changed,
   load = () => import('chokidar'),
 }: WatcherDeps): Watcher {
+  /** A file for each pack. */
+  const sitePaths = [configsPath, overridesPath]
   let watcher: FSWatcher | undefined
   let isStopped = false
   /** Of a start that waits: a directory that disappears then never becomes ready. */
@@ -56,7 +60,7 @@ export function createWatcher({
   let working: Promise<void> = Promise.resolve()
 
   function note(path: string): void {
-    if (dirname(path) === configsPath) {
+    if (sitePaths.includes(dirname(path))) {
       if (extname(path) !== '.yaml') return
       packs.add(basename(path, '.yaml'))
     } else {
@@ -107,12 +111,12 @@ export function createWatcher({
 
   /** Only what registering a pack looks at. */
   function isIgnored(path: string): boolean {
-    if (path === configsPath || basePaths.includes(path) || links.has(path)) return false
-    const root = [...links.keys(), ...basePaths, configsPath].find((one) => path.startsWith(one + sep))
+    if (sitePaths.includes(path) || basePaths.includes(path) || links.has(path)) return false
+    const root = [...links.keys(), ...basePaths, ...sitePaths].find((one) => path.startsWith(one + sep))
     if (root === undefined) return true
     const segments = path.slice(root.length + 1).split(sep)
     if (segments.some((name) => isGenerated(name) && name !== '.gitignore')) return true
-    if (root === configsPath) return segments.length > 1
+    if (sitePaths.includes(root)) return segments.length > 1
     // Below the pack itself.
     const inside = links.has(root) ? segments : segments.slice(1)
     return inside.length > 1 && !contentFolders.has(inside[0] ?? '')
@@ -135,7 +139,7 @@ export function createWatcher({
       await followLinks(await packFolders())
       const { watch } = await load()
       if (isStopped) return
-      const made = watch([...basePaths, ...links.keys(), configsPath], {
+      const made = watch([...basePaths, ...links.keys(), ...sitePaths], {
         ignoreInitial: true,
         // A link can lead anywhere; those that are packs are followed here.
         followSymlinks: false,
