@@ -485,6 +485,14 @@ except BlockingIOError:
       )
     })
 
+    it.each([
+      ['import yaml_of_nobody', /add that to the requirements.txt of the pack\.\n$/],
+      ['import st2common.services.keyvalues', /svc has no such module of StackStorm.*docs\/packs.md.*\n$/],
+      ['import os.nothing', /'os' is not a package\n$/],
+    ])('is told what to do when a module is missing: %s', async (line, expected) => {
+      expect((await start(action('pass', line)).ended).result['stderr']).toMatch(expected)
+    })
+
     fullOnly(it)('is what the file says now, as large and as old as it may be', async () => {
       const path = join(packFolder, 'actions', 'lib', 'replaced.py')
       const asks = action('return replaced.VALUE', 'import replaced')
@@ -534,7 +542,7 @@ except BlockingIOError:
       [
         'a module that is missing',
         'import no_such_module\n',
-        /^Traceback.*\n  File "\S+\.py", line 1,[^]*no_such_module/,
+        /^Traceback.*\n  File "\S+\.py", line 1,[^]*no_such_module'\n.*requirements.txt of the pack/,
         0,
       ],
       ['a line that is no Python', 'x = 1\ndef y(:\n', /^  File "\S+\.py", line 2\n[^]*SyntaxError/, 0],

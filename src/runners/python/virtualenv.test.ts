@@ -144,7 +144,7 @@ describe.concurrent('virtual environments', () => {
   )
 
   fullOnly(it)(
-    'what pip says is why an action fails; all that waited are told, and the next one tries again',
+    'what pip says is why an action fails; all that waited are told, and the next one is told without pip',
     async () => {
       const world = await makeWorld()
       writeFileSync(join(world.packFolder, 'requirements.txt'), 'no-such-package-of-ours==1.0\n')
@@ -156,8 +156,31 @@ describe.concurrent('virtual environments', () => {
         })
       }
       expect(runs.filter(({ output }) => output.other !== '')).toHaveLength(1)
+      const { virtualenvs } = world.runners
+      expect(await virtualenvs.examine(world.pack, world.packFolder)).toEqual({
+        missing: ['no-such-package-of-ours'],
+        problem: expect.stringMatching(/no-such-package-of-ours/),
+      })
+      await world.restart()
+      const next = world.start()
+      expect((await next.ended).result['error']).toMatch(
+        /no-such-package-of-ours[^]*\nThat was at 20.*svc tries again when requirements.txt.*packs.setup_virtualenv packs=mine\d+/,
+      )
+      expect(next.output.other).toBe('')
+      // Whoever asks for it gets another try.
+      const emitted: string[] = []
+      const emit = (_: string, text: string): undefined => void emitted.push(text)
+      const asked = await world.runners.virtualenvs.ensure(world.pack, world.packFolder, { signal: neverAborted, emit })
+      expect([asked, emitted.join('')]).toEqual([
+        { problem: expect.stringMatching(/no-such-package-of-ours/) },
+        expect.stringMatching(/no-such-package-of-ours/),
+      ])
       world.require('1.0')
+      expect(await world.runners.virtualenvs.examine(world.pack, world.packFolder)).toEqual({
+        missing: ['tiny-test-wheel'],
+      })
       expect((await world.start().ended).result['result']).toEqual(['1.0', world.venv])
+      expect(await world.runners.virtualenvs.examine(world.pack, world.packFolder)).toEqual({ missing: [] })
       await world.runners.stop()
     },
     240_000,

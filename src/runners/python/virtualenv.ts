@@ -3,7 +3,7 @@
  * a pack with a `requirements.txt`, and updates it when that file has changed.
  */
 import { createHash } from 'node:crypto'
-import { readFile, rename, rm, writeFile } from 'node:fs/promises'
+import { mkdir, readFile, rename, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { hasCode } from '../../lib/process/index.ts'
 import { DIRECTORY_LIMIT_MS } from '../process/directory-check.ts'
@@ -11,6 +11,7 @@ import { SpawnError } from '../process/launcher.ts'
 import type { CommandDeps } from '../process/run-command.ts'
 import type { RunContext } from '../runner.ts'
 import type { FindPython, Python } from './find-python.ts'
+import { installedNames, requiredNames, withIncluded, type RequirementsFile } from './requirements.ts'
 import { runTool } from './tool.ts'
 import { readJson, writeJson } from '../../lib/json/index.ts'
 
@@ -26,7 +27,11 @@ export interface VirtualenvUser {
 export type VirtualenvOutcome = { program: string } | { problem: string }
 
 export interface Virtualenvs {
-  /** The Python that runs the actions of a pack; creates the environment if it is missing or out of date. */
+  /**
+   * The Python that runs the actions of a pack; creates the environment if it is missing or out of date. What could not
+   * be created is not tried again until its inputs change or somebody asks for it (`ensure`, `recreate`), also after a
+   * restart.
+   */
   interpreterFor(
     context: Pick<RunContext, 'pack' | 'packFolder' | 'signal' | 'emit' | 'executionId'>,
   ): Promise<VirtualenvOutcome>
@@ -39,6 +44,15 @@ export interface Virtualenvs {
   recreate(pack: string, packFolder: string, user: VirtualenvUser): Promise<VirtualenvOutcome>
   /** Removes the environment with the pack, after work in progress. */
   remove(pack: string): Promise<void>
+  /** What the environment lacks, as far as names tell; without network. Undefined: the pack has no requirements. */
+  examine(pack: string, packFolder: string): Promise<VirtualenvState | undefined>
+}
+
+export interface VirtualenvState {
+  /** Packages of `requirements.txt` that are not installed. */
+  missing: string[]
+  /** Why it could not be created with these requirements. */
+  problem?: string
 }
 
 export interface VirtualenvOptions {
@@ -57,7 +71,11 @@ export interface VirtualenvOptions {
 
 /** Written last: a folder without it is incomplete. */
 const RECORD = '.svc-requirements.json'
+/** Written instead when programs have failed. */
+export const FAILURE = '.svc-failed.json'
 const MAX_REQUIREMENTS_BYTES = 1024 * 1024
+const QUESTION_LIMIT_SECONDS = 60
+const neverAborted = new AbortController().signal
 /** For each of the two programs; pip may have to compile. */
 const LIMIT_SECONDS = 1800
 /** Characters of a program's output in the message; the output of the execution has all of it. */
@@ -67,8 +85,14 @@ const MAX_WORDS = 2000
 interface VirtualenvRecord {
   /** Path and version of the Python, and the options: a change requires a new environment. */
   made: string
-  /** Digest of `requirements.txt` and of the options of pip. */
+  /** Digest of `requirements.txt` with the files that it includes, and of the options of pip. */
   requirements: string
+}
+
+interface FailureRecord extends VirtualenvRecord {
+  problem: string
+  /** ISO 8601 */
+  at: string
 }
 
 export function createVirtualenvs(deps: CommandDeps, options: VirtualenvOptions): Virtualenvs {
@@ -82,19 +106,14 @@ export function createVirtualenvs(deps: CommandDeps, options: VirtualenvOptions)
     pack: string,
     packFolder: string,
     user: VirtualenvUser,
-    isAnew = false,
+    { isAnew = false, isAsked = true }: { isAnew?: boolean; isAsked?: boolean } = {},
   ): Promise<VirtualenvOutcome> {
     const python = await findPython()
     if ('problem' in python) return python
     const requirements = await readRequirements(pack, packFolder)
     if (requirements === undefined) return { program: python.program }
     if (typeof requirements !== 'string') return requirements
-    const wanted: VirtualenvRecord = {
-      made: writeJson([python.program, python.version, options.virtualenvOpts]),
-      requirements: createHash('sha256')
-        .update(writeJson([requirements, options.pipOpts]))
-        .digest('hex'),
-    }
+    const wanted = wantedWith(python, await withIncluded(requirements, packFolder))
     const path = join(folder, pack)
     const program = join(path, 'bin', 'python')
     for (;;) {
@@ -107,11 +126,15 @@ export function createVirtualenvs(deps: CommandDeps, options: VirtualenvOptions)
         continue
       }
       if (!isAnew && fits(known.get(pack), wanted)) return { program }
+      const failure = isAsked ? undefined : await readRecord(join(path, FAILURE))
+      if (failure !== undefined && fits(failure, wanted) && failure.problem !== undefined)
+        return { problem: remembered(pack, failure.problem, failure.at) }
+      if (busy.has(pack)) continue
       const { promise, resolve } = Promise.withResolvers<unknown>()
       busy.set(pack, promise)
       let told: VirtualenvOutcome | undefined
       try {
-        const found = isAnew ? undefined : await readRecord(path)
+        const found = isAnew ? undefined : await readRecord(join(path, RECORD))
         told = fits(found, wanted)
           ? { program }
           : await make({ pack, packFolder, path, program, python, user, wanted, isNew: found?.made !== wanted.made })
@@ -121,6 +144,16 @@ export function createVirtualenvs(deps: CommandDeps, options: VirtualenvOptions)
         busy.delete(pack)
         resolve(user.signal.aborted || told === undefined ? undefined : { told, wanted })
       }
+    }
+  }
+
+  function wantedWith({ program, version }: Python, requirements: readonly RequirementsFile[]): VirtualenvRecord {
+    return {
+      made: writeJson([program, version, options.virtualenvOpts]),
+      requirements: createHash('sha256')
+        // Environments of earlier releases stay as they are.
+        .update(writeJson([requirements.length === 1 ? requirements[0]?.[1] : requirements, options.pipOpts]))
+        .digest('hex'),
     }
   }
 
@@ -157,6 +190,7 @@ export function createVirtualenvs(deps: CommandDeps, options: VirtualenvOptions)
     known.delete(pack)
     // From here on it is incomplete.
     await rm(join(path, RECORD), { force: true })
+    await rm(join(path, FAILURE), { force: true })
     if (job.isNew) {
       await rm(path, { recursive: true, force: true })
       const problem = await run(
@@ -164,7 +198,7 @@ export function createVirtualenvs(deps: CommandDeps, options: VirtualenvOptions)
         { file: python.program, args: ['-m', 'venv', ...options.virtualenvOpts, path], cwd: '/' },
         user,
       )
-      if (problem !== undefined) return { problem }
+      if (problem !== undefined) return await failed(path, wanted, problem)
     }
     const pip = ['-m', 'pip', 'install', '--disable-pip-version-check', '--no-input', ...options.pipOpts]
     const problem = await run(
@@ -172,11 +206,18 @@ export function createVirtualenvs(deps: CommandDeps, options: VirtualenvOptions)
       { file: program, args: [...pip, '-r', 'requirements.txt'], cwd: packFolder },
       user,
     )
-    if (problem !== undefined) return { problem }
-    const draft = join(path, `${RECORD}.new`)
-    await writeFile(draft, writeJson(wanted))
-    await rename(draft, join(path, RECORD))
+    if (problem !== undefined) return await failed(path, wanted, problem)
+    await writeRecord(join(path, RECORD), wanted)
     return { program }
+  }
+
+  async function failed(path: string, wanted: VirtualenvRecord, problem: RunProblem): Promise<{ problem: string }> {
+    if (problem.isLasting) {
+      await mkdir(path, { recursive: true })
+      const record: FailureRecord = { ...wanted, problem: problem.text, at: new Date().toISOString() }
+      await writeRecord(join(path, FAILURE), record)
+    }
+    return { problem: problem.text }
   }
 
   /** Returns the problem, if any. */
@@ -184,7 +225,8 @@ export function createVirtualenvs(deps: CommandDeps, options: VirtualenvOptions)
     what: string,
     request: { file: string; args: string[]; cwd: string },
     user: VirtualenvUser,
-  ): Promise<string | undefined> {
+  ): Promise<RunProblem | undefined> {
+    const problem = (text: string, isLasting = false): RunProblem => ({ text: `${what}${text}`, isLasting })
     try {
       const { executionId, signal } = user
       const end = await runTool(
@@ -198,21 +240,49 @@ export function createVirtualenvs(deps: CommandDeps, options: VirtualenvOptions)
           ...(executionId === undefined ? {} : { executionId }),
         },
       )
-      if (end.timedOut) return `${what} within ${LIMIT_SECONDS} seconds.`
-      if (end.wasKilled) return `${what}: svc stopped it.`
+      if (end.timedOut) return problem(` within ${LIMIT_SECONDS} seconds.`, true)
+      if (end.wasKilled) return problem(': svc stopped it.')
       if (end.exit.code === 0) return undefined
-      return `${what}: ${lastWords(`${end.stdout.text}\n${end.stderr.text}`)}`
+      // A signal came from outside.
+      return problem(`: ${lastWords(`${end.stdout.text}\n${end.stderr.text}`)}`, end.exit.code !== null)
     } catch (error) {
-      if (error instanceof SpawnError) return `${what}: ${error.message}`
+      if (error instanceof SpawnError) return problem(`: ${error.message}`)
       throw error
     }
   }
 
+  /** Folders of packages that environments share with the Python of the machine. */
+  const systemFolders = rememberLast(async (program: string): Promise<string[]> => {
+    const request = { file: program, args: ['-c', 'import sys; print("\\n".join(sys.path))'], env: { ...options.env } }
+    try {
+      const end = await runTool(deps, request, { timeoutSeconds: QUESTION_LIMIT_SECONDS, signal: neverAborted })
+      return end.stdout.text.split('\n').filter((line) => line.startsWith('/'))
+    } catch (error) {
+      if (error instanceof SpawnError) return []
+      throw error
+    }
+  })
+
   return {
     interpreterFor: ({ pack, packFolder, signal, emit, executionId }) =>
-      ensure(pack, packFolder, { signal, emit, executionId }),
+      ensure(pack, packFolder, { signal, emit, executionId }, { isAsked: false }),
     ensure: (pack, packFolder, user) => ensure(pack, packFolder, user),
-    recreate: (pack, packFolder, user) => ensure(pack, packFolder, user, true),
+    recreate: (pack, packFolder, user) => ensure(pack, packFolder, user, { isAnew: true }),
+    async examine(pack, packFolder) {
+      const requirements = await readRequirements(pack, packFolder)
+      if (requirements === undefined) return undefined
+      if (typeof requirements !== 'string') return { missing: [], problem: requirements.problem }
+      const python = await findPython()
+      if ('problem' in python) return { missing: [], problem: python.problem }
+      const path = join(folder, pack)
+      const files = await withIncluded(requirements, packFolder)
+      const names = requiredNames(files, python.version)
+      const installed = await installedNames(path, () => systemFolders(python.program))
+      const missing = names.filter((name) => !installed.has(name))
+      const failure = await readRecord(join(path, FAILURE))
+      const isFailed = failure !== undefined && fits(failure, wantedWith(python, files))
+      return { missing, ...(isFailed && failure.problem !== undefined ? { problem: failure.problem } : {}) }
+    },
     async remove(pack) {
       for (let other = busy.get(pack); other !== undefined; other = busy.get(pack)) await other
       const path = join(folder, pack)
@@ -231,16 +301,37 @@ export function createVirtualenvs(deps: CommandDeps, options: VirtualenvOptions)
   }
 }
 
+/** Keeps the last answer, for calls with the same argument. */
+function rememberLast<T>(ask: (key: string) => Promise<T>): (key: string) => Promise<T> {
+  let last: { key: string; answer: Promise<T> } | undefined
+  return (key) => {
+    if (last?.key !== key) last = { key, answer: ask(key) }
+    return last.answer
+  }
+}
+
 function fits(found: VirtualenvRecord | undefined, wanted: VirtualenvRecord): boolean {
   return found !== undefined && found.made === wanted.made && found.requirements === wanted.requirements
 }
 
-async function readRecord(path: string): Promise<VirtualenvRecord | undefined> {
+interface RunProblem {
+  text: string
+  /** The same inputs would fail again. */
+  isLasting: boolean
+}
+
+async function writeRecord(path: string, record: VirtualenvRecord): Promise<void> {
+  await writeFile(`${path}.new`, writeJson(record))
+  await rename(`${path}.new`, path)
+}
+
+async function readRecord(path: string): Promise<(VirtualenvRecord & Partial<FailureRecord>) | undefined> {
   try {
-    const found: unknown = readJson(await readFile(join(path, RECORD), 'utf8'))
+    const found: unknown = readJson(await readFile(path, 'utf8'))
     if (typeof found !== 'object' || found === null) return undefined
-    const { made, requirements } = found as Record<string, unknown> // an object
-    return typeof made === 'string' && typeof requirements === 'string' ? { made, requirements } : undefined
+    const { made, requirements, problem, at } = found as Record<string, unknown> // an object
+    if (typeof made !== 'string' || typeof requirements !== 'string') return undefined
+    return { made, requirements, ...(typeof problem === 'string' && typeof at === 'string' ? { problem, at } : {}) }
   } catch {
     // Missing, incomplete or damaged: create it again.
     return undefined
@@ -261,6 +352,13 @@ function aborted(signal: AbortSignal): Promise<undefined> {
     if (signal.aborted) resolve(undefined)
     signal.addEventListener('abort', () => resolve(undefined), { once: true })
   })
+}
+
+function remembered(pack: string, problem: string, at = ''): string {
+  return (
+    `${problem}\nThat was at ${at}. svc tries again when requirements.txt or the Python changes, or after ` +
+    `"svc run packs.setup_virtualenv packs=${pack}".`
+  )
 }
 
 function givenUp(pack: string): { problem: string } {

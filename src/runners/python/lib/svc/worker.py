@@ -232,14 +232,27 @@ def _make(found, config, service):
     return action
 
 
+#: Modules whose package has another name.
+PACKAGES = {"yaml": "PyYAML", "dateutil": "python-dateutil", "git": "GitPython", "winrm": "pywinrm", "bs4": "beautifulsoup4"}
+
+
 def _explain(problem, job):
-    """Says where a module is that the action does not find."""
-    name = (getattr(problem, "name", None) or "").split(".")[0]
-    if not isinstance(problem, ModuleNotFoundError) or not job["cwd"] or name in sys.modules:
+    """Says what to do about a module that the action does not find."""
+    full = getattr(problem, "name", None) or ""
+    name = full.split(".")[0]
+    if not isinstance(problem, ModuleNotFoundError) or not name:
         return
-    found = os.path.join(job["cwd"], "lib", name)
-    if os.path.isdir(found) or os.path.isfile(found + ".py"):
-        print("The pack has it in lib/: set enable_common_libs in [packs] of the configuration.", file=sys.stderr)
+    folder = os.path.join(job["cwd"] or "", "lib", name)
+    if name.startswith("st2"):
+        advice = "svc has no such module of StackStorm. Those that it has: docs/packs.md, What Python finds."
+    elif name in sys.modules:
+        return
+    elif job["cwd"] and (os.path.isdir(folder) or os.path.isfile(folder + ".py")):
+        advice = "The pack has it in lib/: set enable_common_libs in [packs] of the configuration."
+    else:
+        package = PACKAGES.get(name, name)
+        advice = "If it is of another package ({}), add that to the requirements.txt of the pack.".format(package)
+    print(advice, file=sys.stderr)
 
 
 def _frames_of_the_action(problem):
