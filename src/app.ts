@@ -233,7 +233,7 @@ async function assemble(
     },
   })
   const policies = createPolicies({ ...platform, actions, executions, settings: common })
-  const aliases = createAliases({ database, settings: common })
+  const aliases = createAliases({ ...platform, actions, executions, templateThread, settings: common })
   const inquiries = createInquiries({ executions, log, rolesOf, settings: inquiriesSettings(config, common) })
   const rules = createRules({
     ...platform,

@@ -48,7 +48,7 @@ const MODULES: Record<string, readonly string[]> = {
   packs: ['actions', 'aliases', 'datastore', 'executions', 'policies', 'rules', 'sensors', 'triggers'],
   webhooks: ['datastore', 'executions', 'rules', 'triggers'],
   timers: ['rules', 'triggers'],
-  stream: ['executions'],
+  stream: ['aliases', 'executions'],
   ui: [],
   maintenance: ['executions'],
   backups: [],

@@ -4,6 +4,7 @@
  * A fact is announced only after the unit that made it true is durable. Payloads are plain data. Listeners tolerate
  * loss and repetition, because the rows are the truth. To add one: an entry here.
  */
+import type { AliasRecord } from '../modules/aliases/types.ts'
 import type { Execution, ExecutionStatus, OutputRecord } from '../modules/executions/types.ts'
 import type { RuleEnforcement } from '../modules/rules/types.ts'
 import type { QueuedInstance } from '../modules/triggers/types.ts'
@@ -75,6 +76,11 @@ export interface FactPayloads {
    * rules and triggers.
    */
   'content.changed': { kind: 'action' | 'trigger_type' }
+  /**
+   * From aliases, by request or with their pack. The formats of aliases are read again; stream: `svc.actionalias__create`,
+   * `svc.actionalias__update`, `svc.actionalias__delete`.
+   */
+  'alias.changed': { change: 'create' | 'update' | 'delete'; alias: AliasRecord }
   /**
    * From policies. The policies of these actions are read again, and executions delayed by them are scheduled again.
    */

@@ -6,9 +6,10 @@ export function readerOf(
   { id, context, user }: { id: string; context: Record<string, unknown>; user: string },
   author?: string,
 ): TemplateReader {
-  const { api_user: apiUser, scopes } = context
+  const { api_user: apiUser, datastore_user: instead, scopes } = context
   return {
-    user: typeof apiUser === 'string' ? apiUser : user,
+    // Only the server sets it: for a chat user in whose name the caller may not act.
+    user: typeof instead === 'string' ? instead : typeof apiUser === 'string' ? apiUser : user,
     executionId: id,
     ...(author === undefined ? {} : { author }),
     // Only the server sets them.

@@ -63,7 +63,7 @@ export interface ExecutionTable {
   parameters: string
   context: string
   log: string
-  /** `{callback, runner_info, notify?, notify_author?, unrendered?, secret_owners?}` */
+  /** `{callback, runner_info, notify?, notify_author?, notify_is_data?, unrendered?, secret_owners?}` */
   liveaction: string
   /** Snapshot of the rule that started the execution, if any. */
   origin_hash: string | null

@@ -850,7 +850,7 @@ const malformed: Malformed[] = [
     file: 'aliases/bad.yaml',
     content: alias('formats:\n  - display: d\n    representation:\n      - do (it\n'),
     at: [6, 'formats.0.representation.0'],
-    says: /is invalid or unsupported/,
+    says: /regular expression is invalid/,
   },
   {
     what: 'an unknown key of an acknowledgement',

@@ -56,6 +56,8 @@ const deliberate: Readonly<Record<string, string>> = {
   'POST /v1/triggers': 'rules make the triggers that they need',
   'PUT /v1/triggers/{id}': 'likewise',
   'DELETE /v1/triggers/{id}': 'likewise',
+  'GET /v1/actionalias/help': 'for chat bots; "action-alias list" and "get" show the same to people',
+  'POST /v1/aliasexecution': 'for chat bots that match commands themselves; "action-alias execute" matches them',
   'POST /v1/workflows/graph': 'for the web client: svc workflow graph draws definitions itself',
 }
 

@@ -112,6 +112,7 @@ const rule = {
 }
 const action = { name: 'made', runner_type: 'noop' }
 const weekly = { unit: 'weeks', delta: 1 }
+const alias = { name: 'said', pack: 'mine', action_ref: 'core.noop', formats: ['say nothing'] }
 const policy = {
   name: 'made',
   pack: 'mine',
@@ -502,6 +503,30 @@ const rows: Row[] = [
     },
   },
   {
+    event: 'action_alias.created',
+    text: 'Action alias created. ActionAlias.id=<id>',
+    async act() {
+      ids['alias'] = (await change<{ id: string }>('POST /v1/actionalias', {}, alias)).body.id
+      return about({ _alias_id: ids['alias'], _alias: 'mine.said' })
+    },
+  },
+  {
+    event: 'action_alias.updated',
+    text: 'Action alias updated. ActionAlias.id=<id>',
+    async act() {
+      await change('PUT /v1/actionalias/{ref_or_id}', { ref_or_id: ids['alias'] }, { ...alias, enabled: false })
+      return about({ _alias_id: ids['alias'], _enabled: false })
+    },
+  },
+  {
+    event: 'action_alias.deleted',
+    text: 'Action alias deleted. ActionAlias.id=<id>',
+    async act() {
+      await change('DELETE /v1/actionalias/{ref_or_id}', { ref_or_id: ids['alias'] })
+      return about({ _alias_id: ids['alias'] })
+    },
+  },
+  {
     event: 'policy.created',
     text: 'Policy created. Policy.id=<id>',
     async act() {
@@ -634,12 +659,15 @@ const rows: Row[] = [
   },
 ]
 
-/** Operations whose lines are those of what they bring about, and one that changes nothing. */
+/** Operations whose lines are those of what they bring about, and those that change nothing. */
 const silent = [
   'POST /v1/webhooks/{hook}',
   'POST /v1/rules/test',
   'POST /v1/workflows/inspect',
   'POST /v1/workflows/graph',
+  'POST /v1/actionalias/match',
+  'POST /v1/aliasexecution',
+  'POST /v1/aliasexecution/match_and_execute',
 ]
 
 function write(path: string, text: string): void {

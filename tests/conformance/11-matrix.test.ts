@@ -32,6 +32,8 @@ interface Objects {
   readonly key: () => Promise<string>
   /** Reference of a rule. */
   readonly rule: () => Promise<string>
+  /** Reference of an alias. */
+  readonly alias: () => Promise<string>
   /** Reference of a policy. */
   readonly policy: () => Promise<string>
   /** Of that rule. */
@@ -73,6 +75,7 @@ const aliasView = [
   'action_alias_delete',
   'action_alias_all',
 ]
+const alias = { name: 'alias', pack: 'matrix', action_ref: 'core.noop', formats: ['do nothing'] }
 const policy = {
   name: 'policy',
   pack: 'matrix',
@@ -87,6 +90,7 @@ const packFiles: Readonly<Record<string, string>> = {
   'packs/matrix/pack.yaml': 'name: matrix\ndescription: d\nversion: 1.0.0\nauthor: a\n',
   'packs/matrix/config.schema.yaml': 'place:\n  type: string\n',
   'packs/matrix/aliases/alias.yaml': 'name: alias\naction_ref: core.noop\nformats: [do nothing]\n',
+  'packs/matrix/aliases/lasting.yaml': 'name: lasting\naction_ref: core.noop\nformats: [do little]\n',
   'packs/matrix/icon.png': 'a picture',
   'packs/matrix/sensors/watch.py': 'class Watch:\n    pass\n',
   'packs/matrix/sensors/watch.yaml': 'class_name: Watch\nentry_point: watch.py\nenabled: false\n',
@@ -195,6 +199,41 @@ const entries: Record<string, Entry> = {
     opens: aliasView,
     ...looks,
     path: fixed('/v1/actionalias/matrix.alias'),
+  },
+  'POST /v1/actionalias': {
+    opens: ['action_alias_create', 'action_alias_all'],
+    path: fixed('/v1/actionalias'),
+    body: alias,
+  },
+  'PUT /v1/actionalias/{ref_or_id}': {
+    opens: ['action_alias_modify', 'action_alias_all'],
+    path: fixed('/v1/actionalias/matrix.alias'),
+    body: alias,
+  },
+  'DELETE /v1/actionalias/{ref_or_id}': {
+    opens: ['action_alias_delete', 'action_alias_all'],
+    path: async (objects) => `/v1/actionalias/${await objects.alias()}`,
+  },
+  'POST /v1/actionalias/match': {
+    opens: ['action_alias_match'],
+    path: fixed('/v1/actionalias/match'),
+    body: { command: 'do nothing' },
+  },
+  'GET /v1/actionalias/help': { opens: ['action_alias_help'], path: fixed('/v1/actionalias/help') },
+  'POST /v1/aliasexecution': {
+    opens: ['action_execute', 'action_all'],
+    path: fixed('/v1/aliasexecution'),
+    body: { name: 'matrix.lasting', format: 'do little', command: 'do little', user: 'ann', source_channel: 'ops' },
+  },
+  'POST /v1/aliasexecution/match_and_execute': {
+    opens: ['action_execute', 'action_all'],
+    path: fixed('/v1/aliasexecution/match_and_execute'),
+    body: { command: 'do little', user: 'ann', source_channel: 'ops' },
+  },
+  'GET /v1/aliasexecution/{id}/reply': {
+    opens: executionView,
+    ...looks,
+    path: ({ execution }) => `/v1/aliasexecution/${execution}/reply`,
   },
 
   'GET /v1/sensortypes': { opens: ['sensor_type_list'], ...looks, path: fixed('/v1/sensortypes') },
@@ -733,6 +772,11 @@ beforeAll(async () => {
       const { status, text } = await server.call('POST', '/v1/rules', rule, administrator)
       if (status !== 201 && status !== 409) throw new Error(`not accepted (${status}): ${text}`)
       return 'core.rule'
+    },
+    async alias() {
+      const { status, text } = await server.call('POST', '/v1/actionalias', alias, administrator)
+      if (status !== 201 && status !== 409) throw new Error(`not accepted (${status}): ${text}`)
+      return 'matrix.alias'
     },
     async policy() {
       const { status, text } = await server.call('POST', '/v1/policies', policy, administrator)

@@ -14,6 +14,7 @@ import { createKeyStore } from '../../src/modules/datastore/store.ts'
 import { createConfigs, type Configs } from '../../src/modules/packs/configs.ts'
 import { createSensors } from '../../src/modules/sensors/index.ts'
 import { createPacks, type PackRegistration, type Packs } from '../../src/modules/packs/index.ts'
+import { createTemplateThread } from '../../src/core/rendering/index.ts'
 import { createAliases } from '../../src/modules/aliases/index.ts'
 import { createAliasStore } from '../../src/modules/aliases/store.ts'
 import { createPackStore } from '../../src/modules/packs/store.ts'
@@ -129,7 +130,15 @@ async function startWorld(): Promise<World> {
     triggers: world.triggers,
     actions: world.actions,
     rules: world.rules,
-    aliases: createAliases({ database, settings: { maxPageSize: 100 } }),
+    aliases: createAliases({
+      database,
+      bus: world.bus,
+      log,
+      actions: world.actions,
+      executions: world.executions,
+      templateThread: createTemplateThread(),
+      settings: { systemUser: 'svc', maxPageSize: 100 },
+    }),
     policies: createPolicies({
       database,
       bus: world.bus,

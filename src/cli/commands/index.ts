@@ -157,7 +157,7 @@ export const commands: readonly CommandEntry[] = [
   },
   {
     name: 'action-alias',
-    summary: 'List and show chat aliases of actions.',
+    summary: 'Manage and try the chat commands that run actions.',
     example: 'svc action-alias list -p examples',
     group: 'Actions:',
     load: async (context) => (await import('./action-alias.ts')).createActionAliasCommand(context),

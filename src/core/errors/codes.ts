@@ -84,6 +84,18 @@ export const errorCodes = {
     kind: 'invalid',
     action: 'Correct the template, or the datastore keys that it reads. `{% raw %}…{% endraw %}` keeps text as it is.',
   },
+  ALIAS_UNKNOWN: { kind: 'not_found', action: 'Check the name; `svc action-alias list` prints the aliases.' },
+  ALIAS_AMBIGUOUS: { kind: 'invalid', action: 'Give the reference (`pack.name`) instead of the name.' },
+  ALIAS_DISABLED: { kind: 'invalid', action: 'Enable the alias, or use another one.' },
+  FORMAT_UNKNOWN: {
+    kind: 'invalid',
+    action: 'Use one of the formats of the alias; `svc action-alias get` prints them.',
+  },
+  COMMAND_UNMATCHED: {
+    kind: 'invalid',
+    action: 'Write the command as one of the formats says; `GET /v1/actionalias/help` lists them.',
+  },
+  COMMAND_AMBIGUOUS: { kind: 'invalid', action: 'Write more of the command, or change one of the formats that fit.' },
   POLICY_TYPE_UNKNOWN: { kind: 'invalid', action: 'Check the type of the policy; `GET /v1/policytypes` lists them.' },
   // workflows
   DEFINITION_UNREADABLE: { kind: 'invalid', action: 'Correct the workflow definition as the message says.' },

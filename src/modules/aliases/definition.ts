@@ -1,8 +1,8 @@
 /** What may be an alias of an action (contract 02, 2.13). */
 import { descriptionSchema, MAX_NAME_CHARS, nameSchema, packSchema } from '../../core/pack-content.ts'
-import { compilePattern, compileSchema, type JsonSchema, type SchemaProblem } from '../../lib/schema/index.ts'
+import { compileSchema, type JsonSchema, type SchemaProblem } from '../../lib/schema/index.ts'
+import { compileFormat } from './format.ts'
 import type { AliasDefinition, AliasFormat } from './types.ts'
-import { shown } from '../../lib/text/index.ts'
 
 const MAX_FORMATS = 100
 const MAX_FORMAT_CHARS = 1_000
@@ -98,21 +98,9 @@ function fillFormat(given: GivenFormat): string | AliasFormat {
   }
 }
 
-/** `{{ name }}` and `{{ name = default }}` stand in a regular expression. */
 function problemOfFormat(text: string): string | undefined {
-  const names = new Set<string>()
-  let why: string | undefined
-  const rest = text.replace(/\{\{([^]*?)\}\}/g, (capture, inner: string) => {
-    const [, name] = /^\s*(\w+)\s*(?:=[^]*)?$/.exec(inner) ?? []
-    if (name === undefined) why ??= `"${shown(capture)}" is neither {{ name }} nor {{ name = default }}`
-    else if (names.has(name)) why ??= `{{ ${shown(name)} }} is there twice`
-    else names.add(name)
-    return '(.+?)'
-  })
-  if (why !== undefined) return why
-  if (/\{\{|\}\}/.test(rest)) return `"${shown(text)}" has {{ without }}, or }} without {{`
   try {
-    compilePattern(rest)
+    compileFormat(text)
     return undefined
   } catch (error) {
     return error instanceof Error ? error.message : 'it is no regular expression'

@@ -1,19 +1,119 @@
-/** Endpoints of aliases of actions (contract 02, 2.13). */
-import { actionAliasResource } from '../../core/permissions.ts'
-import { listEndpoint, route, textFilter, type Route } from '../../http/index.ts'
+/** Endpoints of aliases of actions, and of the executions that chat commands ask for (contract 02, 2.13). */
+import { queryInvalid, resourceNotFound } from '../../core/errors.ts'
+import { defaultPack } from '../../core/pack-content.ts'
+import { actionAliasResource, executionResource } from '../../core/permissions.ts'
+import { listEndpoint, pageQuery, route, slicePage, textFilter, type Route } from '../../http/index.ts'
+import { Type } from '../../lib/schema/index.ts'
+import { compileTemplatePattern, findAll, TemplateError } from '../../lib/template/index.ts'
+import { isId } from '../../core/ids.ts'
+import type { Executions } from '../executions/index.ts'
+import type { Execution } from '../executions/types.ts'
+import {
+  AliasExecutionRecord,
+  AliasExecutionRequest,
+  AliasExecutions as AliasExecutionsRecord,
+  MatchAndExecuteRequest,
+  ReplyRecord,
+} from './execution-types.ts'
+import type { AliasExecutions } from './execution.ts'
+import { createCommandBudget } from './format.ts'
+import type { Matching } from './matching.ts'
+import type { Replies } from './reply.ts'
 import type { AliasService } from './service.ts'
 import type { AliasStore } from './store.ts'
-import { aliasAttributes, AliasRecord, PartialAlias } from './types.ts'
+import {
+  aliasAttributes,
+  AliasRecord,
+  AliasRequest,
+  HelpRecord,
+  MatchRecord,
+  MatchRequest,
+  PartialAlias,
+} from './types.ts'
 
 const DEFAULT_LIMIT = 100
 
 interface AliasRoutesDeps {
   service: AliasService
   store: Pick<AliasStore, 'list' | 'count'>
+  matching: Matching
+  runs: AliasExecutions
+  replies: Replies
+  executions: Pick<Executions, 'find'>
   maxPageSize: number
 }
 
-export function createAliasRoutes({ service, store, maxPageSize }: AliasRoutesDeps): Route[] {
+export function createAliasRoutes(deps: AliasRoutesDeps): Route[] {
+  return [...wordRoutes(deps), ...recordRoutes(deps), ...executionRoutes(deps)]
+}
+
+/** Before `/actionalias/:ref_or_id`, which no word of theirs is. */
+function wordRoutes({ matching }: AliasRoutesDeps): Route[] {
+  return [
+    route({
+      surface: 'api',
+      method: 'post',
+      path: '/actionalias/match',
+      permission: 'action_alias_match',
+      summary: 'Finds the alias and the format that a chat command fits.',
+      body: MatchRequest,
+      response: MatchRecord,
+      failures: [400],
+      changesNothing: true,
+      async handler({ body }) {
+        const { alias, display, text } = await matching.find(body.command)
+        return { actionalias: alias, display, representation: text }
+      },
+    }),
+    route({
+      surface: 'api',
+      method: 'get',
+      path: '/actionalias/help',
+      permission: 'action_alias_help',
+      summary: 'Lists what chat users can say: the formats of all enabled aliases.',
+      query: {
+        pack: { type: 'string', description: 'Only formats of this pack.' },
+        filter: { type: 'string', description: 'Only formats in which this regular expression is found.' },
+        ...pageQuery,
+      },
+      response: HelpRecord,
+      failures: [400],
+      handler({ query }): HelpRecord {
+        const pack = textFilter(query, 'pack')
+        const isWanted = filterOf(textFilter(query, 'filter'))
+        const seen = new Set<string>()
+        const all = matching.all().flatMap(({ alias, display }) => {
+          const key = `${alias.ref} ${display}`
+          if (display === '' || seen.has(key) || (pack !== undefined && pack !== alias.pack)) return []
+          seen.add(key)
+          return isWanted(display) ? [{ pack: alias.pack, display, description: alias.description }] : []
+        })
+        const limit = query.limit === undefined || query.limit < 1 ? undefined : query.limit
+        return { available: all.length, helpstrings: slicePage(all, { limit, offset: Math.max(0, query.offset ?? 0) }) }
+      },
+    }),
+  ]
+}
+
+/** @throws QUERY_INVALID */
+function filterOf(given: string | undefined): (text: string) => boolean {
+  if (given === undefined) return () => true
+  const budget = createCommandBudget()
+  const translated = <T>(work: () => T): T => {
+    try {
+      return work()
+    } catch (error) {
+      if (!(error instanceof TemplateError)) throw error
+      throw queryInvalid(`filter: ${error.message}.`)
+    }
+  }
+  const pattern = translated(() => compileTemplatePattern(given, { ignoreCase: true }, budget))
+  return (text) => translated(() => findAll(pattern, text, budget).next().done !== true)
+}
+
+function recordRoutes({ service, store, maxPageSize }: AliasRoutesDeps): Route[] {
+  const resourceAt = ({ params }: { params: { ref_or_id: string } }) =>
+    actionAliasResource(service.get(params.ref_or_id).ref)
   return [
     listEndpoint({
       path: '/actionalias',
@@ -33,14 +133,121 @@ export function createAliasRoutes({ service, store, maxPageSize }: AliasRoutesDe
     }),
     route({
       surface: 'api',
+      method: 'post',
+      path: '/actionalias',
+      permission: 'action_alias_create',
+      resourceOfBody: ({ pack, name }) => actionAliasResource(`${pack ?? defaultPack}.${name}`),
+      summary: 'Creates an alias of an action.',
+      body: AliasRequest,
+      status: 201,
+      response: AliasRecord,
+      failures: [400, 403, 409, 503],
+      handler: (request) => service.create(request, request.body),
+      answerAgain: (_, id = '') => service.get(id),
+    }),
+    route({
+      surface: 'api',
       method: 'get',
       path: '/actionalias/:ref_or_id',
       permission: 'action_alias_view',
-      resource: ({ params }) => actionAliasResource(service.get(params.ref_or_id).ref),
+      resource: resourceAt,
       summary: 'Gets one alias of an action.',
       response: AliasRecord,
       failures: [404],
       handler: ({ params }) => service.get(params.ref_or_id),
     }),
+    route({
+      surface: 'api',
+      method: 'put',
+      path: '/actionalias/:ref_or_id',
+      permission: 'action_alias_modify',
+      resource: resourceAt,
+      summary: 'Replaces an alias of an action.',
+      body: AliasRequest,
+      response: AliasRecord,
+      failures: [400, 403, 404, 409, 503],
+      handler: (request) => service.update(request, request.params.ref_or_id, request.body),
+      answerAgain: ({ params }, id = params.ref_or_id) => service.get(id),
+    }),
+    route({
+      surface: 'api',
+      method: 'delete',
+      path: '/actionalias/:ref_or_id',
+      permission: 'action_alias_delete',
+      resource: resourceAt,
+      summary: 'Deletes an alias of an action.',
+      status: 204,
+      response: Type.Unknown(),
+      failures: [400, 404, 409, 503],
+      async handler(request) {
+        await service.delete(request, request.params.ref_or_id)
+      },
+    }),
   ]
+}
+
+function executionRoutes({ service, runs, replies, executions }: AliasRoutesDeps): Route[] {
+  /** @throws RESOURCE_NOT_FOUND */
+  function get(id: string): Execution {
+    const execution = isId(id) ? executions.find(id) : undefined
+    if (execution === undefined) throw resourceNotFound(id)
+    return execution
+  }
+
+  /** The execution is stored, and its answer was not: of several, the first. */
+  function answersAgain(id: string | undefined): AliasExecutionRecord[] {
+    const execution = id === undefined ? undefined : executions.find(id)
+    const ref = execution?.context['action_alias_ref']
+    if (execution === undefined || typeof ref !== 'string') return []
+    return [runs.recordOf(execution, service.get(ref))]
+  }
+  return [
+    route({
+      surface: 'api',
+      method: 'post',
+      path: '/aliasexecution',
+      permission: 'authenticated',
+      summary: 'Runs the action of an alias as a chat command says. Needs `action_execute` on the action.',
+      body: AliasExecutionRequest,
+      status: 201,
+      response: Type.Union([AliasExecutionRecord, Type.Array(AliasExecutionRecord)]),
+      failures: [400, 403, 404, 503],
+      async handler(request) {
+        return oneOrAll(await runs.execute(request, request.body))
+      },
+      answerAgain: (_, id) => oneOrAll(answersAgain(id)),
+    }),
+    route({
+      surface: 'api',
+      method: 'post',
+      path: '/aliasexecution/match_and_execute',
+      permission: 'authenticated',
+      summary: 'Finds the alias that a chat command fits and runs its action. Needs `action_execute` on the action.',
+      body: MatchAndExecuteRequest,
+      status: 201,
+      response: AliasExecutionsRecord,
+      failures: [400, 403, 503],
+      async handler(request) {
+        return { results: await runs.matchAndExecute(request, request.body) }
+      },
+      answerAgain: (_, id) => ({ results: answersAgain(id) }),
+    }),
+    route({
+      surface: 'api',
+      method: 'get',
+      path: '/aliasexecution/:id/reply',
+      permission: 'execution_view',
+      resource: ({ params }) => executionResource(get(params.id)),
+      summary: 'Gets what a chat is told of an execution that has ended.',
+      response: ReplyRecord,
+      failures: [404, 503],
+      handler: ({ params, principal }) => replies.of(get(params.id), principal.user),
+    }),
+  ]
+}
+
+/** A format that fits several places of a command has several executions. */
+function oneOrAll(answers: AliasExecutionRecord[]): AliasExecutionRecord | AliasExecutionRecord[] {
+  const [first] = answers
+  return first !== undefined && answers.length === 1 ? first : answers
 }

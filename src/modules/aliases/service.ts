@@ -1,56 +1,177 @@
-/** What can be done with aliases of actions: read, register those of a pack. */
-import { contentNotFound } from '../../core/errors.ts'
+/** What can be done with aliases of actions: make, change, delete, read, register those of a pack. */
+import { bodyInvalid, contentNotFound, nameTaken, systemPackFixed } from '../../core/errors.ts'
 import { isId, newId } from '../../core/ids.ts'
-import { checkPackDefinitions, isGone, type PackDefinitions, type Registration } from '../../core/pack-content.ts'
+import {
+  checkPackDefinitions,
+  defaultPack,
+  isGone,
+  type PackDefinitions,
+  type Registration,
+} from '../../core/pack-content.ts'
+import { actionAliasResource } from '../../core/permissions.ts'
+import type { FactOf } from '../../bus/index.ts'
 import { commitPlan, type Database, type Step, type Unit } from '../../db/index.ts'
+import { aboutCaller, type ApiRequest } from '../../http/index.ts'
 import { writeJson } from '../../lib/json/index.ts'
+import type { Log, LogFields } from '../../lib/log/index.ts'
+import { fieldOf } from '../../lib/schema/index.ts'
 import { checkAlias } from './definition.ts'
 import type { AliasStore } from './store.ts'
-import type { AliasDefinition, AliasRecord } from './types.ts'
+import type { AliasDefinition, AliasRecord, AliasRequest } from './types.ts'
+
+/** Who asks, from where, and what they may do. */
+export type AliasCaller = Pick<ApiRequest, 'principal' | 'rights' | 'requestId' | 'remoteAddress'>
 
 export interface AliasService {
   /** By id when it looks like one, else by reference. @throws CONTENT_NOT_FOUND */
   get(refOrId: string): AliasRecord
+  /** @throws BODY_INVALID, NAME_TAKEN, SYSTEM_PACK_FIXED */
+  create(caller: AliasCaller, given: AliasRequest): Promise<AliasRecord>
+  /** @throws CONTENT_NOT_FOUND, PERMISSION_DENIED, CONFLICT, and what `create` throws */
+  update(caller: AliasCaller, refOrId: string, given: AliasRequest): Promise<AliasRecord>
+  /** @throws CONTENT_NOT_FOUND, SYSTEM_PACK_FIXED, CONFLICT */
+  delete(caller: AliasCaller, refOrId: string): Promise<void>
   /** Ids stay. What is wrong with some definitions does not keep the others out. */
   register(content: PackDefinitions): Promise<Registration>
 }
 
+const systemPack = 'core'
+
 export function createAliasService({
   database,
   store,
+  log,
+  systemUser,
 }: {
   database: Pick<Database, 'write'>
   store: AliasStore
+  log: Log
+  /** Writes the aliases of packs. */
+  systemUser: string
 }): AliasService {
+  function get(refOrId: string): AliasRecord {
+    const alias = (isId(refOrId) ? store.find(refOrId) : undefined) ?? store.findByRef(refOrId)
+    if (alias === undefined) throw contentNotFound(refOrId)
+    return alias
+  }
+
+  /** @throws BODY_INVALID, SYSTEM_PACK_FIXED */
+  function check(
+    { id: _i, uid: _u, ref: _r, metadata_file: _m, ...given }: AliasRequest,
+    pack: string,
+  ): AliasDefinition {
+    const checked = checkAlias({ ...given, pack: given.pack ?? pack })
+    if ('problems' in checked) {
+      const [problem] = checked.problems
+      const path = problem === undefined ? [] : fieldOf(problem)
+      throw bodyInvalid(checked.problems.map(({ message }) => message).join('; '), { path })
+    }
+    refuseSystemPack(checked.definition)
+    return checked.definition
+  }
+
+  /** @throws NAME_TAKEN */
+  function planWrite(
+    before: AliasRecord | undefined,
+    definition: AliasDefinition,
+  ): { result: AliasRecord; unit: Unit } {
+    const alias = recordOf(definition, before?.id ?? newId())
+    const same = before?.ref === alias.ref ? undefined : store.findByRef(alias.ref)
+    if (same !== undefined) throw nameTaken(`Action alias "${alias.ref}"`, same.id)
+    const step = before === undefined ? store.insert(alias) : store.update(alias, before)
+    const facts = [changed(before === undefined ? 'create' : 'update', alias)]
+    return { result: alias, unit: { steps: [step], facts, subject: alias.id } }
+  }
+
+  function audit(what: 'created' | 'updated' | 'deleted', alias: AliasRecord, by: LogFields): void {
+    const { id, ref, action_ref: action, enabled } = alias
+    log.audit(`action_alias.${what}`, `Action alias ${what}. ActionAlias.id=${id}`, {
+      alias_id: id,
+      alias: ref,
+      action,
+      enabled,
+      ...by,
+    })
+  }
+
   return {
-    get(refOrId) {
-      const alias = (isId(refOrId) ? store.find(refOrId) : undefined) ?? store.findByRef(refOrId)
-      if (alias === undefined) throw contentNotFound(refOrId)
+    get,
+
+    async create(caller, given) {
+      const definition = check(given, defaultPack)
+      const ref = `${definition.pack}.${definition.name}`
+      const alias = await commitPlan(database, () => planWrite(undefined, definition), `Action alias "${ref}"`)
+      audit('created', alias, aboutCaller(caller))
       return alias
+    },
+
+    async update(caller, refOrId, given) {
+      const { id } = get(refOrId)
+      const plan = (): { result: AliasRecord; unit: Unit } => {
+        const before = get(id)
+        caller.rights.require('action_alias_modify', actionAliasResource(before.ref))
+        refuseSystemPack(before)
+        const definition = check(given, before.pack)
+        if (`${definition.pack}.${definition.name}` !== before.ref)
+          caller.rights.require('action_alias_create', actionAliasResource(`${definition.pack}.${definition.name}`))
+        const { metadata_file: file } = before
+        return planWrite(before, { ...definition, ...(file === undefined ? {} : { metadata_file: file }) })
+      }
+      const alias = await commitPlan(database, plan, `Action alias "${refOrId}"`)
+      audit('updated', alias, aboutCaller(caller))
+      return alias
+    },
+
+    async delete(caller, refOrId) {
+      const { id } = get(refOrId)
+      const plan = (): { result: AliasRecord; unit: Unit } => {
+        const seen = get(id)
+        caller.rights.require('action_alias_delete', actionAliasResource(seen.ref))
+        refuseSystemPack(seen)
+        return { result: seen, unit: { steps: [store.delete(seen)], facts: [changed('delete', seen)] } }
+      }
+      const alias = await commitPlan(database, plan, `Action alias "${refOrId}"`)
+      audit('deleted', alias, aboutCaller(caller))
     },
 
     async register(content) {
       const { definitions, problems } = await checkPackDefinitions(content, 'Alias', (given) =>
         checkAlias(withPack(given, content.pack)),
       )
-      const plan = (): { result: number; unit: Unit } => {
+      const plan = (): { result: FactOf<'alias.changed'>[]; unit: Unit } => {
         const existing = new Map(store.ofPack(content.pack).map((alias) => [alias.name, alias]))
         const steps: Step[] = []
+        const facts: FactOf<'alias.changed'>[] = []
         for (const definition of definitions) {
           const before = existing.get(definition.name)
-          const record = recordOf(definition, before?.id ?? newId())
-          if (before === undefined) steps.push(store.insert(record))
-          else if (writeJson(before) !== writeJson(record)) steps.push(store.update(record, before))
+          const alias = recordOf(definition, before?.id ?? newId())
+          if (before !== undefined && writeJson(before) === writeJson(alias)) continue
+          steps.push(before === undefined ? store.insert(alias) : store.update(alias, before))
+          facts.push(changed(before === undefined ? 'create' : 'update', alias))
         }
-        const gone = [...existing.values()].filter((alias) => isGone(alias, content, definitions))
-        steps.push(...gone.map((alias) => store.delete(alias)))
-        return { result: gone.length, unit: { steps, facts: [] } }
+        for (const alias of existing.values()) {
+          if (!isGone(alias, content, definitions)) continue
+          steps.push(store.delete(alias))
+          facts.push(changed('delete', alias))
+        }
+        return { result: facts, unit: { steps, facts } }
       }
-      const removed = await commitPlan(database, plan, `The aliases of pack "${content.pack}"`)
+      const changes = await commitPlan(database, plan, `The aliases of pack "${content.pack}"`)
+      for (const { payload } of changes) audit(`${payload.change}d`, payload.alias, { user: systemUser })
+      const removed = changes.filter(({ payload }) => payload.change === 'delete').length
       return { registered: definitions.length, removed, problems }
     },
   }
 }
+
+function refuseSystemPack({ pack, name }: Pick<AliasRecord, 'pack' | 'name'>): void {
+  if (pack === systemPack) throw systemPackFixed('Action alias', `${pack}.${name}`)
+}
+
+const changed = (change: 'create' | 'update' | 'delete', alias: AliasRecord): FactOf<'alias.changed'> => ({
+  name: 'alias.changed',
+  payload: { change, alias },
+})
 
 function withPack(given: unknown, pack: string): unknown {
   if (typeof given !== 'object' || given === null || Array.isArray(given)) return given

@@ -13,6 +13,8 @@ export interface AliasStore {
   find(id: string): AliasRecord | undefined
   findByRef(ref: string): AliasRecord | undefined
   ofPack(pack: string): AliasRecord[]
+  /** In any pack. */
+  named(name: string): AliasRecord[]
   /** In the order of pack and name. */
   list(filter: AliasFilter, page: Page): AliasRecord[]
   count(filter: AliasFilter): number
@@ -39,6 +41,7 @@ export function createAliasStore(database: Pick<Database, 'build' | 'first' | 'a
     findByRef: (ref) =>
       parsed(database.first(build.selectFrom('action_aliases').select('record').where('ref', '=', ref))),
     ofPack: (pack) => database.all(inOrder({ pack })).map((row) => parsed(row)),
+    named: (name) => database.all(inOrder({ name })).map((row) => parsed(row)),
     list: (filter, page) =>
       database
         .all(

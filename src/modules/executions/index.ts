@@ -90,7 +90,8 @@ export function createExecutions(deps: ExecutionsDeps): Executions {
     resultWithSecrets: (ended) => results.read(ended),
     maskOutput: (execution, result, secrets) => results.maskOutput(execution, result, secrets),
     planChange: (execution, ...events) => change.plan(execution, ...events),
-    request: (caller, request, contextHeader) => service.request(caller, request, contextHeader),
+    request: (...request) => service.request(...request),
+    actionOf: (refOrId) => service.actionOf(refOrId),
     hasRoom: () => service.hasRoom(),
     cancelOld: (caller, old, dryRun) => service.cancelOld(caller, old, dryRun),
     policiesChanged: (actionRef) => runs.policiesChanged(actionRef),
@@ -128,6 +129,6 @@ export type { Executions, ExecutionsDeps, LinesEnd } from './public.ts'
 export type { KillOrphans } from './run/recovery.ts'
 export { outputTypeOf } from './output/routes.ts'
 export { isFinal } from './state.ts'
-export { AnnouncementEvent, ExecutionRecord, LiveactionEvent, OutputEvent } from './types.ts'
+export { AnnouncementEvent, executionExample, ExecutionRecord, LiveactionEvent, OutputEvent } from './types.ts'
 export type { Execution, OutputRecord } from './types.ts'
 export { executionsSettings } from './settings.ts'

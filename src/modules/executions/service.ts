@@ -17,6 +17,7 @@ import {
   findAction,
   type ExecutionCaller,
   type Draft,
+  type DraftOptions,
   type RetryChanges,
   type RolesOf,
 } from './request/draft.ts'
@@ -34,7 +35,12 @@ import { createUpdates, type Updates } from './update.ts'
 
 export interface ExecutionService extends Updates {
   /** @throws see `draftExecution`; TRACE_UNKNOWN, QUEUE_FULL */
-  request(caller: ExecutionCaller, request: ExecutionRequest, contextHeader?: string): Promise<Execution>
+  request(
+    caller: ExecutionCaller,
+    request: ExecutionRequest,
+    contextHeader?: string,
+    more?: Pick<DraftOptions, 'extraContext' | 'literals' | 'notifyIsData'>,
+  ): Promise<Execution>
   /**
    * Plans an execution that the system starts itself; writes nothing. With a `failure` the execution failed before its
    * start; it is stored for reference.
@@ -215,8 +221,8 @@ export function createExecutionService(deps: {
 
     actionOf: (refOrId) => findAction(actions, refOrId).action,
 
-    request: (caller, request, contextHeader) =>
-      create(() => draftExecution({ ...draftDeps, caller, request, contextHeader }), caller),
+    request: (caller, request, contextHeader, more = {}) =>
+      create(() => draftExecution({ ...draftDeps, ...more, caller, request, contextHeader }), caller),
 
     async plan({ action, parameters, context, delayMs, notify, secrets: known = [], failure, ...others }) {
       const { parent } = others

@@ -26,6 +26,8 @@ export interface Liveaction {
   timeout?: number
   /** Author of `notify`, when that is not the acting user. */
   notify_author?: string
+  /** `notify` holds no templates: it comes from a chat. */
+  notify_is_data?: true
   /** Names of parameters whose templates could not be rendered: their values are as the caller wrote them. */
   unrendered?: string[]
   /** Users whose secret parameters a re-run inherited; absent: its own user's. */
@@ -186,7 +188,7 @@ const actionExample: ActionRecord = {
   notify: {},
 }
 
-const executionExample: Static<typeof execution> = {
+export const executionExample: Static<typeof execution> = {
   id: '67a1f0c2e4b0a1d2c3e4f506',
   status: 'succeeded',
   start_timestamp: '2026-01-31T12:00:00.000000Z',

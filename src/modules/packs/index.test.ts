@@ -9,6 +9,7 @@ import type { RunnerTypeDefinition } from '../../runners/runner.ts'
 import type { Actions } from '../actions/index.ts'
 import { describeProblem } from '../../lib/text/metadata.ts'
 import type { RuleRecord } from '../rules/types.ts'
+import { createTemplateThread } from '../../core/rendering/index.ts'
 import { createAliases } from '../aliases/index.ts'
 import { createPolicies } from '../policies/index.ts'
 import { createSensors } from '../sensors/index.ts'
@@ -47,7 +48,15 @@ beforeEach(async () => {
     triggers: world.triggers,
     actions,
     rules: world.rules,
-    aliases: createAliases({ database: world.database, settings: { maxPageSize: 100 } }),
+    aliases: createAliases({
+      database: world.database,
+      bus: world.bus,
+      log: listeningLog(),
+      actions,
+      executions: world.executions,
+      templateThread: createTemplateThread(),
+      settings: { systemUser: 'svc', maxPageSize: 100 },
+    }),
     policies: createPolicies({
       database: world.database,
       bus: world.bus,

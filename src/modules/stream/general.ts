@@ -12,7 +12,12 @@ import type {
   OutputRecord,
 } from '../executions/types.ts'
 import { outputEvent, outputFrame } from './frames.ts'
-import { executionResource, type Resource } from '../../core/permissions.ts'
+import {
+  actionAliasResource,
+  executionResource,
+  type ResourcePermission,
+  type Resource,
+} from '../../core/permissions.ts'
 import { createReplay, type Place, type Replay } from './replay.ts'
 import type { ContentEvent, ContentKind } from './types.ts'
 import { writeJson } from '../../lib/json/index.ts'
@@ -70,6 +75,8 @@ interface StreamEvent {
   parentId?: string | null
   /** The execution it is about; undefined: every follower of the stream may see it. */
   resource: Resource | undefined
+  /** What is needed on it; default: `execution_view`. */
+  permission?: ResourcePermission
   /** The payload's own id and status; output has no status. */
   subject: { id: string; status: ExecutionStatus } | undefined
   /** Of what is in the rows. */
@@ -132,6 +139,20 @@ export function createGeneralStream(
       executionId: undefined,
       subject: undefined,
       frame: framed(() => announcementOf(execution, message)),
+    })
+  })
+
+  bus.subscribe('alias.changed', ({ change, alias }) => {
+    if (clients.size === 0) return
+    const name = `svc.actionalias__${change}`
+    deliver({
+      resource: actionAliasResource(alias.ref),
+      permission: 'action_alias_view',
+      name,
+      actionRef: undefined,
+      executionId: undefined,
+      subject: undefined,
+      frame: framed(() => alias),
     })
   })
 
@@ -255,7 +276,8 @@ export function createGeneralStream(
           filter,
           replay: undefined,
           end,
-          mayView: ({ resource }) => resource === undefined || rights.may('execution_view', resource),
+          mayView: ({ resource, permission = 'execution_view' }) =>
+            resource === undefined || rights.may(permission, resource),
           wants: ({ name, actionRef, executionId, parentId }) =>
             (filter.actionRefs === undefined || (actionRef !== undefined && filter.actionRefs.has(actionRef))) &&
             (filter.executionIds === undefined ||

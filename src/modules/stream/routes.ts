@@ -11,6 +11,7 @@ import {
   wantedAttributes,
   type Executions,
 } from '../executions/index.ts'
+import { AliasRecord } from '../aliases/index.ts'
 import type { Execution } from '../executions/types.ts'
 import { followOutput, type Wakeups } from './execution-output.ts'
 import { outputEvent, parsePosition, type Position } from './frames.ts'
@@ -60,6 +61,9 @@ export function createStreamRoutes(deps: {
         'svc.execution__update': ExecutionRecord,
         'svc.liveaction__create': LiveactionEvent,
         'svc.liveaction__update': LiveactionEvent,
+        'svc.actionalias__create': AliasRecord,
+        'svc.actionalias__update': AliasRecord,
+        'svc.actionalias__delete': AliasRecord,
         [outputEvent]: OutputEvent,
         [contentEvent]: ContentEvent,
       },

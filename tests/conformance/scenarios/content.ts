@@ -63,6 +63,14 @@ expect:
   output: {image: i7}
 `
 
+const hail = {
+  name: 'hail',
+  action_ref: 'core.echo',
+  formats: ['hail {{ message }}'],
+  ack: { format: 'Hailing.' },
+  result: { format: 'Hailed: {{ execution.result.stdout }}' },
+}
+
 const oneDeploy = {
   name: 'one_deploy',
   resource_ref: 'core.local',
@@ -124,6 +132,8 @@ export function contentScenarios(server: TestApp): Scenario[] {
     await call('DELETE', '/actions/default.deploy', { remove_files: true })
     return call('POST', '/actions', deploy)
   }
+  const noAlias = (): Promise<unknown> => call('DELETE', '/actionalias/default.hail')
+  const newAlias = async (): Promise<unknown> => (await noAlias(), call('POST', '/actionalias', hail))
   const noPolicy = (): Promise<unknown> => call('DELETE', '/policies/default.one_deploy')
   const newPolicy = async (): Promise<unknown> => (await noPolicy(), call('POST', '/policies', oneDeploy))
 
@@ -397,6 +407,32 @@ export function contentScenarios(server: TestApp): Scenario[] {
     { command: 'action-alias list', args: () => ['action-alias', 'list', '-p', 'examples'] },
     { command: 'action-alias get', args: () => ['action-alias', 'get', 'examples.greet'] },
     { command: 'action-alias get', about: 'unknown', args: () => ['action-alias', 'get', 'examples.nope'] },
+    {
+      command: 'action-alias create',
+      before: noAlias,
+      args: () => ['action-alias', 'create', file('hail.json', JSON.stringify(hail))],
+    },
+    {
+      command: 'action-alias create',
+      about: 'with a broken format',
+      args: () => ['action-alias', 'create', file('bad.json', JSON.stringify({ ...hail, formats: ['hail {{ who'] }))],
+    },
+    {
+      command: 'action-alias update',
+      before: newAlias,
+      args: () => ['action-alias', 'update', 'default.hail', file('hail.json', JSON.stringify(hail))],
+    },
+    { command: 'action-alias delete', before: newAlias, args: () => ['action-alias', 'delete', 'default.hail'] },
+    { command: 'action-alias match', before: newAlias, args: () => ['action-alias', 'match', 'hail', 'Ann'] },
+    { command: 'action-alias match', about: 'none', args: () => ['action-alias', 'match', 'hide', 'Ann'] },
+    { command: 'action-alias execute', before: newAlias, args: () => ['action-alias', 'execute', 'hail', 'Ann'] },
+    { command: 'action-alias test', before: newAlias, args: () => ['action-alias', 'test', 'hail', 'Ann'] },
+    {
+      command: 'action-alias test',
+      about: 'as JSON',
+      before: newAlias,
+      args: () => ['action-alias', 'test', 'hail', 'Ann', '-u', 'bob', '-j'],
+    },
     { command: 'pack files', before: newShop, args: () => ['pack', 'files', 'shop'] },
     { command: 'pack files', about: 'unknown', args: () => ['pack', 'files', 'unheard_of'] },
     { command: 'pack file', args: () => ['pack', 'file', 'shop', 'pack.yaml'] },

@@ -22,6 +22,8 @@ const serverKeys = [
   'rule',
   'trigger_instance',
   'policies',
+  'action_alias_ref',
+  'datastore_user',
 ]
 
 /** The context that a caller gives, without the keys that only the server sets. @throws HEADER_INVALID */

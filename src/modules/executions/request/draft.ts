@@ -38,6 +38,8 @@ export interface DraftOptions {
   contextHeader?: string | undefined
   /** Server-set context besides `user` and `pack`. */
   extraContext?: Record<string, unknown>
+  /** `notify` of the request holds no templates. */
+  notifyIsData?: boolean
   /** Decides the trace of executions that the system starts. */
   cause?: Cause
   /** Of executions that rules start. */
@@ -131,6 +133,7 @@ export async function draftExecution(options: DraftOptions): Promise<Draft> {
       ...(options.timeout === undefined ? {} : { timeout: options.timeout }),
       ...(request.notify === undefined ? {} : { notify: request.notify }),
       ...(request.notify === undefined || principal.user === actingUser ? {} : { notify_author: principal.user }),
+      ...(options.notifyIsData === true ? { notify_is_data: true } : {}),
     },
   }
 

@@ -65,7 +65,8 @@ export function notifyPayloads(
   const count = sections.reduce((sum, { routes }) => sum + routes.length, 0)
   if (count === 0) return []
 
-  const render = createTextRenderer(execution, parameters, sections, isOfAction, templates, log)
+  const isData = !isOfAction && execution.liveaction.notify_is_data === true
+  const render = isData ? plain : createTextRenderer(execution, parameters, sections, isOfAction, templates, log)
   const resultText = encodedResult(execution, count)
   return sections.flatMap(({ name, message, data, routes }) => {
     const text = message === undefined || message === '' ? undefined : render.text(message)

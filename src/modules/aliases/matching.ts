@@ -1,0 +1,177 @@
+/** Which alias a chat command means, among all that are enabled. */
+import { aliasAmbiguous, aliasDisabled, aliasUnknown, formatUnknown } from '../../core/errors.ts'
+import {
+  commandAmbiguous,
+  commandRefused,
+  commandUnfit,
+  commandUnmatched,
+  commandWithoutValue,
+} from '../../core/errors.ts'
+import { createPause } from '../../lib/concurrency/index.ts'
+import { BudgetExhausted, type Budget } from '../../lib/template/index.ts'
+import { shown } from '../../lib/text/index.ts'
+import {
+  compileFormat,
+  createCommandBudget,
+  MAX_FINDS,
+  parseFormat,
+  type CommandParameters,
+  type CompiledFormat,
+} from './format.ts'
+import type { AliasStore } from './store.ts'
+import type { AliasRecord } from './types.ts'
+
+/** One text that commands are compared with. */
+export interface Representation {
+  readonly alias: AliasRecord
+  /** How help shows it. */
+  readonly display: string
+  readonly text: string
+  /** Every place in a command that fits is an execution. */
+  readonly isMultiple: boolean
+}
+
+export interface Matching {
+  /** Every text of every enabled alias, in the order of pack and name. */
+  all(): readonly Representation[]
+  /** The one that a command fits. @throws COMMAND_UNMATCHED, COMMAND_AMBIGUOUS */
+  find(command: string): Promise<Representation>
+  /** A text of an alias that the caller knows. @throws ALIAS_UNKNOWN, ALIAS_AMBIGUOUS, ALIAS_DISABLED, FORMAT_UNKNOWN */
+  named(nameOrRef: string, format: string): Representation
+  /** Parameters of each execution that a command asks for; at least one. @throws COMMAND_UNMATCHED */
+  read(representation: Representation, command: string): CommandParameters[]
+  /** Aliases have changed. */
+  forget(): void
+}
+
+/** Formats of the alias in their order. */
+export function representationsOf(alias: AliasRecord): Representation[] {
+  return alias.formats.flatMap((format) => {
+    if (typeof format === 'string') return [{ alias, display: format, text: format, isMultiple: false }]
+    const { display, representation, match_multiple: isMultiple = false } = format
+    return representation.map((text) => ({ alias, display, text, isMultiple }))
+  })
+}
+
+interface Candidate extends Representation {
+  readonly prefix: string
+  /** Undefined: it is no format, which its registration has said. */
+  compiled(): CompiledFormat | undefined
+}
+
+function toCandidate(representation: Representation): Candidate {
+  let compiled: CompiledFormat | undefined | null = null
+  let prefix = ''
+  try {
+    prefix = parseFormat(representation.text).prefix
+  } catch {
+    compiled = undefined
+  }
+  return {
+    ...representation,
+    prefix,
+    compiled() {
+      try {
+        if (compiled === null) compiled = compileFormat(representation.text)
+      } catch {
+        compiled = undefined
+      }
+      return compiled
+    },
+  }
+}
+
+export function createMatching(store: Pick<AliasStore, 'list' | 'findByRef' | 'named'>): Matching {
+  let known: readonly Candidate[] | undefined
+
+  function candidates(): readonly Candidate[] {
+    known ??= store
+      .list({}, { limit: undefined, offset: 0 })
+      .filter(({ enabled }) => enabled)
+      .flatMap((alias) => representationsOf(alias).map(toCandidate))
+    return known
+  }
+
+  function fits(candidate: Candidate, command: string, budget: Budget): boolean {
+    if (candidate.isMultiple) return (candidate.compiled()?.find(command, budget).length ?? 0) > 0
+    if (!command.trimStart().startsWith(candidate.prefix)) return false
+    return candidate.compiled()?.match(command, budget) !== undefined
+  }
+
+  async function fitting(command: string, isMultiple: boolean, budget: Budget): Promise<Candidate[]> {
+    const pause = createPause()
+    const found: Candidate[] = []
+    let tooLong: BudgetExhausted | undefined
+    for (const candidate of candidates()) {
+      if (candidate.isMultiple !== isMultiple) continue
+      await pause()
+      try {
+        if (fits(candidate, command, budget)) found.push(candidate)
+      } catch (error) {
+        if (!(error instanceof BudgetExhausted)) throw error
+        tooLong = error
+      }
+    }
+    // A command that fits another format needs no more.
+    if (found.length === 0 && tooLong !== undefined) throw commandRefused(tooLong.message)
+    return found
+  }
+
+  return {
+    all: candidates,
+    forget() {
+      known = undefined
+    },
+
+    async find(command) {
+      const budget = createCommandBudget()
+      for (const isMultiple of [false, true]) {
+        const found = await fitting(command, isMultiple, budget)
+        const [first] = found
+        if (first !== undefined && found.length === 1) return first
+        if (first !== undefined) {
+          const formats = found.slice(0, 10).map(({ alias, text }) => `"${shown(text)}" of ${alias.ref}`)
+          throw commandAmbiguous(command, formats.join(', '), isMultiple)
+        }
+      }
+      throw commandUnmatched(command)
+    },
+
+    named(nameOrRef, format) {
+      const one = store.findByRef(nameOrRef)
+      const aliases = one === undefined ? store.named(nameOrRef) : [one]
+      if (aliases.length === 0) throw aliasUnknown(nameOrRef)
+      const all = aliases.flatMap((alias) => representationsOf(alias).filter(({ text }) => text === format))
+      const [first] = all
+      const refs = new Set((all.length > 0 ? all.map(({ alias }) => alias) : aliases).map(({ ref }) => ref))
+      if (refs.size > 1) throw aliasAmbiguous(nameOrRef, [...refs].join(', '))
+      const [alias] = aliases
+      if (alias !== undefined && !(first?.alias ?? alias).enabled) throw aliasDisabled(nameOrRef)
+      if (first === undefined) throw formatUnknown(format, nameOrRef)
+      return first
+    },
+
+    read(representation, command) {
+      const { text, isMultiple } = representation
+      const compiled = toCandidate(representation).compiled()
+      if (compiled === undefined) throw commandUnfit(command, text)
+      const budget = createCommandBudget()
+      try {
+        if (isMultiple) {
+          const found = compiled.find(command, budget)
+          if (found.length > MAX_FINDS) throw commandRefused(`the command asks for more than ${MAX_FINDS} executions`)
+          if (found.length > 0) return found
+        } else {
+          const parameters = compiled.match(command, budget)
+          if (parameters !== undefined) return [parameters]
+        }
+      } catch (error) {
+        if (error instanceof BudgetExhausted) throw commandRefused(error.message)
+        throw error
+      }
+      const hasDefault = parseFormat(text).captures.some((capture) => capture.default !== undefined)
+      if (command.trim() === '' && !hasDefault) throw commandWithoutValue()
+      throw commandUnfit(command, text)
+    },
+  }
+}
