@@ -4,6 +4,7 @@ import { skipped, type HealthCheck, type Finding, type CheckContext } from './ch
 import { clock } from './clock.ts'
 import { database } from './database.ts'
 import { disk } from './disk.ts'
+import { environments } from './environments.ts'
 import { listeners } from './listeners.ts'
 import { locale, openFiles, checkedPrograms, timeZone } from './machine.ts'
 import { permissions } from './permissions.ts'
@@ -24,6 +25,7 @@ export const checks: readonly HealthCheck[] = [
   certificates,
   openFiles,
   checkedPrograms,
+  environments,
   locale,
   timeZone,
   execution,

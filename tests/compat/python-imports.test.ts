@@ -223,6 +223,7 @@ describe('on a server', () => {
       ],
     ],
     ['copy', [[2], true]],
+    ['aliases', ['core.echo', 'please say {{ message }}', 'succeeded', 'hello', 'core.echo', 'importing.say']],
     ['no_base', 'admin'],
     ['common', 'of the pack'],
   ])('works: %s', async (name, expected) => {

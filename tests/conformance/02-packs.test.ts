@@ -32,6 +32,26 @@ function writePack(basePath: string, name: string, files: Readonly<Record<string
   return folder
 }
 
+describe('a pack with requirements', () => {
+  it('2.8 shows which of them are not installed, alone and in the list', () =>
+    withPack(
+      'needy',
+      { 'requirements.txt': 'pip\nno_such.Package-of-ours>=1\nother-of-ours; python_version < "3"\n' },
+      async (server) => {
+        await server.call('POST', '/v1/packs/register', { packs: ['needy'] })
+        const expected = { ref: 'needy', python_environment: { missing: ['no-such-package-of-ours'] } }
+        const one = await server.call('GET', '/v1/packs/needy')
+        expect(one.body).toMatchObject(expected)
+        const list = await server.call<Record<string, unknown>[]>(
+          'GET',
+          '/v1/packs?include_attributes=python_environment',
+        )
+        expect(list.body.filter(({ ref }) => ref === 'needy')).toMatchObject([expected])
+        expect(list.body.filter((pack) => 'python_environment' in pack)).toHaveLength(1)
+      },
+    ))
+})
+
 describe('metadata files that end in .yml', () => {
   it('2.8 count like .yaml; of two with one name each is told about, and the others register', () =>
     withPack(

@@ -131,6 +131,17 @@ describe('svc doctor', () => {
     expect((await runCli(['doctor', 'nothing'], {})).code).toBe(2)
   })
 
+  test('Python environments of packs that could not be made', async () => {
+    expect(await wrong(['environments'])).toEqual([])
+    const failed = join(base, 'virtualenvs', 'web')
+    mkdirSync(failed, { recursive: true })
+    mkdirSync(join(base, 'virtualenvs', 'fine'))
+    writeFileSync(join(failed, '.svc-failed.json'), '{"problem": "pip found no flask", "at": "2026-01-02T03:04:05Z"}')
+    expect(await wrong(['environments'])).toEqual([
+      'warning: Actions of the pack "web" fail: pip found no flask (2026-01-02T03:04:05Z)',
+    ])
+  })
+
   test('a configuration that cannot be used, and options that nobody knows', async () => {
     configure({ 'api.prot': '9101' })
     expect(await wrong(['configuration'])).toEqual([

@@ -156,6 +156,7 @@ async function startWorld(): Promise<World> {
       ensure: () => Promise.reject(new Error('nothing is installed here')),
       recreate: () => Promise.reject(new Error('nothing is installed here')),
       remove: () => Promise.resolve(),
+      examine: () => Promise.resolve(undefined),
     },
     runnerTypes: [...runners.list.map(({ definition }) => definition), ...workflowRunners],
     get: () => Promise.reject(new Error('no index is configured')),

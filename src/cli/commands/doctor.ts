@@ -42,6 +42,7 @@ export const checkNames = [
   'certificates',
   'open_files',
   'programs',
+  'environments',
   'locale',
   'time_zone',
   'execution',
@@ -56,7 +57,7 @@ export function createDoctorCommand(context: CommandContext): CliCommand {
     .addArgument(new Argument('[check...]', 'checks to run (default: all)').choices(checkNames))
   return addServerConfigOption(addCommonOptionsWithoutFile(command))
     .notes(
-      'It checks the configuration for errors and unsafe settings. It also checks permissions, disks, the database, the clock, ports, certificates, limits, programs, the locale and the time zone. It works with and without a running server. If the server runs, it also runs a test execution of core.local.',
+      'It checks the configuration for errors and unsafe settings. It also checks permissions, disks, the database, the clock, ports, certificates, limits, programs, Python environments of packs, the locale and the time zone. It works with and without a running server. If the server runs, it also runs a test execution of core.local.',
       'It changes nothing. Run it as root or as the account of the server; checks that need more permissions are skipped. It checks this machine only and ignores addresses and credentials.',
       'The exit code is 0 when all checks pass, and 1 otherwise.',
     )

@@ -78,6 +78,7 @@ beforeEach(async () => {
       ensure: () => Promise.reject(new Error('nothing is installed here')),
       recreate: () => Promise.reject(new Error('nothing is installed here')),
       remove: () => Promise.resolve(),
+      examine: () => Promise.resolve(undefined),
     },
     runnerTypes: [shell, { ...shell, name: 'noop', runner_parameters: {} }],
     get: () => Promise.reject(new Error('no index is configured')),

@@ -200,7 +200,7 @@ export function createPacks(deps: PacksDeps): Packs {
     name: 'packs',
     routes: [
       ...createCatalogueRoutes(catalogue),
-      ...createPackRoutes({ store, maxPageSize }),
+      ...createPackRoutes({ store, virtualenvs: deps.virtualenvs, maxPageSize }),
       createRegisterRoute({
         service,
         log,

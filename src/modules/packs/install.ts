@@ -63,6 +63,15 @@ export interface VirtualenvBuilder {
   /** The same, from nothing. */
   recreate(pack: string, packFolder: string, work: EnvironmentWork): Promise<EnvironmentOutcome>
   remove(pack: string): Promise<void>
+  /** What it lacks; undefined: the pack has no requirements. */
+  examine(pack: string, packFolder: string): Promise<EnvironmentState | undefined>
+}
+
+export interface EnvironmentState {
+  /** Packages that are not installed. */
+  missing: string[]
+  /** Why they could not be. */
+  problem?: string
 }
 
 export interface Installer extends PackManager {

@@ -5,19 +5,34 @@ import { packResource, type Resource } from '../../core/permissions.ts'
 import { listEndpoint, listReply, route, textFilter, type Route } from '../../http/index.ts'
 import { Type } from '../../lib/schema/index.ts'
 import type { PackStore } from './store.ts'
-import { packAttributes, PackFileText, PackRecord, PartialPack } from './types.ts'
+import { packAttributes, PackFileText, PackView, PartialPack, type PackRecord } from './types.ts'
+import type { VirtualenvBuilder } from './install.ts'
 import { packFile, packFileTexts } from './views.ts'
 
 const DEFAULT_LIMIT = 100
 
 const binary = Type.String({ format: 'binary' })
 
-export function createPackRoutes({ store, maxPageSize }: { store: PackStore; maxPageSize: number }): Route[] {
+export function createPackRoutes({
+  store,
+  virtualenvs,
+  maxPageSize,
+}: {
+  store: PackStore
+  virtualenvs: Pick<VirtualenvBuilder, 'examine'>
+  maxPageSize: number
+}): Route[] {
   /** @throws CONTENT_NOT_FOUND */
   function getPack(refOrId: string): PackRecord {
     const pack = (isId(refOrId) ? store.findPack(refOrId) : undefined) ?? store.findPackByRef(refOrId)
     if (pack === undefined) throw contentNotFound(refOrId)
     return pack
+  }
+
+  async function viewOf(pack: PackRecord): Promise<PackRecord> {
+    const state = await virtualenvs.examine(pack.ref, pack.path)
+    if (state === undefined || (state.missing.length === 0 && state.problem === undefined)) return pack
+    return { ...pack, python_environment: state }
   }
 
   const resource = ({ params }: { params: { ref: string } }): Resource => packResource(getPack(params.ref).ref)
@@ -34,9 +49,11 @@ export function createPackRoutes({ store, maxPageSize }: { store: PackStore; max
       },
       page: { defaultLimit: DEFAULT_LIMIT, maxPageSize },
       attributes: { known: packAttributes, excludable: ['files'], always: ['id', 'ref'] },
-      find({ query, page }) {
+      async find({ query, page }) {
         const filter = { ref: textFilter(query, 'ref'), name: textFilter(query, 'name') }
-        return { records: store.listPacks(filter, page), total: store.countPacks(filter) }
+        const records: PackRecord[] = []
+        for (const pack of store.listPacks(filter, page)) records.push(await viewOf(pack))
+        return { records, total: store.countPacks(filter) }
       },
     }),
     route({
@@ -46,9 +63,9 @@ export function createPackRoutes({ store, maxPageSize }: { store: PackStore; max
       permission: 'pack_view',
       resource: ({ params }) => packResource(getPack(params.ref_or_id).ref),
       summary: 'Gets one pack.',
-      response: PackRecord,
+      response: PackView,
       failures: [404],
-      handler: ({ params }) => getPack(params.ref_or_id),
+      handler: ({ params }) => viewOf(getPack(params.ref_or_id)),
     }),
     route({
       surface: 'api',

@@ -24,28 +24,56 @@ const pack = Type.Object(
 )
 
 /** Attributes of every pack; other keys of its manifest follow. */
-export const packAttributes = Object.keys(pack.properties)
+export const packAttributes = [...Object.keys(pack.properties), 'python_environment']
+
+const example = {
+  id: '67a1f0c2e4b0a1d2c3e4f510',
+  uid: 'pack:deploy',
+  ref: 'deploy',
+  name: 'deploy',
+  description: 'Deploys services.',
+  version: '1.2.0',
+  author: 'Ada',
+  email: 'ada@example.org',
+  keywords: ['deployment'],
+  contributors: [],
+  dependencies: [],
+  python_versions: ['3'],
+  svc_version: null,
+  system: {},
+  files: ['actions/deploy.yaml', 'pack.yaml'],
+  path: '/opt/svc/packs/deploy',
+}
+
+/** What the server finds out when it is asked, which no manifest says. */
+const found = {
+  python_environment: Type.Optional(
+    Type.Object(
+      {
+        missing: Type.Array(Type.String(), { description: 'Packages of requirements.txt that are not installed.' }),
+        problem: Type.Optional(Type.String({ description: 'Why they could not be installed.' })),
+      },
+      { description: 'Only for a pack whose Python environment lacks something.' },
+    ),
+  ),
+}
+
+/** Of one pack, with what it lacks. */
+export const PackView = record(
+  'PackView',
+  Type.Object({ ...pack.properties, ...found }, { additionalProperties: true }),
+  {
+    description: 'Other keys of the manifest follow.',
+    example: {
+      ...example,
+      python_environment: { missing: ['flask'], problem: 'Could not install the requirements of the pack "deploy": …' },
+    },
+  },
+)
 
 export const PackRecord = record('Pack', pack, {
   description: 'Other keys of the manifest follow.',
-  example: {
-    id: '67a1f0c2e4b0a1d2c3e4f510',
-    uid: 'pack:deploy',
-    ref: 'deploy',
-    name: 'deploy',
-    description: 'Deploys services.',
-    version: '1.2.0',
-    author: 'Ada',
-    email: 'ada@example.org',
-    keywords: ['deployment'],
-    contributors: [],
-    dependencies: [],
-    python_versions: ['3'],
-    svc_version: null,
-    system: {},
-    files: ['actions/deploy.yaml', 'pack.yaml'],
-    path: '/opt/svc/packs/deploy',
-  },
+  example,
 })
 export type PackRecord = Static<typeof PackRecord> & Record<string, unknown>
 
@@ -53,7 +81,7 @@ export type PackRecord = Static<typeof PackRecord> & Record<string, unknown>
 export const PartialPack = record(
   'PartialPack',
   Type.Object(
-    { ...Type.Partial(pack).properties, id: Type.String(), ref: Type.String() },
+    { ...Type.Partial(pack).properties, ...found, id: Type.String(), ref: Type.String() },
     { additionalProperties: true },
   ),
   { example: { id: '67a1f0c2e4b0a1d2c3e4f510', ref: 'deploy', name: 'deploy', version: '1.2.0' } },

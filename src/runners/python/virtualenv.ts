@@ -5,6 +5,7 @@
 import { createHash } from 'node:crypto'
 import { mkdir, readFile, rename, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
+import { virtualenvFailure } from '../../core/virtualenv-files.ts'
 import { hasCode } from '../../lib/process/index.ts'
 import { DIRECTORY_LIMIT_MS } from '../process/directory-check.ts'
 import { SpawnError } from '../process/launcher.ts'
@@ -72,7 +73,7 @@ export interface VirtualenvOptions {
 /** Written last: a folder without it is incomplete. */
 const RECORD = '.svc-requirements.json'
 /** Written instead when programs have failed. */
-export const FAILURE = '.svc-failed.json'
+const FAILURE = virtualenvFailure
 const MAX_REQUIREMENTS_BYTES = 1024 * 1024
 const QUESTION_LIMIT_SECONDS = 60
 const neverAborted = new AbortController().signal
