@@ -74,4 +74,4 @@ function special(kind: string, value: unknown): unknown {
   }
 }
 
-const keyText = (key: unknown): string => (typeof key === 'string' ? key : writeJson(key ?? null))
+const keyText = (key: unknown): string => (key instanceof JsonNumber ? key.text : String(key))

@@ -1,5 +1,5 @@
 /** `svc workflow inspect`: finds mistakes in definitions (contract 09, 9.3; contract 08, 8.13). */
-import { readYamlDocument } from '../../lib/text/index.ts'
+import { readStrictYamlDocument } from '../../lib/text/index.ts'
 import { CliCommand } from '../command.ts'
 import { segment } from '../connection/client.ts'
 import { textOrEmpty, toList, toObject } from '../connection/responses.ts'
@@ -84,7 +84,7 @@ export function warnOf(session: Session, entries: readonly Json[], text: string,
 }
 
 function rowsOf(entries: readonly Json[], text: string): (Json & { line: number | undefined; message: string })[] {
-  const document = readYamlDocument(text)
+  const document = readStrictYamlDocument(text)
   const lineOf = (path: string): number | undefined =>
     'problem' in document ? undefined : document.lineOf(path.split(/[.[\]]+/).filter((name) => name !== ''))
   return entries.map((entry) => ({

@@ -1,5 +1,5 @@
 /** Reads definition files for `create` and `update`: one record in YAML or JSON (contract 09, 9.3). */
-import { describeProblem, readJsonDocument, readYamlDocument, type MetadataProblem } from '../../lib/text/index.ts'
+import { describeProblem, readJsonDocument, readStrictYamlDocument, type MetadataProblem } from '../../lib/text/index.ts'
 import { exitCodes } from '../exit-codes.ts'
 import { CliFailure } from '../failures.ts'
 import { printable, type Json } from '../output/print.ts'
@@ -15,7 +15,7 @@ const MAX_BYTES = 1024 * 1024
 export async function readRecordFile(path: string): Promise<Json> {
   const form = formOf(path)
   const text = await readTextFile(path, MAX_BYTES)
-  const document = form === 'json' ? readJsonDocument(text) : readYamlDocument(text)
+  const document = form === 'json' ? readJsonDocument(text) : readStrictYamlDocument(text)
   if ('problem' in document) throw problemIn(path, document.problem)
   const { value } = document
   if (typeof value === 'object' && value !== null && !Array.isArray(value)) return { ...value }

@@ -7,7 +7,9 @@ export {
   problemAt,
   readJsonDocument,
   readMetadataFile,
+  readStrictYamlDocument,
   readYamlDocument,
+  refuseWarnings,
   whyUnreadable,
   type FileProblem,
   type MetadataDocument,
@@ -15,4 +17,5 @@ export {
   type YamlLimits,
 } from './metadata.ts'
 export { size } from './size.ts'
-export { exactDumpSchema, nonTextKeysOf, pythonDumpSchema, pythonYamlSchema } from './yaml.ts'
+export { exactDumpSchema, pythonDumpSchema, pythonYamlSchema } from './yaml.ts'
+export { nonTextKeysOf } from '../yaml/index.ts'

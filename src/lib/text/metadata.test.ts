@@ -1,7 +1,7 @@
 import { dump } from 'js-yaml'
 import { exactDumpSchema } from './yaml.ts'
 import { describe, expect, test } from 'vitest'
-import { readJsonDocument, readYamlDocument, type MetadataDocument } from './metadata.ts'
+import { readJsonDocument, readStrictYamlDocument, readYamlDocument, type MetadataDocument } from './metadata.ts'
 import { readJson, writeJson } from '../json/index.ts'
 
 function read(text: string): MetadataDocument {
@@ -52,18 +52,9 @@ describe('YAML of metadata files', () => {
 
   test.each<[string, string, object]>([
     ['bad syntax', 'a: 1\nb: [1, 2\nc: 3\n', { line: 3 }],
-    ['a key given twice', 'a: 1\nb: 2\na: 3\n', { line: 3 }],
     ['a tag for code', 'a: 1\nb: !!python/object/apply:os.system ["x"]\n', { line: 2 }],
-    [
-      'a date',
-      'a:\n  b: 2020-01-01\n',
-      { line: 2, key: 'a.b', message: 'this is read as a date; put it in quotes to keep it as text' },
-    ],
-    ['binary', 'a: !!binary aGk=\n', { line: 1, key: 'a' }],
-    ['a set', 'a: !!set {x: null}\n', { line: 1, key: 'a' }],
-    ['infinity', 'a: .inf\n', { line: 1, key: 'a', message: 'Infinity is not a number JSON has' }],
     ['__proto__', 'a:\n  __proto__: {x: 1}\n', { line: 2, key: 'a.__proto__' }],
-    ['several documents', 'a: 1\n---\nb: 1\n', { message: 'one YAML document is needed, the file has 2' }],
+    ['several documents', 'a: 1\n---\nb: 1\n', { line: 2, message: 'one YAML document is needed, and here another one begins' }],
     [
       'a key that is a list',
       'a: 1\nb:\n  ? [c]\n  : d\n',
@@ -94,7 +85,7 @@ describe('YAML of metadata files', () => {
     ['only a comment', '# nothing\n'],
   ])('%s is empty', (_, text) => {
     expect(readYamlDocument(text)).toEqual({
-      problem: { message: 'one YAML document is needed, the file has 0' },
+      problem: { message: 'one YAML document is needed, and the file has none' },
       isEmpty: true,
     })
   })
@@ -127,8 +118,6 @@ describe('keys in YAML', () => {
   })
 
   test.each([
-    ['a: 1\na: 2\n', 'found duplicate key "a"'],
-    ['9007199254740993: 1\n9007199254740993: 2\n', 'found duplicate key "9007199254740993"'],
     ['? [a]\n: 1\n', 'a key is text, not a list or a mapping'],
     ['__proto__: 1\n', 'the key "__proto__" is not allowed'],
     ['&a {b: *a}\n', ''],
@@ -176,11 +165,13 @@ describe('numbers in YAML', () => {
   })
 
   test.each([
-    ['1.0e+400', 'a number is too large'],
-    ['9'.repeat(4301), 'the limit is 4300'],
-    ['.inf', 'Infinity is not a number JSON has'],
-  ])('%s is refused', (yaml, message) => {
-    expect(readYamlDocument(`n: ${yaml}\n`)).toMatchObject({
+    ['n: 1.0e+400', '1.0e+400 is not a number JSON has'],
+    [`n: ${'9'.repeat(4301)}`, 'the limit is 4300'],
+    ['n: .inf', '.inf is not a number JSON has'],
+    ['a: 1\na: 2\n', 'found duplicate key "a"'],
+    ['9007199254740993: 1\n9007199254740993: 2\n', 'found duplicate key "9007199254740993"'],
+  ])('%s is refused in a file for svc alone', (yaml, message) => {
+    expect(readStrictYamlDocument(yaml)).toMatchObject({
       problem: { message: expect.stringContaining(message) as unknown },
     })
   })

@@ -1,11 +1,10 @@
 /** Metadata files: YAML 1.1 as Python's readers parse it, or JSON, with the line of each key. */
 import { readdir } from 'node:fs/promises'
 import { resolve } from 'node:path'
-import { constructFromEvents, EVENT_ID, getScalarValue, parseEvents, YAMLException, type Event } from 'js-yaml'
 import { describeFileError, readContainedFile, type ContainedProblem } from '../files/index.ts'
 import { JsonNumber, readJson } from '../json/index.ts'
 import { hasCode } from '../process/index.ts'
-import { pythonYamlSchema } from './yaml.ts'
+import { readYamlValue, YamlError, type YamlNode, type YamlWarning } from '../yaml/index.ts'
 import { shown } from './shown.ts'
 
 /** Aliases are loaded by reference, so a few of them can stand for very many values. */
@@ -31,6 +30,8 @@ const metadataLimits: YamlLimits = {
 export interface MetadataDocument {
   /** Plain JSON: no dates, no binary, no `__proto__`. */
   value: unknown
+  /** Such as a key that is there twice, of which the last one counts. */
+  warnings: readonly YamlWarning[]
   /** Line of the nearest key on the path to a value, counted from 1; undefined where lines are not known. */
   lineOf: (path: readonly string[]) => number | undefined
 }
@@ -131,91 +132,51 @@ export function whyUnreadable(problem: ContainedProblem, maxBytes = 0): string {
   }
 }
 
-/** Parses the only document of a YAML file. */
+/** Parses the only document of a YAML file. `warnings` say what a careful reader should know. */
 export function readYamlDocument(
   text: string,
   limits: YamlLimits = metadataLimits,
 ): MetadataDocument | { problem: MetadataProblem; isEmpty?: true } {
-  let events: Event[] = []
   try {
-    events = parseEvents(text, { maxDepth: limits.maxDepth })
-    const documents = constructFromEvents(events, {
-      source: text,
-      schema: pythonYamlSchema,
-      maxAliases: limits.maxAliases,
-      maxTotalMergeKeys: limits.maxMergeKeys,
-    })
-    if (documents.length !== 1) {
-      const message = `one YAML document is needed, the file has ${documents.length}`
-      return documents.length === 0 ? { problem: { message }, isEmpty: true } : { problem: { message } }
-    }
-    const document = { value: documents[0], lineOf: lineFinder(text, events) }
-    return checked(document, limits)
+    const read = readYamlValue(text, limits)
+    if (read === undefined) return { problem: { message: 'one YAML document is needed, and the file has none' }, isEmpty: true }
+    const { value, node, warnings } = read
+    return checked({ value, warnings, lineOf: lineFinder(node) }, limits)
   } catch (error) {
-    if (error instanceof YAMLException) return { problem: problemOf(error, text, events, limits) }
-    // The library documents that hostile input may cause other exceptions.
-    return { problem: { message: error instanceof Error ? shown(error.message) : 'it cannot be read' } }
+    if (error instanceof YamlError) return { problem: problemOf(error, text) }
+    throw error
   }
+}
+
+/** As `readYamlDocument`; the first warning is a problem. For files that people write for svc alone. */
+export function readStrictYamlDocument(
+  text: string,
+  limits?: YamlLimits,
+): MetadataDocument | { problem: MetadataProblem; isEmpty?: true } {
+  return refuseWarnings(readYamlDocument(text, limits))
+}
+
+/** @returns the document when there are no warnings */
+export function refuseWarnings<D extends MetadataDocument, P>(
+  document: D | P,
+): D | P | { problem: MetadataProblem } {
+  if (typeof document !== 'object' || document === null || !('warnings' in document)) return document
+  const [warning] = document.warnings
+  return warning === undefined ? document : { problem: { message: shown(warning.message), line: warning.line } }
 }
 
 /** An unquoted template, which YAML reads as a mapping. */
 const bareTemplate = /(?:^|[:\-,[{])\s*\{[{%]/
 
-function problemOf(
-  { reason, mark }: YAMLException,
-  text: string,
-  events: readonly Event[],
-  { maxMergeKeys, maxDepth }: YamlLimits,
-): MetadataProblem {
-  const keyAt = offsetOfCollectionKey(events)
-  const line = keyAt === undefined ? mark && mark.line + 1 : lineAt(text, keyAt)
-  if (line === undefined) return { message: shown(reason) }
-  if (reason === 'duplicated mapping key') {
-    return { message: `found duplicate key "${shown(scalarAt(mark?.position, text, events))}"`, line }
-  }
-  if (maxMergeKeys === 0 && reason.startsWith('merge keys exceeded')) {
-    return { message: 'the merge key "<<" is not supported: write the keys out', line }
-  }
-  if (reason.startsWith('nesting exceeded')) return { message: `values are nested more than ${maxDepth} deep`, line }
+function problemOf({ message, line }: YamlError, text: string): MetadataProblem {
   const hasTemplate = bareTemplate.test(text.split('\n', line)[line - 1] ?? '')
   const hint = hasTemplate ? '; a value that begins with {{ or {% needs quotes around it' : ''
-  return { message: `${keyAt === undefined ? shown(reason) : 'a key is text, not a list or a mapping'}${hint}`, line }
-}
-
-/** The text of the scalar whose tag, anchor or value begins there. */
-function scalarAt(position: number | undefined, text: string, events: readonly Event[]): string {
-  for (const event of events) {
-    if (event.type !== EVENT_ID.SCALAR) continue
-    if ([event.tagStart, event.anchorStart, event.valueStart].includes(position ?? NaN))
-      return getScalarValue(text, event)
-  }
-  return ''
-}
-
-/** The first key that is a list or a mapping: the library reports it without a position. */
-function offsetOfCollectionKey(events: readonly Event[]): number | undefined {
-  // What comes next in each open collection.
-  const open: ('key' | 'value' | 'item')[] = []
-  for (const event of events) {
-    if (event.type === EVENT_ID.POP) {
-      open.pop()
-      continue
-    }
-    const place = open.at(-1)
-    if (place !== undefined && place !== 'item') open[open.length - 1] = place === 'key' ? 'value' : 'key'
-    if (event.type === EVENT_ID.MAPPING || event.type === EVENT_ID.SEQUENCE) {
-      if (place === 'key') return event.start
-      open.push(event.type === EVENT_ID.MAPPING ? 'key' : 'item')
-    } else if (event.type === EVENT_ID.DOCUMENT) {
-      open.push('item')
-    }
-  }
-  return undefined
+  return { message: `${shown(message)}${hint}`, line }
 }
 
 export function readJsonDocument(text: string): MetadataDocument | { problem: MetadataProblem } {
   try {
-    return checked({ value: readJson(text), lineOf: () => undefined }, metadataLimits)
+    return checked({ value: readJson(text), warnings: [], lineOf: () => undefined }, metadataLimits)
   } catch (error) {
     const message = error instanceof Error ? error.message : 'not JSON'
     const [, line] = /\(line (\d+) /.exec(message) ?? []
@@ -253,8 +214,6 @@ function findProblem(root: unknown, { maxValues, maxChars, maxDepth }: YamlLimit
     if (chars > maxChars)
       return `the texts of the file have more than ${maxChars} characters, aliases counted as often as used`
     if (path.length > maxDepth) return `values are nested more than ${maxDepth} deep`
-    const odd = oddity(value)
-    if (odd !== undefined) return odd
     if (typeof value !== 'object' || value === null || value instanceof JsonNumber) return undefined
     for (const [key, inner] of Object.entries(value)) {
       path.push(key)
@@ -268,71 +227,42 @@ function findProblem(root: unknown, { maxValues, maxChars, maxDepth }: YamlLimit
   return message === undefined ? undefined : { path, message }
 }
 
-/** YAML 1.1 has types that JSON lacks. */
-function oddity(value: unknown): string | undefined {
-  if (typeof value === 'number' && !Number.isFinite(value)) return `${value} is not a number JSON has`
-  if (typeof value === 'bigint' || typeof value === 'undefined') return `a ${typeof value} is not allowed here`
-  if (typeof value !== 'object' || value === null || Array.isArray(value)) return undefined
-  if (value instanceof JsonNumber) return undefined
-  if (value instanceof Date) return 'this is read as a date; put it in quotes to keep it as text'
-  const prototype: unknown = Object.getPrototypeOf(value)
-  return prototype === Object.prototype || prototype === null
-    ? undefined
-    : 'this YAML type is not allowed here; use text, numbers, lists and mappings'
-}
-
 const SEPARATOR = '\0'
 
 /** Computes positions on first use: files without problems never need them. */
-function lineFinder(text: string, events: readonly Event[]): (path: readonly string[]) => number | undefined {
-  let offsets: ReadonlyMap<string, number> | undefined
+function lineFinder(node: YamlNode): MetadataDocument['lineOf'] {
+  let lines: ReadonlyMap<string, number> | undefined
   return (path) => {
-    offsets ??= collectOffsets(text, events)
+    lines ??= collectLines(node)
     for (let length = path.length; length > 0; length--) {
-      const offset = offsets.get(path.slice(0, length).join(SEPARATOR))
-      if (offset !== undefined) return lineAt(text, offset)
+      const line = lines.get(path.slice(0, length).join(SEPARATOR))
+      if (line !== undefined) return line
     }
     return undefined
   }
 }
 
-function lineAt(text: string, offset: number): number {
-  let line = 1
-  for (let at = text.indexOf('\n'); at !== -1 && at < offset; at = text.indexOf('\n', at + 1)) line += 1
-  return line
-}
-
-function collectOffsets(text: string, events: readonly Event[]): Map<string, number> {
-  const offsets = new Map<string, number>()
-  let at = 0
-  const readNode = (path: readonly string[]): void => {
-    const event = events[at]
-    at += 1
-    switch (event?.type) {
-      case EVENT_ID.MAPPING:
-        while (events[at] !== undefined && events[at]?.type !== EVENT_ID.POP) {
-          const key = events[at]
-          const name = key?.type === EVENT_ID.SCALAR ? getScalarValue(text, key) : ''
-          readNode([])
-          if (key?.type === EVENT_ID.SCALAR) offsets.set([...path, name].join(SEPARATOR), key.valueStart)
-          readNode([...path, name])
-        }
-        at += 1
-        break
-      case EVENT_ID.SEQUENCE:
-        for (let i = 0; events[at] !== undefined && events[at]?.type !== EVENT_ID.POP; i++) {
-          const item = events[at]
-          const inner = [...path, String(i)]
-          if (item?.type === EVENT_ID.SCALAR) offsets.set(inner.join(SEPARATOR), item.valueStart)
-          readNode(inner)
-        }
-        at += 1
-        break
-      default:
-        break
+/** Lines of keys, and of items of lists. What an alias stands for has the line of the alias's key alone. */
+function collectLines(root: YamlNode): Map<string, number> {
+  const lines = new Map<string, number>()
+  const seen = new Set<YamlNode>()
+  const walk = (node: YamlNode, path: readonly string[]): void => {
+    if (seen.has(node)) return
+    seen.add(node)
+    if (node.kind === 'mapping') {
+      for (const [key, value] of node.pairs) {
+        const inner = [...path, key.kind === 'scalar' ? key.text : '']
+        lines.set(inner.join(SEPARATOR), key.line)
+        walk(value, inner)
+      }
+    } else if (node.kind === 'list') {
+      for (const [i, item] of node.items.entries()) {
+        const inner = [...path, String(i)]
+        lines.set(inner.join(SEPARATOR), item.line)
+        walk(item, inner)
+      }
     }
   }
-  if (events[at]?.type === EVENT_ID.DOCUMENT) at += 1
-  readNode([])
-  return offsets
+  walk(root, [])
+  return lines
 }

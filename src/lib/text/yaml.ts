@@ -1,4 +1,4 @@
-/** YAML 1.1 as Python's readers parse it, except that the single letters `y` and `n` are text. Numbers are exact. */
+/** YAML 1.1 for templates, and writing YAML. Files are read by `src/lib/yaml`. Numbers are exact. */
 import {
   boolYaml11Tag,
   defineMappingTag,
@@ -10,7 +10,8 @@ import {
   YAML11_SCHEMA,
   type ScalarTagDefinition,
 } from 'js-yaml'
-import { JsonNumber, keysOf, parseNumber, rememberOrder, setOwn, wholeNumber } from '../json/index.ts'
+import { readInt, rememberNonText, typeOfPlain } from '../yaml/index.ts'
+import { JsonNumber, keysOf, JsonNumberError, parseNumber, rememberOrder, setOwn } from '../json/index.ts'
 
 const boolTag = defineScalarTag('tag:yaml.org,2002:bool', {
   implicit: true,
@@ -20,18 +21,17 @@ const boolTag = defineScalarTag('tag:yaml.org,2002:bool', {
   identify: (data) => typeof data === 'boolean',
 })
 
-/** The library reads it as text because it is infinite to JavaScript. */
-const hugeInteger = /^[-+]?[1-9][0-9_]{300,}$/
 const decimalFloat = /^[-+]?(?:[0-9][0-9_]*)?\.[0-9_]*(?:[eE][-+][0-9]+)?$/
 
 const intTag = defineScalarTag<unknown>('tag:yaml.org,2002:int', {
   implicit: true,
   implicitFirstChars: intYaml11Tag.implicitFirstChars,
-  resolve(source, isExplicit, tagName) {
-    const value = intYaml11Tag.resolve(source, isExplicit, tagName)
-    if (value === NOT_RESOLVED ? !hugeInteger.test(source) : Number.isSafeInteger(value) && !Object.is(value, -0))
-      return value
-    return exactInteger(source)
+  resolve(source, isExplicit) {
+    if (!isExplicit && typeOfPlain(source) !== 'int') return NOT_RESOLVED
+    const read = readInt(source)
+    if ('value' in read) return read.value
+    if (isExplicit) return NOT_RESOLVED
+    throw new JsonNumberError(read.problem)
   },
   identify: () => false,
 })
@@ -40,37 +40,12 @@ const floatTag = defineScalarTag<unknown>('tag:yaml.org,2002:float', {
   implicit: true,
   implicitFirstChars: floatYaml11Tag.implicitFirstChars,
   resolve(source, isExplicit, tagName) {
+    if (!isExplicit && typeOfPlain(source) !== 'float') return NOT_RESOLVED
     const value = floatYaml11Tag.resolve(source, isExplicit, tagName)
     return (decimalFloat.test(source) ? parseNumber(source.replaceAll('_', '')) : undefined) ?? value
   },
   identify: () => false,
 })
-
-/** The forms of YAML 1.1: decimal, binary, octal, hexadecimal, and sexagesimal with colons. @throws JsonNumberError */
-function exactInteger(source: string): number | JsonNumber | undefined {
-  const text = source.replaceAll('_', '')
-  const isNegative = text.startsWith('-')
-  const body = text.replace(/^[-+]/, '')
-  if (/^(?:0|[1-9]\d*)$/.test(body)) return parseNumber(text)
-  const value = body.includes(':')
-    ? body.split(':').reduce((sum, part) => sum * 60n + BigInt(part), 0n)
-    : BigInt(/^0\d/.test(body) ? `0o${body.slice(1)}` : body)
-  return wholeNumber(isNegative ? -value : value)
-}
-
-/** Keys of a mapping that are no text to YAML, such as `1`, `yes` and `null`. */
-const nonTextKeys = new WeakMap<object, string[]>()
-
-/** @param object read with `pythonYamlSchema` */
-export function nonTextKeysOf(object: object): readonly string[] {
-  return nonTextKeys.get(object) ?? []
-}
-
-function rememberNonText(object: object, name: string): void {
-  const names = nonTextKeys.get(object)
-  if (names === undefined) nonTextKeys.set(object, [name])
-  else names.push(name)
-}
 
 interface Mapping {
   object: Record<string, unknown>

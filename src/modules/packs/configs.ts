@@ -60,7 +60,7 @@ interface Prepared {
 
 const MAX_PREPARED = 1_000
 
-const emptyDocument: MetadataDocument = { value: undefined, lineOf: () => undefined }
+const emptyDocument: MetadataDocument = { value: undefined, warnings: [], lineOf: () => undefined }
 
 export function createConfigs(deps: {
   database: Pick<Database, 'write'>

@@ -4,6 +4,7 @@ import {
   listFiles,
   problemAt,
   readMetadataFile,
+  refuseWarnings,
   type FileProblem,
   type MetadataDocument,
   shown,
@@ -153,6 +154,11 @@ function createReader(root: string): Reader {
     const file = await readMetadataFile(root, path, MAX_FILE_BYTES)
     if ('problem' in file) {
       problems.push(file.isEmpty ? { file: path, message: describeEmpty(folder, path) } : file.problem)
+      return undefined
+    }
+    const strict = refuseWarnings(file.document)
+    if ('problem' in strict) {
+      problems.push({ file: path, ...strict.problem })
       return undefined
     }
     const { value, lineOf } = file.document

@@ -1,7 +1,7 @@
 /** Reads the text of a workflow definition (contract 08, 8.3). What it means is the matter of schema.ts and model.ts. */
 import { JsonNumber, entriesOf } from '../../../lib/json/index.ts'
 import { isObject, represent } from '../../../lib/schema/index.ts'
-import { readYamlDocument, shown, type MetadataDocument, type YamlLimits } from '../../../lib/text/index.ts'
+import { readStrictYamlDocument, shown, type MetadataDocument, type YamlLimits } from '../../../lib/text/index.ts'
 
 export const MAX_DEFINITION_BYTES = 1_048_576
 export const MAX_TASKS = 10_000
@@ -25,12 +25,12 @@ export type DefinitionDocument = MetadataDocument & { value: Record<string, unkn
  *
  * @param maxMergeKeys keys that `<<` may bring in
  */
-export function readDocument(text: string, maxMergeKeys: number): ReturnType<typeof readYamlDocument> {
+export function readDocument(text: string, maxMergeKeys: number): ReturnType<typeof readStrictYamlDocument> {
   if (Buffer.byteLength(text) > MAX_DEFINITION_BYTES) {
     const message = `it has more than ${MAX_DEFINITION_BYTES} bytes. Move parts of it into workflows that it calls`
     return { problem: { message } }
   }
-  return readYamlDocument(text, { ...definitionLimits, maxMergeKeys })
+  return readStrictYamlDocument(text, { ...definitionLimits, maxMergeKeys })
 }
 
 /** @returns the document, or why there is none: the end of a sentence, see `definitionUnreadable` */
@@ -41,7 +41,7 @@ export function loadDefinition(text: string): DefinitionDocument | { problem: st
     if (document.isEmpty === true) return refuse('it is empty')
     return refuse(`${key === undefined ? '' : `${key}: `}${message}`, line)
   }
-  const { value, lineOf } = document
+  const { value, lineOf, warnings } = document
   if (typeof value !== 'object' || value === null || value instanceof JsonNumber) {
     return refuse(`it is ${represent(value)}, and a mapping with the key "tasks" is needed`)
   }
@@ -49,7 +49,7 @@ export function loadDefinition(text: string): DefinitionDocument | { problem: st
   const problem = findProblem(tasks)
   if (problem !== undefined) return refuse(problem.message, lineOf(['tasks', ...problem.path]))
   if (isObject(tasks)) Object.values(tasks).forEach(lengthenItems)
-  return { value: value as DefinitionDocument['value'], lineOf } // an object, and no number
+  return { value: value as DefinitionDocument['value'], warnings, lineOf } // an object, and no number
 }
 
 /** Sentences with the reason, and the line. */

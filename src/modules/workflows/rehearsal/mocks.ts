@@ -1,7 +1,7 @@
 /** Reads what a rehearsal uses in place of actions, and what it is expected to give. */
 import { entriesOf, keysOf } from '../../../lib/json/index.ts'
 import { isObject, represent } from '../../../lib/schema/index.ts'
-import { closestWords, describeProblem, problemAt, readYamlDocument, shown } from '../../../lib/text/index.ts'
+import { closestWords, describeProblem, problemAt, readStrictYamlDocument, shown } from '../../../lib/text/index.ts'
 import type { Definition } from '../definition/model.ts'
 import { endStatuses, type EndStatus } from '../conductor/index.ts'
 
@@ -93,7 +93,7 @@ export function readMocks(
   inputs: readonly string[] | undefined,
   definition: Definition,
 ): Mocks | { problem: string } {
-  const document = readYamlDocument(text)
+  const document = readStrictYamlDocument(text)
   if ('problem' in document) return { problem: describeProblem({ file: name, ...document.problem }) }
   try {
     return readAll(document.value, inputs, definition)
