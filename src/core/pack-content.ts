@@ -4,7 +4,7 @@
 import { dump } from 'js-yaml'
 import { createPause } from '../lib/concurrency/index.ts'
 import { writeJson } from '../lib/json/index.ts'
-import { canonical, type JsonSchema, type SchemaProblem } from '../lib/schema/index.ts'
+import { canonical, isObject, type JsonSchema, type SchemaProblem } from '../lib/schema/index.ts'
 import { exactDumpSchema, readYamlDocument } from '../lib/text/index.ts'
 
 /** The pack of content that is created through the API without a pack. */
@@ -16,10 +16,21 @@ export const MAX_NAME_CHARS = 255
 export const nameSchema: JsonSchema = {
   type: 'string',
   maxLength: MAX_NAME_CHARS,
-  pattern: '^[\\p{L}\\p{N}_][\\p{L}\\p{N}_.-]*$',
+  // Any text that can be seen, without blanks at its ends.
+  pattern: '^[^\\s\\p{C}](?:[^\\p{Zl}\\p{Zp}\\p{C}]*[^\\s\\p{C}])?$',
 }
 export const packSchema: JsonSchema = { type: 'string', maxLength: MAX_NAME_CHARS, pattern: '^[a-z0-9_-]+$' }
 export const descriptionSchema: JsonSchema = { type: ['string', 'null'], maxLength: 65_536 }
+/**
+ * Attributes that the incumbent's API adds to a record, so that files made from its answers have them. svc derives or sets
+ * them itself.
+ */
+export const exportedSchemas: Readonly<Record<'id' | 'uid' | 'ref' | 'metadata_file', JsonSchema>> = {
+  id: {},
+  uid: {},
+  ref: {},
+  metadata_file: {},
+}
 export const tagsSchema: JsonSchema = {
   type: ['array', 'null'],
   maxItems: 100,
@@ -39,10 +50,14 @@ export interface PackDefinitions {
   definitions: readonly { metadataFile: string; definition: unknown }[]
   /** Every metadata file in the folder. Records of a broken file stay, records of a missing file are deleted. */
   metadataFiles: ReadonlySet<string>
+  /** Files with problems or warnings when they were registered last: they are checked again, also unchanged ones. */
+  remarked?: ReadonlySet<string>
 }
 
 export interface RegistrationProblem extends SchemaProblem {
   metadataFile: string
+  /** The definition is registered all the same. */
+  isWarning?: true
 }
 
 /** The outcome of a registration. */
@@ -59,10 +74,10 @@ interface Named {
   metadata_file?: string
 }
 
-type CheckedDefinition<D> = { definition: D } | { problems: SchemaProblem[] }
+type CheckedDefinition<D> = { definition: D; warnings?: readonly SchemaProblem[] } | { problems: SchemaProblem[] }
 
 /**
- * The valid definitions with their files; the first of equal names counts. Others work between two definitions.
+ * The valid definitions with their files; the last of equal names counts. Others work between two definitions.
  *
  * @param kind for messages: `Action`
  * @param check validates a definition as its author wrote it
@@ -77,7 +92,7 @@ export async function checkPackDefinitions<D extends Named>(
   const problems: RegistrationProblem[] = []
   for (const { metadataFile, definition: given } of definitions) {
     await pause()
-    const checked = await check(given, metadataFile)
+    const checked = await check(withoutEmptyPack(given), metadataFile)
     if ('problems' in checked) {
       problems.push(...checked.problems.map((problem) => ({ ...problem, metadataFile })))
       continue
@@ -87,14 +102,24 @@ export async function checkPackDefinitions<D extends Named>(
     if (definition.pack !== pack) {
       const message = `The ${kind.toLowerCase()} says pack "${definition.pack}" but belongs to pack "${pack}".`
       problems.push({ metadataFile, path: ['pack'], message })
-    } else if (same !== undefined) {
-      const message = `${kind} "${pack}.${definition.name}" is defined in ${same.metadata_file ?? 'another file'} already.`
-      problems.push({ metadataFile, path: ['name'], message })
-    } else {
-      good.set(definition.name, definition)
+      continue
     }
+    for (const warning of checked.warnings ?? []) problems.push({ ...warning, metadataFile, isWarning: true })
+    if (same !== undefined && writeJson({ ...same, metadata_file: metadataFile }) !== writeJson(definition)) {
+      const message = `${kind} "${pack}.${definition.name}" is defined in ${same.metadata_file ?? 'another file'} as well; this file counts.`
+      problems.push({ metadataFile, path: ['name'], message, isWarning: true })
+    }
+    good.delete(definition.name)
+    good.set(definition.name, definition)
   }
   return { definitions: [...good.values()], problems }
+}
+
+/** An empty one says nothing. */
+export function withoutEmptyPack(given: unknown): unknown {
+  if (!isObject(given) || given['pack'] !== '') return given
+  const { pack: _, ...others } = given
+  return others
 }
 
 /** Whether the record's file is missing or now defines another name. */

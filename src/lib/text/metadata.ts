@@ -54,7 +54,7 @@ export interface FileProblem {
   isWarning?: true
 }
 
-/** @param path keys on the path to the value */
+/** A warning about a key of a file, or a problem with it. @param path keys on the path to the value */
 export function problemAt(
   file: string,
   path: readonly string[],

@@ -66,10 +66,11 @@ export function createActionChanges(deps: {
   }: ActionRequest): Promise<ActionDefinition> {
     if ((given.pack ?? defaultPack) === protectedPack) throw packProtected()
     const checked = await checkActionDefinition(given, (name) => service.findRunnerType(name)?.runner_parameters)
-    if ('definition' in checked) return checked.definition
-    const [problem] = checked.problems
+    const problems = 'definition' in checked ? checked.warnings : checked.problems
+    if ('definition' in checked && problems.length === 0) return checked.definition
+    const [problem] = problems
     throw bodyInvalid(problem?.message ?? 'The action is invalid.', {
-      problems: checked.problems.slice(0, 10),
+      problems: problems.slice(0, 10),
       path: problem === undefined ? [] : fieldOf(problem),
     })
   }

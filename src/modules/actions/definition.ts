@@ -1,5 +1,5 @@
 /** Checks action definitions (contract 02, 2.1–2.4). Pure functions. */
-import { defaultPack } from '../../core/pack-content.ts'
+import { defaultPack, exportedSchemas } from '../../core/pack-content.ts'
 import { createPause } from '../../lib/concurrency/index.ts'
 import {
   canonical,
@@ -9,6 +9,7 @@ import {
   compileSchema,
   isObject,
   type ParameterSchema,
+  type Schema,
   type SchemaProblem,
 } from '../../lib/schema/index.ts'
 import { findTemplates } from '../../core/template-values.ts'
@@ -28,19 +29,24 @@ const olderRunnerNames: Readonly<Record<string, string>> = {
   'run-python': 'python-script',
 }
 
-export type CheckedDefinition = { definition: ActionDefinition } | { problems: DefinitionProblem[] }
+export type CheckedDefinition =
+  | { definition: ActionDefinition; warnings: DefinitionProblem[] }
+  | { problems: DefinitionProblem[] }
 
 /**
  * Checks a definition as its author wrote it and fills in what was left out. Compiling a schema takes up to a
  * millisecond, so others work in between.
  *
  * @param runnerOf finds the parameters of a runner type
+ * @param schema of definitions as they are written there
+ * @returns `warnings`: values that no run could use
  */
 export async function checkActionDefinition(
   given: unknown,
   runnerOf: (name: string) => ParameterSchemas | undefined,
+  schema: Schema = actionDefinitionSchema,
 ): Promise<CheckedDefinition> {
-  const problem = compileSchema(actionDefinitionSchema).find(given)
+  const problem = compileSchema(schema).find(given)
   if (problem !== undefined) return { problems: [problem] }
   const definition = fillActionDefinition(given as Partial<ActionDefinition>) // has passed its schema
 
@@ -52,16 +58,17 @@ export async function checkActionDefinition(
   const parameterProblems = await checkParameterSchemas(definition.parameters, pause)
   problems.push(...parameterProblems)
   const runnerParameters = runnerOf(definition.runner_type)
+  const warnings: DefinitionProblem[] = []
   if (runnerParameters === undefined) {
     problems.push({ path: ['runner_type'], message: `RunnerType ${definition.runner_type} is not found` })
   } else if (parameterProblems.length === 0) {
     problems.push(
       ...checkOverrides(definition, runnerParameters),
       ...checkPositions(definition.parameters),
-      ...(await checkValues(definition.parameters, runnerParameters, pause)),
     )
+    warnings.push(...(await checkValues(definition.parameters, runnerParameters, pause)))
   }
-  return problems.length === 0 ? { definition } : { problems }
+  return problems.length === 0 ? { definition, warnings } : { problems }
 }
 
 /**
@@ -71,7 +78,8 @@ export async function checkActionDefinition(
 export function isStored(given: unknown, record: ActionRecord): boolean {
   if (!isObject(given)) return false
   const definition: Record<string, unknown> = { ...fillActionDefinition(given) }
-  if (Object.keys(given).some((name) => !Object.hasOwn(definition, name))) return false
+  if (Object.keys(given).some((name) => !Object.hasOwn(definition, name) && !Object.hasOwn(exportedSchemas, name)))
+    return false
   const stored: Record<string, unknown> = { ...record }
   return Object.entries(definition).every(([name, value]) => writeJson(stored[name]) === writeJson(value))
 }
@@ -112,7 +120,7 @@ async function checkParameterSchemas(
   for (const [name, schema] of Object.entries(parameters)) {
     await pause()
     const path = ['parameters', name]
-    if (!/^\w+$/.test(name) || name === '__proto__') {
+    if (!/^[\p{L}\p{N}_]+$/u.test(name) || name === '__proto__') {
       problems.push({ path, message: `parameters: the name "${name}" may hold letters, digits and "_" only` })
       continue
     }

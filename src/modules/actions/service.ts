@@ -28,7 +28,7 @@ import { compileSecrets, maskSecrets, secretsIn, type ReplaceSecrets } from '../
 import type { KeyedLock } from '../../lib/concurrency/index.ts'
 import type { TemplateThread, Turn } from '../../core/rendering/index.ts'
 import type { ActionStore } from './store.ts'
-import type { ActionDefinition, ActionRecord, RunnerTypeRecord } from './types.ts'
+import { actionFileSchema, type ActionDefinition, type ActionRecord, type RunnerTypeRecord } from './types.ts'
 import { writeJson } from '../../lib/json/index.ts'
 
 const MAX_CACHED = 2_000
@@ -173,12 +173,13 @@ export function createActionService(deps: {
     const existing = new Map(store.ofPack(content.pack).map((action) => [action.ref, action]))
     const isKnown = (metadataFile: string, definition: unknown): boolean =>
       areOurs ||
+      (content.remarked?.has(metadataFile) !== true &&
       [...existing.values()].some(
         (action) =>
           action.metadata_file === metadataFile &&
           unchangedRunners.has(action.runner_type) &&
           isStored(definition, action),
-      )
+      ))
     const checked = await checkPackActions(content, runnerOf, isKnown)
 
     const steps: (Step | undefined)[] = []
@@ -284,10 +285,13 @@ function checkPackActions(
   isKnown: (metadataFile: string, definition: unknown) => boolean,
 ): Promise<{ definitions: ActionDefinition[]; problems: RegistrationProblem[] }> {
   return checkPackDefinitions(content, 'Action', (given, metadataFile) => {
-    const named = isObject(given) ? { ...given, pack: given['pack'] ?? content.pack } : given
+    // The metadata file is the one that is read.
+    const named = isObject(given)
+      ? { ...given, pack: given['pack'] ?? content.pack, metadata_file: metadataFile }
+      : given
     return isKnown(metadataFile, named)
       ? { definition: fillActionDefinition(named as Partial<ActionDefinition>) } // checked by tests, or equal to a record that was checked
-      : checkActionDefinition(named, runnerOf)
+      : checkActionDefinition(named, runnerOf, actionFileSchema)
   })
 }
 

@@ -1,8 +1,8 @@
 /** Wire records of contract 02, 2.1–2.4. They keep the wire's names from row to JSON. */
 import { ParameterSchemaRecord } from '../../core/parameter-schema.ts'
-import { descriptionSchema, nameSchema, packSchema, tagsSchema } from '../../core/pack-content.ts'
+import { descriptionSchema, exportedSchemas, nameSchema, packSchema, tagsSchema } from '../../core/pack-content.ts'
 import { runnerTypeDefinition } from '../../runners/index.ts'
-import { record, Type, type ParameterSchema, type Static } from '../../lib/schema/index.ts'
+import { record, Type, type JsonSchema, type ParameterSchema, type Static } from '../../lib/schema/index.ts'
 
 const parameters = Type.MapOf(ParameterSchemaRecord, { description: 'Schemas of the parameters by their names.' })
 
@@ -83,7 +83,7 @@ const definition = {
   name: Type.Unsafe<string>(nameSchema),
   pack: Type.Optional(Type.Unsafe<string | null>(packSchema)),
   description: Type.Optional(Type.Unsafe<string | null>(descriptionSchema)),
-  enabled: Type.Optional(Type.Boolean()),
+  enabled: Type.Optional(Type.Nullable(Type.Boolean())),
   runner_type: Type.String(),
   entry_point: Type.Optional(Type.Nullable(Type.String({ maxLength: 1_024 }))),
   parameters: Type.Optional(
@@ -104,6 +104,12 @@ const definition = {
 
 /** A definition as its author writes it; what is left out, or null, has its default. */
 export const actionDefinitionSchema = Type.Object(definition, { additionalProperties: false })
+
+/** The same in the file of a pack, which may be made from an answer of the API. */
+export const actionFileSchema: JsonSchema = {
+  ...actionDefinitionSchema,
+  properties: { ...actionDefinitionSchema.properties, ...exportedSchemas },
+}
 
 const DataFile = Type.Object(
   {

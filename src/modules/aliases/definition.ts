@@ -1,5 +1,5 @@
 /** What may be an alias of an action (contract 02, 2.13). */
-import { descriptionSchema, MAX_NAME_CHARS, nameSchema, packSchema } from '../../core/pack-content.ts'
+import { descriptionSchema, exportedSchemas, MAX_NAME_CHARS, nameSchema, packSchema } from '../../core/pack-content.ts'
 import { compileSchema, type JsonSchema, type SchemaProblem } from '../../lib/schema/index.ts'
 import { compileFormat } from './format.ts'
 import type { AliasDefinition, AliasFormat } from './types.ts'
@@ -50,6 +50,7 @@ const aliasSchema: JsonSchema = {
     },
     extra,
     immutable_parameters: { type: ['object', 'null'] },
+    ...exportedSchemas,
   },
 }
 

@@ -103,16 +103,12 @@ export async function readPack(folder: string): Promise<PackContent | { problems
     if (read === undefined) return { problems }
     folders[kind] = read
   }
-  const { triggers, sensors, actions, rules, aliases, policies } = folders as Record<ContentKind, MetadataFolder> // all of them were read
+  const read = folders as Record<ContentKind, MetadataFolder> // all of them were read
+  for (const kind of ['sensors', 'actions'] as const) await warnOfEntryPoints(folder, kind, read[kind], problems)
   return {
     folder,
     ...manifest,
-    triggers,
-    sensors: await withEntryPoints(folder, 'sensors', sensors, problems),
-    actions: await withEntryPoints(folder, 'actions', actions, problems),
-    rules,
-    aliases,
-    policies,
+    ...read,
     configSchema: await readConfigSchema(folder, problems, allowance),
     problems,
   }
@@ -194,14 +190,7 @@ async function readMetadataFolder(
     problems.push({ file: name, message: `the folder has more than ${MAX_FILES} metadata files; the rest is left out` })
   }
   const files: MetadataFile[] = []
-  const all = new Set(names)
   for (const fileName of names.slice(0, MAX_FILES)) {
-    const other = fileName.replace(/\.yml$/, '.yaml')
-    if (other !== fileName && all.has(other)) {
-      const message = `${name}/${other} and ${name}/${fileName} are both there: delete one of them`
-      problems.push({ file: `${name}/${fileName}`, message })
-      continue
-    }
     const file = await readMetadata(folder, `${name}/${fileName}`, problems, allowance)
     if (file !== undefined) files.push(file)
   }
@@ -227,34 +216,33 @@ async function readMetadata(
   const file = await readMetadataFile(folder, path, MAX_FILE_BYTES)
   if ('document' in file) {
     allowance.bytes -= file.bytes
+    for (const { message, effect, line } of file.document.warnings)
+      problems.push({ file: path, line, message: `${message}; ${effect}`, isWarning: true })
     return { path, document: file.document }
   }
   problems.push(file.problem)
   return undefined
 }
 
-/** Without those that name a file to run which is not there. */
-async function withEntryPoints(
+/** Warns of files to run that are not there: what names them fails when it runs. */
+async function warnOfEntryPoints(
   folder: string,
   kind: 'actions' | 'sensors',
-  { files, paths }: MetadataFolder,
+  { files }: MetadataFolder,
   problems: PackProblem[],
-): Promise<MetadataFolder> {
-  const good: MetadataFile[] = []
+): Promise<void> {
   for (const file of files) {
     const { value, lineOf } = file.document
     const entryPoint = isObject(value) ? value['entry_point'] : undefined
     // What is no text, or no path at all, is told by whoever checks the definition.
     const isPath = typeof entryPoint === 'string' && entryPoint !== '' && !entryPoint.includes('\0')
-    const problem = isPath ? await problemOfContainedFile(folder, `${kind}/${entryPoint}`) : undefined
-    if (problem === undefined || (isPath && leadsOut(entryPoint))) {
-      good.push(file)
-      continue
-    }
-    const message = `entry_point: "${shown(entryPoint)}" below ${kind}/: ${whyUnreadable(problem)}`
-    problems.push(problemAt(file.path, ['entry_point'], lineOf, message))
+    if (!isPath || leadsOut(entryPoint)) continue
+    const problem = await problemOfContainedFile(folder, `${kind}/${entryPoint}`)
+    if (problem === undefined) continue
+    const what = kind === 'actions' ? 'the action' : 'the sensor'
+    const message = `entry_point: "${shown(entryPoint)}" below ${kind}/: ${whyUnreadable(problem)}; ${what} fails when it runs`
+    problems.push({ ...problemAt(file.path, ['entry_point'], lineOf, message), isWarning: true })
   }
-  return { files: good, paths }
 }
 
 const leadsOut = (path: string): boolean => path.startsWith('/') || path.split('/').includes('..')

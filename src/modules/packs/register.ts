@@ -31,6 +31,8 @@ export interface PackRegistration {
   /** Records deleted because their metadata files are gone. */
   removed: Record<RegisteredKind, number>
   problems: PackProblem[]
+  /** What is registered all the same. */
+  warnings: PackProblem[]
 }
 
 export interface ContentOwners {
@@ -119,7 +121,8 @@ export async function registerContent(
     const configs = await registering('configs', owners.configs.register(content))
     take('configs', configs, configs.problems)
   }
-  const problems = [...content.problems, ...registeredKinds.flatMap((kind) => found.get(kind) ?? [])]
+  const remarks = [...content.problems, ...registeredKinds.flatMap((kind) => found.get(kind) ?? [])]
+  const { problems, warnings } = separate(remarks)
   if (isCut) problems.push({ file: '.', message: 'the pack has too many files, or too deep folders, to list them all' })
   const now = joinFingerprint(fingerprint, configFacts, overrideFacts)
   const isWhole = registeredKinds.every((kind) => kinds.has(kind))
@@ -131,7 +134,15 @@ export async function registerContent(
   for (const kind of overriddenKinds) {
     if (kinds.has(kind)) overridden[kind] = [...overriddenFiles[kind]].filter((path) => !broken.has(path)).length
   }
-  return { ref, registered, overridden, removed, problems }
+  return { ref, registered, overridden, removed, problems, warnings }
+}
+}
+
+/** Warnings apart from problems, in the same order. */
+export function separate(remarks: readonly PackProblem[]): { problems: PackProblem[]; warnings: PackProblem[] } {
+  const problems = remarks.filter(({ isWarning }) => isWarning !== true)
+  const warnings = remarks.filter(({ isWarning }) => isWarning === true).map(({ isWarning: _, ...warning }) => warning)
+  return { problems, warnings }
 }
 
 /** Measures how long registering takes that has just begun. */
@@ -199,9 +210,10 @@ function problemsOf(
 ): PackProblem[] {
   const files = kinds.flatMap((kind) => content[kind].files)
   const documents = new Map(files.map(({ path, document }) => [path, document]))
-  return problems.map(({ metadataFile, path, message }) =>
-    problemAt(metadataFile, path, (keys) => documents.get(metadataFile)?.lineOf(keys), message),
-  )
+  return problems.map(({ metadataFile, path, message, isWarning }) => ({
+    ...problemAt(metadataFile, path, (keys) => documents.get(metadataFile)?.lineOf(keys), message),
+    ...(isWarning === undefined ? {} : { isWarning }),
+  }))
 }
 
 function toRecord({ ref, folder, manifest }: PackContent, files: string[], id: string): PackRecord {

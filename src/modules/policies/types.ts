@@ -101,17 +101,18 @@ const definition = {
   ),
 }
 
-/** A definition in a pack; what is left out, or null, has its default. */
-export const policyDefinitionSchema = Type.Object(definition, { additionalProperties: false })
-export type PolicyDefinition = Static<typeof policyDefinitionSchema>
-
 const setByServer = Type.Optional(Type.Unknown({ description: 'Set by the server; ignored.' }))
+const setProperties = { id: setByServer, uid: setByServer, ref: setByServer, metadata_file: setByServer }
+
+/** A definition in a pack, also as the API has given it; what is left out, or null, has its default. */
+export const policyDefinitionSchema = Type.Object({ ...definition, ...setProperties }, { additionalProperties: false })
+export type PolicyDefinition = Static<typeof policyDefinitionSchema>
 
 /** Body of POST and PUT. A client may send back a whole record. */
 export const PolicyRequest = record(
   'PolicyRequest',
   Type.Object(
-    { ...definition, id: setByServer, uid: setByServer, ref: setByServer, metadata_file: setByServer },
+    { ...definition, ...setProperties },
     { additionalProperties: false },
   ),
   {

@@ -117,8 +117,7 @@ const givenParameters = (about: string) =>
 const givenDescription = Type.Optional(Type.Unsafe<string | null>(descriptionSchema))
 
 const definitionProperties = {
-  // Names of rules can contain spaces, unlike other names.
-  name: Type.Unsafe<string>({ ...nameSchema, pattern: '^[\\p{L}\\p{N}_][\\p{L}\\p{N}_ .-]*$' }),
+  name: Type.Unsafe<string>(nameSchema),
   pack: Type.Optional(
     Type.Unsafe<string | null>({
       ...packSchema,
@@ -148,7 +147,7 @@ const definitionProperties = {
         Type.Unsafe<string | null>({ type: ['string', 'null'], description: 'Ignored: answers contain it.' }),
       ),
     },
-    { additionalProperties: false },
+    { additionalProperties: true, description: 'Other properties are ignored.' },
   ),
   criteria: Type.Optional(
     Type.Unsafe<Record<string, unknown> | null>({
@@ -172,11 +171,19 @@ const definitionProperties = {
   tags: Type.Optional(Type.Unsafe<{ name: string; value: string }[] | null>(tagsSchema)),
 }
 
-/** A rule as its author writes it, in the file of a pack. Null is the default too. */
-export const RuleDefinition = Type.Object(definitionProperties, { additionalProperties: false })
-export type RuleDefinition = Static<typeof RuleDefinition>
-
 const setByServer = Type.Optional(Type.Unknown({ description: 'Ignored: the server sets it.' }))
+
+const setProperties = {
+  id: setByServer,
+  uid: setByServer,
+  ref: setByServer,
+  context: setByServer,
+  metadata_file: setByServer,
+}
+
+/** A rule as its author writes it, in the file of a pack, or as the API has given it. Null is the default too. */
+export const RuleDefinition = Type.Object({ ...definitionProperties, ...setProperties }, { additionalProperties: false })
+export type RuleDefinition = Static<typeof RuleDefinition>
 
 /** Body of POST and PUT. A client can send back the record that it has read. */
 export const RuleRequest = record(
@@ -184,11 +191,7 @@ export const RuleRequest = record(
   Type.Object(
     {
       ...definitionProperties,
-      id: setByServer,
-      uid: setByServer,
-      ref: setByServer,
-      context: setByServer,
-      metadata_file: setByServer,
+      ...setProperties,
     },
     { additionalProperties: false },
   ),

@@ -8,6 +8,7 @@ import {
   tagsSchema,
   type PackDefinitions,
   type RegistrationProblem,
+  withoutEmptyPack,
 } from '../../core/pack-content.ts'
 import { compileSchema, type JsonSchema } from '../../lib/schema/index.ts'
 import type { SensorDefinition, SensorKind } from './types.ts'
@@ -20,7 +21,7 @@ const sensorSchema: JsonSchema = {
     entry_point: { type: 'string', minLength: 1, maxLength: 1_024 },
     pack: packSchema,
     description: descriptionSchema,
-    enabled: { type: 'boolean' },
+    enabled: { type: ['boolean', 'null'] },
     poll_interval: { type: ['number', 'null'], minimum: 0 },
     tags: tagsSchema,
     trigger_types: {
@@ -37,13 +38,13 @@ interface GivenSensor {
   entry_point: string
   pack?: string
   description?: string | null
-  enabled?: boolean
+  enabled?: boolean | null
   poll_interval?: number | null
   trigger_types?: { name: string; pack?: unknown }[] | null
 }
 
 export interface CheckedSensors {
-  /** The usable ones; of equal names the first. */
+  /** The usable ones; of equal names the last. */
   sensors: SensorDefinition[]
   problems: RegistrationProblem[]
   /** What the usable ones say of trigger types, with their files. */
@@ -55,23 +56,25 @@ export function checkSensors({ pack, folder = '', definitions }: PackDefinitions
   const triggerTypes: CheckedSensors['triggerTypes'] = []
   const sensors = new Map<string, SensorDefinition>()
   for (const { metadataFile, definition: given } of definitions) {
-    const problem = compileSchema(sensorSchema).find(given)
+    const said = withoutEmptyPack(given)
+    const problem = compileSchema(sensorSchema).find(said)
     if (problem !== undefined) {
       problems.push({ ...problem, metadataFile })
       continue
     }
-    const sensor = given as GivenSensor // has passed its schema
+    const sensor = said as GivenSensor // has passed its schema
     const same = sensors.get(sensor.class_name)
     if (sensor.pack !== undefined && sensor.pack !== pack) {
       const message = `The sensor says pack "${sensor.pack}" but belongs to pack "${pack}".`
       problems.push({ metadataFile, path: ['pack'], message })
-    } else if (same !== undefined) {
-      const message = `Sensor "${pack}.${sensor.class_name}" is defined in ${same.metadata_file} already.`
-      problems.push({ metadataFile, path: ['class_name'], message })
-    } else {
-      sensors.set(sensor.class_name, fill(sensor, { pack, folder, metadataFile }))
-      for (const definition of sensor.trigger_types ?? []) triggerTypes.push({ metadataFile, definition })
+      continue
     }
+    if (same !== undefined) {
+      const message = `Sensor "${pack}.${sensor.class_name}" is defined in ${same.metadata_file} as well; this file counts.`
+      problems.push({ metadataFile, path: ['class_name'], message, isWarning: true })
+    }
+    sensors.set(sensor.class_name, fill(sensor, { pack, folder, metadataFile }))
+    for (const definition of sensor.trigger_types ?? []) triggerTypes.push({ metadataFile, definition })
   }
   return { sensors: [...sensors.values()], problems, triggerTypes }
 }

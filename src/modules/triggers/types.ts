@@ -52,7 +52,7 @@ export const PartialTriggerType = record(
 /** The record without derived attributes. */
 export type TriggerTypeDefinition = Omit<TriggerTypeRecord, 'id' | 'uid' | 'ref'>
 
-const typeName = Type.Unsafe<string>({ ...nameSchema, description: 'Letters, digits, "_", "." and "-".' })
+const typeName = Type.Unsafe<string>({ ...nameSchema, description: 'Any text without blanks at its ends.' })
 
 const typeRequestProperties = {
   pack: Type.Optional(
