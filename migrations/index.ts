@@ -15,6 +15,7 @@ import * as sealedHeaders from './0009-sealed-headers.ts'
 import * as instanceOwners from './0010-instance-owners.ts'
 import * as idempotentRequests from './0011-idempotent-requests.ts'
 import * as workflows from './0012-workflows.ts'
+import * as packRemarks from './0013-pack-remarks.ts'
 import * as sensors from './0014-sensors.ts'
 
 export const migrations: Record<string, Migration> = {
@@ -30,5 +31,6 @@ export const migrations: Record<string, Migration> = {
   '0010-instance-owners': instanceOwners,
   '0011-idempotent-requests': idempotentRequests,
   '0012-workflows': workflows,
+  '0013-pack-remarks': packRemarks,
   '0014-sensors': sensors,
 }

@@ -16,8 +16,8 @@ export const MAX_NAME_CHARS = 255
 export const nameSchema: JsonSchema = {
   type: 'string',
   maxLength: MAX_NAME_CHARS,
-  // Any text that can be seen, without blanks at its ends.
-  pattern: '^[^\\s\\p{C}](?:[^\\p{Zl}\\p{Zp}\\p{C}]*[^\\s\\p{C}])?$',
+  // Any text that can be seen and be part of a file name, without blanks at its ends.
+  pattern: '^[^\\s\\p{C}./\\\\](?:[^\\p{Zl}\\p{Zp}\\p{C}/\\\\]*[^\\s\\p{C}/\\\\])?$',
 }
 export const packSchema: JsonSchema = { type: 'string', maxLength: MAX_NAME_CHARS, pattern: '^[a-z0-9_-]+$' }
 export const descriptionSchema: JsonSchema = { type: ['string', 'null'], maxLength: 65_536 }

@@ -413,8 +413,10 @@ export interface PackTable {
   name: string
   /** Absolute path. */
   folder: string
-  /** Digest of the files at the last registration without problems; else empty. */
+  /** Of what the last registration has read; empty: it has to be read again. */
   fingerprint: string
+  /** Problems and warnings of the last registration, as JSON. */
+  remarks: Generated<string>
   /** The whole wire record (contract 02, 2.8). */
   record: string
 }

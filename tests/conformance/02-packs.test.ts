@@ -16,7 +16,7 @@ const manifest = 'name: Mine\ndescription: d\nversion: 1.0.0\nauthor: a\n'
 const good = 'name: good\nrunner_type: noop\n'
 
 type Problem = { pack: string; file: string; line?: number; key?: string; message: string }
-type Registered = Record<string, number> & { problems?: Problem[] }
+type Registered = Record<string, number> & { problems?: Problem[]; warnings?: Problem[] }
 
 function write(path: string, content: string | Uint8Array): void {
   mkdirSync(dirname(path), { recursive: true })
@@ -53,12 +53,12 @@ describe('a pack with requirements', () => {
 })
 
 describe('metadata files that end in .yml', () => {
-  it('2.8 count like .yaml; of two with one name each is told about, and the others register', () =>
+  it('2.8 count like .yaml, and after them; of the manifest and the schema one name is read', () =>
     withPack(
       'short',
       {
         'actions/one.yml': 'name: one\nrunner_type: noop\n',
-        'actions/two.yml': 'name: two\nrunner_type: noop\n',
+        'actions/two.yml': 'name: two\nrunner_type: noop\ndescription: In the second file.\n',
         'actions/two.yaml': 'name: two\nrunner_type: noop\n',
         'rules/r.yml': 'name: r\ntrigger: {type: core.svc.webhook, parameters: {url: r}}\naction: {ref: short.one}\n',
         'triggers/t.yml': 'name: t\n',
@@ -74,9 +74,15 @@ describe('metadata files that end in .yml', () => {
         })
         expect(body).toMatchObject({ actions: 3, rules: 1, triggers: 1, aliases: 1, policies: 1 })
         expect(body.problems?.map(({ file, message }) => `${file}: ${message}`)).toEqual([
-          'actions/two.yml: actions/two.yaml and actions/two.yml are both there: delete one of them',
           'config.schema.yml: rename the file to config.schema.yaml',
         ])
+        expect(body.warnings?.map(({ file, message }) => `${file}: ${message}`)).toEqual([
+          'actions/two.yml: Action "short.two" is defined in actions/two.yaml as well; this file counts.',
+        ])
+        expect((await server.call('GET', '/v1/actions/short.two')).body).toMatchObject({
+          description: 'In the second file.',
+          metadata_file: 'actions/two.yml',
+        })
       },
     ))
 
@@ -91,7 +97,7 @@ describe('metadata files that end in .yml', () => {
 })
 
 describe('a default that does not fit its type', () => {
-  it('2.4 costs only its action, with the fix in the problem', () =>
+  it('2.4 is a warning that says what to do', () =>
     withPack(
       'wrong',
       {
@@ -103,8 +109,9 @@ describe('a default that does not fit its type', () => {
           packs: ['wrong'],
           fail_on_failure: false,
         })
-        expect(body['actions']).toBe(1)
-        expect(body.problems).toEqual([
+        expect(body['actions']).toBe(2)
+        expect(body.problems).toBeUndefined()
+        expect(body.warnings).toEqual([
           expect.objectContaining({
             file: 'actions/versioned.yaml',
             line: 6,
@@ -557,6 +564,8 @@ interface Malformed {
   told?: string
   /** Nothing of the pack can be used. */
   isFatal?: true
+  /** It is registered all the same. */
+  isWarning?: true
   more?: Record<string, string>
 }
 
@@ -677,18 +686,19 @@ const malformed: Malformed[] = [
     says: /belongs to pack/,
   },
   {
-    what: 'a name with a blank',
+    what: 'a name with a slash',
     file: 'actions/bad.yaml',
-    content: 'name: b ad\nrunner_type: noop\n',
+    content: 'name: b/ad\nrunner_type: noop\n',
     at: [1, 'name'],
-    says: /'b ad' does not match/,
+    says: /'b\/ad' does not match/,
   },
   {
     what: 'an entry point that is missing',
     file: 'actions/bad.yaml',
     content: action('entry_point: bad.sh\n'),
     at: [3, 'entry_point'],
-    says: /"bad\.sh".*missing/,
+    says: /"bad\.sh".*missing; the action fails when it runs/,
+    isWarning: true,
   },
   {
     what: 'an entry point outside of the pack',
@@ -711,6 +721,7 @@ const malformed: Malformed[] = [
     more: { 'actions/lib/a.py': '' },
     at: [3, 'entry_point'],
     says: /not a regular file/,
+    isWarning: true,
   },
   {
     what: 'an entry point that leads out',
@@ -781,9 +792,10 @@ const malformed: Malformed[] = [
   {
     what: 'a name that is taken',
     file: 'actions/second.yaml',
-    content: good,
+    content: `${good}description: The second.\n`,
     at: [1, 'name'],
-    says: /is defined in actions\/good\.yaml already/,
+    says: /is defined in actions\/good\.yaml as well; this file counts/,
+    isWarning: true,
   },
   // Rules and triggers
   {
@@ -841,7 +853,8 @@ const malformed: Malformed[] = [
     file: 'sensors/bad.yaml',
     content: 'class_name: Bad\nentry_point: s.py\n',
     at: [2, 'entry_point'],
-    says: /"s\.py".*missing/,
+    says: /"s\.py".*missing; the sensor fails when it runs/,
+    isWarning: true,
   },
   // Aliases
   {
@@ -956,7 +969,7 @@ const malformed: Malformed[] = [
     told: 'configs/PACK.yaml',
     content: 'a: [\n',
     at: [2, undefined],
-    says: /indentation/,
+    says: /a value is missing/,
   },
   // Files
   {
@@ -978,13 +991,14 @@ const malformed: Malformed[] = [
     file: 'actions/bad.yaml',
     content: 'name: bad\nrunner_type: noop\nname: worse\n',
     at: [3, undefined],
-    says: /duplicate/i,
+    says: /duplicate key "name"; this one counts, not that of line 1/,
+    isWarning: true,
   },
   {
     what: 'two documents in a file',
     file: 'actions/bad.yaml',
     content: 'name: bad\n---\nname: worse\n',
-    at: [undefined, undefined],
+    at: [2, undefined],
     says: /here another one begins/,
   },
   {
@@ -995,11 +1009,11 @@ const malformed: Malformed[] = [
     says: /needs quotes/,
   },
   {
-    what: 'a date',
+    what: 'a date that there is not',
     file: 'actions/bad.yaml',
-    content: action('parameters:\n  a:\n    default: 2024-01-01\n'),
-    at: [5, 'parameters.a.default'],
-    says: /read as a date/,
+    content: action('parameters:\n  a:\n    default: 2024-02-30\n'),
+    at: [5, undefined],
+    says: /no such date/,
   },
   {
     what: 'JSON that is none',
@@ -1029,7 +1043,7 @@ const malformed: Malformed[] = [
       .split('')
       .map((key, i) => `${key}: &${key} [${`*${'abcdefg'[i] ?? ''},`.repeat(9).slice(0, -1)}]`)
       .join('\n')}\n`,
-    at: [5, 'e.1.5.2.3'],
+    at: [1, undefined],
     says: /more than 20000 values/,
   },
   {
@@ -1059,6 +1073,7 @@ describe('2.8 what is wrong is told with file, line and key, and costs no more t
   const folder = makeFolder()
   let server: TestApp
   let told: Map<string, Problem[]>
+  let warned: Map<string, Problem[]>
   const nameOf = (index: number): string => `case_${index}`
 
   beforeAll(async () => {
@@ -1076,6 +1091,7 @@ describe('2.8 what is wrong is told with file, line and key, and costs no more t
     })
     if (status !== 200) throw new Error(text)
     told = Map.groupBy(body.problems ?? [], ({ pack }) => pack)
+    warned = Map.groupBy(body.warnings ?? [], ({ pack }) => pack)
   })
   afterAll(async () => {
     await server.stop()
@@ -1084,8 +1100,9 @@ describe('2.8 what is wrong is told with file, line and key, and costs no more t
 
   it.each(malformed.map((one, i): [string, number, Malformed] => [one.what, i, one]))('%s', async (_, i, one) => {
     const name = nameOf(i)
-    const { file, told: place = file, at, says, isFatal } = one
-    expect(told.get(name)).toEqual([
+    const { file, told: place = file, at, says, isFatal, isWarning } = one
+    expect((isWarning ? told : warned).get(name)).toBeUndefined()
+    expect((isWarning ? warned : told).get(name)).toEqual([
       {
         pack: name,
         file: place.replace('PACK', name),

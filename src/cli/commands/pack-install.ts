@@ -217,10 +217,15 @@ export async function registerPacks(
   const progress = session.progress('Registering')
   const answer = recordIn(await session.client.call('POST', '/packs/register', { body }).catch(throwAbsence))
   progress.stop()
-  const { problems, ...counts } = answer
+  const { problems, warnings, more_problems: moreProblems, more_warnings: moreWarnings, ...counts } = answer
   const invalid = toList(problems)
   await printRecord(session, session.form === 'human' ? counts : answer, [], undefined)
-  if (session.form === 'human') for (const problem of invalid) session.note(`${describe(problem)}\n`)
+  if (session.form === 'human') {
+    for (const problem of invalid) session.note(`${describe(problem)}\n`)
+    if (typeof moreProblems === 'number') session.note(`… and ${moreProblems} more problems\n`)
+    for (const warning of toList(warnings)) session.note(`Warning: ${describe(warning)}\n`)
+    if (typeof moreWarnings === 'number') session.note(`… and ${moreWarnings} more warnings\n`)
+  }
   return invalid.length > 0 && failOnFailure ? exitCodes.failed : exitCodes.ok
 }
 

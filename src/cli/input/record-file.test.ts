@@ -29,7 +29,12 @@ describe('files of one record', () => {
     ['a fault in YAML', 'x.yaml', 'name: r\nenabled: true\naction: {ref: [\n', /x\.yaml:\d+: /],
     ['a fault in JSON', 'x.json', '{\n"name": "r",\n}', /x\.json:3: .*JSON/],
     ['a duplicate key', 'x.yaml', 'name: r\npack: p\nname: q\n', /x\.yaml:3: /],
-    ['several documents', 'x.yaml', 'a: 1\n---\na: 2\n', /x\.yaml:2: one YAML document is needed, and here another one begins$/],
+    [
+      'several documents',
+      'x.yaml',
+      'a: 1\n---\na: 2\n',
+      /x\.yaml:2: one YAML document is needed, and here another one begins$/,
+    ],
     ['nothing', 'x.yaml', '# nothing\n', /x\.yaml: one YAML document .* the file has none$/],
     ['null', 'x.json', 'null', /x\.json: the file is empty; it must contain a mapping$/],
     ['a list', 'x.json', '[{"name": "r"}]', /x\.json: the file must contain a mapping, not a list$/],

@@ -1,5 +1,10 @@
 /** Reads definition files for `create` and `update`: one record in YAML or JSON (contract 09, 9.3). */
-import { describeProblem, readJsonDocument, readStrictYamlDocument, type MetadataProblem } from '../../lib/text/index.ts'
+import {
+  describeProblem,
+  readJsonDocument,
+  readStrictYamlDocument,
+  type MetadataProblem,
+} from '../../lib/text/index.ts'
 import { exitCodes } from '../exit-codes.ts'
 import { CliFailure } from '../failures.ts'
 import { printable, type Json } from '../output/print.ts'

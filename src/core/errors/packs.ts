@@ -11,9 +11,9 @@ export const packNotOnDisk = (name: string): AppError =>
     { details: { pack: shown(name) } },
   )
 
-/** @param problems in words; the valid content is registered in any case */
-export const packInvalid = (message: string, problems: readonly Record<string, unknown>[]): AppError =>
-  new AppError('PACK_INVALID', message, { details: { problems } })
+/** @param details `problems`, and how many more there are; the valid content is registered in any case */
+export const packInvalid = (message: string, details: Readonly<Record<string, unknown>>): AppError =>
+  new AppError('PACK_INVALID', message, { details: { ...details } })
 
 /** The configuration of the pack or its schema does not exist. */
 export const configNotFound = (pack: string): AppError =>

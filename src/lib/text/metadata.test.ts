@@ -54,7 +54,11 @@ describe('YAML of metadata files', () => {
     ['bad syntax', 'a: 1\nb: [1, 2\nc: 3\n', { line: 3 }],
     ['a tag for code', 'a: 1\nb: !!python/object/apply:os.system ["x"]\n', { line: 2 }],
     ['__proto__', 'a:\n  __proto__: {x: 1}\n', { line: 2, key: 'a.__proto__' }],
-    ['several documents', 'a: 1\n---\nb: 1\n', { line: 2, message: 'one YAML document is needed, and here another one begins' }],
+    [
+      'several documents',
+      'a: 1\n---\nb: 1\n',
+      { line: 2, message: 'one YAML document is needed, and here another one begins' },
+    ],
     [
       'a key that is a list',
       'a: 1\nb:\n  ? [c]\n  : d\n',

@@ -139,7 +139,8 @@ export function readYamlDocument(
 ): MetadataDocument | { problem: MetadataProblem; isEmpty?: true } {
   try {
     const read = readYamlValue(text, limits)
-    if (read === undefined) return { problem: { message: 'one YAML document is needed, and the file has none' }, isEmpty: true }
+    if (read === undefined)
+      return { problem: { message: 'one YAML document is needed, and the file has none' }, isEmpty: true }
     const { value, node, warnings } = read
     return checked({ value, warnings, lineOf: lineFinder(node) }, limits)
   } catch (error) {
@@ -157,9 +158,7 @@ export function readStrictYamlDocument(
 }
 
 /** @returns the document when there are no warnings */
-export function refuseWarnings<D extends MetadataDocument, P>(
-  document: D | P,
-): D | P | { problem: MetadataProblem } {
+export function refuseWarnings<D extends MetadataDocument, P>(document: D | P): D | P | { problem: MetadataProblem } {
   if (typeof document !== 'object' || document === null || !('warnings' in document)) return document
   const [warning] = document.warnings
   return warning === undefined ? document : { problem: { message: shown(warning.message), line: warning.line } }

@@ -84,9 +84,10 @@ class Composer {
   compose(): YamlNode | undefined {
     if (this.#is('text end')) return undefined
     const isMarked = this.#beginDocument()
-    const node = isMarked && this.#is('document start', 'document end', 'text end', 'yaml directive', 'tag directive')
-      ? this.#empty()
-      : this.#node(true)
+    const node =
+      isMarked && this.#is('document start', 'document end', 'text end', 'yaml directive', 'tag directive')
+        ? this.#empty()
+        : this.#node(true)
     while (this.#take('document end')) {
       // The document may be closed several times.
     }
@@ -125,7 +126,14 @@ class Composer {
     if (this.#is('alias')) return this.#alias()
     let anchor: string | undefined
     let tag: string | undefined
-    for (; this.#is(...(anchor === undefined ? (['anchor'] as const) : []), ...(tag === undefined ? (['tag'] as const) : [])); this.#at += 1) {
+    for (
+      ;
+      this.#is(
+        ...(anchor === undefined ? (['anchor'] as const) : []),
+        ...(tag === undefined ? (['tag'] as const) : []),
+      );
+      this.#at += 1
+    ) {
       const { kind, text, handle } = this.#token
       if (kind === 'anchor') anchor = text
       else tag = this.#tagOf(text, handle)
@@ -139,7 +147,13 @@ class Composer {
     return node
   }
 
-  #content(isBlock: boolean, mayBeLoose: boolean, tag: string | undefined, line: number, hasProperties: boolean): YamlNode {
+  #content(
+    isBlock: boolean,
+    mayBeLoose: boolean,
+    tag: string | undefined,
+    line: number,
+    hasProperties: boolean,
+  ): YamlNode {
     if (mayBeLoose && this.#is('entry')) return this.#list(tag, line, false)
     const { kind, text, isPlain } = this.#token
     switch (kind) {
@@ -167,14 +181,16 @@ class Composer {
         break
       default:
     }
-    if (hasProperties) return { kind: 'scalar', tag: tag === '!' ? `${coreTags}str` : tag, text: '', isPlain: true, line }
+    if (hasProperties)
+      return { kind: 'scalar', tag: tag === '!' ? `${coreTags}str` : tag, text: '', isPlain: true, line }
     return this.#fail(describeUnexpected(kind))
   }
 
   #alias(): YamlNode {
     const { text } = this.#token
     const node = this.#anchors.get(text)
-    if (node === undefined) this.#fail(`there is no anchor &${text} before this alias; put other text that begins with * in quotes`)
+    if (node === undefined)
+      this.#fail(`there is no anchor &${text} before this alias; put other text that begins with * in quotes`)
     if (node === 'unfinished') this.#fail(`the alias *${text} stands within the value that it stands for`)
     this.#aliases += 1
     if (this.#aliases > this.#limits.maxAliases) this.#fail(`there are more than ${this.#limits.maxAliases} aliases`)
@@ -209,7 +225,8 @@ class Composer {
         const isEmpty = isIndented ? this.#is('entry', 'block end') : this.#is('entry', 'key', 'value', 'block end')
         items.push(isEmpty ? this.#empty() : this.#node(true))
       }
-      if (isIndented && !this.#take('block end')) this.#fail('an item of a list begins with "- " here; check the indentation')
+      if (isIndented && !this.#take('block end'))
+        this.#fail('an item of a list begins with "- " here; check the indentation')
     })
     return { kind: 'list', tag, items, line }
   }

@@ -1,6 +1,13 @@
 /** The values of a YAML 1.1 document as a reader in Python gets them; in place of what JSON lacks, the nearest that it has. */
 import { JsonNumber, keysOf, rememberOrder, setOwn } from '../json/index.ts'
-import { composeYaml, type ListNode, type MappingNode, type NodeLimits, type ScalarNode, type YamlNode } from './nodes.ts'
+import {
+  composeYaml,
+  type ListNode,
+  type MappingNode,
+  type NodeLimits,
+  type ScalarNode,
+  type YamlNode,
+} from './nodes.ts'
 import { readBool, readFloat, readInt, readTimestamp, typeOfPlain, type ScalarValue } from './scalars.ts'
 import { YamlError } from './tokens.ts'
 
@@ -73,7 +80,10 @@ class Reader {
     this.#values += 1
     const { maxValues, maxDepth } = this.#limits
     if (this.#values > maxValues)
-      throw new YamlError(`the file stands for more than ${maxValues} values, aliases counted as often as used`, node.line)
+      throw new YamlError(
+        `the file stands for more than ${maxValues} values, aliases counted as often as used`,
+        node.line,
+      )
     if (depth > maxDepth) throw new YamlError(`values are nested more than ${maxDepth} deep`, node.line)
     const kind = node.tag?.startsWith(coreTags) === true ? node.tag.slice(coreTags.length) : node.tag
     switch (node.kind) {
@@ -126,13 +136,17 @@ class Reader {
   /** As Python decodes it: other characters do not count. */
   #binary(text: string, line: number): string {
     const base64 = text.replace(/[^A-Za-z0-9+/=]/g, '')
-    if (!/^[A-Za-z0-9+/]*={0,2}$/.test(base64) || base64.length % 4 !== 0) throw new YamlError('this is no base64', line)
+    if (!/^[A-Za-z0-9+/]*={0,2}$/.test(base64) || base64.length % 4 !== 0)
+      throw new YamlError('this is no base64', line)
     this.#warn('JSON has no bytes (!!binary)', 'svc reads them as text', line)
     return Buffer.from(base64, 'base64').toString('utf8')
   }
 
   #unknownTag({ line }: YamlNode, tag: string | undefined): never {
-    throw new YamlError(`the tag ${shortened(tag ?? '')} is not allowed for this value; use text, numbers, lists and mappings`, line)
+    throw new YamlError(
+      `the tag ${shortened(tag ?? '')} is not allowed for this value; use text, numbers, lists and mappings`,
+      line,
+    )
   }
 
   #list(node: ListNode, tag: string | undefined, depth: number): unknown {

@@ -63,8 +63,7 @@ export function readInt(text: string): ScalarValue {
   return exact(() => (value === 0n && sign === '-' ? jsonNumber('-0') : wholeNumber(sign === '-' ? -value : value)))
 }
 
-const tooLong = (body: string): string =>
-  `a number has ${body.length} characters; the limit is ${MAX_NUMBER_CHARS}`
+const tooLong = (body: string): string => `a number has ${body.length} characters; the limit is ${MAX_NUMBER_CHARS}`
 
 function magnitude(body: string): bigint | undefined {
   if (/^0b[01]+$/.test(body)) return BigInt(body)
@@ -113,11 +112,15 @@ const twoDigits = (value: number): string => String(value).padStart(2, '0')
 export function readTimestamp(text: string): ScalarValue {
   const [match, ...parts] = timestampForm.exec(text) ?? []
   if (match === undefined) return { problem: 'this is no date' }
-  const [year = 0, month = 0, day = 0, hour = 0, minute = 0, second = 0] = parts.slice(0, 6).map((part) => Number(part ?? 0))
+  const [year = 0, month = 0, day = 0, hour = 0, minute = 0, second = 0] = parts
+    .slice(0, 6)
+    .map((part) => Number(part ?? 0))
   const date = new Date(0)
   date.setUTCFullYear(year, month - 1, day)
-  const isDay = year > 0 && date.getUTCFullYear() === year && date.getUTCMonth() === month - 1 && date.getUTCDate() === day
-  if (!isDay || hour > 23 || minute > 59 || second > 59) return { problem: 'there is no such date or time; put it in quotes to keep it as text' }
+  const isDay =
+    year > 0 && date.getUTCFullYear() === year && date.getUTCMonth() === month - 1 && date.getUTCDate() === day
+  if (!isDay || hour > 23 || minute > 59 || second > 59)
+    return { problem: 'there is no such date or time; put it in quotes to keep it as text' }
   const day10 = `${String(year).padStart(4, '0')}-${twoDigits(month)}-${twoDigits(day)}`
   if (parts[3] === undefined) return { value: day10 }
   const micros = (parts[6] ?? '').slice(0, 6).padEnd(6, '0')

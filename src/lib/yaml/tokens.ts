@@ -92,13 +92,16 @@ const isNameChar = (code: number): boolean =>
 
 const forbidden = /[^\t\n\r\x20-\x7e\x85\xa0-\ud7ff\ue000-\ufffd]/
 
+const codesOf = (characters: string): ReadonlySet<number> =>
+  new Set(Array.from(characters, (character) => character.charCodeAt(0)))
+
 /** What begins no plain scalar. */
-const indicators = new Set([...'-?:,[]{}#&*!|>\'"%@`'].map((character) => character.charCodeAt(0)))
-const flowIndicators = new Set([...',[]{}'].map((character) => character.charCodeAt(0)))
+const indicators = codesOf('-?:,[]{}#&*!|>\'"%@`')
+const flowIndicators = codesOf(',[]{}')
 /** After a colon within a flow collection they are an error. */
-const afterColon = new Set([...',?[]{}'].map((character) => character.charCodeAt(0)))
+const afterColon = codesOf(',?[]{}')
 /** They may follow the name of an anchor. */
-const afterName = new Set([...'?:,]}%@`'].map((character) => character.charCodeAt(0)))
+const afterName = codesOf('?:,]}%@`')
 
 const MAX_TAG_CHARS = 1_024
 const verbatimTag = /^!<((?:[\w\-;/?:@&=+$.!~*'(),[\]]|%[0-9A-Fa-f]{2})+)>/
@@ -259,7 +262,9 @@ class Scanner {
       (!isInFlow && (character === '?' || character === ':') && !isSeparate)
     if (beginsPlain) return this.#scanPlain()
     return this.#fail(
-      code === TAB ? 'a tab stands where spaces are needed' : `a value cannot begin with ${character}; put it in quotes`,
+      code === TAB
+        ? 'a tab stands where spaces are needed'
+        : `a value cannot begin with ${character}; put it in quotes`,
     )
   }
 
@@ -300,10 +305,7 @@ class Scanner {
     if (this.#column !== 0) return false
     const code = this.#code()
     return (
-      (code === DASH || code === DOT) &&
-      this.#code(1) === code &&
-      this.#code(2) === code &&
-      isBlankOrEnd(this.#code(3))
+      (code === DASH || code === DOT) && this.#code(1) === code && this.#code(2) === code && isBlankOrEnd(this.#code(3))
     )
   }
 
@@ -416,7 +418,9 @@ class Scanner {
     while (isNameChar(this.#code())) this.#at += 1
     const code = this.#code()
     if (start === this.#at || !(isBlankOrEnd(code) || afterName.has(code))) {
-      this.#fail(`${kind === 'alias' ? '*' : '&'} begins a name of letters, digits, "_" and "-"; put other text in quotes`)
+      this.#fail(
+        `${kind === 'alias' ? '*' : '&'} begins a name of letters, digits, "_" and "-"; put other text in quotes`,
+      )
     }
     this.#add(kind, this.#line, this.#text.slice(start, this.#at))
   }
@@ -477,13 +481,15 @@ class Scanner {
     const length = escapeLengths[character]
     if (length === undefined) {
       const plain = escapes[character]
-      if (plain === undefined) this.#fail(`\\${character} is no escape sequence; in double quotes, write \\\\ for a backslash`)
+      if (plain === undefined)
+        this.#fail(`\\${character} is no escape sequence; in double quotes, write \\\\ for a backslash`)
       this.#at += 2
       return plain
     }
     const digits = this.#text.slice(this.#at + 2, this.#at + 2 + length)
     const code = Number.parseInt(digits, 16)
-    if (!new RegExp(`^[0-9A-Fa-f]{${length}}$`).test(digits)) this.#fail(`\\${character} needs ${length} hexadecimal digits`)
+    if (!new RegExp(`^[0-9A-Fa-f]{${length}}$`).test(digits))
+      this.#fail(`\\${character} needs ${length} hexadecimal digits`)
     if (code > 0x10ffff) this.#fail(`\\${character}${digits} is no character`)
     this.#at += 2 + length
     // Halves of a character too, as JSON writes them.
@@ -603,7 +609,8 @@ class Scanner {
     for (;;) {
       while ((known === 0 || this.#column < known) && this.#code() === SPACE) this.#at += 1
       widest = Math.max(widest, this.#column)
-      if ((known === 0 || this.#column < known) && this.#code() === TAB) this.#fail('a tab stands where spaces are needed')
+      if ((known === 0 || this.#column < known) && this.#code() === TAB)
+        this.#fail('a tab stands where spaces are needed')
       if (!isBreak(this.#code())) break
       breaks += this.#readBreak()
     }

@@ -16,7 +16,8 @@ function check(given: unknown) {
 
 async function problemsOf(parameters: unknown): Promise<unknown> {
   const result = await check({ name: 'run', pack: 'mine', runner_type: 'local-shell-cmd', parameters })
-  return 'problems' in result ? result.problems.map(({ path, message }) => [path.join('.'), message]) : []
+  const remarks = 'problems' in result ? result.problems : result.warnings
+  return remarks.map(({ path, message }) => [path.join('.'), message])
 }
 
 describe('definitions of actions', () => {
@@ -34,6 +35,7 @@ describe('definitions of actions', () => {
         tags: [],
         notify: {},
       },
+      warnings: [],
     })
   })
 
@@ -147,7 +149,7 @@ describe('parameters of actions', () => {
   })
 })
 
-describe('a value that no run could use is refused with its fix', () => {
+describe('a value that no run could use is a warning with its fix', () => {
   test.each([
     [
       { type: 'string', default: 1.1 },

@@ -30,8 +30,7 @@ const olderRunnerNames: Readonly<Record<string, string>> = {
 }
 
 export type CheckedDefinition =
-  | { definition: ActionDefinition; warnings: DefinitionProblem[] }
-  | { problems: DefinitionProblem[] }
+  { definition: ActionDefinition; warnings: DefinitionProblem[] } | { problems: DefinitionProblem[] }
 
 /**
  * Checks a definition as its author wrote it and fills in what was left out. Compiling a schema takes up to a
@@ -62,10 +61,7 @@ export async function checkActionDefinition(
   if (runnerParameters === undefined) {
     problems.push({ path: ['runner_type'], message: `RunnerType ${definition.runner_type} is not found` })
   } else if (parameterProblems.length === 0) {
-    problems.push(
-      ...checkOverrides(definition, runnerParameters),
-      ...checkPositions(definition.parameters),
-    )
+    problems.push(...checkOverrides(definition, runnerParameters), ...checkPositions(definition.parameters))
     warnings.push(...(await checkValues(definition.parameters, runnerParameters, pause)))
   }
   return problems.length === 0 ? { definition, warnings } : { problems }

@@ -196,7 +196,8 @@ describe('registering actions', () => {
         {
           metadataFile: 'actions/b.yaml',
           path: ['name'],
-          message: 'Action "mine.one" is defined in actions/a.yaml already.',
+          message: 'Action "mine.one" is defined in actions/a.yaml as well; this file counts.',
+          isWarning: true,
         },
         {
           metadataFile: 'actions/c.yaml',

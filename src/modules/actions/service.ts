@@ -174,12 +174,12 @@ export function createActionService(deps: {
     const isKnown = (metadataFile: string, definition: unknown): boolean =>
       areOurs ||
       (content.remarked?.has(metadataFile) !== true &&
-      [...existing.values()].some(
-        (action) =>
-          action.metadata_file === metadataFile &&
-          unchangedRunners.has(action.runner_type) &&
-          isStored(definition, action),
-      ))
+        [...existing.values()].some(
+          (action) =>
+            action.metadata_file === metadataFile &&
+            unchangedRunners.has(action.runner_type) &&
+            isStored(definition, action),
+        ))
     const checked = await checkPackActions(content, runnerOf, isKnown)
 
     const steps: (Step | undefined)[] = []

@@ -9,6 +9,9 @@ import { version } from '../../core/version.ts'
 import { configSchemaFile, contentKinds, isMetadataFile, manifestFile } from './read.ts'
 import { writeJson } from '../../lib/json/index.ts'
 
+/** Count it up when svc reads the same files in another way: then it reads all packs again. */
+const READING_RULES = 1
+
 const MAX_LISTED = 10_000
 const MAX_DEPTH = 20
 const MAX_IGNORE_BYTES = 65_536
@@ -21,7 +24,7 @@ export interface PackFiles {
   files: string[]
   /** The pack has more files, or deeper ones, than are listed. */
   isCut: boolean
-  /** Changes when a file comes or goes, or metadata changes; also with the version of the program. */
+  /** Changes when a file comes or goes, or metadata changes; also with the version of the program and its rules. */
   fingerprint: string
 }
 
@@ -47,7 +50,7 @@ export async function scanPack(folder: string, atOnce = false): Promise<PackFile
   const top = await list('')
   const isHidden = top.some(({ name }) => name === '.gitignore') ? await createFilter(folder) : () => false
   const files: string[] = []
-  const facts: string[] = [version]
+  const facts: string[] = [version, String(READING_RULES)]
   let isCut = false
 
   async function walk(below: string, entries: readonly Dirent[], depth: number): Promise<void> {
@@ -101,7 +104,7 @@ function factsNow(path: string): string {
   }
 }
 
-const describeStats = ({ size, mtimeMs, ctimeMs, ino }: Stats): string => [size, mtimeMs, ctimeMs, ino].join(' ')
+const describeStats = ({ size, mtimeMs, ctimeMs, ino }: Stats): string => [size, mtimeMs, ctimeMs, ino].join(':')
 
 /** Reads the `.gitignore` of a pack. */
 export async function createFilter(folder: string): Promise<IsHidden> {

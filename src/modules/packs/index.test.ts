@@ -262,6 +262,7 @@ describe('trigger types and rules', () => {
       overridden: { actions: 0, sensors: 0, rules: 0, aliases: 0 },
       removed: { triggers: 0, sensors: 0, actions: 0, rules: 0, aliases: 0, policies: 0, configs: 0 },
       problems: [],
+      warnings: [],
     })
     expect(world.triggers.findType('mine.event')).toMatchObject({ metadata_file: 'triggers/event.yaml' })
     expect(await rules()).toEqual([

@@ -24,7 +24,7 @@ import { versionMatches } from '../../lib/template/index.ts'
 import { fetchPack } from './fetch.ts'
 import type { Catalogue } from './catalogue.ts'
 import { readPack, type PackManifest } from './read.ts'
-import { allKinds, type PackRegistration } from './register.ts'
+import { allKinds, separate, type PackRegistration } from './register.ts'
 import type { PackService } from './service.ts'
 import { exists, parseSource, type PackSource } from './sources.ts'
 
@@ -177,7 +177,7 @@ export function createInstaller(deps: InstallerDeps): Installer {
     const folder = join(named, ref)
     await rename(tree, folder)
     const content = await readPack(folder)
-    if (!('ref' in content)) throw packSourceUnusable(source.text, describe(content.problems))
+    if (!('ref' in content)) throw packSourceUnusable(source.text, describe(separate(content.problems).problems))
     const { manifest } = content
     const version = source.kind === 'git' ? undefined : source.version
     if (version !== undefined && manifest.version !== version.replace(/^v/, '')) {
@@ -250,8 +250,8 @@ export function createInstaller(deps: InstallerDeps): Installer {
     }
     await clear(old)
 
-    for (const problem of registration.problems) await work.warn(`${ref}: ${describeProblem(problem)}`)
-    const { registered, problems } = registration
+    const { registered, problems, warnings } = registration
+    for (const each of [...problems, ...warnings]) await work.warn(`${ref}: ${describeProblem(each)}`)
     const change = before === undefined ? 'Installed' : `Replaced ${before.version} by`
     await work.say(`${change} ${ref} ${manifest.version}: ${countsOf(registered)}`)
     log.audit('pack.installed', `Pack "${ref}" installed.`, {
@@ -266,6 +266,7 @@ export function createInstaller(deps: InstallerDeps): Installer {
       source: source.text,
       registered,
       problems: problems.map(describeProblem),
+      ...(warnings.length === 0 ? {} : { warnings: warnings.map(describeProblem) }),
     }
   }
 
@@ -320,7 +321,7 @@ export function createInstaller(deps: InstallerDeps): Installer {
   async function register(parameters: Readonly<Record<string, unknown>>, work: PackWork): Promise<PackOutcome> {
     const { packs, types } = parameters
     const kinds = isListOfTexts(types) ? new Set([...allKinds].filter((kind) => types.includes(kind))) : allKinds
-    const { registered, problems } = await deps.service.registerNamed(
+    const { registered, problems, warnings } = await deps.service.registerNamed(
       isListOfTexts(packs) ? packs : undefined,
       isListOfTexts(types) && types.includes('all') ? allKinds : kinds,
     )
@@ -329,7 +330,7 @@ export function createInstaller(deps: InstallerDeps): Installer {
       problems: problems.length,
       execution_id: work.executionId,
     })
-    for (const problem of problems) await work.warn(`${problem.pack}: ${describeProblem(problem)}`)
+    for (const each of [...problems, ...warnings]) await work.warn(`${each.pack}: ${describeProblem(each)}`)
     await work.say(`Registered ${countsOf(registered)}`)
     return { succeeded: problems.length === 0, result: { registered, problems: problems.map(describeProblem) } }
   }

@@ -104,7 +104,8 @@ export async function readPack(folder: string): Promise<PackContent | { problems
     folders[kind] = read
   }
   const read = folders as Record<ContentKind, MetadataFolder> // all of them were read
-  for (const kind of ['sensors', 'actions'] as const) await warnOfEntryPoints(folder, kind, read[kind], problems)
+  for (const kind of ['sensors', 'actions'] as const)
+    read[kind] = await withEntryPoints(folder, kind, read[kind], problems)
   return {
     folder,
     ...manifest,
@@ -224,25 +225,31 @@ async function readMetadata(
   return undefined
 }
 
-/** Warns of files to run that are not there: what names them fails when it runs. */
-async function warnOfEntryPoints(
+/** Without those that name a file outside. What names a file that is not there fails when it runs, and is warned of now. */
+async function withEntryPoints(
   folder: string,
   kind: 'actions' | 'sensors',
-  { files }: MetadataFolder,
+  { files, paths }: MetadataFolder,
   problems: PackProblem[],
-): Promise<void> {
+): Promise<MetadataFolder> {
+  const good: MetadataFile[] = []
   for (const file of files) {
     const { value, lineOf } = file.document
     const entryPoint = isObject(value) ? value['entry_point'] : undefined
     // What is no text, or no path at all, is told by whoever checks the definition.
     const isPath = typeof entryPoint === 'string' && entryPoint !== '' && !entryPoint.includes('\0')
-    if (!isPath || leadsOut(entryPoint)) continue
-    const problem = await problemOfContainedFile(folder, `${kind}/${entryPoint}`)
+    const isInside = isPath && !leadsOut(entryPoint)
+    const problem = isInside ? await problemOfContainedFile(folder, `${kind}/${entryPoint}`) : undefined
+    if (problem !== 'outside') good.push(file)
     if (problem === undefined) continue
+    const why = `entry_point: "${shown(entryPoint)}" below ${kind}/: ${whyUnreadable(problem)}`
+    const tell = (message: string): PackProblem => problemAt(file.path, ['entry_point'], lineOf, message)
     const what = kind === 'actions' ? 'the action' : 'the sensor'
-    const message = `entry_point: "${shown(entryPoint)}" below ${kind}/: ${whyUnreadable(problem)}; ${what} fails when it runs`
-    problems.push({ ...problemAt(file.path, ['entry_point'], lineOf, message), isWarning: true })
+    problems.push(
+      problem === 'outside' ? tell(why) : { ...tell(`${why}; ${what} fails when it runs`), isWarning: true },
+    )
   }
+  return { files: good, paths }
 }
 
 const leadsOut = (path: string): boolean => path.startsWith('/') || path.split('/').includes('..')

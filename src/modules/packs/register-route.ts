@@ -49,7 +49,7 @@ export function createRegisterRoute(deps: {
         kinds.add(plural)
       }
     }
-    const { registered, overridden, problems } = await service.registerNamed(packs ?? undefined, kinds)
+    const { registered, overridden, problems, warnings } = await service.registerNamed(packs ?? undefined, kinds)
     for (const kind of kinds) counts[kind] = registered[kind]
     const more = Object.fromEntries(
       Object.entries(overridden).flatMap(([kind, count]) => (count === 0 ? [] : [[`${kind}(overridden)`, count]])),
@@ -58,12 +58,12 @@ export function createRegisterRoute(deps: {
       packs: packs ?? 'all',
       types: [...chosen],
       problems: problems.length,
+      warnings: warnings.length,
       ...aboutCaller(caller),
     })
-    const shown = problems.slice(0, MAX_SHOWN_PROBLEMS).map((problem) => ({ ...problem }))
-    if (problems.length > 0 && failOnFailure !== false) throw packInvalid(describe(problems), shown)
+    if (problems.length > 0 && failOnFailure !== false) throw packInvalid(describe(problems), cut('problems', problems))
     const sorted = Object.fromEntries(Object.entries({ ...counts, ...more }).sort(([a], [b]) => (a < b ? -1 : 1)))
-    return problems.length === 0 ? sorted : { ...sorted, problems: shown }
+    return { ...sorted, ...cut('problems', problems), ...cut('warnings', warnings) }
   }
 
   return route({
@@ -77,6 +77,13 @@ export function createRegisterRoute(deps: {
     failures: [400],
     handler: (request) => register(request.body, request),
   })
+}
+
+/** Nothing for none; the number of those that are left out for too many. */
+function cut<K extends 'problems' | 'warnings'>(key: K, all: Registrations[K]): Record<string, unknown> {
+  if (all.length === 0) return {}
+  const shown = all.slice(0, MAX_SHOWN_PROBLEMS).map((each) => ({ ...each }))
+  return { [key]: shown, ...(all.length > shown.length ? { [`more_${key}`]: all.length - shown.length } : {}) }
 }
 
 function typesOf(names: readonly string[]): Set<ContentType> {

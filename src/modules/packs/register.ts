@@ -35,12 +35,15 @@ export interface PackRegistration {
   warnings: PackProblem[]
 }
 
+/** Remarks that are stored with a pack. */
+const MAX_REMARKS = 1_000
+
 export interface ContentOwners {
   database: Pick<Database, 'write'>
   store: PackStore
   configs: Configs
   overrides: Overrides
-  triggers: Pick<Triggers, 'registerTypes'>
+  triggers: Pick<Triggers, 'registerTypes' | 'typesVersion'>
   actions: Pick<Actions, 'registerActions' | 'usePackFolder'>
   rules: Pick<Rules, 'registerRules'>
   aliases: Pick<Aliases, 'registerAliases'>
@@ -83,6 +86,7 @@ export async function registerContent(
 
   const registering = <T>(kind: RegisteredKind, work: Promise<T>): Promise<T> => timed(owners.metrics, kind, work)
 
+  const remarked = new Set(owners.store.remarksOf(ref).map(({ file }) => file))
   owners.actions.usePackFolder(ref, folder)
   const ofSensors = definitionsOf(content, 'sensors')
   const sensors = owners.sensors.check(ofSensors)
@@ -96,7 +100,10 @@ export async function registerContent(
   if (kinds.has('actions')) {
     takeOf(
       'actions',
-      await registering('actions', owners.actions.registerActions(definitionsOf(content, 'actions'), areOurs)),
+      await registering(
+        'actions',
+        owners.actions.registerActions(definitionsOf(content, 'actions', remarked), areOurs),
+      ),
     )
   }
   if (kinds.has('rules')) {
@@ -127,8 +134,9 @@ export async function registerContent(
   const now = joinFingerprint(fingerprint, configFacts, overrideFacts)
   const isWhole = registeredKinds.every((kind) => kinds.has(kind))
   // What was not looked at now is as registered before only if nothing has changed since.
-  const isKnown = isWhole || owners.store.fingerprintOf(ref) === now
-  await saveRecord(owners, content, files, isKnown && problems.length === 0 ? now : '')
+  const before = owners.store.fingerprintOf(ref) ?? ''
+  const kept = before.startsWith(now) ? before : ''
+  await saveRecord(owners, content, files, isWhole ? now : kept, isWhole ? remarks : undefined)
   const broken = new Set(problems.map(({ file }) => file))
   const overridden = noOverridden()
   for (const kind of overriddenKinds) {
@@ -136,12 +144,13 @@ export async function registerContent(
   }
   return { ref, registered, overridden, removed, problems, warnings }
 }
-}
 
 /** Warnings apart from problems, in the same order. */
 export function separate(remarks: readonly PackProblem[]): { problems: PackProblem[]; warnings: PackProblem[] } {
   const problems = remarks.filter(({ isWarning }) => isWarning !== true)
-  const warnings = remarks.filter(({ isWarning }) => isWarning === true).map(({ isWarning: _, ...warning }) => warning)
+  const warnings = remarks
+    .filter(({ isWarning }) => isWarning === true)
+    .map(({ isWarning: _isWarning, ...warning }) => warning)
   return { problems, warnings }
 }
 
@@ -193,9 +202,10 @@ function typesOf(content: PackContent, ofSensors: PackDefinitions['definitions']
   }
 }
 
-function definitionsOf(content: PackContent, kind: ContentKind): PackDefinitions {
+function definitionsOf(content: PackContent, kind: ContentKind, remarked?: ReadonlySet<string>): PackDefinitions {
   const { files, paths } = content[kind]
   return {
+    ...(remarked === undefined ? {} : { remarked }),
     pack: content.ref,
     folder: content.folder,
     definitions: files.map(({ path, document }) => ({ metadataFile: path, definition: document.value })),
@@ -247,20 +257,36 @@ async function saveRecord(
   content: PackContent,
   files: string[],
   fingerprint: string,
+  /** Undefined: as before, because only some of it was registered. */
+  remarks: readonly PackProblem[] | undefined,
 ): Promise<void> {
   const before = store.findPackByRef(content.ref)
   const record = toRecord(content, files, before?.id ?? newId())
-  const step = before === undefined ? store.insertPack(record, fingerprint) : store.updatePack(record, fingerprint)
+  const kept = (remarks ?? store.remarksOf(content.ref)).slice(0, MAX_REMARKS)
+  const step =
+    before === undefined ? store.insertPack(record, fingerprint, kept) : store.updatePack(record, fingerprint, kept)
   await database.write({ steps: [step], facts: [] })
 }
 
 const joinFingerprint = (...facts: readonly string[]): string => facts.join(' ')
 
-/** What a pack that is unchanged has been registered with. */
+/** @param types which trigger types there were */
+export const withTypes = (fingerprint: string, types: string): string => `${fingerprint}${TYPES_MARK}${types}`
+
+/** Begins the part of a fingerprint that is about trigger types. */
+export const TYPES_MARK = ' !'
+
+/**
+ * What a pack that is unchanged has been registered with.
+ *
+ * @param hasProblems what is missing may have come since: a rule needs its trigger type
+ */
 export async function fingerprintOf(
-  { configs, overrides }: Pick<ContentOwners, 'configs' | 'overrides'>,
+  { configs, overrides, triggers }: Pick<ContentOwners, 'configs' | 'overrides' | 'triggers'>,
   ref: string,
   files: PackFiles,
+  hasProblems: boolean,
 ): Promise<string> {
-  return joinFingerprint(files.fingerprint, await factsOf(configs.fileOf(ref)), await overrides.facts(ref))
+  const own = joinFingerprint(files.fingerprint, await factsOf(configs.fileOf(ref)), await overrides.facts(ref))
+  return hasProblems ? withTypes(own, triggers.typesVersion()) : own
 }

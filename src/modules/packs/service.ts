@@ -13,10 +13,13 @@ import {
   noCounts,
   noOverridden,
   registerContent,
+  separate,
+  TYPES_MARK,
   unregisterContent,
   type ContentOwners,
   type PackRegistration,
   type RegisteredKind,
+  withTypes,
 } from './register.ts'
 import { globalOverrides, overriddenKinds, overridesFolder, type OverriddenKind } from './overrides.ts'
 import { writeJson } from '../../lib/json/index.ts'
@@ -33,6 +36,8 @@ export interface Registrations {
   overridden: Record<OverriddenKind, number>
   /** Each with the pack it is about: its reference, or the name of its folder. */
   problems: (PackProblem & { pack: string })[]
+  /** What is registered all the same. */
+  warnings: (PackProblem & { pack: string })[]
 }
 
 export interface PackService {
@@ -131,7 +136,7 @@ export function createPackService(deps: {
       registered: noCounts(),
       overridden: noOverridden(),
       removed: noCounts(),
-      problems,
+      ...separate(problems),
     })
     let scanned = files
     try {
@@ -154,34 +159,51 @@ export function createPackService(deps: {
   }
 
   /** Problems are logged again only when they change. */
-  function tell(folder: string, { ref, problems }: PackRegistration): void {
+  function tell(folder: string, { ref, problems, warnings }: PackRegistration): void {
     const pack = ref ?? basename(folder)
-    const text = writeJson(problems)
+    const text = writeJson([problems, warnings])
     if (told.get(folder) === text) return
-    if (problems.length === 0) told.delete(folder)
+    if (problems.length + warnings.length === 0) told.delete(folder)
     else told.set(folder, text)
     for (const problem of problems) log.warning('pack.problem', describeProblem(problem), { pack, ...problem })
+    for (const warning of warnings) log.warning('pack.warning', describeProblem(warning), { pack, ...warning })
   }
 
-  /** Those that have problems are tried again: what they need may have been in one that came later. */
+  /**
+   * Those that have problems are tried again where what they need may have come later: trigger types for rules, and the end
+   * of rules that use a trigger type.
+   */
   async function registerAll(
     some: readonly { folder: string; files?: PackFiles | undefined }[],
     kinds: ReadonlySet<RegisteredKind>,
   ): Promise<{ folder: string; registration: PackRegistration }[]> {
-    const done: { folder: string; registration: PackRegistration }[] = []
+    const done: { folder: string; registration: PackRegistration; types: string }[] = []
     for (const { folder, files } of some) {
-      done.push({ folder, registration: await registerOne(folder, { kinds, files }) })
+      const registration = await registerOne(folder, { kinds, files })
+      done.push({ folder, registration, types: owners.triggers.typesVersion() })
     }
-    if (some.length > 1) {
-      for (const one of done) {
-        if (one.registration.ref === undefined || one.registration.problems.length === 0) continue
-        const { removed } = one.registration
-        one.registration = await registerOne(one.folder, { kinds })
-        add(one.registration.removed, removed)
-      }
+    const isChanged = (types: string): boolean => types !== owners.triggers.typesVersion() || haveRulesGone(done)
+    for (const one of done) {
+      if (some.length === 1 || one.registration.ref === undefined || one.registration.problems.length === 0) continue
+      if (!isChanged(one.types)) continue
+      const { removed } = one.registration
+      one.registration = await registerOne(one.folder, { kinds })
+      add(one.registration.removed, removed)
     }
+    await rememberTypes(done)
     for (const { folder, registration } of done) tell(folder, registration)
     return done
+  }
+
+  /** What is missing of packs with problems may come with other trigger types: then they are read again. */
+  async function rememberTypes(done: readonly { registration: PackRegistration }[]): Promise<void> {
+    const types = owners.triggers.typesVersion()
+    const steps = done.flatMap(({ registration: { ref, problems } }) => {
+      const [read = '', before] = (ref === undefined ? '' : (store.fingerprintOf(ref) ?? '')).split(TYPES_MARK)
+      if (ref === undefined || problems.length === 0 || read === '' || before === types) return []
+      return [store.setFingerprint(ref, withTypes(read, types))]
+    })
+    if (steps.length > 0) await owners.database.write({ steps, facts: [] })
   }
 
   async function tellGone(ref: string, folder: string): Promise<void> {
@@ -200,7 +222,9 @@ export function createPackService(deps: {
         const files = await scanPack(folder, atOnce).catch(() => undefined)
         if (files === undefined) return { folder }
         const before = known.get(folder)
-        const isSame = before !== undefined && before.fingerprint === (await fingerprintOf(owners, before.ref, files))
+        const isSame =
+          before !== undefined &&
+          before.fingerprint === (await fingerprintOf(owners, before.ref, files, before.hasProblems))
         if (isSame) owners.actions.usePackFolder(before.ref, folder)
         return isSame ? undefined : { folder, files }
       })
@@ -296,9 +320,14 @@ export function createPackService(deps: {
           log.audit('pack.changed', `Pack "${ref}" has changed on disk and is registered.`, { pack: ref, ...counts })
         }
         if (!done.some(({ registration }) => registration.ref !== undefined)) return
+        const types = owners.triggers.typesVersion()
         const others = store
           .knownPacks()
-          .filter(({ fingerprint, folder }) => fingerprint === '' && !concerned.has(folder))
+          .filter(
+            ({ fingerprint, hasProblems, folder }) =>
+              !concerned.has(folder) &&
+              (fingerprint === '' || (hasProblems && (!fingerprint.endsWith(types) || haveRulesGone(done)))),
+          )
         await registerAll(others, allKinds)
       }),
 
@@ -314,14 +343,16 @@ export function createPackService(deps: {
               )
         const [registered, removed, overridden] = [noCounts(), noCounts(), noOverridden()]
         const problems: Registrations['problems'] = []
+        const warnings: Registrations['warnings'] = []
         for (const { folder, registration } of done) {
           add(registered, registration.registered)
           add(removed, registration.removed)
           for (const kind of overriddenKinds) overridden[kind] += registration.overridden[kind]
           const pack = registration.ref ?? basename(folder)
           problems.push(...registration.problems.map((problem) => ({ pack, ...problem })))
+          warnings.push(...registration.warnings.map((warning) => ({ pack, ...warning })))
         }
-        return { registered, overridden, removed, problems }
+        return { registered, overridden, removed, problems, warnings }
       }),
 
     unregister: (ref) => withLock(() => unregisterContent(owners, ref)),
@@ -332,6 +363,9 @@ export function createPackService(deps: {
 function isOfOverrides({ ref, problems }: PackRegistration): boolean {
   return ref === undefined && problems.every(({ file }) => file.startsWith(`${overridesFolder}/`))
 }
+
+const haveRulesGone = (done: readonly { registration: PackRegistration }[]): boolean =>
+  done.some(({ registration }) => registration.removed.rules > 0)
 
 function add(sums: Record<RegisteredKind, number>, more: Record<RegisteredKind, number>): void {
   for (const kind of allKinds) sums[kind] += more[kind]

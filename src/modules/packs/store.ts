@@ -1,5 +1,6 @@
 /** Tables `packs`, `config_schemas` and `configs`. Records are stored as JSON; filters have columns. */
 import type { Database, Step } from '../../db/index.ts'
+import type { FileProblem } from '../../lib/text/index.ts'
 import { slicePage, type Page } from '../../http/index.ts'
 import type { ConfigAttributes, ConfigSchemaRecord, PackRecord } from './types.ts'
 import { readJson, writeJson } from '../../lib/json/index.ts'
@@ -10,7 +11,12 @@ export interface KnownPack {
   folder: string
   /** Empty: it has to be read again. */
   fingerprint: string
+  /** Something of it could not be registered. */
+  hasProblems: boolean
 }
+
+/** A problem or a warning of a registration. */
+export type PackRemark = FileProblem
 
 export interface PackFilter {
   ref?: string | undefined
@@ -29,11 +35,14 @@ export interface PackStore {
   findPackByRef(ref: string): PackRecord | undefined
   knownPacks(): KnownPack[]
   fingerprintOf(ref: string): string | undefined
+  /** Of the last registration, warnings too. */
+  remarksOf(ref: string): PackRemark[]
   /** In the order of their references. */
   listPacks(filter: PackFilter, page: Page): PackRecord[]
   countPacks(filter: PackFilter): number
-  insertPack(record: PackRecord, fingerprint: string): Step
-  updatePack(record: PackRecord, fingerprint: string): Step
+  insertPack(record: PackRecord, fingerprint: string, remarks: readonly PackRemark[]): Step
+  updatePack(record: PackRecord, fingerprint: string, remarks: readonly PackRemark[]): Step
+  setFingerprint(ref: string, fingerprint: string): Step
   deletePack(ref: string): Step
 
   findConfigSchema(pack: string): ConfigSchemaRecord | undefined
@@ -80,9 +89,14 @@ export function createPackStore(database: Database): PackStore {
       parsed<PackRecord>(database.first(build.selectFrom('packs').select('record').where('id', '=', id))),
     findPackByRef: (ref) =>
       parsed<PackRecord>(database.first(build.selectFrom('packs').select('record').where('ref', '=', ref))),
-    knownPacks: () => database.all(build.selectFrom('packs').select(['ref', 'folder', 'fingerprint']).orderBy('ref')),
+    knownPacks: () =>
+      database
+        .all(build.selectFrom('packs').select(['ref', 'folder', 'fingerprint', 'remarks']).orderBy('ref'))
+        .map(({ remarks, ...pack }) => ({ ...pack, hasProblems: hasProblems(parseRemarks(remarks)) })),
     fingerprintOf: (ref) =>
       database.first(build.selectFrom('packs').select('fingerprint').where('ref', '=', ref))?.fingerprint,
+    remarksOf: (ref) =>
+      parseRemarks(database.first(build.selectFrom('packs').select('remarks').where('ref', '=', ref))?.remarks ?? '[]'),
     listPacks: (filter, page) =>
       database
         .all(
@@ -95,10 +109,18 @@ export function createPackStore(database: Database): PackStore {
         .map((row) => parsed<PackRecord>(row)),
     countPacks: (filter) =>
       database.first(packsMatching(filter).select((eb) => eb.fn.countAll<number>().as('total')))?.total ?? 0,
-    insertPack: (record, fingerprint) => ({ query: build.insertInto('packs').values(packRow(record, fingerprint)) }),
-    updatePack: (record, fingerprint) => ({
-      query: build.updateTable('packs').set(packRow(record, fingerprint)).where('id', '=', record.id),
+    insertPack: (record, fingerprint, remarks) => ({
+      query: build.insertInto('packs').values(packRow(record, fingerprint, remarks)),
+    }),
+    updatePack: (record, fingerprint, remarks) => ({
+      query: build
+        .updateTable('packs')
+        .set(packRow(record, fingerprint, remarks))
+        .where('id', '=', record.id),
       expect: 1,
+    }),
+    setFingerprint: (ref, fingerprint) => ({
+      query: build.updateTable('packs').set({ fingerprint }).where('ref', '=', ref),
     }),
     deletePack: (ref) => ({ query: build.deleteFrom('packs').where('ref', '=', ref) }),
 
@@ -137,10 +159,16 @@ export function createPackStore(database: Database): PackStore {
   }
 }
 
-function packRow(record: PackRecord, fingerprint: string) {
+function packRow(record: PackRecord, fingerprint: string, remarks: readonly PackRemark[]) {
   const { id, ref, name, path } = record
-  return { id, ref, name, folder: path, fingerprint, record: writeJson(record) }
+  return { id, ref, name, folder: path, fingerprint, remarks: writeJson(remarks), record: writeJson(record) }
 }
+
+const parseRemarks = (text: string): PackRemark[] => readJson(text) as PackRemark[] // written by `packRow`
+
+/** Whether one of them is more than a warning. */
+export const hasProblems = (remarks: readonly PackRemark[]): boolean =>
+  remarks.some(({ isWarning }) => isWarning !== true)
 
 function parsed<R>(row: { record: string }): R
 function parsed<R>(row: { record: string } | undefined): R | undefined

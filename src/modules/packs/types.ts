@@ -189,7 +189,16 @@ export const PackRegisterResult = record(
     'sensors(overridden)': overridden,
     'rules(overridden)': overridden,
     'aliases(overridden)': overridden,
-    problems: Type.Optional(Type.Array(PackProblemRecord, { description: 'Absent: no problems.' })),
+    problems: Type.Optional(
+      Type.Array(PackProblemRecord, { description: 'What is not registered. Absent: everything is.' }),
+    ),
+    more_problems: Type.Optional(Type.Integer({ description: 'Number of problems that are not listed. Absent: 0.' })),
+    warnings: Type.Optional(
+      Type.Array(PackProblemRecord, {
+        description: 'What is registered, but not as its author may expect. Absent: none.',
+      }),
+    ),
+    more_warnings: Type.Optional(Type.Integer({ description: 'Number of warnings that are not listed. Absent: 0.' })),
   }),
   { description: 'Registered records by type of content, for the requested types.', example: { actions: 4, rules: 1 } },
 )

@@ -111,10 +111,7 @@ export type PolicyDefinition = Static<typeof policyDefinitionSchema>
 /** Body of POST and PUT. A client may send back a whole record. */
 export const PolicyRequest = record(
   'PolicyRequest',
-  Type.Object(
-    { ...definition, ...setProperties },
-    { additionalProperties: false },
-  ),
+  Type.Object({ ...definition, ...setProperties }, { additionalProperties: false }),
   {
     example: {
       name: 'one-at-a-time',

@@ -463,17 +463,18 @@ describe('rules of packs', () => {
     expect((await list()).map(({ ref }) => ref)).toEqual(['test.good'])
   })
 
-  it('rejects a duplicate name and a definition that is no object', async () => {
+  it('warns of a duplicate name, of which the last one counts, and rejects what is no object', async () => {
     await start()
     const { problems } = await register(
       file('a'),
-      { ...file('a'), metadataFile: 'rules/z.yaml' },
+      { ...file('a', { description: 'The last one.' }), metadataFile: 'rules/z.yaml' },
       { metadataFile: 'rules/n.yaml', definition: [1] },
     )
-    expect(problems.map(({ metadataFile, message }) => [metadataFile, message])).toEqual([
-      ['rules/z.yaml', expect.stringContaining('rules/a.yaml')],
-      ['rules/n.yaml', expect.stringContaining('object')],
+    expect(problems.map(({ metadataFile, message, isWarning }) => [metadataFile, message, isWarning])).toEqual([
+      ['rules/z.yaml', expect.stringContaining('rules/a.yaml'), true],
+      ['rules/n.yaml', expect.stringContaining('object'), undefined],
     ])
+    expect(await list()).toMatchObject([{ metadata_file: 'rules/z.yaml', description: 'The last one.' }])
   })
 
   it('replaces a rule with the same name and keeps its id', async () => {

@@ -182,7 +182,10 @@ const setProperties = {
 }
 
 /** A rule as its author writes it, in the file of a pack, or as the API has given it. Null is the default too. */
-export const RuleDefinition = Type.Object({ ...definitionProperties, ...setProperties }, { additionalProperties: false })
+export const RuleDefinition = Type.Object(
+  { ...definitionProperties, ...setProperties },
+  { additionalProperties: false },
+)
 export type RuleDefinition = Static<typeof RuleDefinition>
 
 /** Body of POST and PUT. A client can send back the record that it has read. */

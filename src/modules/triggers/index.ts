@@ -1,7 +1,9 @@
 /** Trigger types, triggers and trigger instances (contract 05, 5.1–5.4 and 5.9). */
+import { createHash } from 'node:crypto'
 import type { Bus } from '../../bus/index.ts'
 import type { Database } from '../../db/index.ts'
 import type { Encryption } from '../../core/encryption.ts'
+import { writeJson } from '../../lib/json/index.ts'
 import type { Log } from '../../lib/log/index.ts'
 import type { Module } from '../../core/module.ts'
 import type { PackDefinitions, Registration } from '../../core/pack-content.ts'
@@ -31,6 +33,8 @@ export interface Triggers extends Module, TriggerService {
   planReaction: PlanReaction
   /** Registers the types of a pack. Keeps ids. A type that rules use stays after its file is deleted. */
   registerTypes(content: PackDefinitions): Promise<Registration>
+  /** A digest that differs after each change of what rules can be bound to. */
+  typesVersion(): string
   /** Ids of the traces of pending instances. */
   openTraces(): string[]
   /** The execution whose end dispatched an instance; undefined: another source dispatched it. */
@@ -85,6 +89,10 @@ export function createTriggers(deps: TriggersDeps): Triggers {
       emitWhen: settings.emitWhen,
     }),
     registerTypes: (content) => typeChanges.registerTypes(content),
+    typesVersion() {
+      const types = [...catalogue.types()].map(({ ref, parameters_schema: schema }) => writeJson([ref, schema]))
+      return createHash('sha256').update(writeJson(types.sort())).digest('base64url')
+    },
     openTraces: () => instances.pendingTraces(),
     causeOf: (instanceId) => executionIn(service.findInstance(instanceId)?.payload),
     retention: [createInstanceRetention({ store: instances, database })],
