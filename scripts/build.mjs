@@ -47,6 +47,7 @@ const NATIVE = ['better-sqlite3', 'argon2', 'koffi']
 export const LEFT_OUT = ['cpu-features', './crypto/build/Release/sshcrypto.node', 'unix-dgram']
 /** Source folder → folder in dist/. */
 const ASSET_FOLDERS = {
+  'src/modules/packs/chatops': 'packs/chatops',
   'src/modules/packs/core': 'packs/core',
   'src/runners/python/lib': 'python/lib',
   'src/modules/packs/examples': 'packs/examples',

@@ -257,7 +257,7 @@ export function createPacks(deps: PacksDeps): Packs {
 }
 
 /** Included in svc; installed only on request by name. */
-const installable = ['examples']
+const installable = ['chatops', 'examples']
 
 /** Beside this file in the sources, in `packs/` after the build. */
 function shippedFolder(name: string, cacheFolder: string): string {
