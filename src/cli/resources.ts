@@ -3,6 +3,7 @@ import { CliCommand } from './command.ts'
 import type { Query } from './connection/client.ts'
 import { recordIn } from './connection/responses.ts'
 import { exitCodes } from './exit-codes.ts'
+import { HttpFailure } from './failures.ts'
 import { addCommonOptions, addListOptions, splitAttributes, type CommonFlags, type WidthFlags } from './options.ts'
 import type { Json } from './output/print.ts'
 import {
@@ -16,6 +17,7 @@ import {
   printRecord,
   subjectOf,
   type CliRecordKind,
+  type Subject,
 } from './records.ts'
 import { withSession, type CommandContext, type Session } from './session.ts'
 
@@ -38,6 +40,9 @@ export interface CliResource extends CliRecordKind {
   /** Called with the body before it is sent, to mask its secrets in the output of `--debug`. */
   beforeSending?: (session: Session, body: Json) => Promise<void>
 }
+
+/** How often a change is tried that others get ahead of. */
+const MAX_ATTEMPTS = 20
 
 /** The operand of a command, such as `<ref...>`, with its description. */
 export type Operand = readonly [argument: string, description: string]
@@ -201,13 +206,31 @@ export function createSwitchCommand(
   name: 'enable' | 'disable',
   ...operand: Operand
 ): CliCommand {
-  const work = async (session: Session, id: string, flags: AttributeFlags): Promise<number> => {
-    const subject = subjectOf(resource, id)
-    const record = recordIn(await callOn(session, 'GET', subject))
-    const body = { ...record, enabled: name === 'enable' }
-    return showRecord(session, resource, recordIn(await callOn(session, 'PUT', subject, { body })), flags)
-  }
+  const work = async (session: Session, id: string, flags: AttributeFlags): Promise<number> =>
+    showRecord(session, resource, await setEnabled(session, subjectOf(resource, id), name === 'enable'), flags)
   return addAttributeOption(createEachCommand(context, name, operand, work))
+}
+
+/**
+ * Changes one attribute and nothing else: when somebody changes the record meanwhile, both changes count.
+ *
+ * @returns the record as it is then
+ */
+async function setEnabled(session: Session, subject: Subject, enabled: boolean): Promise<Json> {
+  for (let attempt = 1; ; attempt++) {
+    const answer = await callOn(session, 'GET', subject)
+    const { etag } = answer.headers
+    const request = {
+      body: { ...recordIn(answer), enabled },
+      // Older servers have no entity tags, and take the record as it was read.
+      ...(etag === undefined ? {} : { headers: { 'If-Match': etag } }),
+    }
+    try {
+      return recordIn(await callOn(session, 'PUT', subject, request))
+    } catch (error) {
+      if (!(error instanceof HttpFailure && error.status === 412) || attempt === MAX_ATTEMPTS) throw error
+    }
+  }
 }
 
 /** `delete`, without a description and an example. */

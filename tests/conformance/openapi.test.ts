@@ -612,6 +612,11 @@ const samples: [
   ['put', '/v1/actions/{ref_or_id}', { path: () => '/v1/actions/listed.listed', body: {}, status: 400 }],
   ['put', '/v1/actions/{ref_or_id}', { path: () => '/v1/actions/listed.none', body: action, status: 404 }],
   [
+    'put',
+    '/v1/actions/{ref_or_id}',
+    { path: () => '/v1/actions/listed.listed', body: action, headers: () => ({ 'If-Match': '"x"' }), status: 412 },
+  ],
+  [
     'delete',
     '/v1/actions/{ref_or_id}',
     { path: () => '/v1/actions/listed.listed', body: { remove_files: true }, status: 204 },

@@ -12,11 +12,11 @@ export const conflict = (what: string): AppError =>
 export const nameTaken = (what: string, existingId: string, path: readonly string[] = ['name']): AppError =>
   new AppError('NAME_TAKEN', `${what} already exists.`, { details: { 'conflict-id': existingId, path } })
 
-/** @param who made the last change */
-export const contentChanged = (what: string, who: string): AppError =>
+/** @param who made the last change; undefined: it is not known */
+export const contentChanged = (what: string, who?: string): AppError =>
   new AppError(
     'CONTENT_CHANGED',
-    `${what} was changed by "${shown(who)}" after you read it; read it again before you change it.`,
+    `${what} was changed${who === undefined ? '' : ` by "${shown(who)}"`} after you read it; read it again before you change it.`,
   )
 
 // Storage

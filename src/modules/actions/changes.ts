@@ -3,16 +3,16 @@ import { fieldOf } from '../../lib/schema/index.ts'
 import { hostname } from 'node:os'
 import { posix } from 'node:path'
 import { Conflict, merge, type Step, type Unit } from '../../db/index.ts'
-import { bodyInvalid, conflict, contentNotFound, nameTaken, packProtected } from '../../core/errors.ts'
+import { bodyInvalid, conflict, contentChanged, contentNotFound, nameTaken, packProtected } from '../../core/errors.ts'
 import { problemOfContainedFile } from '../../lib/files/index.ts'
-import { aboutCaller, type Caller, type ApiRequest } from '../../http/index.ts'
+import { aboutCaller, isTagged, type Caller, type ApiRequest } from '../../http/index.ts'
 import { newId } from '../../core/ids.ts'
 import type { Log, LogFields } from '../../lib/log/index.ts'
 import { defaultPack } from '../../core/pack-content.ts'
 import type { KeyedLock } from '../../lib/concurrency/index.ts'
 import { checkActionDefinition } from './definition.ts'
 import { actionsFolder, pathInPack, removeFiles, writeFiles, type FileChange } from './files.ts'
-import { actionRecordOf, type ActionService } from './service.ts'
+import { actionRecordOf, entityTagOf, type ActionService } from './service.ts'
 import type { ActionStore } from './store.ts'
 import type { ActionDefinition, ActionRecord, ActionRequest, DataFile } from './types.ts'
 import type { PlanEvent } from '../datastore/ports.ts'
@@ -27,8 +27,13 @@ export interface ActionChanges {
    * @throws PACK_PROTECTED, BODY_INVALID, NAME_TAKEN, PERMISSION_DENIED, and the errors of `writeFiles`
    */
   create(caller: ActionCaller, given: ActionRequest): Promise<ActionRecord>
-  /** Missing attributes get their defaults. @throws CONTENT_NOT_FOUND, as `create` */
-  update(caller: ActionCaller, refOrId: string, given: ActionRequest): Promise<ActionRecord>
+  /**
+   * Missing attributes get their defaults.
+   *
+   * @param ifMatch entity tags; fails unless one of them is that of the current action
+   * @throws CONTENT_NOT_FOUND, CONTENT_CHANGED, as `create`
+   */
+  update(caller: ActionCaller, refOrId: string, given: ActionRequest, ifMatch?: string): Promise<ActionRecord>
   /**
    * @param removesFiles also deletes the metadata file and the entry point, unless another action needs them
    * @throws CONTENT_NOT_FOUND, PACK_PROTECTED, and the errors of `removeFiles`; then action and files are unchanged
@@ -135,13 +140,16 @@ export function createActionChanges(deps: {
       })
     },
 
-    async update(caller, refOrId, given) {
+    async update(caller, refOrId, given, ifMatch) {
       const seen = get(refOrId)
       if (seen.pack === protectedPack) throw packProtected()
       const definition = await check({ ...given, pack: given.pack ?? seen.pack })
       return withLock(definition.pack, async () => {
         const before = get(seen.id)
         caller.rights.require('action_modify', actionResource(before.ref))
+        if (ifMatch !== undefined && !isTagged(ifMatch, entityTagOf(before))) {
+          throw contentChanged(`Action "${before.ref}"`)
+        }
         const record = actionRecordOf(withMetadataFile(definition, before), before.id)
         if (record.ref !== before.ref) {
           caller.rights.require('action_create', actionResource(record.ref))

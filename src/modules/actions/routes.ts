@@ -20,7 +20,7 @@ import { Type } from '../../lib/schema/index.ts'
 import type { ActionChanges } from './changes.ts'
 import type { ActionCloning } from './clone.ts'
 import { MAX_ENTRY_POINT_BYTES } from './files.ts'
-import type { ActionService } from './service.ts'
+import { entityTagOf, type ActionService } from './service.ts'
 import type { ActionStore } from './store.ts'
 import {
   ActionClone,
@@ -73,6 +73,10 @@ function get(service: ActionService, refOrId: string): ActionRecord {
   return action
 }
 
+const entityTagHeader = { ETag: 'Differs after each change of the action. Send it as `If-Match`.' }
+
+const tagged = (action: ActionRecord): Reply => new Reply(action, { headers: { ETag: entityTagOf(action) } })
+
 interface ActionQuery {
   pack?: string
   name?: string
@@ -118,7 +122,8 @@ function actionRoutes({ service, changes, cloning, store, maxPageSize }: ActionR
       summary: 'Gets one action.',
       response: ActionRecord,
       failures: [404],
-      handler: ({ params }) => get(service, params.ref_or_id),
+      answerHeaders: entityTagHeader,
+      handler: ({ params }) => tagged(get(service, params.ref_or_id)),
     }),
     route({
       surface: 'api',
@@ -131,8 +136,9 @@ function actionRoutes({ service, changes, cloning, store, maxPageSize }: ActionR
       status: 201,
       response: ActionRecord,
       failures: [400, 403, 409, 500, 503],
-      handler: (request) => changes.create(request, request.body),
-      answerAgain: (_, id = '') => get(service, id),
+      answerHeaders: entityTagHeader,
+      handler: async (request) => tagged(await changes.create(request, request.body)),
+      answerAgain: (_, id = '') => tagged(get(service, id)),
     }),
     route({
       surface: 'api',
@@ -145,8 +151,9 @@ function actionRoutes({ service, changes, cloning, store, maxPageSize }: ActionR
       status: 201,
       response: ActionRecord,
       failures: [400, 403, 404, 409, 500, 503],
-      handler: (request) => cloning.clone(request, request.params.ref_or_id, request.body),
-      answerAgain: (_, id = '') => get(service, id),
+      answerHeaders: entityTagHeader,
+      handler: async (request) => tagged(await cloning.clone(request, request.params.ref_or_id, request.body)),
+      answerAgain: (_, id = '') => tagged(get(service, id)),
     }),
     route({
       surface: 'api',
@@ -157,9 +164,14 @@ function actionRoutes({ service, changes, cloning, store, maxPageSize }: ActionR
       summary: 'Replaces an action and writes its files into its pack.',
       body: ActionRequest,
       response: ActionRecord,
-      failures: [400, 403, 404, 409, 500, 503],
-      handler: (request) => changes.update(request, request.params.ref_or_id, request.body),
-      answerAgain: ({ params }, id = params.ref_or_id) => get(service, id),
+      headers: { 'If-Match': '`ETag` of the action: the request fails with 412 if the action has changed since.' },
+      answerHeaders: entityTagHeader,
+      failures: [400, 403, 404, 409, 412, 500, 503],
+      async handler(request) {
+        const { params, body, headers } = request
+        return tagged(await changes.update(request, params.ref_or_id, body, headers['if-match']))
+      },
+      answerAgain: ({ params }, id = params.ref_or_id) => tagged(get(service, id)),
     }),
     route({
       surface: 'api',

@@ -1,4 +1,5 @@
 /** Actions and runner types: looking them up, resolving parameters, registering definitions. */
+import { createHash } from 'node:crypto'
 import { join, resolve } from 'node:path'
 import { problemOfContainedFile } from '../../lib/files/index.ts'
 import { merge, type Database, type Step, type Unit } from '../../db/index.ts'
@@ -298,6 +299,11 @@ function checkPackActions(
 export function actionRecordOf(definition: ActionDefinition, id: string): ActionRecord {
   const { pack, name } = definition
   return { id, uid: `action:${pack}:${name}`, ref: `${pack}.${name}`, ...definition }
+}
+
+/** Differs after each change (RFC 9110, 8.8.3). */
+export function entityTagOf(action: ActionRecord): string {
+  return `"${createHash('sha256').update(writeJson(action)).digest('base64url').slice(0, 22)}"`
 }
 
 /** Equal as stored: the order of attributes counts, because it is shown. */

@@ -9,7 +9,7 @@ import {
   ruleWebhookDenied,
   triggerTypeUnknown,
 } from '../../core/errors.ts'
-import { aboutCaller, type ApiRequest } from '../../http/index.ts'
+import { aboutCaller, isTagged, type ApiRequest } from '../../http/index.ts'
 import { isId } from '../../core/ids.ts'
 import { type Log, createRedactor } from '../../lib/log/index.ts'
 import { defaultPack } from '../../core/pack-content.ts'
@@ -60,10 +60,6 @@ export const resourceOf = ({ ref, context }: Pick<Rule, 'ref' | 'context'>): Res
 
 /** Differs after each change (RFC 9110, 8.8.3). */
 export const entityTagOf = ({ id, revision }: Pick<Rule, 'id' | 'revision'>): string => `"${id}-${revision}"`
-
-function matches(rule: Rule, ifMatch: string): boolean {
-  return ifMatch.split(',').some((tag) => tag.trim() === '*' || tag.trim() === entityTagOf(rule))
-}
 
 /** Whether isolation denies access to an enforcement: its rule has another owner or is deleted. */
 export function isIsolated(
@@ -197,7 +193,7 @@ export function createRuleService(deps: {
       const plan = (): { result: Rule; unit: Unit } => {
         const before = get(id)
         caller.rights.require('rule_modify', resourceOf(before))
-        if (ifMatch !== undefined && !matches(before, ifMatch)) {
+        if (ifMatch !== undefined && !isTagged(ifMatch, entityTagOf(before))) {
           throw contentChanged(`Rule "${before.ref}"`, before.context.user)
         }
         const filled = fillRuleDefinition(given, before.pack)
