@@ -370,6 +370,10 @@ export const options = {
       about:
         'Data directory of the server: database, packs, keys, password file. The server creates it if it is missing. A relative path starts at the working directory.',
     }),
+    validate_output_schema: boolean({
+      default: false,
+      about: 'Compare the results of actions with their output_schema. An execution whose result does not fit fails.',
+    }),
     debug: boolean({ default: false, about: 'Log at level DEBUG and ignore log.level. Not for production.' }),
     allow_open_network: boolean({
       default: false,
@@ -1261,7 +1265,6 @@ export const unusedOptions: Readonly<Record<string, '*' | readonly string[]>> = 
   sensorcontainer: '*',
   stream: ['debug'],
   syslog: '*',
-  system: ['validate_output_schema'],
   timer: ['logging'],
   workflow_engine: [
     'exit_still_active_check',

@@ -16,6 +16,7 @@ import { createRetentions } from './retention.ts'
 import { createExecutionRoutes } from './routes.ts'
 import { createRuns } from './run/runs.ts'
 import { templateScope } from './request/template-scope.ts'
+import { createOutputCheck } from './output-check.ts'
 import { createParameterSecrets } from './secrets/parameters.ts'
 import { createResultSecrets } from './secrets/results.ts'
 import { createExecutionService } from './service.ts'
@@ -34,6 +35,7 @@ export function createExecutions(deps: ExecutionsDeps): Executions {
   const stopRetrying = hurried.signal
   const output = createOutput({ store: outputStore, database, bus, log, stopRetrying })
   const parameters = createParameterSecrets({ actions, encryption, log })
+  const outputCheck = createOutputCheck({ isOn: settings.validateOutput === true, log })
   const results = createResultSecrets({ store, actions, encryption, parameters, log, maskSecrets })
   const planReaction = createExecutionReaction({ planReaction: deps.planReaction, policies, parameters, metrics })
   const planEnd = (execution: Execution) => serviceTokens.planEnd(execution)
@@ -48,7 +50,7 @@ export function createExecutions(deps: ExecutionsDeps): Executions {
     planReaction,
     follow: (before, after, unit) => deps.workflows.follow(before, after, unit),
   })
-  const runs = createRuns({ ...deps, store, change, output, parameters, results })
+  const runs = createRuns({ ...deps, store, change, output, parameters, results, outputCheck })
   const service = createExecutionService({
     store,
     database,
@@ -88,6 +90,7 @@ export function createExecutions(deps: ExecutionsDeps): Executions {
     templatesOf: (execution, read) => templateScope(deps, execution, read),
     secretsOf: (execution) => parameters.secretsOf(execution),
     resultWithSecrets: (ended) => results.read(ended),
+    outputFailureOf: (execution, result) => outputCheck.failureOf(execution, result),
     maskOutput: (execution, result, secrets) => results.maskOutput(execution, result, secrets),
     planChange: (execution, ...events) => change.plan(execution, ...events),
     request: (...request) => service.request(...request),

@@ -48,6 +48,11 @@ export interface Executions
   secretsOf(execution: Execution): unknown[]
   /** Its result with the secrets in it, for a workflow. @param ended an execution whose end is not stored yet, or an id */
   resultWithSecrets(ended: Execution | string): ResultWithSecrets
+  /**
+   * The result of a workflow that failed because what it gives does not fit the `output_schema` of its action; undefined: it
+   * fits, or is not compared.
+   */
+  outputFailureOf(execution: Execution, result: Readonly<Record<string, unknown>>): Record<string, unknown> | undefined
   /** The result of a workflow as its row holds it. @param secrets that the workflow has read */
   maskOutput(
     execution: Execution,

@@ -6,6 +6,8 @@ export interface ExecutionsSettings {
   /** `system.base_path`; absent in tests without a folder. */
   basePath?: string
   streamOutput: boolean
+  /** `system.validate_output_schema`; default false. */
+  validateOutput?: boolean
   actionsPoolSize: number
   shutdownGraceSeconds: number
   queueLimit: number
@@ -26,7 +28,7 @@ export interface ExecutionsSettings {
 }
 
 export function executionsSettings(
-  config: Pick<Config, 'actionrunner' | 'scheduler' | 'garbagecollector' | 'webui'>,
+  config: Pick<Config, 'system' | 'actionrunner' | 'scheduler' | 'garbagecollector' | 'webui'>,
   common: CommonSettings,
   server: { actionsPoolSize: number; urls: { readonly api: string }; publicApiUrl: () => string },
 ): ExecutionsSettings {
@@ -34,6 +36,7 @@ export function executionsSettings(
   return {
     ...common,
     streamOutput: actionrunner.stream_output,
+    validateOutput: config.system.validate_output_schema,
     actionsPoolSize: server.actionsPoolSize,
     shutdownGraceSeconds: actionrunner.shutdown_grace_seconds,
     pollSeconds: scheduler.sleep_interval,

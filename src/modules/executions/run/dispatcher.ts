@@ -18,6 +18,7 @@ import type { SecretValues } from '../../../lib/secrets/index.ts'
 import type { Change } from '../change.ts'
 import type { ExecutionOutput, OutputIntake } from '../output/output.ts'
 import { createCancelQueue, type ActiveRun } from './cancel-queue.ts'
+import type { OutputCheck } from '../output-check.ts'
 import { createRunSecrets, isCutText, maskOutput, type RunSecrets } from '../secrets/run-masking.ts'
 import type { ResultSecrets } from '../secrets/results.ts'
 import { isFinal, type ExecutionEvent } from '../state.ts'
@@ -79,6 +80,7 @@ export function createDispatcher(deps: {
   runners: ReadonlyMap<string, Runner>
   prepare: Prepare
   maskResult: ResultSecrets['mask']
+  outputCheck: OutputCheck
   bus: Bus
   log: Log
   metrics: Metrics
@@ -186,12 +188,15 @@ export function createDispatcher(deps: {
     // Read now: a server stop while the rest is stored does not make an ended run `abandoned`.
     const stopped: unknown = signal.reason
     const isLate = signal.aborted && stopped === ('deadline' satisfies StopReason)
-    const status =
+    const ownStatus =
       signal.aborted && stopped === ('shutdown' satisfies StopReason)
         ? 'abandoned'
         : isLate
           ? 'timeout'
           : outcome.status
+    const unfit = ownStatus === 'succeeded' ? deps.outputCheck.failureOf(execution, outcome.result) : undefined
+    if (unfit !== undefined) outcome.result = unfit
+    const status = unfit === undefined ? ownStatus : 'failed'
     if (isLate) outcome.result = { ...outcome.result, ...startFailure(new Error(lateText(execution))) }
     const masks = masksOf(ready.secrets)
     const rest = await intake.finish()

@@ -4,6 +4,7 @@ import type { Change } from '../change.ts'
 import type { ExecutionOutput } from '../output/output.ts'
 import type { ExecutionsDeps } from '../public.ts'
 import type { ParameterSecrets } from '../secrets/parameters.ts'
+import type { OutputCheck } from '../output-check.ts'
 import type { ResultSecrets } from '../secrets/results.ts'
 import type { ExecutionStore } from '../store.ts'
 import type { Execution } from '../types.ts'
@@ -38,6 +39,7 @@ export function createRuns(
     output: ExecutionOutput
     parameters: ParameterSecrets
     results: ResultSecrets
+    outputCheck: OutputCheck
   },
 ): Runs {
   const { store, database, bus, log, metrics, change, output, parameters, results, settings, serviceTokens } = deps
@@ -55,6 +57,7 @@ export function createRuns(
     runners,
     prepare,
     maskResult: (execution, result) => results.mask(execution, result),
+    outputCheck: deps.outputCheck,
     slots,
     serviceTokens,
     streamOutput: settings.streamOutput,

@@ -92,6 +92,7 @@ beforeEach(async () => {
     write: (unit) => database.write(unit),
     slots: SLOTS,
     serviceTokens: { plan: () => undefined },
+    outputCheck: { failureOf: () => undefined },
     streamOutput: true,
     maskSecrets: true,
     environment: (own) => ({ ...own }),

@@ -52,6 +52,7 @@ export interface AdvanceDeps extends OutsideDeps {
     | 'openChildren'
     | 'resultWithSecrets'
     | 'maskOutput'
+    | 'outputFailureOf'
     | 'templatesOf'
   >
   actions: Pick<ActionSource, 'find'>
@@ -270,8 +271,11 @@ export function createAdvance(deps: AdvanceDeps): Advance {
     const execution = executionOf(commit, run)
     if (isFinal(execution.status) || !isEnd(status)) return
     try {
-      const stored = await storedResultOf(commit, run, execution)
-      change(commit, execution, { kind: 'exit', status, ...stored })
+      const result = resultOf(commit, run, execution)
+      const failure = status === 'succeeded' ? executions.outputFailureOf(execution, result) : undefined
+      const stored = await executions.maskOutput(execution, failure ?? result, run.secretValues)
+      await writeStoredJson(stored.result)
+      change(commit, execution, { kind: 'exit', status: failure === undefined ? status : 'failed', ...stored })
     } catch (error) {
       if (isAppError(error) && !isRefusal(error)) throw error
       // The workflow has ended all the same.
@@ -290,16 +294,9 @@ export function createAdvance(deps: AdvanceDeps): Advance {
     else if (held > 0 || request === 'pause') cascades.begin(commit, run, 'withdraw')
   }
 
-  async function storedResultOf(
-    commit: WorkflowCommit,
-    run: Run,
-    execution: Execution,
-  ): ReturnType<Executions['maskOutput']> {
+  function resultOf(commit: WorkflowCommit, run: Run, execution: Execution): Record<string, unknown> {
     const shown = run.program.resultOf(execution, run.state, (instance) => runOf(commit, run, instance))
-    const result = run.endReason === undefined ? shown : { ...shown, message: run.endReason }
-    const stored = await executions.maskOutput(execution, result, run.secretValues)
-    await writeStoredJson(stored.result)
-    return stored
+    return run.endReason === undefined ? shown : { ...shown, message: run.endReason }
   }
 
   function runOf(commit: WorkflowCommit, run: Run, instance: InstanceRow): TaskRun {
