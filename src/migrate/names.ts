@@ -1,8 +1,9 @@
 /** Names of StackStorm in records, as svc has them. Files of packs keep theirs. */
+import { ourName } from '../core/compat/names.ts'
 import { isObject } from '../lib/schema/index.ts'
 
 /** `core.st2.webhook` is `core.svc.webhook` here. */
-export const ownTriggerType = (ref: string): string => ref.replace(/^core\.st2\./, 'core.svc.')
+export const ownTriggerType = (ref: string): string => ourName('triggerType', ref) ?? ref
 
 const template = /\{\{|\{%|<%/
 

@@ -99,13 +99,22 @@ async function* readJsonRecords(path: string): AsyncGenerator<ExportedRecord | R
   let stray: string | undefined
   for await (const chunk of bytesOf(path)) {
     let start = depth === 0 ? -1 : 0
+    let backslash = chunk.indexOf(BACKSLASH)
     for (let at = 0; at < chunk.length; at += 1) {
-      const code = chunk[at] ?? 0
+      if (isEscaped) {
+        isEscaped = false
+        continue
+      }
       if (isText) {
-        if (isEscaped) isEscaped = false
-        else if (code === BACKSLASH) isEscaped = true
-        else if (code === QUOTE) isText = false
-      } else if (code === QUOTE) {
+        const quote = chunk.indexOf(QUOTE, at)
+        if (backslash !== -1 && backslash < at) backslash = chunk.indexOf(BACKSLASH, at)
+        isEscaped = backslash !== -1 && (quote === -1 || backslash < quote)
+        isText = isEscaped || quote === -1
+        at = isEscaped ? backslash : quote === -1 ? chunk.length : quote
+        continue
+      }
+      const code = chunk[at] ?? 0
+      if (code === QUOTE) {
         isText = true
         if (depth === 0) stray ??= 'text'
       } else if (code === OPEN_OBJECT || (code === OPEN_LIST && depth > 0)) {

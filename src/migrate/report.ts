@@ -27,12 +27,28 @@ export interface PackReport {
   requirements: string[]
 }
 
+/** A record of an export that svc refuses. */
+export interface RefusedRecord {
+  kind: string
+  name: string
+  why: string
+  source: string
+}
+
 export interface CheckReport {
   folder: string
   packs: PackReport[]
+  /** Outcomes of the records of exports, by kind. */
+  records: Record<string, Partial<Record<string, number>>>
+  refused_records: RefusedRecord[]
+  refused_records_not_listed: number
+  /** Records that are not taken over, by kind. */
+  left: Record<string, number>
+  /** Records of the history, by kind. */
+  history: Record<string, number>
   options: Omit<ConfOption, 'written'>[]
-  /** Sums over all packs. */
-  content: Partial<Record<PackKind | 'workflows', Share>>
+  /** Sums over all packs, and over the records of exports. */
+  content: Partial<Record<PackKind | 'workflows' | 'records', Share>>
   /** Of all content that is counted, in percent; 100 when there is none. */
   usable_percent: number
   /** Needs `[compat] stackstorm = True`. */
@@ -44,7 +60,7 @@ export interface CheckReport {
 }
 
 /** Adds what a pack has to the sums. */
-export function addContent(sums: CheckReport['content'], more: PackReport['content']): void {
+export function addContent(sums: CheckReport['content'], more: CheckReport['content']): void {
   for (const [kind, { total, usable }] of Object.entries(more)) {
     const key = kind as keyof typeof more // its own keys
     const sum = (sums[key] ??= { total: 0, usable: 0 })

@@ -3,6 +3,7 @@ import { readdirSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import { spawnCli } from '../helpers/cli.ts'
+import { fullOnly } from '../helpers/tiers.ts'
 import { CONFIGS, makeInstallation, manifest, PACKS, writeGreetings, type Installation } from './installation.ts'
 
 let old: Installation
@@ -25,6 +26,7 @@ interface Report {
   usable_percent: number
   needs_old_names: boolean
   skipped: { path: string }[]
+  refused_records: { name: string; why: string }[]
 }
 
 async function report(...args: string[]): Promise<Report & { code: number | null }> {
@@ -98,7 +100,7 @@ describe('svc migrate check', () => {
     expect(JSON.stringify(options)).not.toMatch(/hunter/)
   })
 
-  test('follows links to packs only, and refuses paths that lead out of a pack', async () => {
+  fullOnly(test)('follows links to packs only, and refuses paths that lead out of a pack', async () => {
     const other = makeInstallation()
     try {
       other.write('secret.yaml', 'name: secret\nrunner_type: noop\n')
@@ -118,6 +120,33 @@ describe('svc migrate check', () => {
     }
   })
 
+  test('tries the records of exports, and names those that svc refuses', async () => {
+    writeGreetings(old)
+    const rule = {
+      pack: 'default',
+      enabled: true,
+      criteria: {},
+      trigger: { type: 'visits.visit' },
+      action: { ref: 'core.noop' },
+    }
+    old.write('rules.json', [
+      { ...rule, name: 'good' },
+      { ...rule, name: 'no_type', trigger: { type: 'nothing.here' } },
+      { ...rule, name: 'operator', criteria: { 'trigger.a': { type: 'wishes', pattern: 1 } } },
+    ])
+    old.write('list.json', [
+      { ref: 'default.listed', pack: 'default', description: '', trigger: '', criteria: '', action: '' },
+    ])
+    const { code, refused_records: refused } = await report()
+    expect(code).toBe(1)
+    expect(refused.map(({ name, why }) => [name, why])).toEqual([
+      ['default.listed', expect.stringContaining('the export has no trigger')],
+      ['default.no_type', expect.stringContaining('nothing.here')],
+      ['default.operator', expect.stringContaining('wishes')],
+    ])
+    expect((await spawnCli(['doctor', '--from-st2', old.path], {})).stdout).toMatch(/\| rule +\| default\.no_type/)
+  })
+
   test('names an empty and a missing folder', async () => {
     expect(await check()).toMatchObject({
       code: 2,
@@ -127,7 +156,7 @@ describe('svc migrate check', () => {
     expect(missing).toMatchObject({ code: 2, stdout: expect.stringMatching(/does not exist/) })
   })
 
-  test('says which packs need the names of StackStorm', async () => {
+  fullOnly(test)('says which packs need the names of StackStorm', async () => {
     writeGreetings(old)
     old.write(
       `${PACKS}/visits/actions/show.yaml`,

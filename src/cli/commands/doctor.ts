@@ -27,6 +27,7 @@ import type { CommandContext } from '../session.ts'
 
 interface DoctorFlags extends Omit<CommonFlags, 'configFile'> {
   configFile?: string[]
+  fromSt2?: string
 }
 
 /** Named here too, so that help and completion need not load the checks. */
@@ -55,6 +56,8 @@ export function createDoctorCommand(context: CommandContext): CliCommand {
   const command = new CliCommand('doctor')
     .description('Check the configuration and this machine, and suggest fixes.')
     .addArgument(new Argument('[check...]', 'checks to run (default: all)').choices(checkNames))
+    .option('--from-st2 <folder>', 'check a StackStorm installation instead, as svc migrate check does')
+    .completions({ '--from-st2': 'file' })
   return addServerConfigOption(addCommonOptionsWithoutFile(command))
     .notes(
       'It checks the configuration for errors and unsafe settings. It also checks permissions, disks, the database, the clock, ports, certificates, limits, programs, Python environments of packs, the locale and the time zone. It works with and without a running server. If the server runs, it also runs a test execution of core.local.',
@@ -63,6 +66,8 @@ export function createDoctorCommand(context: CommandContext): CliCommand {
     )
     .examples('svc doctor', 'svc doctor disk clock -j')
     .action(async (names: string[], flags: DoctorFlags) => {
+      const { fromSt2, configFile: _file, ...common } = flags
+      if (fromSt2 !== undefined) return (await import('./migrate.ts')).checkFolder(context, fromSt2, common)
       const findings = await withProgress('Checking', () => find(context, names, flags))
       const toBeChanged = findings.filter(({ state }) => state === 'warning' || state === 'problem')
       const status = toBeChanged.length === 0 ? 'ok' : 'attention'

@@ -25,7 +25,7 @@ function createCheckCommand(context: CommandContext): CliCommand {
     .description('Check what of a StackStorm installation will run, and what will not and why. Nothing is changed.')
     .notes(
       'A server of the command’s own registers the packs and inspects the workflows, so the verdict is that of every server. Nothing of the installation is run.',
-      'It prints each pack with its content and problems, what becomes of the options in st2.conf, and a percentage of what can be used. The exit code is 0 when all can be used, 1 when something cannot, and 2 when the folder has nothing of StackStorm.',
+      'It prints each pack with its content and problems, the records of exports that it refuses, what becomes of the options in st2.conf, and a percentage of what can be used. The exit code is 0 when all can be used, 1 when something cannot, and 2 when the folder has nothing of StackStorm.',
     )
     .examples('svc migrate check /mnt/old-host', 'svc migrate check . --packs /opt/stackstorm/packs -j')
     .action((folder: string, flags: PlaceFlags) => checkFolder(context, folder, flags))
@@ -98,7 +98,9 @@ export async function checkFolder(context: CommandContext, folder: string, flags
     if (session.form === 'human') await printCheck(session, report)
     else await session.printMachine(report)
     const isFine =
-      report.problems.length === 0 && report.packs.every(({ state }) => state === 'ready' || state === 'included')
+      report.problems.length === 0 &&
+      report.refused_records.length === 0 &&
+      report.packs.every(({ state }) => state === 'ready' || state === 'included')
     return isFine ? exitCodes.ok : exitCodes.failed
   })
 }

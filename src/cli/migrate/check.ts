@@ -7,6 +7,7 @@ import { join, resolve } from 'node:path'
 import {
   addContent,
   findPlaces,
+  openLedger,
   packKinds,
   percentOf,
   readConf,
@@ -28,7 +29,10 @@ import { printable, type Json } from '../output/print.ts'
 import { progressText } from '../output/progress.ts'
 import type { CommandContext, Session } from '../session.ts'
 import { allRecords, REGISTER_MS, toProblem } from './calls.ts'
-import { refusalOf } from './rows.ts'
+import { importPasswords, importRoles } from './import-files.ts'
+import { importRecords, type Manner } from './import-records.ts'
+import { createRows, refusalOf } from './rows.ts'
+import { joinRoles, readSource } from './source.ts'
 import type { CommonFlags } from '../options.ts'
 
 /** The limit of the server for a configuration. */
@@ -36,6 +40,8 @@ const MAX_CONFIG_BYTES = 1_048_576
 const MAX_DEFINITION_BYTES = 1_048_576
 /** Of one pack; the server names no more at once. */
 const MAX_PROBLEMS = 100
+/** Records that are named. */
+const MAX_REFUSED = 1_000
 
 const workflowRunners: ReadonlySet<unknown> = new Set(['orquesta', 'action-chain'])
 
@@ -70,6 +76,11 @@ export async function checkInstallation(
   const report: CheckReport = {
     folder,
     packs: [],
+    records: {},
+    refused_records: [],
+    refused_records_not_listed: 0,
+    left: {},
+    history: {},
     options: options.map(({ option, value, outcome, why }) => ({ option, value, outcome, why })),
     content: {},
     usable_percent: 100,
@@ -85,6 +96,10 @@ export async function checkInstallation(
       settings: {
         'content.packs_base_paths': places.packs.map((_, i) => `from/${i}`).join(':'),
         'compat.stackstorm': 'True',
+        // So that users and roles are checked too; the control socket needs no login.
+        'auth.enable': 'True',
+        'rbac.enable': 'True',
+        'rbac.backend': 'default',
         // Nothing of the installation may run here.
         'timersengine.enable': 'False',
         'sensorcontainer.enable': 'False',
@@ -93,6 +108,7 @@ export async function checkInstallation(
     },
     async (session, base) => {
       await checkPacks(session, base, places, report)
+      await checkRecords(session, base, places, report)
       report.usable_percent = percentOf(sumOf(report.content))
       report.needs_old_names = report.packs.some(({ old_names: names }) => names.length > 0)
       return done(session, report)
@@ -181,6 +197,37 @@ async function checkPacks(session: Session, base: string, { packs }: Places, rep
     addContent(report.content, one.report.content)
   }
   progress.stop()
+}
+
+/** Imports the records of exports into the server of the check. */
+async function checkRecords(session: Session, base: string, places: Places, report: CheckReport): Promise<void> {
+  const { loaded, site, problems } = await readSource(session, places)
+  report.problems.push(...problems)
+  for (const [kind, { count }] of Object.entries(loaded.history)) if (count > 0) report.history[kind] = count
+  report.left = { ...loaded.left }
+  const share = { total: 0, usable: 0 }
+  const rows = createRows(({ kind, name, outcome, why = '', source = '' }) => {
+    if (outcome === 'skipped') return
+    share.total += 1
+    if (outcome !== 'refused') share.usable += 1
+    else if (report.refused_records.length < MAX_REFUSED) report.refused_records.push({ kind, name, why, source })
+    else report.refused_records_not_listed += 1
+  })
+  const manner: Manner = {
+    ledger: await openLedger(join(base, 'keys', 'migrated.json')),
+    dryRun: false,
+    onConflict: 'replace',
+    add: rows.add,
+  }
+  const owner = await stat(base)
+  const server = { basePath: base, packs: join(base, 'packs'), passwordFile: join(base, 'htpasswd'), owner }
+  await importRecords(session, loaded, ['user', 'key', 'api_key'], manner)
+  await importPasswords(site.passwords, server, manner)
+  const { problem } = await importRoles(session, joinRoles(loaded, site), server, manner)
+  if (problem !== undefined) report.problems.push(problem)
+  await importRecords(session, loaded, ['trigger_type', 'action', 'rule', 'action_alias', 'policy'], manner)
+  report.records = rows.counts
+  if (share.total > 0) addContent(report.content, { records: share })
 }
 
 /** Registers one pack, and notes what the server says. */

@@ -7,17 +7,12 @@ import { join } from 'node:path'
 import type { Config } from '../../config/index.ts'
 import { writeJson } from '../../lib/json/index.ts'
 import {
-  createDecrypt,
   leftBehind,
-  loadRecords,
   openLedger,
   proposeConf,
   readConf,
-  readDatastoreKey,
-  readSite,
   recoverPacks,
   scanPack,
-  type DatastoreKey,
   type GivenPlaces,
   type LoadedRecords,
   type Places,
@@ -26,7 +21,6 @@ import { exitCodes } from '../exit-codes.ts'
 import { CliFailure } from '../failures.ts'
 import { withSocketSession } from '../operator-session.ts'
 import type { CommonFlags } from '../options.ts'
-import { progressText } from '../output/progress.ts'
 import type { CommandContext, Session } from '../session.ts'
 import { locate } from './check.ts'
 import {
@@ -39,6 +33,7 @@ import {
 } from './import-files.ts'
 import { importRecords, type Manner } from './import-records.ts'
 import { createRows, type Counts, type Row } from './rows.ts'
+import { joinRoles, readSource, type Source } from './source.ts'
 import type { ApiKind } from './targets.ts'
 
 /** Rows that a person gets to see; the report has all. */
@@ -103,13 +98,7 @@ async function run(
   if (own !== 0 && own !== uid) {
     throw new CliFailure(`${basePath} belongs to another account (${uid}). Run the import as root or as that account.`)
   }
-  const keys = await readKeys(places)
-  const reading = session.progress('Reading exports')
-  const loaded = await loadRecords(places.exports, createDecrypt(keys.found), (count) =>
-    reading.update(`Reading exports: ${progressText(count, count)} records`),
-  )
-  const site = await readSite(places)
-  reading.stop()
+  const { loaded, site, problems } = await readSource(session, places)
   const summary: ImportSummary = {
     folder,
     dry_run: dryRun,
@@ -124,13 +113,12 @@ async function run(
     history: Object.fromEntries(
       Object.entries(loaded.history).flatMap(([kind, { count }]) => (count === 0 ? [] : [[kind, count]])),
     ),
-    problems: [...keys.problems, ...loaded.problems, ...site.problems],
+    problems,
     notes: [],
     environments: [],
     proposed_conf: '',
     report: '',
   }
-  if (loaded.problemsMore > 0) summary.problems.push(`and ${loaded.problemsMore} more records that cannot be read`)
 
   const server: ServerPlaces = {
     basePath,
@@ -163,7 +151,7 @@ async function importAll(
   places: Places,
   server: ServerPlaces,
   loaded: LoadedRecords,
-  site: Awaited<ReturnType<typeof readSite>>,
+  site: Source['site'],
   manner: Manner,
   summary: ImportSummary,
 ): Promise<void> {
@@ -182,29 +170,6 @@ async function importAll(
   if (note !== undefined) summary.notes.push(note)
   if (problem !== undefined) summary.problems.push(problem)
   await records('trigger_type', 'action', 'rule', 'action_alias', 'policy')
-}
-
-/** Definition files say more than what was made of them: records of the same names are left out. */
-function joinRoles(
-  { records }: LoadedRecords,
-  { rbac }: Awaited<ReturnType<typeof readSite>>,
-): Pick<LoadedRecords['records'], 'role' | 'role_assignment' | 'group_mapping'> {
-  const joined = (kind: 'role' | 'role_assignment' | 'group_mapping'): LoadedRecords['records']['role'] => {
-    const names = new Set(rbac[kind].map(({ converted }) => converted.name))
-    return [...rbac[kind], ...records[kind].filter(({ converted }) => !names.has(converted.name))]
-  }
-  return { role: joined('role'), role_assignment: joined('role_assignment'), group_mapping: joined('group_mapping') }
-}
-
-async function readKeys({ keyFiles }: Places): Promise<{ found: DatastoreKey[]; problems: string[] }> {
-  const found: DatastoreKey[] = []
-  const problems: string[] = []
-  for (const path of keyFiles) {
-    const key = await readDatastoreKey(path)
-    if ('problem' in key) problems.push(key.problem)
-    else found.push(key)
-  }
-  return { found, problems }
 }
 
 function passwordFileOf({ system, auth }: Config): string {

@@ -6,6 +6,8 @@ import type { Session } from '../session.ts'
 
 /** Problems of one pack that are printed; `-j` has all. */
 const MAX_SHOWN = 5
+/** Refused records that are printed. */
+const MAX_RECORDS = 50
 /** Without a terminal. */
 const PLAIN_WIDTH = 120
 
@@ -35,6 +37,14 @@ export async function printCheck(session: Session, report: CheckReport): Promise
       .map(({ option, value, outcome, why }) => [option, printable(value), outcome, printable(why)])
     if (rows.length > 0) await session.print(renderTable(['option', 'value', 'outcome', 'why'], rows, width))
   }
+  if (report.refused_records.length > 0) {
+    const cells = report.refused_records
+      .slice(0, MAX_RECORDS)
+      .map(({ kind, name, why }) => [kind, printable(name), printable(why)])
+    await session.print(renderTable(['kind', 'refused record', 'why'], cells, width))
+    const more = report.refused_records.length - cells.length + report.refused_records_not_listed
+    if (more > 0) await session.print(`and ${more} more refused records; -j lists the first 1000.\n`)
+  }
   for (const problem of report.problems) session.warn(problem)
   for (const { path, why } of report.skipped) session.warn(`${path} was not read: ${why}`)
   if (report.skipped_not_listed > 0) session.warn(`${report.skipped_not_listed} more places were not read.`)
@@ -48,7 +58,8 @@ function describePack({ pack, problems, problems_not_listed: more }: PackReport)
   return printable(`${pack}:\n${shown.join('')}${left === 0 ? '' : `  and ${left} more; -j lists them.\n`}`)
 }
 
-function summaryOf({ packs, content, usable_percent: percent, needs_old_names: needsOldNames }: CheckReport): string {
+function summaryOf(report: CheckReport): string {
+  const { packs, content, usable_percent: percent, needs_old_names: needsOldNames, left, history } = report
   const lines = Object.entries(content).map(
     ([kind, share]) => `${kind}: ${share.usable} of ${share.total} (${percentOf(share)} %)\n`,
   )
@@ -60,6 +71,8 @@ function summaryOf({ packs, content, usable_percent: percent, needs_old_names: n
   return [
     ...(packs.length === 0 ? [] : [`packs: ${states.join(', ')}\n`]),
     ...lines,
+    ...Object.entries(left).map(([kind, number]) => `not taken over: ${number} of the kind ${kind}\n`),
+    ...Object.entries(history).map(([kind, number]) => `history: ${number} of the kind ${kind}\n`),
     ...(needsOldNames ? ['Packs use names of StackStorm: set "stackstorm = True" in the section [compat].\n'] : []),
     ...(total === 0 ? [] : [`Usable: ${percent} % (${usable} of ${total}).\n`]),
   ].join('')
