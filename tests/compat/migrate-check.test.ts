@@ -1,5 +1,5 @@
 /** `svc migrate check` with packs, configurations and st2.conf of a made-up installation. */
-import { readdirSync } from 'node:fs'
+import { existsSync, readdirSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import { spawnCli } from '../helpers/cli.ts'
@@ -118,6 +118,31 @@ describe('svc migrate check', () => {
     } finally {
       other.remove()
     }
+  })
+
+  test('runs nothing of the installation', async () => {
+    const mark = `${old.path}/it-ran`
+    old.write(`${PACKS}/watch/pack.yaml`, manifest('watch'))
+    old.write(
+      `${PACKS}/watch/sensors/look.yaml`,
+      'class_name: Look\nentry_point: look.py\ntrigger_types:\n  - name: seen\n',
+    )
+    old.write(`${PACKS}/watch/sensors/look.py`, `open("${mark}", "w")\nclass Look:\n    pass\n`)
+    old.write(
+      `${PACKS}/watch/actions/act.yaml`,
+      `name: act\nrunner_type: local-shell-cmd\nparameters:\n  cmd:\n    default: touch ${mark}\n`,
+    )
+    old.write(
+      `${PACKS}/watch/rules/key.yaml`,
+      'name: key\nenabled: true\ntrigger:\n  type: core.st2.key_value_pair.create\naction:\n  ref: watch.act\n',
+    )
+    old.write(
+      `${PACKS}/watch/rules/tick.yaml`,
+      'name: tick\nenabled: true\ntrigger:\n  type: core.st2.IntervalTimer\n  parameters: {unit: seconds, delta: 1}\naction:\n  ref: watch.act\n',
+    )
+    old.write('keys.json', [{ name: 'a', value: '1', scope: 'st2kv.system' }])
+    expect(await report()).toMatchObject({ code: 0, needs_old_names: true, usable_percent: 100 })
+    expect(existsSync(mark)).toBe(false)
   })
 
   test('tries the records of exports, and names those that svc refuses', async () => {

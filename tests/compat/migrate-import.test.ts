@@ -72,6 +72,26 @@ function writeExports({ write }: Installation, key: OldKey): void {
       enabled: true,
     },
   ])
+  write('exports/aliases.json', [
+    {
+      name: 'greet',
+      pack: 'default',
+      action_ref: 'greetings.greet',
+      formats: ['greet {{ name }}'],
+      ack: { format: 'on {{ st2kv.system.region }}' },
+      enabled: true,
+    },
+  ])
+  write('exports/triggertypes.json', [
+    {
+      name: 'door',
+      pack: 'default',
+      description: 'A door opens.',
+      payload_schema: { type: 'object' },
+      parameters_schema: {},
+    },
+    { name: 'st2.webhook', pack: 'core', description: '', payload_schema: {}, parameters_schema: {} },
+  ])
   write('exports/tokens.json', [{ token: 'abc', expiry: '2030-01-01T00:00:00Z', user: 'ada' }])
   write('etc/st2/htpasswd', 'ada:$apr1$A1b2C3d4$Yg4R0yXb3Mff8iQw4iC5g0\nold:plain\n')
   write('opt/stackstorm/rbac/roles/ops.yaml', 'name: ops\npermission_grants:\n  - permission_types: [execution_list]\n')
@@ -122,6 +142,8 @@ describe('svc migrate import', () => {
         role_assignment: { imported: 1 },
         rule: { imported: 1, changed: 1 },
         policy: { imported: 1 },
+        action_alias: { imported: 1 },
+        trigger_type: { imported: 1, skipped: 1 },
       },
       left: [{ kind: 'token' }],
     })

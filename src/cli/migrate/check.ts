@@ -30,7 +30,7 @@ import { progressText } from '../output/progress.ts'
 import type { CommandContext, Session } from '../session.ts'
 import { allRecords, REGISTER_MS, toProblem } from './calls.ts'
 import { importPasswords, importRoles } from './import-files.ts'
-import { importRecords, type Manner } from './import-records.ts'
+import { firstKinds, importRecords, lastKinds, type Manner } from './import-records.ts'
 import { createRows, refusalOf } from './rows.ts'
 import { joinRoles, readSource } from './source.ts'
 import type { CommonFlags } from '../options.ts'
@@ -107,8 +107,11 @@ export async function checkInstallation(
       prepare: (base) => prepare(base, places, report),
     },
     async (session, base) => {
+      const records = await prepareRecords(session, base, places, report)
+      // Rules of packs must not fire for keys that appear.
+      await records.importFirst()
       await checkPacks(session, base, places, report)
-      await checkRecords(session, base, places, report)
+      await records.importRest()
       report.usable_percent = percentOf(sumOf(report.content))
       report.needs_old_names = report.packs.some(({ old_names: names }) => names.length > 0)
       return done(session, report)
@@ -200,7 +203,12 @@ async function checkPacks(session: Session, base: string, { packs }: Places, rep
 }
 
 /** Imports the records of exports into the server of the check. */
-async function checkRecords(session: Session, base: string, places: Places, report: CheckReport): Promise<void> {
+async function prepareRecords(
+  session: Session,
+  base: string,
+  places: Places,
+  report: CheckReport,
+): Promise<{ importFirst(): Promise<void>; importRest(): Promise<void> }> {
   const { loaded, site, problems } = await readSource(session, places)
   report.problems.push(...problems)
   for (const [kind, { count }] of Object.entries(loaded.history)) if (count > 0) report.history[kind] = count
@@ -213,21 +221,31 @@ async function checkRecords(session: Session, base: string, places: Places, repo
     else if (report.refused_records.length < MAX_REFUSED) report.refused_records.push({ kind, name, why, source })
     else report.refused_records_not_listed += 1
   })
+  report.records = rows.counts
   const manner: Manner = {
     ledger: await openLedger(join(base, 'keys', 'migrated.json')),
     dryRun: false,
     onConflict: 'replace',
     add: rows.add,
   }
-  const owner = await stat(base)
-  const server = { basePath: base, packs: join(base, 'packs'), passwordFile: join(base, 'htpasswd'), owner }
-  await importRecords(session, loaded, ['user', 'key', 'api_key'], manner)
-  await importPasswords(site.passwords, server, manner)
-  const { problem } = await importRoles(session, joinRoles(loaded, site), server, manner)
-  if (problem !== undefined) report.problems.push(problem)
-  await importRecords(session, loaded, ['trigger_type', 'action', 'rule', 'action_alias', 'policy'], manner)
-  report.records = rows.counts
-  if (share.total > 0) addContent(report.content, { records: share })
+  const server = {
+    basePath: base,
+    packs: join(base, 'packs'),
+    passwordFile: join(base, 'htpasswd'),
+    owner: await stat(base),
+  }
+  return {
+    async importFirst() {
+      await importRecords(session, loaded, firstKinds, manner)
+      await importPasswords(site.passwords, server, manner)
+      const { problem } = await importRoles(session, joinRoles(loaded, site), server, manner)
+      if (problem !== undefined) report.problems.push(problem)
+    },
+    async importRest() {
+      await importRecords(session, loaded, lastKinds, manner)
+      if (share.total > 0) addContent(report.content, { records: share })
+    },
+  }
 }
 
 /** Registers one pack, and notes what the server says. */

@@ -17,6 +17,11 @@ import { createTargets, type ApiKind, type Target } from './targets.ts'
 /** Records between two times that the ledger is saved. */
 const SAVED_EVERY = 500
 
+/** Before the packs, whose rules may fire for every key that appears. */
+export const firstKinds: readonly ApiKind[] = ['user', 'key', 'api_key']
+/** After the packs, which they may name. */
+export const lastKinds: readonly ApiKind[] = ['trigger_type', 'action', 'rule', 'action_alias', 'policy']
+
 export interface Manner {
   ledger: Ledger
   /** Changes nothing. */

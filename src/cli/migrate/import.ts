@@ -31,10 +31,9 @@ import {
   writeOwned,
   type ServerPlaces,
 } from './import-files.ts'
-import { importRecords, type Manner } from './import-records.ts'
+import { firstKinds, importRecords, lastKinds, type Manner } from './import-records.ts'
 import { createRows, type Counts, type Row } from './rows.ts'
 import { joinRoles, readSource, type Source } from './source.ts'
-import type { ApiKind } from './targets.ts'
 
 /** Rows that a person gets to see; the report has all. */
 const MAX_SHOWN = 50
@@ -155,21 +154,19 @@ async function importAll(
   manner: Manner,
   summary: ImportSummary,
 ): Promise<void> {
-  const records = (...kinds: ApiKind[]): Promise<void> => importRecords(session, loaded, kinds, manner)
-  // Before the packs: rules of theirs may fire for every key that appears.
-  await records('user', 'key', 'api_key')
+  await importRecords(session, loaded, firstKinds, manner)
   if (!manner.dryRun) await recoverPacks(server.packs)
   const { needEnvironment } = await importPacks(session, places, server, manner)
   summary.environments = needEnvironment
   const files = new Set(site.configs.map(({ name }) => name))
   await importConfigs(session, site.configs, server, manner)
   loaded.records.config = loaded.records.config.filter(({ converted }) => !files.has(converted.name))
-  await records('config')
+  await importRecords(session, loaded, ['config'], manner)
   await importPasswords(site.passwords, server, manner)
   const { note, problem } = await importRoles(session, joinRoles(loaded, site), server, manner)
   if (note !== undefined) summary.notes.push(note)
   if (problem !== undefined) summary.problems.push(problem)
-  await records('trigger_type', 'action', 'rule', 'action_alias', 'policy')
+  await importRecords(session, loaded, lastKinds, manner)
 }
 
 function passwordFileOf({ system, auth }: Config): string {

@@ -73,7 +73,21 @@ function summaryOf(report: CheckReport): string {
     ...lines,
     ...Object.entries(left).map(([kind, number]) => `not taken over: ${number} of the kind ${kind}\n`),
     ...Object.entries(history).map(([kind, number]) => `history: ${number} of the kind ${kind}\n`),
+    ...describeRequirements(packs),
     ...(needsOldNames ? ['Packs use names of StackStorm: set "stackstorm = True" in the section [compat].\n'] : []),
     ...(total === 0 ? [] : [`Usable: ${percent} % (${usable} of ${total}).\n`]),
   ].join('')
+}
+
+/** svc makes an environment of its own for each pack, with what the pack asks for. */
+function describeRequirements(packs: readonly PackReport[]): string[] {
+  const asking = packs.filter(({ requirements }) => requirements.length > 0)
+  if (asking.length === 0) return []
+  const names = asking.slice(0, MAX_SHOWN).map(({ pack }) => pack)
+  const more = asking.length - names.length
+  return [
+    printable(
+      `Python packages are still to be installed for ${names.join(', ')}${more === 0 ? '' : ` and ${more} more`}: svc run packs.setup_virtualenv packs=<pack>\n`,
+    ),
+  ]
 }
