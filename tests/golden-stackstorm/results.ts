@@ -17,21 +17,19 @@ interface Row {
   readonly returns: string
   readonly module: string
   readonly quirk?: string
-  readonly expect: {
-    readonly exit_code: number
-    readonly status?: string
-    readonly result?: unknown
-    readonly stdout?: string
-    readonly runner_error?: unknown
-  }
+  readonly expect: ExpectedResult
 }
 
-interface Played {
-  exit_code: number
-  stdout: string
-  status: string
-  result?: unknown
+/** What StackStorm makes of a run. */
+export interface ExpectedResult {
+  readonly exit_code: number
+  readonly status?: string
+  readonly result?: unknown
+  readonly stdout?: string
+  readonly runner_error?: unknown
 }
+
+type Played = Readonly<Record<string, unknown>>
 
 /** Rows that go the whole way of an execution's action. The others run the same Python code in one process. */
 const MAX_WHOLE_RUNS = 12
@@ -102,19 +100,29 @@ async function playWhole(rows: readonly Row[], folder: string): Promise<Played[]
   return played
 }
 
-function compare({ id, returns, expect, quirk }: Row, played: Played | undefined): Difference[] {
+const compare = ({ id, returns, expect, quirk }: Row, played: Played | undefined): Difference[] =>
+  compareResults(id, returns, expect, quirk !== undefined, played)
+
+/** @param hasTail the result is Python's text, cut out of that of an object */
+export function compareResults(
+  id: string,
+  input: string,
+  expect: ExpectedResult,
+  hasTail: boolean,
+  played: Played | undefined,
+): Difference[] {
   const isRefused = expect.runner_error !== undefined
   // A refused execution has no value.
-  const spellOne = ({ exit_code, status, result, stdout }: Omit<Played, 'result'> & { result?: unknown }): string =>
+  const spellOne = ({ exit_code, status, result, stdout }: Played): string =>
     withoutAddresses(spell({ exit_code, status, ...(isRefused ? {} : { result, stdout }) }))
   const expected = spellOne({
     exit_code: expect.exit_code,
     status: expect.status ?? 'failed',
-    result: quirk === undefined ? plain(expect.result) : withoutTail(String(expect.result)),
+    result: hasTail ? withoutTail(String(expect.result)) : plain(expect.result),
     stdout: expect.stdout ?? '',
   })
   const actual = played === undefined ? 'nothing' : spellOne(played)
-  return expected === actual ? [] : [{ id, input: returns, expected, actual }]
+  return expected === actual ? [] : [{ id, input, expected, actual }]
 }
 
 /** What `quirk` says: the text of the value lies in that of an object, whose rest is left over. */
