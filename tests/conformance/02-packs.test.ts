@@ -38,7 +38,15 @@ describe('a pack with requirements', () => {
       'needy',
       { 'requirements.txt': 'pip\nno_such.Package-of-ours>=1\nother-of-ours; python_version < "3"\n' },
       async (server) => {
-        await server.call('POST', '/v1/packs/register', { packs: ['needy'] })
+        const { body } = await server.call<{ warnings?: unknown }>('POST', '/v1/packs/register', { packs: ['needy'] })
+        expect(body.warnings).toEqual([
+          {
+            pack: 'needy',
+            file: 'requirements.txt',
+            message:
+              'not installed: no-such-package-of-ours; svc installs this before the next action of the pack runs',
+          },
+        ])
         const expected = { ref: 'needy', python_environment: { missing: ['no-such-package-of-ours'] } }
         const one = await server.call('GET', '/v1/packs/needy')
         expect(one.body).toMatchObject(expected)

@@ -25,7 +25,8 @@ import { createConfigRoutes } from './config-routes.ts'
 import { createConfigs } from './configs.ts'
 import { makeDefaultPack } from './default-pack.ts'
 import { createFolderProblems } from './folder-problems.ts'
-import { createInstaller, type VirtualenvBuilder } from './install.ts'
+import type { VirtualenvBuilder } from './environments.ts'
+import { createInstaller } from './install.ts'
 import { createInstallRoutes, type StartExecution } from './install-routes.ts'
 import { createOverrides } from './overrides.ts'
 import type { PackProblem } from './read.ts'
@@ -111,6 +112,7 @@ export function createPacks(deps: PacksDeps): Packs {
       aliases,
       policies,
       sensors,
+      virtualenvs: deps.virtualenvs,
       metrics: deps.metrics,
     },
     withLock,
@@ -264,7 +266,7 @@ function shippedFolder(name: string, cacheFolder: string): string {
   return pathOnDisk(locatePart(`./${name}/`, `./packs/${name}/`, import.meta.url), cacheFolder)
 }
 
-export type { VirtualenvBuilder } from './install.ts'
+export type { VirtualenvBuilder } from './environments.ts'
 export type { PackProblem } from './read.ts'
 export type { PackRegistration } from './register.ts'
 

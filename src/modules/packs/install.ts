@@ -24,6 +24,7 @@ import { versionMatches } from '../../lib/template/index.ts'
 import { fetchPack } from './fetch.ts'
 import type { Catalogue } from './catalogue.ts'
 import { readPack, type PackManifest } from './read.ts'
+import type { VirtualenvBuilder } from './environments.ts'
 import { allKinds, separate, type PackRegistration } from './register.ts'
 import type { PackService } from './service.ts'
 import { exists, parseSource, type PackSource } from './sources.ts'
@@ -49,29 +50,6 @@ export interface InstallerDeps {
   service: Pick<PackService, 'register' | 'registerNamed' | 'unregister'>
   virtualenvs: VirtualenvBuilder
   log: Log
-}
-
-export type EnvironmentWork = Pick<PackWork, 'signal' | 'emit' | 'executionId'>
-
-/** `problem` is a sentence for people. */
-export type EnvironmentOutcome = { program: string } | { problem: string }
-
-/** Port: the Python environments of packs. `app.ts` fills it. */
-export interface VirtualenvBuilder {
-  /** Makes the environment of a pack that has requirements, and brings it up to date. */
-  ensure(pack: string, packFolder: string, work: EnvironmentWork): Promise<EnvironmentOutcome>
-  /** The same, from nothing. */
-  recreate(pack: string, packFolder: string, work: EnvironmentWork): Promise<EnvironmentOutcome>
-  remove(pack: string): Promise<void>
-  /** What it lacks; undefined: the pack has no requirements. */
-  examine(pack: string, packFolder: string): Promise<EnvironmentState | undefined>
-}
-
-export interface EnvironmentState {
-  /** Packages that are not installed. */
-  missing: string[]
-  /** Why they could not be. */
-  problem?: string
 }
 
 export interface Installer extends PackManager {

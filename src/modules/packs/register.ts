@@ -11,6 +11,7 @@ import type { Rules } from '../rules/index.ts'
 import type { Sensors } from '../sensors/index.ts'
 import type { Triggers } from '../triggers/index.ts'
 import type { Configs } from './configs.ts'
+import type { EnvironmentState, VirtualenvBuilder } from './environments.ts'
 import { factsOf, type PackFiles } from './files.ts'
 import type { ContentKind, PackContent, PackManifest, PackProblem } from './read.ts'
 import { overriddenKinds, type OverriddenContent, type OverriddenKind, type Overrides } from './overrides.ts'
@@ -49,6 +50,7 @@ export interface ContentOwners {
   aliases: Pick<Aliases, 'registerAliases'>
   policies: Pick<Policies, 'registerPolicies'>
   sensors: Pick<Sensors, 'check' | 'registerSensors'>
+  virtualenvs: Pick<VirtualenvBuilder, 'examine'>
   metrics: Metrics
 }
 
@@ -130,6 +132,7 @@ export async function registerContent(
   }
   const remarks = [...content.problems, ...registeredKinds.flatMap((kind) => found.get(kind) ?? [])]
   const { problems, warnings } = separate(remarks)
+  if (kinds.has('actions')) warnings.push(...lacking(await owners.virtualenvs.examine(ref, folder)))
   if (isCut) problems.push({ file: '.', message: 'the pack has too many files, or too deep folders, to list them all' })
   const now = joinFingerprint(fingerprint, configFacts, overrideFacts)
   const isWhole = registeredKinds.every((kind) => kinds.has(kind))
@@ -143,6 +146,17 @@ export async function registerContent(
     if (kinds.has(kind)) overridden[kind] = [...overriddenFiles[kind]].filter((path) => !broken.has(path)).length
   }
   return { ref, registered, overridden, removed, problems, warnings }
+}
+
+/** What actions of the pack need, and what is not there. */
+function lacking(state: EnvironmentState | undefined): PackProblem[] {
+  if (state === undefined) return []
+  const { missing, problem } = state
+  const names = missing.length === 0 ? '' : `not installed: ${missing.join(', ')}`
+  if (problem !== undefined) return [{ file: 'requirements.txt', message: [names, problem].filter(Boolean).join('. ') }]
+  return names === ''
+    ? []
+    : [{ file: 'requirements.txt', message: `${names}; svc installs this before the next action of the pack runs` }]
 }
 
 /** Warnings apart from problems, in the same order. */

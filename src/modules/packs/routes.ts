@@ -6,7 +6,7 @@ import { listEndpoint, listReply, route, textFilter, type Route } from '../../ht
 import { Type } from '../../lib/schema/index.ts'
 import type { PackStore } from './store.ts'
 import { packAttributes, PackFileText, PackView, PartialPack, type PackRecord } from './types.ts'
-import type { VirtualenvBuilder } from './install.ts'
+import type { VirtualenvBuilder } from './environments.ts'
 import { packFile, packFileTexts } from './views.ts'
 
 const DEFAULT_LIMIT = 100
