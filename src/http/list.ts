@@ -32,6 +32,11 @@ export const pageQuery = {
   offset: { type: 'integer', description: 'Records to skip.' },
 } as const satisfies Record<string, QueryParameter>
 
+/** Declaration for a route's `query`. */
+export const idQuery = {
+  id: { type: 'array', description: 'Only records with these ids; at most 100.' },
+} as const satisfies Record<string, QueryParameter>
+
 /** Declarations for a route's `query`. */
 export const attributeQuery = {
   include_attributes: { type: 'array', description: 'Only these attributes; dotted paths select nested ones.' },
@@ -104,6 +109,35 @@ export function pageHeaders(page: Page, total: number | undefined): Record<strin
 /** The items of a list on one page. */
 export function slicePage<T>(items: readonly T[], { limit, offset }: Page): T[] {
   return items.slice(offset, limit === undefined ? undefined : offset + limit)
+}
+
+/** Everything. */
+export const allPages: Page = { limit: undefined, offset: 0 }
+
+/**
+ * The page of a list that is short enough to have all of it in memory: of the records with the ids of the query, sorted as
+ * requested; equal ones keep their order.
+ *
+ * @throws QUERY_INVALID
+ */
+export function arrange<T extends { id: string }, N extends string & keyof T>(
+  records: readonly T[],
+  { query, sort, page }: { query: Query; sort: readonly SortField<N>[]; page: Page },
+): { records: T[]; total: number } {
+  const ids = parseItems(query['id'])
+  const found = ids === undefined ? records : records.filter(({ id }) => ids.includes(id))
+  const sorted = sort.length === 0 ? found : found.toSorted(byFields(sort))
+  return { records: slicePage(sorted, page), total: found.length }
+}
+
+function byFields<N extends string>(fields: readonly SortField<N>[]) {
+  return (a: { readonly [name in N]?: unknown }, b: { readonly [name in N]?: unknown }): number => {
+    for (const { name, descending } of fields) {
+      const [first, second] = [String(a[name] ?? ''), String(b[name] ?? '')]
+      if (first !== second) return first < second === descending ? 1 : -1
+    }
+    return 0
+  }
 }
 
 /** The value of a filter; an empty string counts as absent. */

@@ -181,6 +181,7 @@ describe('4: events', () => {
     ])
     expect(await eventsOf(on, '?events=*.execution__update')).toEqual(['svc.execution__update'])
     expect(await eventsOf(on, '?events=*.execution__update', theirs)).toEqual(['st2.execution__update'])
+    expect(await eventsOf(on, '?events=svc.execution__update', theirs)).toEqual(['svc.execution__update'])
   })
 
   it('without events the option decides, unless the client says whose names it wants', async () => {
@@ -200,6 +201,18 @@ describe('4: events', () => {
       'st2.execution.output__create',
       'st2.execution__update',
     ])
+  })
+
+  it('on: the stream of one execution has the old name, unless the client says otherwise', async () => {
+    const { id } = await runToEnd(on, { cmd: 'echo tail' })
+    for (const [app, headers, name] of [
+      [on, {}, 'st2.execution.output__create'],
+      [on, { 'Svc-Dialect': 'svc' }, 'svc.execution.output__create'],
+    ] as const) {
+      const client = await openEvents(`${app.urls.stream}/v1/executions/${id}/output`, headers)
+      expect(await client.ended).toBe('end')
+      expect(client.frames.map(({ event }) => event)).toEqual([name, 'EOF'])
+    }
   })
 
   it('on: announcements, with any route', async () => {

@@ -204,7 +204,8 @@ class Tail {
           retry = FIRST_RETRY_MS
           isOverdue = false
           if (name === 'EOF') return
-          if (name === 'svc.execution.output__create') {
+          // With `[compat] stackstorm` the server calls it as StackStorm does.
+          if (name.endsWith('.execution.output__create')) {
             await beforeFirst?.()
             await this.#printPiece(data)
           }

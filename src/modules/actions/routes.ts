@@ -4,6 +4,9 @@ import { defaultPack } from '../../core/pack-content.ts'
 import { actionResource, runnerTypeResource, type Resource } from '../../core/permissions.ts'
 import {
   aboutCaller,
+  allPages,
+  arrange,
+  idQuery,
   listEndpoint,
   parseItems,
   Reply,
@@ -29,6 +32,7 @@ import {
   ActionRecord,
   ActionRequest,
   PartialAction,
+  PartialRunnerType,
   RunnerTypeRecord,
   RunnerTypeUpdate,
 } from './types.ts'
@@ -254,6 +258,12 @@ function viewRoutes({ service, store, maxPageSize }: ActionRoutesDeps): Route[] 
   ]
 }
 
+const runnerTypeAttributes: AttributeOptions = {
+  known: Object.keys(RunnerTypeRecord.properties),
+  excludable: Object.keys(RunnerTypeRecord.properties).filter((name) => !['id', 'name'].includes(name)),
+  always: ['id', 'name'],
+}
+
 function runnerTypeRoutes({ service, store, log, maxPageSize }: ActionRoutesDeps): Route[] {
   function getRunnerType(nameOrId: string): RunnerTypeRecord {
     const runnerType = service.findRunnerType(nameOrId)
@@ -266,13 +276,12 @@ function runnerTypeRoutes({ service, store, log, maxPageSize }: ActionRoutesDeps
       path: '/runnertypes',
       permission: 'runner_type_list',
       summary: 'Lists runner types in the order of their names.',
-      record: RunnerTypeRecord,
-      query: { name: { type: 'array', description: 'Only runner types of these names, at most 100.' } },
+      record: PartialRunnerType,
+      query: { name: { type: 'array', description: 'Only runner types of these names, at most 100.' }, ...idQuery },
       page: { defaultLimit: RUNNER_TYPES_LIMIT, maxPageSize },
-      find({ query, page }) {
-        const names = parseItems(query.name)
-        return { records: store.listRunnerTypes(names, page), total: store.countRunnerTypes(names) }
-      },
+      attributes: runnerTypeAttributes,
+      sort: ['id', 'name'],
+      find: (request) => arrange(store.listRunnerTypes(parseItems(request.query.name), allPages), request),
     }),
     route({
       surface: 'api',

@@ -25,7 +25,6 @@ export interface ActionStore {
   findRunnerTypeByName(name: string): RunnerTypeRecord | undefined
   /** In the order of their names. */
   listRunnerTypes(names: readonly string[] | undefined, page: Page): RunnerTypeRecord[]
-  countRunnerTypes(names: readonly string[] | undefined): number
   insertRunnerType(runnerType: RunnerTypeRecord): Step
   updateRunnerType(runnerType: RunnerTypeRecord): Step
 }
@@ -90,8 +89,6 @@ export function createActionStore(database: Database): ActionStore {
         .offset(page.offset)
       return database.all(query).map((row) => parsed<RunnerTypeRecord>(row))
     },
-    countRunnerTypes: (names) =>
-      database.first(named(names).select((eb) => eb.fn.countAll<number>().as('total')))?.total ?? 0,
     insertRunnerType: (runnerType) => ({ query: build.insertInto('runner_types').values(runnerTypeRow(runnerType)) }),
     updateRunnerType: (runnerType) => ({
       query: build.updateTable('runner_types').set(runnerTypeRow(runnerType)).where('id', '=', runnerType.id),

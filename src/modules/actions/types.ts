@@ -204,6 +204,13 @@ export const RunnerTypeRecord = record(
 /** The definition in `runners/`, with the ids of its row. */
 export type RunnerTypeRecord = Static<typeof RunnerTypeRecord>
 
+/** A runner type in a list: `include_attributes` and `exclude_attributes` decide which attributes it has. */
+export const PartialRunnerType = record(
+  'PartialRunnerType',
+  Type.Object({ ...Type.Partial(RunnerTypeRecord).properties, id: Type.String(), name: Type.String() }),
+  { example: { id: runnerTypeExample.id, name: runnerTypeExample.name } },
+)
+
 /** What a client may change of a runner type; other attributes are ignored. */
 export const RunnerTypeUpdate = record('RunnerTypeUpdate', Type.Object({ enabled: Type.Boolean() }), {
   example: { enabled: false },

@@ -2,7 +2,16 @@
 import { queryInvalid, resourceNotFound } from '../../core/errors.ts'
 import { defaultPack } from '../../core/pack-content.ts'
 import { actionAliasResource, executionResource } from '../../core/permissions.ts'
-import { listEndpoint, pageQuery, route, slicePage, textFilter, type Route } from '../../http/index.ts'
+import {
+  allPages,
+  arrange,
+  listEndpoint,
+  pageQuery,
+  route,
+  slicePage,
+  textFilter,
+  type Route,
+} from '../../http/index.ts'
 import { Type } from '../../lib/schema/index.ts'
 import { compileTemplatePattern, findAll, TemplateError } from '../../lib/template/index.ts'
 import { isId } from '../../core/ids.ts'
@@ -126,8 +135,11 @@ function recordRoutes({ service, store, maxPageSize }: AliasRoutesDeps): Route[]
       },
       page: { defaultLimit: DEFAULT_LIMIT, maxPageSize },
       attributes: { known: aliasAttributes, excludable: [], always: ['id', 'ref', 'pack', 'name'] },
-      find({ query, page }) {
+      sort: ['id', 'ref', 'pack', 'name'],
+      find(request) {
+        const { query, page, sort } = request
         const filter = { pack: textFilter(query, 'pack'), name: textFilter(query, 'name') }
+        if (sort.length > 0) return arrange(store.list(filter, allPages), request)
         return { records: store.list(filter, page), total: store.count(filter) }
       },
     }),

@@ -205,6 +205,8 @@ export function createAuth(deps: AuthDependencies): Auth {
         service: () => requireRunning().service,
         apiUrl: deps.apiUrl,
         cookie: deps.cookie,
+        origins: deps.origins,
+        clock: deps.clock,
         rbac: deps.rbac,
       }),
       ...createUsersRoutes({ users: () => requireRunning().users, maxPageSize }),

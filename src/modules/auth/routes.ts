@@ -1,5 +1,15 @@
 import { ssoOff } from '../../core/errors.ts'
-import { Reply, route, type Principal, type Route } from '../../http/index.ts'
+import type { Clock } from '../../core/clock.ts'
+import { microsOf } from '../../core/time.ts'
+import {
+  Reply,
+  route,
+  senderOf,
+  type ApiRequest,
+  type OriginPolicy,
+  type Principal,
+  type Route,
+} from '../../http/index.ts'
 import { isLoopback } from '../../lib/network/index.ts'
 import { Type } from '../../lib/schema/index.ts'
 import type { Rbac } from '../rbac/index.ts'
@@ -21,10 +31,27 @@ export interface AuthRoutesOptions {
   /** Public base URL of the API, without version and trailing slash. */
   readonly apiUrl: () => string
   cookie: CookieSettings
+  origins: Pick<OriginPolicy, 'isForeign'>
+  clock: Pick<Clock, 'now'>
   rbac: Pick<Rbac, 'enabled' | 'rolesOf'>
 }
 
-export function createAuthRoutes({ service, apiUrl, cookie, rbac }: AuthRoutesOptions): Route[] {
+export function createAuthRoutes({ service, apiUrl, cookie, origins, clock, rbac }: AuthRoutesOptions): Route[] {
+  /**
+   * The cookie of a login on a page of the server itself, or of one that `api.allow_origin` lists: such a page may open an
+   * event stream next, which takes no header. Other pages must not log a browser in, and programs need no cookie.
+   */
+  function cookieOfLogin(issued: IssuedToken, request: Pick<ApiRequest, CallerFacts>): Record<string, string> {
+    const { principal, headers, isSecure, remoteAddress } = request
+    const page = senderOf(headers)
+    const isOfPage = page.origin !== undefined || page.site !== undefined
+    if (!isOfPage || issued.user !== principal.user) return {}
+    if (origins.isForeign(page, { host: headers.host, isSecure })) return {}
+    const seconds = Math.max(0, Math.floor((microsOf(issued.expiry) - clock.now()) / 1_000_000))
+    const client = { isSecure, isLocal: isLoopback(remoteAddress) }
+    return { 'Set-Cookie': authCookie(issued.token, seconds, cookie, client) }
+  }
+
   return [
     ...ssoRoutes(),
     route({
@@ -37,8 +64,11 @@ export function createAuthRoutes({ service, apiUrl, cookie, rbac }: AuthRoutesOp
       status: 201,
       response: IssuedToken,
       failures: [403, 404, 503],
-      handler: async (request) =>
-        new Reply(await service().issue(request.body, request), { headers: { 'X-API-URL': apiUrl() } }),
+      answerHeaders: { 'Set-Cookie': 'The cookie `auth-token`, for pages of this server and of `api.allow_origin`.' },
+      async handler(request) {
+        const issued = await service().issue(request.body, request)
+        return new Reply(issued, { headers: { 'X-API-URL': apiUrl(), ...cookieOfLogin(issued, request) } })
+      },
     }),
     route({
       surface: 'auth',
@@ -103,6 +133,8 @@ export function createAuthRoutes({ service, apiUrl, cookie, rbac }: AuthRoutesOp
     }),
   ]
 }
+
+type CallerFacts = 'principal' | 'headers' | 'isSecure' | 'remoteAddress'
 
 const methodTexts: Record<Principal['method'], CurrentUser['authentication']['method']> = {
   none: null,

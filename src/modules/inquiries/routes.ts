@@ -1,9 +1,15 @@
 /** Endpoints of contract 08, 8.15. */
-import { listEndpoint, route, type Route } from '../../http/index.ts'
+import { listEndpoint, route, type AttributeOptions, type Route } from '../../http/index.ts'
 import type { InquiryService } from './service.ts'
-import { InquiryAnswer, InquiryRecord, InquiryResponse } from './types.ts'
+import { InquiryAnswer, InquiryRecord, InquiryResponse, PartialInquiry } from './types.ts'
 
 const INQUIRIES_LIMIT = 20
+
+const attributes: AttributeOptions = {
+  known: Object.keys(InquiryRecord.properties),
+  excludable: Object.keys(InquiryRecord.properties).filter((name) => name !== 'id'),
+  always: ['id'],
+}
 
 export function createInquiryRoutes({
   service,
@@ -17,8 +23,9 @@ export function createInquiryRoutes({
       path: '/inquiries',
       permission: 'inquiry_list',
       summary: 'Lists the inquiries that wait for a response, newest first.',
-      record: InquiryRecord,
+      record: PartialInquiry,
       page: { defaultLimit: INQUIRIES_LIMIT, maxPageSize },
+      attributes,
       async find({ page }) {
         const { inquiries, total } = await service.list(page)
         return { records: inquiries, total }

@@ -27,6 +27,13 @@ export const InquiryRecord = record(
 )
 export type InquiryRecord = Static<typeof InquiryRecord>
 
+/** An inquiry in a list: `include_attributes` and `exclude_attributes` decide which attributes it has. */
+export const PartialInquiry = record(
+  'PartialInquiry',
+  Type.Object({ ...Type.Partial(InquiryRecord).properties, id: Type.String() }),
+  { example: { id: '67a1f0c2e4b0a1d2c3e4f506', route: 'developers' } },
+)
+
 const response = Type.FreeForm({ description: 'Fits the schema of the inquiry.' })
 
 /** What a user sends. Clients send the whole inquiry back, so that further attributes are taken and not read. */

@@ -3,10 +3,14 @@ import { configNotFound } from '../../core/errors.ts'
 import { packResource, type Resource } from '../../core/permissions.ts'
 import {
   aboutCaller,
+  allPages,
+  arrange,
+  idQuery,
   listEndpoint,
   route,
   seesSecrets,
   showSecretsQuery,
+  textFilter,
   type ApiRequest,
   type Rights,
   type Route,
@@ -53,13 +57,14 @@ export function createConfigRoutes(deps: {
       permission: 'pack_list',
       summary: 'Lists the configurations of packs that the caller has permission to view, by pack.',
       record: ConfigRecord,
-      query: showSecretsQuery,
+      query: { ...showSecretsQuery, ...idQuery },
       page,
+      sort: ['id', 'pack'],
       find(request) {
         const packs = viewable(store.configPacks(), request.rights)
         const unmasked = isUnmasked(request)
-        const records = store.listConfigs(packs, request.page).map(({ pack }) => configs.get(pack, unmasked))
-        return { records, total: packs.length }
+        const { records, total } = arrange(store.listConfigs(packs, allPages), request)
+        return { records: records.map(({ pack }) => configs.get(pack, unmasked)), total }
       },
     }),
     route({
@@ -98,10 +103,13 @@ export function createConfigRoutes(deps: {
       permission: 'pack_list',
       summary: 'Lists the configuration schemas of packs that the caller has permission to view, by pack.',
       record: ConfigSchemaRecord,
+      query: { ...idQuery, name: { type: 'string', description: 'Only the schema of the pack with this reference.' } },
       page,
+      sort: ['id', 'pack'],
       find(request) {
-        const packs = viewable(store.configSchemaPacks(), request.rights)
-        return { records: store.listConfigSchemas(packs, request.page), total: packs.length }
+        const name = textFilter(request.query, 'name')
+        const packs = viewable(store.configSchemaPacks(), request.rights).filter((pack) => (name ?? pack) === pack)
+        return arrange(store.listConfigSchemas(packs, allPages), request)
       },
     }),
     route({

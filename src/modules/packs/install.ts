@@ -65,6 +65,21 @@ interface Candidate {
   folder: string
 }
 
+/** What clients of StackStorm read of these results: a sentence that names the packs, and lists. */
+function summary(done: string, refs: readonly string[], warnings: readonly string[] = []): Record<string, unknown> {
+  const message = `${done} ${refs.length === 1 ? 'the pack' : 'the packs'} ${refs.join(', ')}.`
+  // A conflict of dependencies refuses the whole installation, so a result has none.
+  return { result: message, output: { packs_list: refs, message, conflict_list: [], warning_list: warnings } }
+}
+
+/** The problems in the content of the packs, which are installed nevertheless. */
+function warningsIn(results: Readonly<Record<string, unknown>>): string[] {
+  return Object.entries(results).flatMap(([ref, result]) => {
+    const problems = isObject(result) ? result['problems'] : undefined
+    return Array.isArray(problems) ? problems.map((problem) => `${ref}: ${String(problem)}`) : []
+  })
+}
+
 export function createInstaller(deps: InstallerDeps): Installer {
   const { packsFolder, virtualenvs, log } = deps
   const staging = join(packsFolder, STAGING)
@@ -127,7 +142,10 @@ export function createInstaller(deps: InstallerDeps): Installer {
           putInPlace(candidate, isForced, work),
         )
       }
-      return { succeeded: true, result: { packs: results } }
+      return {
+        succeeded: true,
+        result: { packs: results, ...summary('Installed', Object.keys(results), warningsIn(results)) },
+      }
     } finally {
       await clear(job)
     }
@@ -293,7 +311,7 @@ export function createInstaller(deps: InstallerDeps): Installer {
         log.audit('pack.removed', `Pack "${ref}" removed.`, { pack: ref, execution_id: work.executionId })
       })
     }
-    return { succeeded: true, result: { packs: refs } }
+    return { succeeded: true, result: { packs: refs, ...summary('Removed', refs) } }
   }
 
   async function register(parameters: Readonly<Record<string, unknown>>, work: PackWork): Promise<PackOutcome> {
@@ -327,7 +345,7 @@ export function createInstaller(deps: InstallerDeps): Installer {
           : `${ref} has no requirements.txt and needs no environment`,
       )
     }
-    return { succeeded: true, result: { packs: refs } }
+    return { succeeded: true, result: { packs: refs, ...summary('Set up the Python environments of', refs) } }
   }
 
   const operations = { install, uninstall, register, setup_virtualenv: setUp }

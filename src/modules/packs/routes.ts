@@ -2,7 +2,7 @@
 import { contentNotFound } from '../../core/errors.ts'
 import { isId } from '../../core/ids.ts'
 import { packResource, type Resource } from '../../core/permissions.ts'
-import { listEndpoint, listReply, route, textFilter, type Route } from '../../http/index.ts'
+import { allPages, arrange, idQuery, listEndpoint, listReply, route, textFilter, type Route } from '../../http/index.ts'
 import { Type } from '../../lib/schema/index.ts'
 import type { PackStore } from './store.ts'
 import { packAttributes, PackFileText, PackView, PartialPack, type PackRecord } from './types.ts'
@@ -46,14 +46,21 @@ export function createPackRoutes({
       query: {
         ref: { type: 'string', description: 'Only the pack with this reference.' },
         name: { type: 'string', description: 'Only packs with this name.' },
+        ...idQuery,
       },
       page: { defaultLimit: DEFAULT_LIMIT, maxPageSize },
       attributes: { known: packAttributes, excludable: ['files'], always: ['id', 'ref'] },
-      async find({ query, page }) {
+      sort: ['id', 'ref', 'name'],
+      async find(request) {
+        const { query, page, sort } = request
         const filter = { ref: textFilter(query, 'ref'), name: textFilter(query, 'name') }
+        const found =
+          query.id !== undefined || sort.length > 0
+            ? arrange(store.listPacks(filter, allPages), request)
+            : { records: store.listPacks(filter, page), total: store.countPacks(filter) }
         const records: PackRecord[] = []
-        for (const pack of store.listPacks(filter, page)) records.push(await viewOf(pack))
-        return { records, total: store.countPacks(filter) }
+        for (const pack of found.records) records.push(await viewOf(pack))
+        return { records, total: found.total }
       },
     }),
     route({

@@ -2,9 +2,10 @@
 import { contentNotFound } from '../../core/errors.ts'
 import { policyResource, policyTypeResource } from '../../core/permissions.ts'
 import {
+  arrange,
+  idQuery,
   listEndpoint,
   route,
-  slicePage,
   textFilter,
   type AttributeOptions,
   type QueryParameter,
@@ -139,20 +140,21 @@ function policyTypeRoutes(maxPageSize: number): Route[] {
       record: PartialPolicyType,
       query: {
         resource_type: { type: 'string', description: 'Only policy types for this kind of resource: `action`.' },
+        name: { type: 'string', description: 'Only policy types with this name.' },
+        ...idQuery,
       },
       page: { defaultLimit: undefined, maxPageSize },
       attributes: policyTypeAttributes,
       sort: ['id', 'name', 'resource_type'],
-      find({ query, page, sort: [sort] }) {
-        const resourceType = textFilter(query, 'resource_type')
+      find(request) {
+        const resourceType = textFilter(request.query, 'resource_type')
+        const name = textFilter(request.query, 'name')
         const matching = policyTypes
           .map(({ record }) => record)
-          .filter(({ resource_type: type }) => resourceType === undefined || type === resourceType)
-          .sort((a, b) =>
-            sort === undefined || a[sort.name] === b[sort.name] ? 0 : a[sort.name] < b[sort.name] ? -1 : 1,
+          .filter(
+            (type) => (resourceType ?? type.resource_type) === type.resource_type && (name ?? type.name) === type.name,
           )
-        const inOrder = sort?.descending === true ? matching.toReversed() : matching
-        return { records: slicePage(inOrder, page), total: matching.length }
+        return arrange(matching, request)
       },
     }),
     route({

@@ -1,5 +1,5 @@
 /** Parses the query parameters of rule lists (contract 05, 5.5). */
-import { flagFilter, parseItems, textFilter, type QueryParameter, type QueryValue } from '../../http/index.ts'
+import { flagFilter, idQuery, parseItems, textFilter, type QueryParameter, type QueryValue } from '../../http/index.ts'
 import type { RuleFilter } from './store.ts'
 
 export type RuleQuery = Readonly<Record<string, QueryValue>>
@@ -13,6 +13,7 @@ export const ruleFilters = {
   trigger: { type: 'array', description: 'Only rules bound to these triggers, by their references; at most 100.' },
   enabled: { type: 'boolean', description: 'Only enabled rules, or only disabled ones.' },
   user: text('Only rules that this user wrote last.'),
+  ...idQuery,
 } as const satisfies Record<string, QueryParameter>
 
 /** @param triggerIdOf id of a trigger by its reference @throws QUERY_INVALID */
@@ -25,5 +26,6 @@ export function parseRuleFilter(query: RuleQuery, triggerIdOf: (ref: string) => 
     triggers: triggers?.flatMap((ref) => triggerIdOf(ref) ?? []),
     enabled: flagFilter(query, 'enabled'),
     user: textFilter(query, 'user'),
+    ids: parseItems(query['id']),
   }
 }

@@ -13,6 +13,8 @@ export interface RuleFilter {
   triggers?: readonly string[] | undefined
   enabled?: boolean | undefined
   user?: string | undefined
+  /** Matches any of them. */
+  ids?: readonly string[] | undefined
 }
 
 export interface RuleStore {
@@ -62,6 +64,7 @@ export function createRuleStore(database: Database): RuleStore {
     if (filter.triggers !== undefined) query = query.where(isAmong('trigger_id', filter.triggers))
     if (filter.enabled !== undefined) query = query.where('enabled', '=', Number(filter.enabled))
     if (filter.user !== undefined) query = query.where('user', '=', filter.user)
+    if (filter.ids !== undefined) query = query.where(isAmong('id', filter.ids))
     return query
   }
 

@@ -33,6 +33,8 @@ export interface OutputFollowOptions {
   afterSeq: number
   /** The server stops: the stream ends without `EOF`, so that the client comes back. */
   stopping: AbortSignal
+  /** Name of the events; default ours. */
+  event?: string | undefined
 }
 
 /** Wakes the followers of an execution when there is something new. */
@@ -90,7 +92,7 @@ export async function followOutput(
     let written = from
     let small = ''
     for (const record of records) {
-      const frame = resumableOutputFrame(record, action_ref, runner.name)
+      const frame = resumableOutputFrame(record, action_ref, runner.name, options.event)
       // Joining copies: a large frame is sent as one text that all clients share.
       const isLarge = frame.length >= LARGE_FRAME_LENGTH
       if (!isLarge) {

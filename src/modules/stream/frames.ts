@@ -6,7 +6,8 @@ import { writeJson } from '../../lib/json/index.ts'
 /** What several clients are sent of a record that they all read; made when the first of them needs it. */
 interface Shared {
   data?: string
-  resumable?: string
+  /** By the name of the event. */
+  resumable?: Map<string, string>
 }
 
 const shared = new WeakMap<OutputRecord, Shared>()
@@ -44,12 +45,18 @@ export function outputFrame(record: OutputRecord, actionRef: string, runnerRef: 
   return frame(name, dataOf(record, actionRef, runnerRef))
 }
 
-/** On the stream of one execution: with the id that `Last-Event-ID` resumes after. */
-export function resumableOutputFrame(record: OutputRecord, actionRef: string, runnerRef: string): string {
+/** On the stream of one execution: with the id that `Last-Event-ID` resumes after. @param name as above */
+export function resumableOutputFrame(
+  record: OutputRecord,
+  actionRef: string,
+  runnerRef: string,
+  name = outputEvent,
+): string {
   const known = shared.get(record)
-  if (known?.resumable !== undefined) return known.resumable
-  const text = frame(outputEvent, dataOf(record, actionRef, runnerRef), positionOf(record))
-  if (known !== undefined) known.resumable = text
+  const made = known?.resumable?.get(name)
+  if (made !== undefined) return made
+  const text = frame(name, dataOf(record, actionRef, runnerRef), positionOf(record))
+  if (known !== undefined) (known.resumable ??= new Map<string, string>()).set(name, text)
   return text
 }
 

@@ -1,7 +1,7 @@
 /** The general stream: all events from now on (contract 04, 4.2). */
 import type { Bus } from '../../bus/index.ts'
 import { frame, type EventSink, type Rights } from '../../http/index.ts'
-import { ourEvent, theirEvent, withTheirNames, type Dialect } from '../../core/compat/index.ts'
+import { ourEvent, theirEvent, withTheirNames } from '../../core/compat/index.ts'
 import { isObject } from '../../lib/schema/index.ts'
 import { isFinal, type Executions } from '../executions/index.ts'
 import type {
@@ -42,8 +42,6 @@ export interface StreamFilter {
   events: string[]
   /** The same with StackStorm's names of the events. */
   theirEvents?: string[]
-  /** Whose names events have that globs of both fit. */
-  dialect?: Dialect
   actionRefs: ReadonlySet<string> | undefined
   executionIds: ReadonlySet<string> | undefined
   /** Of executions whose children are wanted. */
@@ -368,11 +366,11 @@ const isExecution = (name: string): boolean => /^(?:svc|st2)\.execution__/.test(
 /** The name under which a client gets an event; undefined: it does not want it. */
 type NameFor = (name: string) => string | undefined
 
-function namesFor({ events, theirEvents = [], dialect = 'svc' }: StreamFilter): NameFor {
+function namesFor({ events, theirEvents = [] }: StreamFilter): NameFor {
   const matches = compileNames(events)
   const matchesTheirs = compileNames(theirEvents)
   return (name) => {
-    if (matches(name)) return dialect === 'svc' ? name : (theirEvent(name) ?? name)
+    if (matches(name)) return name
     const theirs = theirEvents.length === 0 ? undefined : theirEvent(name)
     return theirs !== undefined && matchesTheirs(theirs) ? theirs : undefined
   }

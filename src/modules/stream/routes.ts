@@ -1,4 +1,4 @@
-import { isTheirEventPattern, ourEvent, type Compat } from '../../core/compat/index.ts'
+import { isTheirEventPattern, ourEvent, theirEvent, type Compat } from '../../core/compat/index.ts'
 import { headerInvalid, noExecutions, resourceNotFound } from '../../core/errors.ts'
 import { textFilter, type ApiRequest, type EventSink, type Route } from '../../http/index.ts'
 import {
@@ -92,8 +92,9 @@ export function createStreamRoutes(deps: {
         const execution = pick(executions, request.params['id'] ?? '', resume)
         const afterSeq = resume?.execution_id === execution.id ? resume.seq : 0
         const type = outputTypeOf(textFilter(request.query, 'output_type'))
+        const event = sendsTheirs(request, deps.compat.isOn) ? theirEvent(outputEvent) : undefined
         return counted((sink) =>
-          followOutput(sink, executions, deps.wakeups, { execution, type, afterSeq, stopping: deps.stopping }),
+          followOutput(sink, executions, deps.wakeups, { execution, type, afterSeq, stopping: deps.stopping, event }),
         )
       },
     },
@@ -124,16 +125,25 @@ function pick(executions: Pick<Executions, 'find' | 'last'>, id: string, resume:
   throw resourceNotFound(id)
 }
 
+const ourEventPrefix = /^svc\./
+
+/** Whether a client that names no event gets those of StackStorm: unless it says otherwise, the option decides. */
+const sendsTheirs = ({ dialect, headers }: Pick<ApiRequest, 'dialect' | 'headers'>, acceptsTheirs: boolean): boolean =>
+  dialect === 'stackstorm' || (acceptsTheirs && headers['svc-dialect'] !== 'svc')
+
 /** @param acceptsTheirs with events of StackStorm, and these alone for clients that name none */
 function filterOf({ query, dialect = 'svc', headers }: ApiRequest, acceptsTheirs: boolean): StreamFilter {
   const { events, action_refs, execution_ids, parent_ids, end_event, end_execution_id } = query
   const given = Array.isArray(events) ? events : undefined
-  const ofTheirs = given?.filter((pattern) => acceptsTheirs && isTheirEventPattern(pattern)) ?? []
-  const isDefaultTheirs = given === undefined && acceptsTheirs && headers['svc-dialect'] !== 'svc'
+  const isTheirs = (pattern: string): boolean =>
+    acceptsTheirs &&
+    (isTheirEventPattern(pattern) || (dialect === 'stackstorm' && ourEventPrefix.exec(pattern) === null))
+  const isDefaultTheirs = given === undefined && sendsTheirs({ dialect, headers }, acceptsTheirs)
   return {
-    events: given?.filter((pattern) => !ofTheirs.includes(pattern)) ?? defaultEvents,
-    theirEvents: ofTheirs,
-    dialect: isDefaultTheirs ? 'stackstorm' : dialect,
+    events: isDefaultTheirs ? [] : (given?.filter((pattern) => !isTheirs(pattern)) ?? defaultEvents),
+    theirEvents: isDefaultTheirs
+      ? defaultEvents.map((name) => theirEvent(name) ?? name)
+      : (given ?? []).filter(isTheirs),
     actionRefs: Array.isArray(action_refs) ? new Set(action_refs) : undefined,
     executionIds: Array.isArray(execution_ids) ? new Set(execution_ids) : undefined,
     parentIds: Array.isArray(parent_ids) ? new Set(parent_ids) : undefined,

@@ -1,6 +1,8 @@
 import type { ApiKeyTable } from '../../../db/index.ts'
 import {
+  idQuery,
   listEndpoint,
+  parseItems,
   route,
   seesSecrets,
   textFilter,
@@ -82,10 +84,11 @@ export function createApiKeyRoutes(options: ApiKeyRoutesOptions): Route[] {
       permission: 'api_key_list',
       summary: 'Lists your own API keys and those you have permission to view, oldest first.',
       record: ApiKeyRecord,
-      query: { ...showSecrets, user: { type: 'string', description: 'Only keys of this user.' } },
+      query: { ...showSecrets, user: { type: 'string', description: 'Only keys of this user.' }, ...idQuery },
       page: { defaultLimit: 50, maxPageSize },
       async find(request) {
-        const { ids, total } = await service.list(textFilter(request.query, 'user'), request.page, request)
+        const { query, page } = request
+        const { ids, total } = await service.list(textFilter(query, 'user'), parseItems(query.id), page, request)
         return { records: makeRecords(ids, isMasked(request)), total }
       },
     }),

@@ -24,7 +24,12 @@ export interface ApiKeyService {
   /** @throws API_KEY_NOT_FOUND */
   find(idOrKey: string): ApiKeyTable
   /** Ids of the keys that the caller may see, in the order in which they were made, and how many those are in all. */
-  list(user: string | undefined, page: Page, caller: ApiKeyCaller): Promise<{ ids: string[]; total: number }>
+  list(
+    user: string | undefined,
+    ids: readonly string[] | undefined,
+    page: Page,
+    caller: ApiKeyCaller,
+  ): Promise<{ ids: string[]; total: number }>
   /**
    * @returns `key` is the plain value, which no later answer shows; null if the request has a digest
    * @throws BODY_INVALID, NAME_TAKEN, PERMISSION_DENIED
@@ -79,14 +84,15 @@ export function createApiKeyService({ database, store, users, log, now }: ApiKey
   return {
     find,
 
-    async list(user, page, { rights }) {
-      if (rights.may('api_key_view')) {
+    async list(user, wanted, page, { rights }) {
+      if (rights.may('api_key_view') && wanted === undefined) {
         const [ids, total] = await Promise.all([store.pageOfIds(user, page.offset, page.limit), store.count(user)])
         return { ids, total }
       }
       const visible: string[] = []
       for (const [index, head] of (await store.heads(user)).entries()) {
         if (index % HEADS_PER_TURN === HEADS_PER_TURN - 1) await setImmediate()
+        if (wanted?.includes(head.id) === false) continue
         if (rights.may('api_key_view', apiKeyResource(head))) visible.push(head.id)
       }
       const { offset, limit = visible.length } = page

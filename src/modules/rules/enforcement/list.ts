@@ -1,5 +1,6 @@
 /** Parses the query parameters of enforcement lists (contract 05, 5.7). */
 import {
+  idQuery,
   isNullFilter,
   parseItems,
   parseTime,
@@ -15,6 +16,7 @@ type Query = Readonly<Record<string, QueryValue>>
 const text = (description: string) => ({ type: 'string', description }) as const
 
 export const enforcementFilters = {
+  ...idQuery,
   rule_ref: text('Only enforcements of the rule with this reference.'),
   rule_id: text('Only enforcements of the rule with this id.'),
   execution: text('Only the enforcement that started this execution; `null`: enforcements without an execution.'),
@@ -56,6 +58,8 @@ export function parseEnforcementQuery(
   sort: SortField<EnforcementSortColumn>[]
 } {
   const filter: EnforcementFilter = {}
+  const ids = parseItems(query['id'])
+  if (ids !== undefined) filter.ids = ids
   for (const name of ['rule_ref', 'rule_id'] as const) {
     const value = textFilter(query, name)
     if (value !== undefined) filter[name] = value

@@ -22,6 +22,8 @@ export interface EnforcementFilter {
   execution?: string | null
   /** Ids; matches any of them. */
   trigger_instances?: readonly string[]
+  /** Matches any of them. */
+  ids?: readonly string[]
   /** Wire timestamps, exclusive. */
   after?: string
   before?: string
@@ -98,8 +100,23 @@ export function createEnforcementStore(database: Database): EnforcementStore {
       return (isQuick ? database.all(query) : await database.scan(query)).map(({ id }) => id)
     },
     async count(filter) {
-      const { rule_ref: ref, rule_id: ruleId, execution, trigger_instances: instances, after, before, within } = filter
-      if (instances === undefined && typeof execution !== 'string' && after === undefined && before === undefined) {
+      const {
+        rule_ref: ref,
+        rule_id: ruleId,
+        execution,
+        trigger_instances: instances,
+        after,
+        before,
+        within,
+        ids,
+      } = filter
+      if (
+        instances === undefined &&
+        ids === undefined &&
+        typeof execution !== 'string' &&
+        after === undefined &&
+        before === undefined
+      ) {
         let query = build
           .selectFrom('rule_enforcement_counts')
           .select((on) => on.fn.sum<number | null>('count').as('n'))
@@ -218,6 +235,7 @@ function conditions(
     // Ids contain the enforcement time, so the primary key serves time ranges.
     if (filter.after !== undefined) all.push(on('id', '>=', idBound(microsOf(filter.after) + 1)))
     if (filter.before !== undefined) all.push(on('id', '<', idBound(microsOf(filter.before))))
+    if (filter.ids !== undefined) all.push(isAmong('id', filter.ids))
     if (filter.within !== undefined) all.push(isAmong('rule_ref', filter.within))
     return on.and(all)
   }

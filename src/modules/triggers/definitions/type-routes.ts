@@ -1,9 +1,10 @@
 /** Endpoints of trigger types (contract 05, 5.1). */
 import {
   aboutCaller,
+  arrange,
+  idQuery,
   listEndpoint,
   route,
-  slicePage,
   textFilter,
   type SortField,
   type ApiRequest,
@@ -54,6 +55,7 @@ export function createTypeRoutes(deps: {
       query: {
         pack: { type: 'string', description: 'Only types of this pack.' },
         name: { type: 'string', description: 'Only types of this name.' },
+        ...idQuery,
       },
       page: { defaultLimit: DEFAULT_LIMIT, maxPageSize },
       attributes: typeAttributes,
@@ -65,7 +67,7 @@ export function createTypeRoutes(deps: {
           .filter((type) => (pack ?? type.pack) === type.pack && (name ?? type.name) === type.name)
           .filter(({ ref }) => mayViewType(rights, ref))
           .sort(byFields([...sort, ...packAndName]))
-        return { records: slicePage(found, page), total: found.length }
+        return arrange(found, { query, sort: [], page })
       },
     }),
     route({

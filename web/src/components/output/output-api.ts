@@ -24,7 +24,8 @@ export function outputSource(executionId: string, filter: OutputFilter): OutputS
         lastEventId: `${executionId}/${lastSeq}`,
         endEvent: 'EOF',
         onEvent({ name, data }) {
-          if (name === 'svc.execution.output__create') listener.onRecord(readJson(data) as LiveRecord) // what these events carry
+          // With `[compat] stackstorm` the server calls it as StackStorm does.
+          if (name.endsWith('.execution.output__create')) listener.onRecord(readJson(data) as LiveRecord) // what these events carry
         },
         onConnection: (connection, reason) => listener.onConnection(connection, reason),
       }),
