@@ -38,7 +38,7 @@ import { createPacks, packsSettings } from './modules/packs/index.ts'
 import { createPolicies } from './modules/policies/index.ts'
 import { createRbac } from './modules/rbac/index.ts'
 import { createRules } from './modules/rules/index.ts'
-import { createSensors } from './modules/sensors/index.ts'
+import { createSensors, sensorsSettings } from './modules/sensors/index.ts'
 import { createStream } from './modules/stream/index.ts'
 import { createTimers, timersSettings } from './modules/timers/index.ts'
 import { createTemplateThread } from './core/rendering/index.ts'
@@ -146,6 +146,7 @@ async function assemble(
       },
     },
     rules: { packConfigs: { resolve: (pack, reader) => packs.resolve(pack, reader) } },
+    sensors: { packConfigs: { resolve: (pack, reader) => packs.resolve(pack, reader) } },
   }
 
   const { launcher, fallbackReason } = await launching
@@ -248,7 +249,17 @@ async function assemble(
     settings: common,
     ...ports.rules,
   })
-  const sensors = createSensors({ ...platform, log: log.of('sensorcontainer'), settings: common })
+  const sensors = createSensors({
+    ...platform,
+    log: log.of('sensorcontainer'),
+    triggers,
+    datastore,
+    tokens: auth.sensorTokens,
+    runners,
+    apiUrl: () => `${apiUrl()}/v1`,
+    settings: sensorsSettings(config, common),
+    ...ports.sensors,
+  })
   const packs = createPacks({
     ...platform,
     triggers,
@@ -289,7 +300,17 @@ async function assemble(
   const data: Module[] = [createLogFolders(log), monitoring, idempotency, rbac, auth, datastore]
   const base: Module[] = [baseFolder, ...data, traces, triggers, actions, aliases, policies, sensors, packs]
   // Executions that end while the server stops still bring about what follows in their workflows.
-  const engine: Module[] = [workflows, executions, inquiries, rules, webhooks, timers, stream, createUi()]
+  const engine: Module[] = [
+    workflows,
+    executions,
+    inquiries,
+    rules,
+    webhooks,
+    timers,
+    sensors.container,
+    stream,
+    createUi(),
+  ]
   const maintenance = createMaintenance({
     ...platform,
     log: log.of('garbagecollector'),

@@ -44,7 +44,7 @@ const MODULES: Record<string, readonly string[]> = {
   aliases: ['actions', 'executions'],
   inquiries: ['executions', 'rbac'],
   rules: ['actions', 'datastore', 'executions', 'rbac', 'traces', 'triggers'],
-  sensors: ['datastore', 'rbac', 'triggers'],
+  sensors: ['auth', 'datastore', 'rbac', 'traces', 'triggers'],
   packs: ['actions', 'aliases', 'datastore', 'executions', 'policies', 'rules', 'sensors', 'triggers'],
   webhooks: ['datastore', 'executions', 'rules', 'triggers'],
   timers: ['rules', 'triggers'],
@@ -66,6 +66,7 @@ const PORTS: Record<string, readonly string[]> = {
   actions: ['triggers'],
   executions: ['packs', 'policies', 'triggers', 'workflows'],
   rules: ['packs'],
+  sensors: ['packs'],
 }
 
 /** Files that may use a layer which their own layer may not. */

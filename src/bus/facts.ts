@@ -38,6 +38,8 @@ export interface FactPayloads {
    * From auth (revocation, the end of an action's run). Drops the verified token from the cache and ends its streams.
    */
   'token.revoked': { id: string }
+  /** From auth: a token of a sensor counts longer. Drops the verified token from the cache. */
+  'token.prolonged': { id: string }
   /** From auth (update, deletion). Clears the cache of verified API keys and ends the streams of this key. */
   'api_key.changed': { id: string }
   /**
@@ -90,8 +92,11 @@ export interface FactPayloads {
     change: 'created' | 'updated' | 'deleted'
     action_refs: readonly string[]
   }
-  /** From sensors, by request or with their pack. The sensor is started, restarted or stopped. */
-  'sensor.changed': { id: string; ref: string; change: 'created' | 'updated' | 'deleted' }
+  /**
+   * From sensors. The sensor is started, restarted or stopped; one that its pack has created or updated only once all
+   * of the pack is registered, its configuration included.
+   */
+  'sensor.changed': { id: string; ref: string; change: 'created' | 'updated' | 'deleted'; by: 'client' | 'pack' }
   /** From rules, for each rule that matched or could not be evaluated. For the audit log. */
   'rule.enforced': RuleEnforcement
 }

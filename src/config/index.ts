@@ -2,4 +2,5 @@ export { commonSettings, databaseSettings, keysFolder, packFolders, type CommonS
 export { refuseSharedFolder } from './shared-folder.ts'
 export { ConfigProblems, collectFlags, configFlags, loadConfig, type Config, type LoadedConfig } from './load.ts'
 export { readLogFiles, type LogFiles } from './logging-files.ts'
+export type { PartitionRule } from './partition.ts'
 export { optionEntries, unusedOptions, type JsonObject, type OptionEntry } from './options.ts'

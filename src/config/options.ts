@@ -8,6 +8,7 @@ import { logLevels } from '../lib/log/index.ts'
 import type { ExecutionStatus } from '../core/execution-status.ts'
 import { isTimeZone } from '../lib/calendar/index.ts'
 import { readJson } from '../lib/json/index.ts'
+import { readPartition, type PartitionRule } from './partition.ts'
 
 export type Reading<T> = { value: T } | { problem: string }
 
@@ -902,6 +903,58 @@ export const options = {
   notifier: {
     logging: logging('messages about triggers and notifications of completed executions'),
   },
+  sensorcontainer: {
+    enable: boolean({
+      default: true,
+      about: 'Run the sensors of packs. If off, they can be listed and none runs.',
+    }),
+    sensor_node_name: text({
+      kind: 'name',
+      default: 'sensornode1',
+      problem: 'must be a name of letters, digits, ".", "_" and "-"',
+      accepts: (name) => /^[\w.-]{1,255}$/.test(name),
+      about: 'Name of this server where several divide the sensors among them.',
+    }),
+    partition_provider: {
+      kind: 'list of name:value',
+      defaultText: 'name:default',
+      about:
+        'Which sensors run here. name:default: all. name:kvstore: those in the datastore key <node>.sensor_partition, a comma separated list. name:file, partition_file:<path>: those that a YAML file lists below the name of the node. name:hash, hash_ranges:MIN..2147483648|…: those whose hash, from 0 to 4294967296, is in a range.',
+      unit: undefined,
+      range: undefined,
+      secret: false,
+      read: (given, { cwd }) => {
+        const value = readPartition(given, cwd)
+        return value === undefined
+          ? {
+              problem:
+                'must be name:default, name:kvstore, name:file with partition_file:<path>, or name:hash with hash_ranges:<from>..<to>|…',
+            }
+          : { value }
+      },
+    } satisfies Option<PartitionRule>,
+    sensor_ref: text({
+      kind: 'reference or empty',
+      default: '',
+      problem: 'must be <pack>.<class>, or empty',
+      accepts: (ref) => /^(\S+\.\S+)?$/.test(ref),
+      about: 'The only sensor that runs here. Empty: all that partition_provider gives.',
+    }),
+    respawn_delay: decimal({
+      default: 2.5,
+      min: 0.1,
+      max: 3600,
+      unit: 'seconds',
+      about: 'Time between an unexpected end of a sensor and its next start. After two such starts the time doubles.',
+    }),
+    max_respawn_delay: integer({
+      default: 300,
+      min: 0,
+      max: 86_400,
+      unit: 'seconds; 0: svc gives up after two starts',
+      about: 'The longest time between an unexpected end of a sensor and its next start.',
+    }),
+  },
   rulesengine: {
     logging: logging('messages about rules and their enforcements'),
   },
@@ -1175,6 +1228,7 @@ export const sectionAbout = {
     'Workflows. Each goes on from its rows after a stop, so that no stop pauses them or waits for them: svc ignores exit_still_active_check and still_active_check_interval. It ignores the options that begin with retry_, because one process conducts all workflows and none waits for another.',
   timersengine: 'Timers.',
   notifier: 'Triggers and notifications of completed executions.',
+  sensorcontainer: 'Sensors of packs.',
   rulesengine: 'Rules.',
   system_user: 'The user of the system itself.',
   rbac: 'Role based access control.',
@@ -1262,7 +1316,7 @@ export const unusedOptions: Readonly<Record<string, '*' | readonly string[]>> = 
     'retry_max_attempt',
     'retry_wait_msec',
   ],
-  sensorcontainer: '*',
+  sensorcontainer: ['logging', 'single_sensor_mode'],
   stream: ['debug'],
   syslog: '*',
   timer: ['logging'],

@@ -19,7 +19,7 @@ export const components: readonly Component[] = [
   { name: 'svcgarbagecollector', about: 'deletes old records', module: 'maintenance' },
   { name: 'svcnotifier', about: 'announces finished executions', module: 'triggers' },
   { name: 'svcrulesengine', about: 'matches events against rules', module: 'rules' },
-  { name: 'svcsensorcontainer', about: 'runs sensors', module: 'sensors' },
+  { name: 'svcsensorcontainer', about: 'runs sensors', module: 'sensorcontainer' },
   { name: 'svcchatops', about: 'connects chat systems', module: undefined },
   { name: 'svctimersengine', about: 'fires timers', module: 'timers' },
   { name: 'svcworkflowengine', about: 'runs workflows', module: 'workflows' },

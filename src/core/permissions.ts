@@ -1,5 +1,8 @@
 import { shown } from '../lib/text/index.ts'
 
+/** The user of sensors; it has no record. Its tokens alone may use all keys of the system. */
+export const sensorsUser = 'sensors_container'
+
 /** Resource type → permission type → what it allows. */
 export const permissionTypes = {
   runner_type: {

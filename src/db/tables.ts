@@ -475,6 +475,34 @@ export interface SensorTypeTable {
   record: string
 }
 
+/** Owner: sensors. */
+export interface SensorProcessTable {
+  /** Value of the environment marker of one run. */
+  marker: string
+  sensor_id: string
+  /** 0: it is being started. */
+  pid: number
+  start_time: string
+  boot_id: string
+}
+
+/** Owner: sensors. */
+export interface SensorDispatchTable {
+  seq: Generated<number>
+  sensor_id: string
+  dispatch_id: string
+  trigger_instance_id: string
+}
+
+/** Owner: sensors. */
+export interface SensorOutputTable {
+  sensor_id: string
+  seq: number
+  timestamp: string
+  type: string
+  data: string
+}
+
 /** Owner: workflows. Texts of workflow definitions that executions use, one per distinct text. */
 export interface WorkflowDefinitionTable {
   /** SHA-256 of the text in base64url. */
@@ -707,6 +735,9 @@ export interface Tables {
   action_aliases: ActionAliasTable
   policies: PolicyTable
   sensor_types: SensorTypeTable
+  sensor_processes: SensorProcessTable
+  sensor_dispatches: SensorDispatchTable
+  sensor_output: SensorOutputTable
   workflow_definitions: WorkflowDefinitionTable
   workflow_executions: WorkflowExecutionTable
   workflow_tasks: WorkflowTaskTable

@@ -6,6 +6,7 @@ import type { DatastorePorts } from './datastore/ports.ts'
 import type { ExecutionsPorts } from './executions/ports.ts'
 import type { MonitoringPorts } from './monitoring/ports.ts'
 import type { RulesPorts } from './rules/ports.ts'
+import type { SensorsPorts } from './sensors/ports.ts'
 import type { TracesPorts } from './traces/ports.ts'
 import type { TriggersPorts } from './triggers/ports.ts'
 
@@ -20,4 +21,5 @@ export interface Ports {
   actions: ActionsPorts
   executions: ExecutionsPorts
   rules: RulesPorts
+  sensors: SensorsPorts
 }

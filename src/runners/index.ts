@@ -25,6 +25,7 @@ import { createProcessTrees } from './process/kill-tree.ts'
 import { decideSystemUser, type SystemUserDecision } from './process/system-user.ts'
 import { readBootId } from './process/process-table.ts'
 import { createRemoteShellCmd } from './remote-shell-cmd.ts'
+import { createSensorProcesses, type SensorProcesses } from './sensor-process.ts'
 import { createRemoteShellScript } from './remote-shell-script.ts'
 import type { RecordedProcess, Runner } from './runner.ts'
 import { defaultBackground } from './process/run-command.ts'
@@ -42,6 +43,8 @@ export interface Runners {
   virtualenvs: Virtualenvs
   /** How commands reach the system user; log its `reason`, if any, as a WARNING at start. */
   systemUser: SystemUserDecision
+  /** Processes of sensors. */
+  sensors: SensorProcesses
   /** For requests of the server itself. */
   get: HttpGet
   /** The boot id that belongs to process identities recorded now. */
@@ -67,11 +70,12 @@ export async function createRunners(settings: RunnerSettings): Promise<Runners> 
   const python = { ...pythonDefaults, ...settings.python }
   const findPython = createFindPython(processes, { binary: python.binary, env: inheritedEnv })
   const cacheFolder = join(basePath, 'cache', 'python')
+  const startFile = pathOnDisk(startScript, join(basePath, 'cache'))
   const interpreters = createInterpreters({
     launcher,
     size: python.poolSize,
     env: actionEnv,
-    startFile: pathOnDisk(startScript, join(basePath, 'cache')),
+    startFile,
     cacheFolder,
   })
   const virtualenvs = createVirtualenvs(processes, {
@@ -126,6 +130,17 @@ export async function createRunners(settings: RunnerSettings): Promise<Runners> 
       },
     ],
     virtualenvs,
+    sensors: createSensorProcesses({
+      launcher,
+      trees,
+      virtualenvs,
+      inheritedEnv: actionEnv,
+      startFile,
+      cacheFolder,
+      logLevel: python.logLevel,
+      packsPaths: python.packsPaths,
+      maxPageSize: python.maxPageSize,
+    }),
     systemUser,
     get: createHttpGet(settings.http?.allowedPrivateNetworks ?? []),
     bootId,
@@ -180,5 +195,6 @@ export type {
 } from './runner.ts'
 export { runnersSettings } from './settings.ts'
 export type { PythonSettings, RunnerSettings, RunnersPorts } from './settings.ts'
+export type { SensorEnd, SensorProcess, SensorProcesses, SensorRequest } from './sensor-process.ts'
 export { writeStartNote, type StartNote } from './start-note.ts'
 export { outputTypes, runnerTypeDefinition } from './runner.ts'

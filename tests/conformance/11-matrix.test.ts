@@ -242,6 +242,11 @@ const entries: Record<string, Entry> = {
     ...looks,
     path: fixed('/v1/sensortypes/matrix.Watch'),
   },
+  'GET /v1/sensortypes/{ref_or_id}/output': {
+    opens: ['sensor_type_view', 'sensor_type_modify', 'sensor_type_all'],
+    ...looks,
+    path: fixed('/v1/sensortypes/matrix.Watch/output'),
+  },
   'PUT /v1/sensortypes/{ref_or_id}': {
     opens: ['sensor_type_modify', 'sensor_type_all'],
     path: fixed('/v1/sensortypes/matrix.Watch'),

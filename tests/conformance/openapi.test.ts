@@ -471,6 +471,13 @@ const samples: [
   ['get', '/v1/sensortypes', { path: () => '/v1/sensortypes?limit=0', status: 400 }],
   ['get', '/v1/sensortypes/{ref_or_id}', { path: () => '/v1/sensortypes/listed.Watch' }],
   ['get', '/v1/sensortypes/{ref_or_id}', { status: 404 }],
+  ['get', '/v1/sensortypes/{ref_or_id}/output', { path: () => '/v1/sensortypes/listed.Watch/output' }],
+  [
+    'get',
+    '/v1/sensortypes/{ref_or_id}/output',
+    { path: () => '/v1/sensortypes/listed.Watch/output?limit=0', status: 400 },
+  ],
+  ['get', '/v1/sensortypes/{ref_or_id}/output', { status: 404 }],
   ['put', '/v1/sensortypes/{ref_or_id}', { path: () => '/v1/sensortypes/listed.Watch', body: { enabled: false } }],
   ['put', '/v1/sensortypes/{ref_or_id}', { path: () => '/v1/sensortypes/listed.Watch', body: {}, status: 400 }],
   ['put', '/v1/sensortypes/{ref_or_id}', { body: { enabled: false }, status: 404 }],

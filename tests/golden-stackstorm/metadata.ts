@@ -12,7 +12,7 @@ import { createDatastore } from '../../src/modules/datastore/index.ts'
 import { createDatastoreService } from '../../src/modules/datastore/service.ts'
 import { createKeyStore } from '../../src/modules/datastore/store.ts'
 import { createConfigs, type Configs } from '../../src/modules/packs/configs.ts'
-import { createSensors } from '../../src/modules/sensors/index.ts'
+import { createSensorRecords } from '../helpers/sensors.ts'
 import { createPacks, type PackRegistration, type Packs } from '../../src/modules/packs/index.ts'
 import { createTemplateThread } from '../../src/core/rendering/index.ts'
 import { createAliases } from '../../src/modules/aliases/index.ts'
@@ -147,7 +147,7 @@ async function startWorld(): Promise<World> {
       executions: world.executions,
       settings: { systemUser: 'svc', maxPageSize: 100 },
     }),
-    sensors: createSensors({ database, log, settings: { systemUser: 'svc', maxPageSize: 100 } }),
+    sensors: createSensorRecords(database, log),
     encryption,
     log,
     templates: (reader) => datastore.templates(reader),

@@ -12,12 +12,13 @@ import {
 } from '../resources.ts'
 import type { CommandContext } from '../session.ts'
 import { names } from '../names.ts'
+import { createSensorTailCommand } from './sensor-tail.ts'
 
 const sensor: CliResource = {
   name: 'Sensor',
   pluralName: 'Sensors',
   path: '/sensortypes',
-  columns: ['ref', 'pack', 'description', 'enabled'],
+  columns: ['ref', 'pack', 'description', 'enabled', 'runtime.state'],
   order: [
     'id',
     'uid',
@@ -32,6 +33,7 @@ const sensor: CliResource = {
     'entry_point',
     'artifact_uri',
     'metadata_file',
+    'runtime',
   ],
 }
 const sensors: Operand = ['<ref...>', 'references or ids']
@@ -65,7 +67,12 @@ export function createSensorCommand(context: CommandContext): CliCommand {
     .description('Disable sensors: they stop at once.')
     .examples('svc sensor disable examples.HeartbeatSensor')
 
-  return new CliCommand('sensor').addCommand(list).addCommand(get).addCommand(enable).addCommand(disable)
+  return new CliCommand('sensor')
+    .addCommand(list)
+    .addCommand(get)
+    .addCommand(enable)
+    .addCommand(disable)
+    .addCommand(createSensorTailCommand(context, sensor))
 }
 
 function queryOf({ pack, trigger, enabled, disabled }: SensorListFlags): Query {

@@ -20,6 +20,7 @@ import { createImpersonation } from './impersonation.ts'
 import { createLogins } from './logins.ts'
 import { createAuthRoutes } from './routes.ts'
 import type { AuthSettings } from './settings.ts'
+import { createSensorTokens, type SensorTokens } from './sensor-tokens.ts'
 import { createServiceTokens } from './service-tokens.ts'
 import { createTokenService, type TokenService } from './service.ts'
 import { createTokenRetention } from './retention.ts'
@@ -57,6 +58,8 @@ export interface Auth extends Module {
   readonly access: AccessControl
   /** For the executions module. */
   readonly serviceTokens: ServiceTokens
+  /** For the sensors module. */
+  readonly sensorTokens: SensorTokens
 }
 
 interface Running {
@@ -128,6 +131,7 @@ export function createAuth(deps: AuthDependencies): Auth {
     apiKeys.start()
     const unsubscribe = [
       bus.subscribe('token.revoked', ({ id }) => tokens.forget(id)),
+      bus.subscribe('token.prolonged', ({ id }) => tokens.forget(id)),
       bus.subscribe('user.changed', () => tokens.forgetAll()),
     ]
     // Of actions of a server that crashed: none of them runs any more.
@@ -221,6 +225,14 @@ export function createAuth(deps: AuthDependencies): Auth {
       systemUser: deps.systemUser,
       log,
     }),
+    sensorTokens: createSensorTokens({
+      database,
+      store,
+      tokens: () => running?.tokens,
+      ttlSeconds: config.service_token_ttl,
+      now,
+      log,
+    }),
     access: config.enable
       ? {
           authenticate: (request, response) => requireRunning().access.authenticate(request, response),
@@ -237,3 +249,5 @@ export function createAuth(deps: AuthDependencies): Auth {
 }
 
 export { authSettings } from './settings.ts'
+
+export type { SensorTokens } from './sensor-tokens.ts'

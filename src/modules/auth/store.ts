@@ -24,6 +24,7 @@ export interface AuthStore {
   /** Fails with `Conflict` if it does not exist. */
   deleteToken(id: string): Step
   deleteTokenIfAny(id: string): Step
+  prolongToken(id: string, expiry: string): Step
   /** @param exceptId id of a token to keep */
   deleteTokensOf(user: string, exceptId?: string): Step
   deleteServiceTokens(): Step
@@ -77,6 +78,7 @@ export function createAuthStore(database: Database): AuthStore {
     insertToken: (token) => ({ query: insertToken(token) }),
     insertServiceToken: (token) => ({ query: insertServiceToken(token) }),
     deleteToken: (id) => ({ query: deleteToken(id), expect: 1 }),
+    prolongToken: (id, expiry) => ({ query: build.updateTable('tokens').set({ expiry }).where('id', '=', id) }),
     deleteTokenIfAny: (id) => ({ query: deleteToken(id) }),
     deleteTokensOf: (user, exceptId = '') => ({
       query: build.deleteFrom('tokens').where('user', '=', user).where('id', '!=', exceptId),

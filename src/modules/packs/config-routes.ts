@@ -27,6 +27,8 @@ export function createConfigRoutes(deps: {
   configs: Configs
   log: Log
   withLock: <T>(work: () => Promise<T>) => Promise<T>
+  /** Called after a configuration was written. */
+  readonly changed: (pack: string) => void
   maxPageSize: number
   /** `api.mask_secrets` */
   maskSecrets: boolean
@@ -93,6 +95,7 @@ export function createConfigRoutes(deps: {
         const { pack } = request.params
         requirePack(pack)
         await deps.withLock(() => configs.put(pack, request.body))
+        deps.changed(pack)
         log.audit('pack.configured', `Configuration of pack "${pack}" changed.`, { pack, ...aboutCaller(request) })
         return configs.get(pack, isUnmasked(request))
       },

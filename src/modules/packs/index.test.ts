@@ -3,6 +3,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import { loadEncryption } from '../../core/encryption.ts'
+import { createSensorRecords } from '../../../tests/helpers/sensors.ts'
 import { startRules, type RulesWorld } from '../../../tests/helpers/rules.ts'
 import type { Log } from '../../lib/log/log.ts'
 import type { RunnerTypeDefinition } from '../../runners/runner.ts'
@@ -12,7 +13,6 @@ import type { RuleRecord } from '../rules/types.ts'
 import { createTemplateThread } from '../../core/rendering/index.ts'
 import { createAliases } from '../aliases/index.ts'
 import { createPolicies } from '../policies/index.ts'
-import { createSensors } from '../sensors/index.ts'
 import { createPacks, type Packs } from './index.ts'
 import { noMetrics } from '../../core/metrics.ts'
 
@@ -65,11 +65,7 @@ beforeEach(async () => {
       executions: world.executions,
       settings: { systemUser: 'svc', maxPageSize: 100 },
     }),
-    sensors: createSensors({
-      database: world.database,
-      log: listeningLog(),
-      settings: { systemUser: 'svc', maxPageSize: 100 },
-    }),
+    sensors: createSensorRecords(world.database, listeningLog()),
     encryption: await loadEncryption({ enabled: true, keyPath: '', ownKeyPath: join(folder, 'keys.json') }),
     log: listeningLog(),
     templates: () => ({ variables: {} }),

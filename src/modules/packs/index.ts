@@ -59,7 +59,7 @@ export interface PacksDeps {
   rules: Rules
   readonly aliases: Pick<Aliases, 'registerAliases'>
   policies: Pick<Policies, 'registerPolicies' | 'typeCount'>
-  sensors: Pick<Sensors, 'check' | 'registerSensors'>
+  sensors: Pick<Sensors, 'check' | 'registerSensors' | 'packChanged'>
   encryption: Encryption
   log: Log
   metrics: Metrics
@@ -215,7 +215,15 @@ export function createPacks(deps: PacksDeps): Packs {
           policy_type: () => policies.typeCount,
         },
       }),
-      ...createConfigRoutes({ store, configs, log, withLock, maxPageSize, maskSecrets: settings.maskSecrets }),
+      ...createConfigRoutes({
+        store,
+        configs,
+        log,
+        withLock,
+        changed: (pack) => sensors.packChanged(pack),
+        maxPageSize,
+        maskSecrets: settings.maskSecrets,
+      }),
       ...createInstallRoutes(deps.startExecution),
     ],
     manager: installer,

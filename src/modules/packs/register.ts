@@ -49,7 +49,7 @@ export interface ContentOwners {
   rules: Pick<Rules, 'registerRules'>
   aliases: Pick<Aliases, 'registerAliases'>
   policies: Pick<Policies, 'registerPolicies'>
-  sensors: Pick<Sensors, 'check' | 'registerSensors'>
+  sensors: Pick<Sensors, 'check' | 'registerSensors' | 'packChanged'>
   virtualenvs: Pick<VirtualenvBuilder, 'examine'>
   metrics: Metrics
 }
@@ -130,6 +130,7 @@ export async function registerContent(
     const configs = await registering('configs', owners.configs.register(content))
     take('configs', configs, configs.problems)
   }
+  owners.sensors.packChanged(ref)
   const remarks = [...content.problems, ...registeredKinds.flatMap((kind) => found.get(kind) ?? [])]
   const { problems, warnings } = separate(remarks)
   if (kinds.has('actions')) warnings.push(...lacking(await owners.virtualenvs.examine(ref, folder)))

@@ -6,8 +6,9 @@ import type { Database } from '../../db/index.ts'
 import type { Principal, Rights } from '../../http/index.ts'
 import type { Log } from '../../lib/log/index.ts'
 import type { Module } from '../../core/module.ts'
-import type { Scope } from '../../core/permissions.ts'
-import { createRights } from './rights.ts'
+import { sensorsUser, type Scope } from '../../core/permissions.ts'
+import { createGrantSet } from './resolve.ts'
+import { createRights, type UserRights } from './rights.ts'
 import { createRbacRoutes } from './routes.ts'
 import { createRbacService } from './service.ts'
 import { createRbacStore } from './store.ts'
@@ -51,6 +52,19 @@ export interface Rbac extends Module {
   ensureAdministrator(findFirst: () => Promise<string | undefined>): Promise<void>
 }
 
+/** Sensors keep their state in the datastore. A user of that name who logs in has nothing of it. */
+const ofSensors: UserRights = {
+  isAdmin: false,
+  isObserver: false,
+  grants: createGrantSet([
+    {
+      permission_types: ['key_value_pair_list', 'key_value_pair_view', 'key_value_pair_set', 'key_value_pair_delete'],
+    },
+  ]),
+}
+
+const isSensor = ({ user, isServiceToken }: Principal): boolean => isServiceToken === true && user === sensorsUser
+
 export function createRbac({ database, bus, log, config, basePath, maxPageSize }: RbacDeps): Rbac {
   const { enable: enabled, permission_isolation: isolation, sync_remote_groups: countsGroups } = config
   const store = createRbacStore(database)
@@ -63,7 +77,8 @@ export function createRbac({ database, bus, log, config, basePath, maxPageSize }
     name: 'rbac',
     enabled,
     routes: createRbacRoutes({ enabled, store, service, maxPageSize }),
-    rightsOf: (principal) => createRights(principal, options),
+    rightsOf: (principal) =>
+      createRights(principal, isSensor(principal) ? { ...options, ofUser: () => ofSensors } : options),
     rightsOfUser: (user, scopes) =>
       createRights({ user, isAdmin: false, method: 'none', ...(scopes === undefined ? {} : { scopes }) }, options),
     isAdmin: (user) => !enabled || users.ofUser(user).isAdmin,

@@ -11,12 +11,13 @@ import {
   withoutEmptyPack,
 } from '../../core/pack-content.ts'
 import { compileSchema, type JsonSchema } from '../../lib/schema/index.ts'
-import type { SensorDefinition, SensorKind } from './types.ts'
+import { sensorKinds, type SensorDefinition, type SensorKind } from './types.ts'
 
 const sensorSchema: JsonSchema = {
   type: 'object',
   required: ['class_name', 'entry_point'],
   properties: {
+    sensor_type: { enum: [...sensorKinds] },
     class_name: { type: 'string', pattern: '^[A-Za-z_]\\w*$', maxLength: MAX_NAME_CHARS },
     entry_point: { type: 'string', minLength: 1, maxLength: 1_024 },
     pack: packSchema,
@@ -34,6 +35,7 @@ const sensorSchema: JsonSchema = {
 
 /** What an author writes; it has passed the schema. */
 interface GivenSensor {
+  sensor_type?: SensorKind
   class_name: string
   entry_point: string
   pack?: string
@@ -84,7 +86,7 @@ function fill(
   { pack, folder, metadataFile }: { pack: string; folder: string; metadataFile: string },
 ): SensorDefinition {
   const { class_name: className, entry_point: file } = given
-  const kind: SensorKind = 'python'
+  const kind = given.sensor_type ?? 'python'
   const interval = given.poll_interval ?? undefined
   return {
     pack,
@@ -92,7 +94,7 @@ function fill(
     name: className,
     sensor_type: kind,
     artifact_uri: pathToFileURL(join(folder, 'sensors', file)).href,
-    entry_point: moduleOf(file, className),
+    entry_point: kind === 'python' ? moduleOf(file, className) : file,
     description: given.description ?? '',
     enabled: given.enabled ?? true,
     ...(interval === undefined ? {} : { poll_interval: interval }),
@@ -100,6 +102,8 @@ function fill(
       (type) => `${typeof type.pack === 'string' ? type.pack : pack}.${type.name}`,
     ),
     metadata_file: metadataFile,
+    folder,
+    file,
   }
 }
 

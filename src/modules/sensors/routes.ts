@@ -1,4 +1,5 @@
 /** Endpoints of contract 05, 5.10. */
+import { queryInvalid } from '../../core/errors.ts'
 import { sensorResource } from '../../core/permissions.ts'
 import {
   listEndpoint,
@@ -8,9 +9,11 @@ import {
   type QueryParameter,
   type Route,
 } from '../../http/index.ts'
+import { Type } from '../../lib/schema/index.ts'
+import type { Outputs } from './run/output.ts'
 import type { SensorService } from './service.ts'
 import type { SensorStore } from './store.ts'
-import { PartialSensor, SensorRecord, SensorUpdate } from './types.ts'
+import { PartialSensor, SensorOutput, SensorRecord, SensorUpdate } from './types.ts'
 
 const attributes: AttributeOptions = {
   known: Object.keys(SensorRecord.properties),
@@ -26,12 +29,24 @@ const filters = {
   trigger: { type: 'string', description: 'Only sensors that dispatch the trigger type with this reference.' },
 } as const satisfies Record<string, QueryParameter>
 
+/** All that is kept. */
+const MAX_RECORDS = 2_000
+const MAX_WAIT_SECONDS = 60
+
+/** @throws QUERY_INVALID */
+function numberIn(value: unknown, { name, min, max }: { name: string; min: number; max: number }): number | undefined {
+  if (typeof value !== 'number') return undefined
+  if (value < min || value > max) throw queryInvalid(`The parameter "${name}" must be a number from ${min} to ${max}.`)
+  return value
+}
+
 export function createSensorRoutes(deps: {
   service: SensorService
   store: Pick<SensorStore, 'list' | 'count'>
+  outputs: Outputs
   maxPageSize: number
 }): Route[] {
-  const { service, store, maxPageSize } = deps
+  const { service, store, outputs, maxPageSize } = deps
   const resourceAt = ({ params }: { params: { ref_or_id: string } }) =>
     sensorResource(service.get(params.ref_or_id).ref)
 
@@ -68,6 +83,35 @@ export function createSensorRoutes(deps: {
       response: SensorRecord,
       failures: [404],
       handler: ({ params }) => service.record(service.get(params.ref_or_id)),
+    }),
+    route({
+      surface: 'api',
+      method: 'get',
+      path: '/sensortypes/:ref_or_id/output',
+      permission: 'sensor_type_view',
+      resource: resourceAt,
+      summary: 'Gets the newest output of a sensor, oldest first.',
+      query: {
+        after: { type: 'integer', description: 'Only records with a greater `seq`.' },
+        limit: { type: 'integer', description: `Most records to return, from the newest; ${MAX_RECORDS} at most.` },
+        wait: {
+          type: 'integer',
+          description: `Seconds to wait for a record when there is none; ${MAX_WAIT_SECONDS} at most.`,
+        },
+      },
+      response: Type.Array(SensorOutput),
+      failures: [400, 404],
+      async handler({ params, query }) {
+        const { id } = service.get(params.ref_or_id)
+        const limit = numberIn(query.limit, { name: 'limit', min: 1, max: MAX_RECORDS }) ?? MAX_RECORDS
+        const after = numberIn(query.after, { name: 'after', min: 0, max: 2 ** 52 })
+        const seconds = numberIn(query.wait, { name: 'wait', min: 0, max: MAX_WAIT_SECONDS }) ?? 0
+        const from = after ?? Math.max(0, outputs.lastSeq(id) - limit)
+        const found = outputs.after(id, from, limit)
+        if (found.length > 0 || seconds === 0) return found
+        await outputs.wait(id, from, AbortSignal.timeout(seconds * 1000))
+        return outputs.after(id, from, limit)
+      },
     }),
     route({
       surface: 'api',

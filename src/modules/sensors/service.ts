@@ -9,7 +9,7 @@ import { writeJson } from '../../lib/json/index.ts'
 import type { Log, LogFields } from '../../lib/log/index.ts'
 import type { CheckedSensors } from './definition.ts'
 import type { SensorStore } from './store.ts'
-import type { Sensor, SensorDefinition, SensorRecord, SensorUpdate } from './types.ts'
+import type { Sensor, SensorDefinition, SensorRecord, SensorRuntime, SensorUpdate } from './types.ts'
 
 /** Who asks, from where, and what they may do. */
 export type SensorCaller = Pick<ApiRequest, 'principal' | 'rights' | 'requestId' | 'remoteAddress'>
@@ -34,8 +34,9 @@ export function createSensorService(deps: {
   log: Log
   /** Writes the sensors of packs. */
   systemUser: string
+  readonly runtimeOf: (sensorId: string) => SensorRuntime
 }): SensorService {
-  const { database, store, log, systemUser } = deps
+  const { database, store, log, systemUser, runtimeOf } = deps
 
   function get(refOrId: string): Sensor {
     const sensor = (isId(refOrId) ? store.find(refOrId) : undefined) ?? store.findByRef(refOrId)
@@ -61,13 +62,13 @@ export function createSensorService(deps: {
       enabled_in_file: definition.enabled,
     }
     const step = before === undefined ? store.insert(sensor) : store.update(sensor, before.revision)
-    return { result: sensor, unit: unitOf([step], sensor, before === undefined ? 'created' : 'updated') }
+    return { result: sensor, unit: unitOf([step], sensor, before === undefined ? 'created' : 'updated', 'pack') }
   }
 
   return {
     get,
-    record({ revision: _r, enabled_in_file: _e, ...record }) {
-      return record
+    record({ revision: _r, enabled_in_file: _e, folder: _f, file: _p, ...record }) {
+      return { ...record, runtime: runtimeOf(record.id) }
     },
 
     async update(caller, refOrId, { enabled }) {
@@ -77,7 +78,7 @@ export function createSensorService(deps: {
         caller.rights.require('sensor_type_modify', sensorResource(before.ref))
         if (before.enabled === enabled) return { result: before, unit: merge() }
         const sensor = { ...before, enabled, revision: before.revision + 1 }
-        return { result: sensor, unit: unitOf([store.update(sensor, before.revision)], sensor, 'updated') }
+        return { result: sensor, unit: unitOf([store.update(sensor, before.revision)], sensor, 'updated', 'client') }
       }
       const sensor = await commitPlan(database, plan, `Sensor "${refOrId}"`)
       auditChange('updated', sensor, aboutCaller(caller))
@@ -102,7 +103,7 @@ export function createSensorService(deps: {
           const seen = store.find(sensor.id)
           return {
             result: undefined,
-            unit: seen === undefined ? merge() : unitOf([store.delete(seen)], seen, 'deleted'),
+            unit: seen === undefined ? merge() : unitOf([store.delete(seen)], seen, 'deleted', 'pack'),
           }
         }
         await commitPlan(database, plan, `Sensor "${sensor.ref}"`)
@@ -114,8 +115,13 @@ export function createSensorService(deps: {
   }
 }
 
-function unitOf(steps: Unit['steps'], { id, ref }: Sensor, change: 'created' | 'updated' | 'deleted'): Unit {
-  return { steps, facts: [{ name: 'sensor.changed', payload: { id, ref, change } }], subject: id }
+function unitOf(
+  steps: Unit['steps'],
+  { id, ref }: Sensor,
+  change: 'created' | 'updated' | 'deleted',
+  by: 'client' | 'pack',
+): Unit {
+  return { steps, facts: [{ name: 'sensor.changed', payload: { id, ref, change, by } }], subject: id }
 }
 
 /** Apart from `enabled`, which a client may have changed. */

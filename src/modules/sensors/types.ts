@@ -1,9 +1,41 @@
 /** Wire records of contract 05, 5.10, and the sensor as the module stores it. */
 import { record, Type, type Static } from '../../lib/schema/index.ts'
 
-export const sensorKinds = ['python'] as const
+export const sensorKinds = ['python', 'process'] as const
 
 export type SensorKind = (typeof sensorKinds)[number]
+
+export const sensorStates = ['disabled', 'starting', 'running', 'waiting', 'failed', 'finished', 'elsewhere'] as const
+
+export type SensorState = (typeof sensorStates)[number]
+
+const optionalTime = (description: string) =>
+  Type.Optional(Type.String({ description: `${description} ISO 8601 UTC.` }))
+
+const runtime = Type.Object(
+  {
+    state: Type.Unsafe<SensorState>({
+      type: 'string',
+      enum: sensorStates,
+      description:
+        '`waiting`: it starts again soon; `failed`: it has ended too often, and starts again later, if at all; `finished`: it has ended by itself with exit code 0; `elsewhere`: another node runs it.',
+    }),
+    node: Type.String({ description: '`sensorcontainer.sensor_node_name` of this server.' }),
+    pid: Type.Optional(Type.Integer()),
+    since: optionalTime('Start of the process.'),
+    memory_bytes: Type.Optional(Type.Integer({ description: 'Of all its processes; measured every few seconds.' })),
+    cpu_seconds: Type.Optional(Type.Number({ description: 'Processor time of the processes that run.' })),
+    restarts: Type.Integer({ description: 'Starts after the first, since the server started.' }),
+    next_start: optionalTime('When a waiting or failed sensor starts again.'),
+    dispatches: Type.Integer({ description: 'Triggers dispatched since the server started.' }),
+    dropped: Type.Integer({ description: 'Dispatches that were wrong, since the server started.' }),
+    last_dispatch: optionalTime('Last dispatch since the server started.'),
+    last_error: Type.Optional(Type.String({ description: 'Why it ended, or what was wrong with a dispatch.' })),
+    last_error_at: optionalTime('When that was.'),
+  },
+  { description: 'What it does now.' },
+)
+export type SensorRuntime = Static<typeof runtime>
 
 const sensor = Type.Object({
   id: Type.String(),
@@ -15,7 +47,7 @@ const sensor = Type.Object({
   sensor_type: Type.Unsafe<SensorKind>({
     type: 'string',
     enum: sensorKinds,
-    description: '`python`: a class with the methods of a sensor.',
+    description: '`python`: a class with the methods of a sensor. `process`: a program that writes JSON lines.',
   }),
   artifact_uri: Type.String({ description: 'The file of the sensor as a `file:` URL.' }),
   entry_point: Type.String({ description: 'Of a Python sensor `sensors.<file>.<class>`.' }),
@@ -26,6 +58,7 @@ const sensor = Type.Object({
   ),
   trigger_types: Type.Array(Type.String(), { description: 'References of the trigger types that it dispatches.' }),
   metadata_file: Type.String({ description: 'Relative to the pack.' }),
+  runtime,
 })
 
 const example = {
@@ -43,6 +76,18 @@ const example = {
   poll_interval: 30,
   trigger_types: ['examples.build.finished'],
   metadata_file: 'sensors/build_sensor.yaml',
+  runtime: {
+    state: 'running' as const,
+    node: 'sensornode1',
+    pid: 4711,
+    since: '2026-01-31T12:00:00.000000Z',
+    memory_bytes: 23_068_672,
+    cpu_seconds: 1.2,
+    restarts: 0,
+    dispatches: 12,
+    dropped: 0,
+    last_dispatch: '2026-01-31T12:30:00.000000Z',
+  },
 }
 
 export const SensorRecord = record('SensorType', sensor, { example })
@@ -56,10 +101,18 @@ export const PartialSensor = record(
 )
 
 /** What a pack says of a sensor, in full. */
-export type SensorDefinition = Omit<SensorRecord, 'id' | 'uid' | 'ref'>
+export interface SensorDefinition extends Omit<SensorRecord, 'id' | 'uid' | 'ref' | 'runtime'> {
+  /** Absolute folder of the pack. */
+  folder: string
+  /** Below `sensors/` of the pack. */
+  file: string
+}
 
 /** A sensor inside the server. */
-export interface Sensor extends SensorRecord {
+export interface Sensor extends SensorDefinition {
+  id: string
+  uid: string
+  ref: string
   revision: number
   /** What its file says; `enabled` differs after a client has changed it. */
   enabled_in_file: boolean
@@ -74,3 +127,19 @@ export const SensorUpdate = record(
   { example: { enabled: false } },
 )
 export type SensorUpdate = Static<typeof SensorUpdate>
+
+const output = Type.Object({
+  seq: Type.Integer({ description: 'Later records have greater numbers.' }),
+  timestamp: Type.String({ description: 'ISO 8601 UTC with microseconds.' }),
+  type: Type.Unsafe<'stdout' | 'stderr' | 'other'>({
+    type: 'string',
+    enum: ['stdout', 'stderr', 'other'],
+    description: '`other`: svc says something about the sensor.',
+  }),
+  data: Type.String(),
+})
+
+export const SensorOutput = record('SensorOutput', output, {
+  example: { seq: 7, timestamp: '2026-01-31T12:00:00.000000Z', type: 'stderr', data: 'Watching builds.\n' },
+})
+export type SensorOutput = Static<typeof SensorOutput>

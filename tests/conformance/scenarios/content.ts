@@ -156,7 +156,10 @@ export function contentScenarios(server: TestApp): Scenario[] {
   }
   const newWatch = async (): Promise<unknown> => {
     const folder = source('watch')
-    file('watch/sensors/stock.py', 'class StockSensor:\n    pass\n')
+    file(
+      'watch/sensors/stock.py',
+      'class StockSensor:\n    def __init__(self, *given): pass\n    def poll(self): pass\n',
+    )
     file('watch/sensors/stock.yaml', stockSensor)
     return manage('install', folder)
   }
@@ -549,6 +552,8 @@ export function contentScenarios(server: TestApp): Scenario[] {
       unstable: [[/\/tmp\/svc-test-\w{6}/, '/tmp/svc-test-000000']],
     },
     { command: 'sensor get', about: 'unknown', args: () => ['sensor', 'get', 'watch.Nope'] },
+    { command: 'sensor tail', args: () => ['sensor', 'tail', 'watch.StockSensor', '--no-follow'] },
+    { command: 'sensor tail', about: 'unknown', args: () => ['sensor', 'tail', 'watch.Nope'] },
     {
       command: 'sensor enable',
       before: newWatch,

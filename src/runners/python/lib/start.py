@@ -1,4 +1,5 @@
-"""Runs one action: `python start.py <folder for bytecode>`. The job arrives on stdin; `svc/worker.py` describes it."""
+"""Runs one action or sensor: `python start.py <folder for bytecode> [sensor]`. The job arrives on stdin; `svc/worker.py` and
+`svc/sensor_worker.py` describe it."""
 
 import gc
 import os
@@ -34,7 +35,10 @@ def main():
     folder = os.path.dirname(os.path.abspath(__file__))
     if folder not in sys.path:
         sys.path.insert(0, folder)
-    from svc import worker
+    if sys.argv[2:] == ["sensor"]:
+        from svc import sensor_worker as worker
+    else:
+        from svc import worker
 
     # These objects live to the end: collecting garbage among them took most of the time of a short action.
     gc.freeze()

@@ -4,6 +4,7 @@ import logging
 import sys
 
 ROOT = "svc.actions.python"
+SENSORS = "svc.sensors"
 #: Between INFO (20) and WARNING (30): user activity, always of interest.
 AUDIT = 25
 
@@ -35,11 +36,16 @@ def get_logger(name):
     return logging.getLogger(ROOT + "." + name)
 
 
-def set_up(level):
+def get_sensor_logger(name):
+    """Returns the logger of that name, a child of the logger of all sensors."""
+    return logging.getLogger(SENSORS + "." + name)
+
+
+def set_up(level, root=ROOT):
     """
     :param level: name of the lowest level that is written
     """
-    logger = logging.getLogger(ROOT)
+    logger = logging.getLogger(root)
     handler = _Handler()
     handler.setFormatter(logging.Formatter("%(name)s: %(levelname)-8s %(message)s"))
     logger.addHandler(handler)

@@ -43,7 +43,7 @@ def main():
         # The server closed stdin without a job.
         os._exit(0)
     text = None
-    _prepare(job)
+    prepare(job)
     _reply(b"job\n")
     sys.exit(_carry_out(job))
 
@@ -61,7 +61,7 @@ def _read_job():
     return b"".join(pieces)
 
 
-def _prepare(job):
+def prepare(job, root=log.ROOT):
     """Attaches this process and its descendants to the execution, before any code of the pack runs."""
     os.environ.update(job["env"])
     _set_mark(job["mark"])
@@ -69,7 +69,7 @@ def _prepare(job):
     is_buffered = not job["env"].get("PYTHONUNBUFFERED")
     sys.stdout = sys.__stdout__ = _line_by_line(sys.stdout, is_buffered)
     sys.stderr = sys.__stderr__ = _line_by_line(sys.stderr, is_buffered)
-    log.set_up(job["log_level"])
+    log.set_up(job["log_level"], root)
     places.packs_paths = job["packs_paths"]
 
 
@@ -107,7 +107,7 @@ def _carry_out(job):
     except Refused as problem:
         reply, code = {"error": str(problem)}, problem.code
     except SystemExit as end:
-        code = _code_of(end)
+        code = code_of(end)
     except BaseException as problem:
         import traceback
 
@@ -123,7 +123,7 @@ def _carry_out(job):
 def _outcome(job):
     if job["cwd"]:
         os.chdir(job["cwd"])
-    found = _find_class(_load(job["file"], job["path"]), job["file"])
+    found = _find_class(load(job["file"], job["path"]), job["file"])
     service = action_service.ActionService(job["pack"], found.__name__, job["page_size"])
     value = _make(found, job["config"], service).run(**job["parameters"])
     if not isinstance(value, tuple) or len(value) != 2:
@@ -140,11 +140,11 @@ def _outcome(job):
     return {"result": value, "succeeded": succeeded}
 
 
-def _load(file, path):
+def load(file, path, kind="action"):
     from importlib import util
 
     if not os.path.isfile(file):
-        raise Refused('The entry point "{}" of the action does not exist.'.format(os.path.basename(file)))
+        raise Refused('The entry point "{}" of the {} does not exist.'.format(os.path.basename(file), kind))
     sys.argv = [file]
     name = os.path.splitext(os.path.basename(file))[0]
     if name in getattr(sys, "stdlib_module_names", ()):
@@ -159,10 +159,10 @@ def _load(file, path):
     sys.path[:] = path + [folder for folder in sys.path if folder not in path and folder != own] + [own]
     if name in sys.modules or not name.isidentifier():
         # An action called uuid.py must not shadow the module of that name.
-        name = "svc_action_" + name
+        name = "svc_{}_{}".format(kind, name)
     spec = util.spec_from_file_location(name, file)
     if spec is None:
-        raise Refused('The entry point "{}" of the action is not a Python file.'.format(os.path.basename(file)))
+        raise Refused('The entry point "{}" of the {} is not a Python file.'.format(os.path.basename(file), kind))
     module = util.module_from_spec(spec)
     sys.modules[name] = module
     spec.loader.exec_module(module)
@@ -263,7 +263,7 @@ def _frames_of_the_action(problem):
     return frames
 
 
-def _code_of(end):
+def code_of(end):
     if end.code is None:
         return 0
     if isinstance(end.code, int):

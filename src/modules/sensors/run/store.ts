@@ -1,0 +1,110 @@
+/** Tables `sensor_processes`, `sensor_dispatches` and `sensor_output`. Reads, and functions that return steps. */
+import { sql } from 'kysely'
+import type { Database, Step } from '../../../db/index.ts'
+import type { RecordedProcess } from '../../../runners/index.ts'
+import type { SensorOutput } from '../types.ts'
+
+export interface RunStore {
+  /** Before the process starts. */
+  insertProcess(marker: string, sensorId: string): Step
+  updateProcess(marker: string, process: RecordedProcess): Step
+  deleteProcess(marker: string): Step
+  processes(): { marker: string; process: RecordedProcess | undefined }[]
+
+  /** The trigger instance of a dispatch that is stored. */
+  findDispatch(sensorId: string, dispatchId: string): string | undefined
+  /** Fails with `Conflict` if it is stored already. */
+  insertDispatch(sensorId: string, dispatchId: string, instanceId: string): Step
+  /** All but the newest. */
+  deleteOldDispatches(sensorId: string, kept: number): Step
+
+  insertOutput(sensorId: string, output: SensorOutput): Step
+  /** In order. */
+  outputAfter(sensorId: string, seq: number, limit: number): SensorOutput[]
+  /** Sizes of all chunks, in order. */
+  outputSizes(sensorId: string): { seq: number; bytes: number }[]
+  deleteOutputUpTo(sensorId: string, seq: number): Step
+
+  /** All of a sensor that is gone. */
+  deleteAll(sensorId: string): Step[]
+}
+
+export function createRunStore(database: Database): RunStore {
+  const { build } = database
+  return {
+    insertProcess: (marker, sensorId) => ({
+      query: build
+        .insertInto('sensor_processes')
+        .values({ marker, sensor_id: sensorId, pid: 0, start_time: '', boot_id: '' }),
+    }),
+    updateProcess: (marker, { pid, startTime, bootId }) => ({
+      query: build
+        .updateTable('sensor_processes')
+        .set({ pid, start_time: startTime, boot_id: bootId })
+        .where('marker', '=', marker),
+    }),
+    deleteProcess: (marker) => ({ query: build.deleteFrom('sensor_processes').where('marker', '=', marker) }),
+    processes: () =>
+      database
+        .all(build.selectFrom('sensor_processes').selectAll())
+        .map(({ marker, pid, start_time: startTime, boot_id: bootId }) => ({
+          marker,
+          process: pid === 0 ? undefined : { pid, startTime, bootId },
+        })),
+
+    findDispatch: (sensorId, dispatchId) =>
+      database.first(
+        build
+          .selectFrom('sensor_dispatches')
+          .select('trigger_instance_id')
+          .where('sensor_id', '=', sensorId)
+          .where('dispatch_id', '=', dispatchId),
+      )?.trigger_instance_id,
+    insertDispatch: (sensorId, dispatchId, instanceId) => ({
+      query: build
+        .insertInto('sensor_dispatches')
+        .values({ sensor_id: sensorId, dispatch_id: dispatchId, trigger_instance_id: instanceId }),
+    }),
+    deleteOldDispatches: (sensorId, kept) => ({
+      query: build
+        .deleteFrom('sensor_dispatches')
+        .where('sensor_id', '=', sensorId)
+        .where(
+          'seq',
+          '<=',
+          sql<number>`ifnull((select seq from sensor_dispatches where sensor_id = ${sensorId} order by seq desc limit 1 offset ${kept}), -1)`,
+        ),
+    }),
+
+    insertOutput: (sensorId, output) => ({
+      query: build.insertInto('sensor_output').values({ sensor_id: sensorId, ...output }),
+    }),
+    outputAfter: (sensorId, seq, limit) =>
+      database.all(
+        build
+          .selectFrom('sensor_output')
+          .select(['seq', 'timestamp', 'type', 'data'])
+          .where('sensor_id', '=', sensorId)
+          .where('seq', '>', seq)
+          .orderBy('seq')
+          .limit(limit),
+      ) as SensorOutput[], // written above
+    outputSizes: (sensorId) =>
+      database.all(
+        build
+          .selectFrom('sensor_output')
+          .select('seq')
+          .select(sql<number>`octet_length(data)`.as('bytes'))
+          .where('sensor_id', '=', sensorId)
+          .orderBy('seq'),
+      ),
+    deleteOutputUpTo: (sensorId, seq) => ({
+      query: build.deleteFrom('sensor_output').where('sensor_id', '=', sensorId).where('seq', '<=', seq),
+    }),
+
+    deleteAll: (sensorId) => [
+      { query: build.deleteFrom('sensor_dispatches').where('sensor_id', '=', sensorId) },
+      { query: build.deleteFrom('sensor_output').where('sensor_id', '=', sensorId) },
+    ],
+  }
+}

@@ -1,0 +1,1 @@
+from select import *  # noqa: F401,F403

@@ -1,0 +1,1 @@
+from socket import *  # noqa: F401,F403

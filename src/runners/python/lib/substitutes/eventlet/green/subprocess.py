@@ -1,0 +1,1 @@
+from subprocess import *  # noqa: F401,F403

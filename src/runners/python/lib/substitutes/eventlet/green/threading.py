@@ -1,0 +1,1 @@
+from threading import *  # noqa: F401,F403

@@ -1,0 +1,1 @@
+from time import *  # noqa: F401,F403

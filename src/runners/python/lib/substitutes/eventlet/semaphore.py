@@ -1,0 +1,3 @@
+from threading import Event, Semaphore
+
+__all__ = ["Event", "Semaphore"]
