@@ -210,6 +210,17 @@ describe('svc migrate import', () => {
     expect(existsSync(join(app.basePath, 'migration'))).toBe(false)
   })
 
+  test('says which packs have content that svc cannot use, and takes over the rest of them', async () => {
+    writeGreetings(old)
+    old.write(`${PACKS}/greetings/actions/gone.yaml`, 'name: gone\nrunner_type: mistral-v2\n')
+    expect(await importAll()).toMatchObject({
+      counts: { pack: { imported: 2 } },
+      // The rule of the first pack needs the second one, which comes later: that is none.
+      notes: ['Packs with content that svc cannot use: greetings. svc migrate check says why.'],
+    })
+    expect(await read('/v1/actions/greetings.greet')).toMatchObject({ enabled: true })
+  })
+
   test('goes on where an import was killed, and loses no earlier version of a pack', async () => {
     writeGreetings(old)
     const packs = join(app.basePath, 'packs')

@@ -41,7 +41,7 @@ export async function importPacks(
   { packs }: Places,
   places: ServerPlaces,
   manner: Manner,
-): Promise<{ needEnvironment: string[] }> {
+): Promise<{ needEnvironment: string[]; withProblems: string[] }> {
   const included = new Set(
     (await allRecords(session, '/packs', {}))
       .filter(({ path }) => typeof path === 'string' && !path.startsWith(`${places.packs}/`))
@@ -51,6 +51,7 @@ export async function importPacks(
   const progress = session.progress('Copying packs')
   const again: { name: string; problems: FileProblem[] }[] = []
   const needEnvironment: string[] = []
+  const withProblems: string[] = []
   const seen = new Set<string>()
   for (const [i, { name, from }] of all.entries()) {
     progress.update(`Copying packs: ${progressText(i, all.length)}, now ${name}`)
@@ -73,6 +74,7 @@ export async function importPacks(
       const { outcome, problems } = await importPack(session, name, from, places, manner)
       const [first] = problems
       if (problems.some(({ file }) => /^(?:rules|aliases|policies)\//.test(file))) again.push({ name, problems })
+      if (first !== undefined) withProblems.push(name)
       if (await isFile(join(from, 'requirements.txt'))) needEnvironment.push(name)
       const why = first === undefined ? undefined : `${problems.length} problems; ${describeProblem(first)}`
       manner.add({ kind: 'pack', name, outcome, source: from, ...(why === undefined ? {} : { why }) })
@@ -84,10 +86,11 @@ export async function importPacks(
   }
   for (const { name } of again) {
     progress.update(`Registering packs again: ${name}`)
-    if (!manner.dryRun) await register(session, join(places.packs, name))
+    const left = manner.dryRun ? [] : await register(session, join(places.packs, name))
+    if (left.length === 0) withProblems.splice(withProblems.indexOf(name), 1)
   }
   progress.stop()
-  return { needEnvironment }
+  return { needEnvironment, withProblems }
 }
 
 async function importPack(

@@ -37,6 +37,8 @@ import { joinRoles, readSource, type Source } from './source.ts'
 
 /** Rows that a person gets to see; the report has all. */
 const MAX_SHOWN = 50
+/** Packs that one line names. */
+const MAX_NAMED = 10
 
 export interface ImportOptions {
   given: GivenPlaces
@@ -156,8 +158,13 @@ async function importAll(
 ): Promise<void> {
   await importRecords(session, loaded, firstKinds, manner)
   if (!manner.dryRun) await recoverPacks(server.packs)
-  const { needEnvironment } = await importPacks(session, places, server, manner)
+  const { needEnvironment, withProblems } = await importPacks(session, places, server, manner)
   summary.environments = needEnvironment
+  if (withProblems.length > 0) {
+    const named = withProblems.slice(0, MAX_NAMED).join(', ')
+    const more = withProblems.length > MAX_NAMED ? ` and ${withProblems.length - MAX_NAMED} more` : ''
+    summary.notes.push(`Packs with content that svc cannot use: ${named}${more}. svc migrate check says why.`)
+  }
   const files = new Set(site.configs.map(({ name }) => name))
   await importConfigs(session, site.configs, server, manner)
   loaded.records.config = loaded.records.config.filter(({ converted }) => !files.has(converted.name))
