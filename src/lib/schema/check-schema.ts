@@ -4,6 +4,7 @@ import { compileDraft4, compileParameters, compileSchema } from './compile.ts'
 import { draft4MetaSchema, parameterMetaSchema } from './draft4.ts'
 import { represent } from './messages.ts'
 import { MAX_PATTERN_INSTRUCTIONS } from './pattern-size.ts'
+import { hasReference } from './references.ts'
 import { sizeOfSchema, type SchemaSize } from './schema-size.ts'
 import { isObject, type SchemaProblem } from './types.ts'
 
@@ -23,13 +24,19 @@ export function createSchemaRoom(): SchemaSize {
  * `Additional properties are not allowed ('order' was unexpected)`.
  *
  * @param room of all parameters of an action; reduced
+ * @param compiles whether it is compiled alone; false: the caller compiles it with those that it refers to
  */
-export function checkParameterSchema(schema: unknown, room = createSchemaRoom()): SchemaProblem | undefined {
+export function checkParameterSchema(
+  schema: unknown,
+  room = createSchemaRoom(),
+  compiles = true,
+): SchemaProblem | undefined {
   const size = measure(schema) ?? takeRoom(schema, room)
   if (size !== undefined) return { path: [], message: size }
   const problem = compileSchema(parameterMetaSchema).find(schema)
   if (problem !== undefined) return problem
   if (!isObject(schema)) return { path: [], message: 'a parameter schema is an object' }
+  if (!compiles) return undefined
   try {
     compileParameters({ value: schema })
   } catch (error) {
@@ -53,12 +60,6 @@ export function checkDraft4(schema: unknown): string | undefined {
     return error instanceof Error ? shown(error.message) : 'it cannot be compiled'
   }
   return undefined
-}
-
-function hasReference(value: unknown): boolean {
-  if (typeof value !== 'object' || value === null) return false
-  if (Object.hasOwn(value, '$ref')) return true
-  return Object.values(value).some(hasReference)
 }
 
 /** The library generates code for every node of a schema. Defaults and enums count too: it walks them as often. */

@@ -8,6 +8,7 @@ import { toPlainDraft4 } from './draft4.ts'
 import { compilePattern, MATCHES_TOO_LONG, withinMatchLimit } from './pattern.ts'
 import { nearestCopy, useExactNumbers } from './exact.ts'
 import type { Schema } from './record.ts'
+import { costsTooMuch, hasReference } from './references.ts'
 import { sizeOfSchema, type SchemaSize } from './schema-size.ts'
 import type { SchemaCheck, JsonSchema, ParameterSchema, SchemaProblem } from './types.ts'
 import { writeJson } from '../json/index.ts'
@@ -116,8 +117,12 @@ function compileOnce(key: string, schema: Schema, createAjv: () => Ajv): SchemaC
   if (!ajv.getKeyword('secret')) ajv.addKeyword('secret')
   useExactNumbers(ajv)
   const validate = ajv.compile(schema)
+  // Schemas of the program refer to their own definitions.
+  const isReferring = key.startsWith('4') && hasReference(schema)
   const root: Root = { schema, hasSecrets: writeJson(schema).includes('"secret":true') }
   const find: SchemaCheck['find'] = (value) => {
+    if (isReferring && costsTooMuch(schema, value))
+      return { path: [], message: 'the references ($ref) of the schema nest too deep for this value' }
     const { result: fits, isExhausted } = withinMatchLimit(() => validate(nearestCopy(value)))
     if (isExhausted) return { path: [], message: MATCHES_TOO_LONG }
     return fits ? undefined : explain(validate.errors ?? [], root, value)

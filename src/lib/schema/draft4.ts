@@ -42,18 +42,27 @@ const shared = {
   not: subschema,
 }
 
-/** The schema of a parameter's schema. Nested schemas may also list types and required names, as in draft 4. */
+/**
+ * The schema of a parameter's schema. Nested schemas may also list types and required names, as in draft 4, and have other
+ * keywords, which mean nothing.
+ */
 export const parameterMetaSchema: JsonSchema = {
   type: 'object',
   additionalProperties: false,
-  properties: { ...shared, type: { enum: simpleTypes }, required: { type: 'boolean' } },
+  properties: {
+    ...shared,
+    type: { enum: simpleTypes },
+    required: { type: 'boolean' },
+    id: { type: 'string' },
+    $schema: { type: 'string' },
+  },
   definitions: {
     names: { type: 'array', minItems: 1, items: { type: 'string' } },
     schema: {
       type: 'object',
-      additionalProperties: false,
       properties: {
         ...shared,
+        $ref: { type: 'string' },
         type: {
           anyOf: [
             { enum: simpleTypes },
@@ -96,6 +105,8 @@ export function toPlainDraft4(schema: JsonSchema): Record<string, unknown> {
 }
 
 function lift(schema: Record<string, unknown>, isNullable: boolean): Record<string, unknown> {
+  // What stands beside a reference does not count.
+  if (typeof schema['$ref'] === 'string') return { $ref: schema['$ref'] }
   const lifted: Record<string, unknown> = {}
   const required = new Set<string>(Array.isArray(schema['required']) ? schema['required'].map(String) : [])
   for (const [keyword, value] of Object.entries(schema)) {

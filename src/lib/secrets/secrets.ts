@@ -1,5 +1,5 @@
 /** Masks secret parameter values by their schema (contract 00, 0.15). */
-import { compilePattern, isObject, MASK, type JsonSchema } from '../schema/index.ts'
+import { compilePattern, followReference, isObject, MASK, type JsonSchema } from '../schema/index.ts'
 import { JsonNumber, mapObject } from '../json/index.ts'
 
 /** Returns the replacement of a secret. @param counterpart the value at the same place in another value */
@@ -14,7 +14,13 @@ const isSecret: ReplaceSecrets = (value, replace, counterpart) => replace(value,
 
 /** Finds the secrets that a schema marks. Undefined: none, the usual case, which costs nothing. */
 export function compileSecrets(schema: JsonSchema): ReplaceSecrets | undefined {
-  return secretsOf(schema)
+  return secretsOf(schema, { root: schema, referred: new Map() })
+}
+
+interface Context {
+  root: JsonSchema
+  /** What references lead to; undefined while it is compiled, because a schema may refer to itself. */
+  referred: Map<string, ReplaceSecrets | undefined>
 }
 
 /** For `Replace`: a mask keeps the stored value. */
@@ -40,15 +46,17 @@ export function secretsIn(value: unknown, secrets: ReplaceSecrets | undefined): 
   return found
 }
 
-function secretsOf(schema: unknown): ReplaceSecrets | undefined {
+function secretsOf(schema: unknown, context: Context): ReplaceSecrets | undefined {
   if (!isObject(schema)) return undefined
+  const reference = schema['$ref']
+  if (typeof reference === 'string') return secretsOfReference(reference, context)
   if (schema['secret'] === true) return isSecret
   const parts = [
-    secretsOfProperties(schema),
-    secretsOfItems(schema),
+    secretsOfProperties(schema, context),
+    secretsOfItems(schema, context),
     ...['anyOf', 'allOf', 'oneOf'].flatMap((keyword) => {
       const branches = schema[keyword]
-      return Array.isArray(branches) ? branches.map(secretsOf) : []
+      return Array.isArray(branches) ? branches.map((branch) => secretsOf(branch, context)) : []
     }),
   ].filter((part) => part !== undefined)
   if (parts.length === 0) return undefined
@@ -60,17 +68,34 @@ function secretsOf(schema: unknown): ReplaceSecrets | undefined {
   }
 }
 
-function secretsOfProperties(schema: Record<string, unknown>): ReplaceSecrets | undefined {
+/** A schema that refers to itself is followed as deep as the value is. */
+function secretsOfReference(reference: string, context: Context): ReplaceSecrets | undefined {
+  const { root, referred } = context
+  if (referred.has(reference)) {
+    const known = referred.get(reference)
+    if (known !== undefined) return known
+    return (value, replace, counterpart) => {
+      const secrets = referred.get(reference)
+      return secrets === undefined ? value : secrets(value, replace, counterpart)
+    }
+  }
+  referred.set(reference, undefined)
+  const secrets = secretsOf(followReference(root, { $ref: reference }), context)
+  referred.set(reference, secrets)
+  return secrets
+}
+
+function secretsOfProperties(schema: Record<string, unknown>, context: Context): ReplaceSecrets | undefined {
   const { properties, patternProperties, additionalProperties } = schema
   const byName = new Map<string, ReplaceSecrets | undefined>()
   for (const [name, property] of Object.entries(isObject(properties) ? properties : {}))
-    byName.set(name, secretsOf(property))
+    byName.set(name, secretsOf(property, context))
   const byPattern: [(name: string) => boolean, ReplaceSecrets | undefined][] = []
   for (const [pattern, property] of Object.entries(isObject(patternProperties) ? patternProperties : {})) {
     const matcher = compilePattern(pattern)
-    byPattern.push([(name) => matcher.test(name), secretsOf(property)])
+    byPattern.push([(name) => matcher.test(name), secretsOf(property, context)])
   }
-  const others = secretsOf(additionalProperties)
+  const others = secretsOf(additionalProperties, context)
   const has = (secrets: ReplaceSecrets | undefined): boolean => secrets !== undefined
   if (![...byName.values()].some(has) && !byPattern.some(([, secrets]) => has(secrets)) && !has(others))
     return undefined
@@ -90,17 +115,17 @@ function secretsOfProperties(schema: Record<string, unknown>): ReplaceSecrets | 
   }
 }
 
-function secretsOfItems(schema: Record<string, unknown>): ReplaceSecrets | undefined {
+function secretsOfItems(schema: Record<string, unknown>, context: Context): ReplaceSecrets | undefined {
   const { items, additionalItems } = schema
   const other = (counterpart: unknown, i: number): unknown => (Array.isArray(counterpart) ? counterpart[i] : undefined)
   if (!Array.isArray(items)) {
-    const secrets = secretsOf(items)
+    const secrets = secretsOf(items, context)
     if (secrets === undefined) return undefined
     return (value, replace, counterpart) =>
       Array.isArray(value) ? value.map((item, i) => secrets(item, replace, other(counterpart, i))) : value
   }
-  const parts = items.map(secretsOf)
-  const others = secretsOf(additionalItems)
+  const parts = items.map((item) => secretsOf(item, context))
+  const others = secretsOf(additionalItems, context)
   if (others === undefined && !parts.some((part) => part !== undefined)) return undefined
   return (value, replace, counterpart) => {
     if (!Array.isArray(value)) return value

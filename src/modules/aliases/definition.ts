@@ -19,17 +19,15 @@ const aliasSchema: JsonSchema = {
     name: nameSchema,
     pack: packSchema,
     description: descriptionSchema,
-    enabled: flag,
+    enabled: { type: ['boolean', 'null'] },
     action_ref: { type: 'string', maxLength: 2 * MAX_NAME_CHARS, pattern: '^[^.\\s]+\\.\\S+$' },
     formats: {
       type: 'array',
-      minItems: 1,
       maxItems: MAX_FORMATS,
       items: {
         type: ['string', 'object'],
         minLength: 1,
         maxLength: MAX_FORMAT_CHARS,
-        additionalProperties: false,
         required: ['representation'],
         properties: {
           display: { type: 'string', maxLength: MAX_FORMAT_CHARS },
@@ -92,11 +90,7 @@ function fill(given: GivenAlias): AliasDefinition {
 function fillFormat(given: GivenFormat): string | AliasFormat {
   if (typeof given === 'string') return given
   const representation = [given.representation].flat()
-  return {
-    display: given.display ?? representation[0] ?? '',
-    representation,
-    ...(given.match_multiple === undefined ? {} : { match_multiple: given.match_multiple }),
-  }
+  return { ...given, display: given.display ?? representation[0] ?? '', representation }
 }
 
 function problemOfFormat(text: string): string | undefined {

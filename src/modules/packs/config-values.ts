@@ -3,16 +3,19 @@ import {
   checkParameterSchema,
   compileDraft4,
   compilePattern,
+  createSchemaRoom,
+  followReference,
+  hasReference,
   isObject,
   type JsonSchema,
   type SchemaProblem,
 } from '../../lib/schema/index.ts'
-import { isTemplate } from '../../lib/template/index.ts'
 import type { ConfigAttributes } from './types.ts'
 import { mapObject } from '../../lib/json/index.ts'
 
-/** A template that reads the datastore. */
-export const isDynamic = (value: unknown): value is string => typeof value === 'string' && isTemplate(value)
+/** A template, valid or not: text with its marks cannot be written in another way. */
+export const isDynamic = (value: unknown): value is string =>
+  typeof value === 'string' && (value.includes('{{') || value.includes('{%'))
 
 const MAX_ATTRIBUTES = 500
 
@@ -23,14 +26,22 @@ export function problemsOfAttributes(given: unknown): SchemaProblem[] {
   if (names.length > MAX_ATTRIBUTES) {
     return [{ path: [], message: `there are more than ${MAX_ATTRIBUTES} attributes` }]
   }
-  return names.flatMap((name) => {
-    const problem = checkParameterSchema(given[name])
+  const problems = names.flatMap((name) => {
+    const problem = checkParameterSchema(given[name], createSchemaRoom(), !hasReference(given[name]))
     return problem === undefined ? [] : [{ path: [name, ...problem.path], message: `${name}: ${problem.message}` }]
   })
+  if (problems.length > 0 || !hasReference(given)) return problems
+  try {
+    compileDraft4(asSchema(given as ConfigAttributes)) // each is a schema
+    return []
+  } catch (error) {
+    return [{ path: [], message: error instanceof Error ? error.message : 'it cannot be compiled' }]
+  }
 }
 
 /** What of a schema is about one part of a value; undefined: nothing is known of that part. */
-function schemaBelow(schema: unknown, key: string): unknown {
+function schemaBelow(root: unknown, given: unknown, key: string): unknown {
+  const schema = followReference(root, given)
   if (!isObject(schema)) return undefined
   const { properties, patternProperties, additionalProperties } = schema
   if (isObject(properties) && Object.hasOwn(properties, key)) return properties[key]
@@ -42,7 +53,8 @@ function schemaBelow(schema: unknown, key: string): unknown {
   return additionalProperties
 }
 
-function schemaOfItem(schema: unknown, index: number): unknown {
+function schemaOfItem(root: unknown, given: unknown, index: number): unknown {
+  const schema = followReference(root, given)
   if (!isObject(schema)) return undefined
   const { items, additionalItems } = schema
   if (!Array.isArray(items)) return items
@@ -61,24 +73,28 @@ export function fillDefaults(
   values: Record<string, unknown>,
   makesObjects: boolean,
 ): Record<string, unknown> {
-  const fill = (schema: unknown, value: unknown): unknown => {
-    if (Array.isArray(value)) return value.map((item, i) => fill(schemaOfItem(schema, i), item))
+  const root = asSchema(attributes)
+  const fill = (given: unknown, value: unknown): unknown => {
+    const schema = followReference(root, given)
+    if (Array.isArray(value)) return value.map((item, i) => fill(schemaOfItem(root, schema, i), item))
     if (!isObject(value) || !isObject(schema)) return value
     const filled = Object.fromEntries(
-      Object.entries(value).map(([key, inner]) => [key, fill(schemaBelow(schema, key), inner)]),
+      Object.entries(value).map(([key, inner]) => [key, fill(schemaBelow(root, schema, key), inner)]),
     )
     for (const [key, below] of Object.entries(isObject(schema['properties']) ? schema['properties'] : {})) {
       if (Object.hasOwn(filled, key) || !isObject(below)) continue
       if (Object.hasOwn(below, 'default')) filled[key] = fill(below, below['default'])
-      else if (makesObjects && isObject(below['properties'])) {
-        const made = fill(below, {})
-        if (isObject(made) && Object.keys(made).length > 0) filled[key] = made
-      }
+      // As the incumbent: an object whose parts are described is there, be it empty.
+      else if (makesObjects && isDescribedObject(below)) filled[key] = fill(below, {})
     }
     return filled
   }
-  return fill(asSchema(attributes), values) as Record<string, unknown> // of an object it makes one
+  return fill(root, values) as Record<string, unknown> // of an object it makes one
 }
+
+const isDescribedObject = (schema: Record<string, unknown>): boolean =>
+  isObject(schema['properties']) ||
+  (schema['type'] === 'object' && ['patternProperties', 'additionalProperties'].some((key) => isObject(schema[key])))
 
 /**
  * What is wrong with values, or undefined. A template passes for any text: what it stands for is known when it is
@@ -95,20 +111,22 @@ export function problemOfValues(
       'values of secret attributes are decrypted anyway; write {{ svckv.system.<key> }} without decrypt_kv'
     return { path: decrypting, message }
   }
-  const schema = relax(asSchema(attributes), filled)
+  const root = asSchema(attributes)
+  const schema = relax(root, root, filled)
   const problem = compileDraft4(schema as JsonSchema).find(filled)
   if (problem === undefined) return undefined
-  return { path: attributeOf(schema, filled, problem), message: problem.message }
+  return { path: attributeOf(root, schema, filled, problem), message: problem.message }
 }
 
 /** Where something is missing, the path to that and not to what it is missing in. */
-function attributeOf(schema: unknown, values: unknown, { path, message }: SchemaProblem): string[] {
+function attributeOf(root: unknown, schema: unknown, values: unknown, { path, message }: SchemaProblem): string[] {
   if (!message.endsWith(' is a required property')) return path
   let [below, value] = [schema, values]
   for (const key of path) {
-    below = Array.isArray(value) ? schemaOfItem(below, Number(key)) : schemaBelow(below, key)
+    below = Array.isArray(value) ? schemaOfItem(root, below, Number(key)) : schemaBelow(root, below, key)
     value = isObject(value) || Array.isArray(value) ? (value as Record<string, unknown>)[key] : undefined
   }
+  below = followReference(root, below)
   if (!isObject(below) || !isObject(below['properties']) || !isObject(value)) return path
   const [present, listed] = [value, below['required']]
   const missing = Object.entries(below['properties']).find(
@@ -120,8 +138,10 @@ function attributeOf(schema: unknown, values: unknown, { path, message }: Schema
 }
 
 /** The schema for these values, in which a template may stand wherever text may. */
-function relax(schema: unknown, value: unknown): unknown {
-  if (!isObject(schema)) return schema
+function relax(root: unknown, given: unknown, value: unknown): unknown {
+  if (!hasDynamic(value)) return given
+  const schema = followReference(root, given)
+  if (!isObject(schema)) return given
   if (isDynamic(value)) {
     const types = [schema['type'] ?? 'string'].flat()
     if (!types.includes('string')) return schema
@@ -132,18 +152,17 @@ function relax(schema: unknown, value: unknown): unknown {
       ...(secret === undefined ? {} : { secret }),
     }
   }
-  if (!hasDynamic(value)) return schema
   if (Array.isArray(value)) {
     if (schema['items'] === undefined) return schema
-    return { ...schema, items: value.map((item, i) => relax(schemaOfItem(schema, i) ?? {}, item)) }
+    return { ...schema, items: value.map((item, i) => relax(root, schemaOfItem(root, schema, i) ?? {}, item)) }
   }
   if (!isObject(value)) return schema
   // Every name that is there gets its own schema, so that none is found by a pattern and checked as it was.
   const { patternProperties: _, properties, ...others } = schema
   const known: Record<string, unknown> = isObject(properties) ? { ...properties } : {}
   for (const [key, inner] of Object.entries(value)) {
-    const below = schemaBelow(schema, key)
-    if (isObject(below)) known[key] = relax(below, inner)
+    const below = schemaBelow(root, schema, key)
+    if (isObject(below)) known[key] = relax(root, below, inner)
   }
   return { ...others, properties: known }
 }
@@ -160,17 +179,19 @@ export function mapLeaves(
   values: Record<string, unknown>,
   replace: (leaf: { path: string[]; value: unknown; isSecret: boolean }) => unknown,
 ): Record<string, unknown> {
-  const walk = (schema: unknown, value: unknown, path: string[], isSecret: boolean): unknown => {
+  const root = asSchema(attributes)
+  const walk = (given: unknown, value: unknown, path: string[], isSecret: boolean): unknown => {
+    const schema = followReference(root, given)
     const hidden = isSecret || (isObject(schema) && schema['secret'] === true)
     if (Array.isArray(value)) {
-      return value.map((item, i) => walk(schemaOfItem(schema, i), item, [...path, String(i)], hidden))
+      return value.map((item, i) => walk(schemaOfItem(root, schema, i), item, [...path, String(i)], hidden))
     }
     if (isObject(value)) {
-      return mapObject(value, (inner, key) => walk(schemaBelow(schema, key), inner, [...path, key], hidden))
+      return mapObject(value, (inner, key) => walk(schemaBelow(root, schema, key), inner, [...path, key], hidden))
     }
     return replace({ path, value, isSecret: hidden })
   }
-  return walk(asSchema(attributes), values, [], false) as Record<string, unknown> // of an object it makes one
+  return walk(root, values, [], false) as Record<string, unknown> // of an object it makes one
 }
 
 /** The path of a secret value that says itself how it is decrypted. */

@@ -87,6 +87,7 @@ describe('resolving', () => {
     expect(resolve().values).toEqual({
       a: 'x',
       b: { c: 1 },
+      e: {},
       g: [{ h: 2 }, { h: 9 }],
       i: { one: { j: 3 } },
       k: ['a', { l: 4 }],
@@ -107,8 +108,41 @@ describe('resolving', () => {
       'url: {type: string}\nlist: {type: array, items: {type: string}}\n',
       'url: "https://{{ svckv.system.host }}/"\nlist: ["{{ svckv.user.plain }}"]\nn: "{{ svckv.system.number | int }}"\n',
     )
-    expect(resolve('jane').values).toEqual({ url: 'https://db.example/', list: ['hello'], n: 7 })
+    expect(resolve('jane').values).toEqual({ url: 'https://db.example/', list: ['hello'], n: '7' })
     expect(reads).toEqual(['jane:host', 'jane:plain', 'jane:number'])
+  })
+
+  test('schemas are followed through references: values, defaults and secrets', async () => {
+    const schema = [
+      'site: {type: object, properties: {host: {type: string}, port: {type: integer, default: 22}, token: {type: string, secret: true}}, additionalProperties: false}',
+      'sites: {type: object, additionalProperties: {$ref: "#/properties/site"}}',
+      'tree: {type: object, properties: {kids: {type: array, items: {$ref: "#/properties/tree"}}, pass: {type: string, secret: true}}}',
+    ]
+      .join('\n')
+      .replace('', '')
+    await register(schema, 'sites: {a: {host: x, token: one}}\ntree: {kids: [{kids: [{pass: two}]}]}\n')
+    const { values, secrets } = resolve()
+    expect(values).toEqual({
+      site: { port: 22 },
+      sites: { a: { host: 'x', port: 22, token: 'one' } },
+      tree: { kids: [{ kids: [{ pass: 'two' }] }] },
+    })
+    expect(new Set(secrets)).toEqual(new Set(['one', 'two']))
+    const { problems } = await register(schema, 'sites: {a: {nohost: x}}\n')
+    expect(problems).toMatchObject([{ key: 'sites.a.nohost' }])
+    expect((await register('a: {type: array, items: {$ref: "#/properties/none"}}\n')).problems).toHaveLength(1)
+  })
+
+  test('references that double the work on each level cost no more than the bound', async () => {
+    const twice = 'allOf: [{$ref: "#/properties/a"}, {$ref: "#/properties/a"}]'
+    const deep = `${'{b: '.repeat(40)}1${'}'.repeat(40)}`
+    const { problems } = await register(`a: {type: object, properties: {b: {${twice}}}}\n`, `a: ${deep}\n`)
+    expect(problems).toMatchObject([{ message: expect.stringContaining('$ref') as unknown }])
+  })
+
+  test('a template that is none fails, and names its key', async () => {
+    await register(undefined, 'a: {b: "{{ }}"}\n')
+    expect(() => resolve()).toThrow(/key "a\.b"/)
   })
 
   test('what does not exist is null', async () => {

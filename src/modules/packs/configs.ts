@@ -10,7 +10,13 @@ import { createRedactor } from '../../lib/log/index.ts'
 import { fieldOf, canonical, isObject, MASK } from '../../lib/schema/index.ts'
 import { compileSecrets, keepMasked, secretsIn, type ReplaceSecrets } from '../../lib/secrets/index.ts'
 import { createRenderer, findTemplates, textLengthOf } from '../../core/template-values.ts'
-import type { HostFunction, TemplateScope } from '../../lib/template/index.ts'
+import {
+  isTemplate,
+  references,
+  TemplateError,
+  type HostFunction,
+  type TemplateScope,
+} from '../../lib/template/index.ts'
 import { fillDefaults, isDynamic, mapLeaves, problemOfValues, problemsOfAttributes } from './config-values.ts'
 import { configSchemaFile, type PackContent } from './read.ts'
 import type { PackStore } from './store.ts'
@@ -189,10 +195,13 @@ export function createConfigs(deps: {
       const resolved = mapLeaves(attributes, values, ({ path, value, isSecret }) => {
         if (!isDynamic(value)) return value
         at = { path: path.join('\0'), key: path.join('.'), value: isSecret ? MASK : value }
+        const problem = problemOfTemplate(value)
+        if (problem !== undefined) throw configTemplateFailed(pack, at.key, at.value, problem)
         const rendered = renderer.render(at.key, value, variables)
         // A key that does not exist reads as an empty text.
-        if (rendered === '' || rendered === undefined) return null
-        if (!isSecret) return rendered
+        if (rendered === '' || rendered === undefined || rendered === null) return null
+        // Values are text, as the incumbent gives them to actions.
+        if (!isSecret) return typeof rendered === 'string' ? rendered : renderer.print(at.key, rendered)
         return isCipherText(rendered)
           ? renderer.render(at.key, '{{ value | decrypt_kv }}', new Map([['value', rendered]]))
           : rendered
@@ -359,6 +368,18 @@ function remembering(decrypt: HostFunction, remember: (plain: unknown) => void):
     const plain = decrypt(...args)
     remember(plain)
     return plain
+  }
+}
+
+/** Why a text with the marks of a template is none. */
+function problemOfTemplate(text: string): string | undefined {
+  if (isTemplate(text)) return undefined
+  try {
+    references(text)
+    return 'it is no template'
+  } catch (error) {
+    if (error instanceof TemplateError) return error.message
+    throw error
   }
 }
 

@@ -68,7 +68,7 @@ const manifestSchema: JsonSchema = {
   type: 'object',
   required: ['name', 'description', 'version', 'author'],
   properties: {
-    name: { type: 'string', minLength: 1, maxLength: 255 },
+    name: { type: 'string', maxLength: 255 },
     ref: { type: 'string', pattern: '^[a-z0-9_]+$', maxLength: 255 },
     description: { type: 'string', maxLength: 65_536 },
     version: { type: 'string', pattern: '^(0|[1-9]\\d*)\\.(0|[1-9]\\d*)\\.(0|[1-9]\\d*)([-+][0-9A-Za-z.+-]+)?$' },
@@ -130,8 +130,8 @@ async function readManifest(
   const file = await readMetadata(folder, manifestFile, problems, allowance)
   if (file === undefined) return undefined
   const { value, lineOf } = file.document
-  // An empty address is how generated manifests leave it out.
-  const given = isObject(value) && value['email'] === '' ? { ...value, email: null } : value
+  // Generated manifests leave something out in this way.
+  const given = isObject(value) ? withoutEmpty(value) : value
   const problem = compileSchema(manifestSchema).find(given)
   if (problem !== undefined) {
     problems.push(problemAt(file.path, problem.path, lineOf, problem.message))
@@ -147,7 +147,27 @@ async function readManifest(
     })
     return undefined
   }
-  return { ref: manifest.ref ?? directory, manifest }
+  const ref = manifest.ref ?? directory
+  if (ref === RESERVED_REF) {
+    problems.push({
+      file: file.path,
+      key: 'ref',
+      message: `"${RESERVED_REF}" is reserved for the overrides of all packs`,
+    })
+    return undefined
+  }
+  return { ref, manifest }
+}
+
+/** Of `overrides/_global.yaml`. */
+const RESERVED_REF = '_global'
+
+function withoutEmpty(manifest: Record<string, unknown>): Record<string, unknown> {
+  return Object.fromEntries(
+    Object.entries(manifest).filter(
+      ([key, value]) => !(['email', 'ref'].includes(key) && (value === '' || value === null)),
+    ),
+  )
 }
 
 async function readConfigSchema(

@@ -450,11 +450,10 @@ describe('types of packs', () => {
         { file: 'f', name: 'x', parameters_schema: { patternProperties: { '(?=a)': {} } } },
       ),
     )
-    expect(registered).toBe(1)
+    expect(registered).toBe(2)
     expect(problems.map(({ metadataFile, path, message }) => [metadataFile, path, message])).toEqual([
-      ['triggers/a.yaml', ['payload_schema'], expect.stringContaining('dict')],
+      ['triggers/a.yaml', ['payload_schema'], expect.stringMatching(/dict.*; svc does not check this part/)],
       ['triggers/b.yaml', ['parameters_schema'], expect.stringContaining('$ref')],
-      ['triggers/c.yaml', ['name'], expect.stringContaining('triggers/good.yaml')],
       ['triggers/d.yaml', ['pack'], expect.stringContaining('"core"')],
       ['triggers/e.yaml', [], "'name' is a required property"],
       ['triggers/f.yaml', ['parameters_schema'], expect.stringContaining('(?=a)')],

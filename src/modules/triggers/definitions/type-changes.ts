@@ -140,8 +140,8 @@ export function createTypeChanges(deps: {
 
 function check(definition: TriggerTypeRequest): TriggerTypeDefinition {
   const checked = checkTypeDefinition(definition)
-  if ('definition' in checked) return checked.definition
-  const [problem] = checked.problems
+  const [problem] = 'definition' in checked ? checked.warnings : checked.problems
+  if ('definition' in checked && problem === undefined) return checked.definition
   throw bodyInvalid(problem?.message ?? 'The definition of the trigger type is invalid.', {
     path: problem === undefined ? [] : fieldOf(problem),
   })

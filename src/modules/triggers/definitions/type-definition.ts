@@ -1,6 +1,12 @@
 /** Checks definitions of trigger types (contract 05, 5.1). Pure functions. */
 import { defaultPack } from '../../../core/pack-content.ts'
-import { checkDraft4, compileSchema, type JsonSchema, type SchemaProblem } from '../../../lib/schema/index.ts'
+import {
+  checkDraft4,
+  compileSchema,
+  usableDraft4,
+  type JsonSchema,
+  type SchemaProblem,
+} from '../../../lib/schema/index.ts'
 import { compileSecrets } from '../../../lib/secrets/index.ts'
 import { TriggerTypeRequest, type TriggerTypeDefinition } from '../types.ts'
 
@@ -14,18 +20,28 @@ function problemOfSecrets(schema: JsonSchema): string | undefined {
   return undefined
 }
 
-/** Checks a definition and fills in defaults. */
+/**
+ * Checks a definition and fills in defaults.
+ *
+ * @returns `warnings`: parts of the schemas that svc cannot check
+ */
 export function checkTypeDefinition(
   given: unknown,
-): { definition: TriggerTypeDefinition } | { problems: SchemaProblem[] } {
+): { definition: TriggerTypeDefinition; warnings: SchemaProblem[] } | { problems: SchemaProblem[] } {
   const problem = compileSchema(TriggerTypeRequest).find(given)
   if (problem !== undefined) return { problems: [problem] }
   const definition = fillDefinition(given as TriggerTypeRequest) // has passed its schema
-  const problems = (['payload_schema', 'parameters_schema'] as const).flatMap((name) => {
-    const why = checkDraft4(definition[name]) ?? problemOfSecrets(definition[name])
-    return why === undefined ? [] : [{ path: [name], message: `${name}: ${why}` }]
-  })
-  return problems.length === 0 ? { definition } : { problems }
+  const problems: SchemaProblem[] = []
+  const warnings: SchemaProblem[] = []
+  for (const name of ['payload_schema', 'parameters_schema'] as const) {
+    const problemIn = (schema: JsonSchema): string | undefined => checkDraft4(schema) ?? problemOfSecrets(schema)
+    const why = problemIn(definition[name])
+    if (why === undefined) continue
+    const left = problemIn(usableDraft4(definition[name]))
+    if (left === undefined) warnings.push({ path: [name], message: `${name}: ${why}; svc does not check this part` })
+    else problems.push({ path: [name], message: `${name}: ${left}` })
+  }
+  return problems.length === 0 ? { definition, warnings } : { problems }
 }
 
 function fillDefinition(given: TriggerTypeRequest): TriggerTypeDefinition {

@@ -3,6 +3,7 @@ import {
   isObject,
   MASK,
   compileDraft4,
+  usableDraft4,
   type SchemaCheck,
   type SchemaProblem,
   type JsonSchema,
@@ -40,14 +41,14 @@ export function problemOfParameters(
   parameters: Readonly<Record<string, unknown>>,
 ): SchemaProblem | undefined {
   const known = compiled(type)
-  known.parameters ??= compileDraft4(takesNoParameters(type) ? closed : type.parameters_schema)
+  known.parameters ??= compileDraft4(takesNoParameters(type) ? closed : usableDraft4(type.parameters_schema))
   return known.parameters.find(parameters) ?? problemOfBuiltin(type.ref, parameters)
 }
 
 /** First problem in the payload of an instance of this type. */
 export function problemOfPayload(type: TriggerTypeRecord, payload: unknown): string | undefined {
   const known = compiled(type)
-  known.payload ??= compileDraft4(type.payload_schema)
+  known.payload ??= compileDraft4(usableDraft4(type.payload_schema))
   return known.payload(payload)
 }
 
@@ -59,7 +60,7 @@ export function replaceSecrets(
   counterpart?: unknown,
 ): Record<string, unknown> {
   const known = compiled(type)
-  if (known.secrets === undefined) known.secrets = compileSecrets(type.parameters_schema) ?? null
+  if (known.secrets === undefined) known.secrets = compileSecrets(usableDraft4(type.parameters_schema)) ?? null
   if (known.secrets === null) return parameters
   const replaced = known.secrets(parameters, replace, counterpart)
   return isObject(replaced) ? replaced : {}
