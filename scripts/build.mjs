@@ -51,6 +51,7 @@ const ASSET_FOLDERS = {
   'src/modules/packs/core': 'packs/core',
   'src/runners/python/lib': 'python/lib',
   'src/modules/packs/examples': 'packs/examples',
+  'src/modules/packs/linux': 'packs/linux',
   'src/modules/packs/packs': 'packs/packs',
 }
 /** Further files → folder in dist/. */

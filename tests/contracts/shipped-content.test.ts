@@ -34,7 +34,7 @@ it('the parameters of runner types are right', () => {
   }
 })
 
-it.each(['core', 'examples', 'packs'])('the actions of the pack %s are right', async (name) => {
+it.each(['core', 'examples', 'linux', 'packs'])('the actions of the pack %s are right', async (name) => {
   const pack = await readPack(join(import.meta.dirname, '../../src/modules/packs', name))
   if (!('ref' in pack)) throw new Error('the pack has no manifest')
   expect(pack.problems).toEqual([])

@@ -267,7 +267,7 @@ export function createPacks(deps: PacksDeps): Packs {
 }
 
 /** Included in svc; installed only on request by name. */
-const installable = ['chatops', 'examples']
+const installable = ['chatops', 'examples', 'linux']
 
 /** Beside this file in the sources, in `packs/` after the build. */
 function shippedFolder(name: string, cacheFolder: string): string {

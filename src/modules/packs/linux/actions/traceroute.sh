@@ -1,0 +1,2 @@
+#!/bin/sh
+exec traceroute -m "$2" -q "$3" -- "$1"
