@@ -34,7 +34,7 @@ it('the parameters of runner types are right', () => {
   }
 })
 
-it.each(['core', 'examples', 'linux', 'packs'])('the actions of the pack %s are right', async (name) => {
+it.each(['chatops', 'core', 'examples', 'linux', 'packs'])('the actions of the pack %s are right', async (name) => {
   const pack = await readPack(join(import.meta.dirname, '../../src/modules/packs', name))
   if (!('ref' in pack)) throw new Error('the pack has no manifest')
   expect(pack.problems).toEqual([])
@@ -45,7 +45,7 @@ it.each(['core', 'examples', 'linux', 'packs'])('the actions of the pack %s are 
     const given = { pack: pack.ref, ...(document.value as object) } // a mapping, or it is refused
     expect([path, await checkActionDefinition(given, (name) => types.get(name))]).toEqual([
       path,
-      { definition: expect.anything() },
+      { definition: expect.anything(), warnings: [] },
     ])
   }
 })
