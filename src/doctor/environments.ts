@@ -7,6 +7,8 @@ import { shown } from '../lib/text/index.ts'
 import { ok, warning, type HealthCheck, type Result } from './check.ts'
 
 const MAX_SHOWN = 20
+/** Characters of one problem. */
+const MAX_TEXT = 600
 
 export const environments: HealthCheck = {
   name: 'environments',
@@ -44,5 +46,7 @@ async function problemIn(path: string): Promise<string | undefined> {
     return undefined
   }
   const { problem, at } = readJson(text) as { problem: unknown; at: unknown } // as svc writes it
-  return `${shown(String(problem))} (${String(at)})`
+  // pip says it in several lines.
+  const words = String(problem).replace(/\s+/g, ' ')
+  return `${words.length > MAX_TEXT ? `${words.slice(0, MAX_TEXT)}…` : words} (${String(at)})`
 }

@@ -136,7 +136,10 @@ describe('svc doctor', () => {
     const failed = join(base, 'virtualenvs', 'web')
     mkdirSync(failed, { recursive: true })
     mkdirSync(join(base, 'virtualenvs', 'fine'))
-    writeFileSync(join(failed, '.svc-failed.json'), '{"problem": "pip found no flask", "at": "2026-01-02T03:04:05Z"}')
+    writeFileSync(
+      join(failed, '.svc-failed.json'),
+      '{"problem": "pip\\n\\nfound no flask", "at": "2026-01-02T03:04:05Z"}',
+    )
     expect(await wrong(['environments'])).toEqual([
       'warning: Actions of the pack "web" fail: pip found no flask (2026-01-02T03:04:05Z)',
     ])

@@ -154,7 +154,11 @@ function lacking(state: EnvironmentState | undefined): PackProblem[] {
   if (state === undefined) return []
   const { missing, problem } = state
   const names = missing.length === 0 ? '' : `not installed: ${missing.join(', ')}`
-  if (problem !== undefined) return [{ file: 'requirements.txt', message: [names, problem].filter(Boolean).join('. ') }]
+  if (problem !== undefined) {
+    // pip says it in several lines.
+    const why = problem.replace(/\s+/g, ' ')
+    return [{ file: 'requirements.txt', message: names === '' ? why : `${names}. ${why}` }]
+  }
   return names === ''
     ? []
     : [{ file: 'requirements.txt', message: `${names}; svc installs this before the next action of the pack runs` }]
