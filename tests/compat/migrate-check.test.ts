@@ -1,6 +1,5 @@
 /** `svc migrate check` with packs, configurations and st2.conf of a made-up installation. */
 import { existsSync, readdirSync } from 'node:fs'
-import { tmpdir } from 'node:os'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import { spawnCli } from '../helpers/cli.ts'
 import { fullOnly } from '../helpers/tiers.ts'
@@ -51,7 +50,6 @@ describe('svc migrate check', () => {
   })
 
   test('says of each pack what cannot be used and why, and leaves nothing behind', async () => {
-    const before = readdirSync(tmpdir()).filter((name) => name.startsWith('svc-trial-'))
     writeGreetings(old)
     old.write(`${PACKS}/greetings/actions/gone.yaml`, 'name: gone\nrunner_type: mistral-v2\n')
     old.write(
@@ -61,7 +59,9 @@ describe('svc migrate check', () => {
     old.write(`${CONFIGS}/greetings.yaml`, 'name: [1]\n')
     old.write(`${PACKS}/broken/pack.yaml`, 'name: broken\n')
     old.write(`${PACKS}/core/pack.yaml`, manifest('core'))
-    const { code, stdout } = await check()
+    // Other tests have servers of their own in the common one.
+    const temporary = makeInstallation()
+    const { code, stdout } = await spawnCli(['migrate', 'check', old.path], { TMPDIR: temporary.path })
     expect(code).toBe(1)
     expect(stdout).toMatch(/\| broken +\| refused +\|/)
     expect(stdout).toMatch(/\| core +\| included +\|/)
@@ -69,7 +69,8 @@ describe('svc migrate check', () => {
     expect(stdout).toContain('actions/gone.yaml:2 (runner_type)')
     expect(stdout).toContain('greetings.nothing')
     expect(stdout).toMatch(/^Usable: \d+(\.\d)? % \(\d+ of \d+\)\.$/m)
-    expect(readdirSync(tmpdir()).filter((name) => name.startsWith('svc-trial-'))).toEqual(before)
+    expect(readdirSync(temporary.path)).toEqual([])
+    temporary.remove()
   })
 
   test('says what becomes of st2.conf, without its secrets', async () => {

@@ -37,6 +37,9 @@ export async function withTrialServer(
       'api.port': '0',
       'stream.port': '0',
       'content.watch': 'False',
+      // What it is given to judge may not run.
+      'timersengine.enable': 'False',
+      'sensorcontainer.enable': 'False',
       ...settings,
     }
     writeFileSync(join(base, 'svc.conf'), confOf(all))

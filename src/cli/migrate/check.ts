@@ -100,9 +100,6 @@ export async function checkInstallation(
         'auth.enable': 'True',
         'rbac.enable': 'True',
         'rbac.backend': 'default',
-        // Nothing of the installation may run here.
-        'timersengine.enable': 'False',
-        'sensorcontainer.enable': 'False',
       },
       prepare: (base) => prepare(base, places, report),
     },
