@@ -25,6 +25,8 @@ import { globalOverrides, overriddenKinds, overridesFolder, type OverriddenKind 
 import { writeJson } from '../../lib/json/index.ts'
 /** Folders looked at in one folder of packs. */
 const MAX_PACKS = 2_000
+/** Packs that one log line names. */
+const MAX_NAMED = 50
 /** Packs whose files are looked at side by side. */
 const SIDE_BY_SIDE = 8
 
@@ -195,6 +197,21 @@ export function createPackService(deps: {
     return done
   }
 
+  /** Packs with problems that were not read again. */
+  function tellRemembered(): void {
+    const refs = store
+      .knownPacks()
+      .flatMap(({ ref, folder, hasProblems }) => (hasProblems && !told.has(folder) ? [ref] : []))
+    if (refs.length === 0) return
+    const names = refs.slice(0, MAX_NAMED).join(', ')
+    const more = refs.length > MAX_NAMED ? ` and ${refs.length - MAX_NAMED} more` : ''
+    const what = refs.length === 1 ? '1 pack has problems' : `${refs.length} packs have problems`
+    log.warning(
+      'packs.problems',
+      `${what} as when it was registered: ${names}${more}. svc pack register <pack> lists them`,
+    )
+  }
+
   /** What is missing of packs with problems may come with other trigger types: then they are read again. */
   async function rememberTypes(done: readonly { registration: PackRegistration }[]): Promise<void> {
     const types = owners.triggers.typesVersion()
@@ -291,6 +308,7 @@ export function createPackService(deps: {
       withLock(async () => {
         for (const { ref, folder } of store.knownPacks()) owners.actions.usePackFolder(ref, folder)
         const done = await registerAll(await changedOf(await folders(), atOnce), allKinds)
+        if (atOnce === true) tellRemembered()
         for (const { ref, folder } of store.knownPacks()) {
           if (!(await isThere(join(folder, manifestFile)))) await tellGone(ref, folder)
         }
