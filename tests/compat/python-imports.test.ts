@@ -32,6 +32,7 @@ st2common.persistence.rule:Rule st2common.persistence.sensor:SensorType st2commo
 st2common.persistence.trigger:TriggerType st2common.runners.paramiko_ssh:ParamikoSSHClient
 st2common.runners.utils:get_logger_for_python_runner_action st2common.script_setup
 st2common.services.packs:get_pack_from_index st2common.services.packs:search_pack_index
+st2common.services:coordination st2client.models:LiveAction
 st2common.services.triggers:cleanup_trigger_db_for_rule st2common.util.pack:get_pack_warnings
 st2common.util.pack_management:download_pack st2common.util.pack_management:get_repo_url
 st2common.util.virtualenvs:setup_pack_virtualenv
@@ -70,13 +71,21 @@ it('what needs a package that is missing says so', () => {
   ])
 })
 
-describe('on a server', () => {
+type PythonExecution = ExecutionAnswer & { result: { result: unknown; stderr: string } }
+
+/** Starts a server with the pack for the tests around. @returns what runs an action of it */
+function withServer(settings: Record<string, string>): (name: string) => Promise<PythonExecution> {
   let server: TestApp
   let headers: Record<string, string> = {}
 
   beforeAll(async () => {
     server = await createTestApp({
-      settings: { 'auth.enable': 'True', 'auth.mode': 'standalone', 'packs.enable_common_libs': 'True' },
+      settings: {
+        'auth.enable': 'True',
+        'auth.mode': 'standalone',
+        'packs.enable_common_libs': 'True',
+        ...settings,
+      },
     })
     headers = await signIn(server, 'admin', firstPassword(server.basePath))
     const from = join(import.meta.dirname, 'packs', 'importing')
@@ -85,7 +94,7 @@ describe('on a server', () => {
   })
   afterAll(() => server.stop())
 
-  async function run(name: string): Promise<ExecutionAnswer & { result: { result: unknown; stderr: string } }> {
+  return async (name) => {
     const body = { action: `importing.${name}` }
     const made = await server.call<ExecutionAnswer>('POST', '/v1/executions', body, headers)
     expect([made.status, made.text]).toEqual([201, expect.any(String)])
@@ -103,6 +112,38 @@ describe('on a server', () => {
       60_000,
     )) as never // of a Python action
   }
+}
+
+describe('with compat.stackstorm', () => {
+  const run = withServer({ 'compat.stackstorm': 'True' })
+
+  it('records have the names of StackStorm', async () => {
+    const { status, result } = await run('names')
+    expect([status, result.stderr, result.result]).toEqual([
+      'succeeded',
+      '',
+      {
+        made: 'core.st2.CronTimer',
+        found: ['daily'],
+        type: 'core.st2.webhook',
+        scope: 'st2kv.system',
+        value: '1',
+      },
+    ])
+  })
+
+  it('the stream can be listened to', async () => {
+    const { status, result } = await run('stream')
+    expect([status, result.stderr, result.result]).toEqual([
+      'succeeded',
+      '',
+      { ended: 'succeeded', action: 'core.echo', refused: 401 },
+    ])
+  })
+})
+
+describe('on a server', () => {
+  const run = withServer({})
 
   it.each<[string, unknown]>([
     [
@@ -226,6 +267,8 @@ describe('on a server', () => {
     ['aliases', ['core.echo', 'please say {{ message }}', 'succeeded', 'hello', 'core.echo', 'importing.say']],
     ['no_base', 'admin'],
     ['common', 'of the pack'],
+    ['locks', { held: ['False', 'True', 'False'], thread: [false], freed: 'True' }],
+    ['inspecting', [[], [expect.objectContaining({ message: expect.stringContaining('nowhere') as unknown })]]],
   ])('works: %s', async (name, expected) => {
     const { status, result } = await run(name)
     expect([status, result.stderr, result.result]).toEqual(['succeeded', '', expected])

@@ -60,14 +60,16 @@ class Client(object):
         self.basic_auth = tuple(basic_auth.split(":", 1)) if isinstance(basic_auth, str) else basic_auth
         self.cacert = None if cacert in (None, True) else cacert
         self.debug = debug
-        beside = api_url if is_own or base_url is None else base_url
+        beside = api_url if base_url is None else base_url
         self.endpoints = {
             "base": base_url if base_url and not is_own else _root(api_url),
             "api": api_url,
-            "auth": (None if is_own else auth_url) or _on_port(_root(beside), DEFAULT_AUTH_PORT),
-            "stream": (None if is_own else stream_url)
-            or "{}/{}".format(_on_port(_root(beside), DEFAULT_STREAM_PORT), version),
+            "auth": auth_url or _on_port(_root(beside), DEFAULT_AUTH_PORT),
+            "stream": stream_url or "{}/{}".format(_on_port(_root(beside), DEFAULT_STREAM_PORT), version),
         }
+        if is_own:
+            # The listener of the API serves the others too, whatever their ports are.
+            self.endpoints.update(auth=_root(own) + "/auth/v1", stream=_root(own) + "/stream/" + version)
         #: Name of a kind of record -> its manager.
         self.managers = {}
         for kind, (resource, manager, endpoint) in models.MANAGERS.items():

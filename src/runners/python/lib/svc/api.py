@@ -6,6 +6,7 @@ SVC_API_URL and SVC_AUTH_TOKEN. The token goes to that server only.
 
 import json
 import os
+from contextlib import contextmanager
 
 #: Seconds per request.
 TIMEOUT = 60
@@ -96,13 +97,62 @@ def send(method, url, query=None, body=None, headers=None, cafile=None, auth=Non
     """Sends a request; returns the response, whatever its status.
 
     :param query: a dictionary, or a list of pairs
-    :param body: a value that JSON can represent
+    :param body: bytes, or a value that JSON can represent
     :param cafile: file with certificates to trust; None: those of the system; False: any
     :param auth: user and password
     :rtype: Answer
     :raises ServiceError: when the server is not reachable
     """
+    with _told(method, url) as what:
+        with _open(method, url, query, body, headers, cafile, auth, timeout) as answer:
+            content = answer.read(MAX_ANSWER_BYTES + 1)
+            made = Answer(answer.getcode(), answer.reason, answer.headers, content)
+    if len(content) > MAX_ANSWER_BYTES:
+        raise ServiceError("{}: the response is larger than {} bytes.".format(what, MAX_ANSWER_BYTES))
+    return made
+
+
+def events(url, query=None, headers=None, cafile=None, auth=None):
+    """Yields the data of each event of a stream, decoded, until the server ends it.
+
+    :raises ServiceError: when the server is not reachable or refuses, or the connection breaks
+    """
+    with _told("GET", url) as what:
+        # Silence is not an error: the server sends a comment every few seconds.
+        with _open("GET", url, query, None, headers, cafile, auth, TIMEOUT) as answer:
+            if answer.getcode() != 200:
+                made = Answer(answer.getcode(), answer.reason, answer.headers, answer.read(MAX_ANSWER_BYTES))
+                raise ServiceError(
+                    "{}: the server answered {}: {}".format(what, made.status_code, made.fault()), made.status_code
+                )
+            data = []
+            for line in answer:
+                line = line.decode("utf-8", "replace").rstrip("\r\n")
+                if line.startswith("data:"):
+                    data.append(line[5:].lstrip(" "))
+                elif not line and data:
+                    text, data = "\n".join(data), []
+                    # The end of a stream is announced by text.
+                    if text.startswith("{"):
+                        yield json.loads(text)
+
+
+@contextmanager
+def _told(method, url):
+    """Names the request in the error when the server is not reachable."""
     from http.client import HTTPException
+    from urllib import error, parse
+
+    what = "{} {}".format(method, parse.urlsplit(url).path)
+    try:
+        yield what
+    except (error.URLError, OSError, HTTPException) as problem:
+        reason = getattr(problem, "reason", None) or problem
+        raise ServiceError("{}: could not reach the server: {}".format(what, reason)) from None
+
+
+def _open(method, url, query, body, headers, cafile, auth, timeout):
+    """Returns the open response, whatever its status."""
     from urllib import error, parse
     from urllib import request as http
 
@@ -111,8 +161,8 @@ def send(method, url, query=None, body=None, headers=None, cafile=None, auth=Non
             return None
 
     sent = dict(headers or {})
-    data = None
-    if body is not None:
+    data = body if isinstance(body, bytes) else None
+    if body is not None and data is None:
         data = json.dumps(body).encode("ascii")
         sent["Content-Type"] = "application/json"
     if auth is not None:
@@ -123,24 +173,13 @@ def send(method, url, query=None, body=None, headers=None, cafile=None, auth=Non
     handlers = [http.ProxyHandler({}), NoRedirects()]
     if cafile is not None:
         handlers.append(http.HTTPSHandler(context=_trusting(cafile)))
-    what = "{} {}".format(method, parse.urlsplit(url).path)
     target = url + ("?" + parse.urlencode(query) if query else "")
     try:
-        try:
-            answer = http.build_opener(*handlers).open(
-                http.Request(target, data=data, headers=sent, method=method), timeout=timeout
-            )
-        except error.HTTPError as refusal:
-            answer = refusal
-        with answer:
-            content = answer.read(MAX_ANSWER_BYTES + 1)
-            made = Answer(answer.getcode(), answer.reason, answer.headers, content)
-    except (error.URLError, OSError, HTTPException) as problem:
-        reason = getattr(problem, "reason", None) or problem
-        raise ServiceError("{}: could not reach the server: {}".format(what, reason)) from None
-    if len(content) > MAX_ANSWER_BYTES:
-        raise ServiceError("{}: the response is larger than {} bytes.".format(what, MAX_ANSWER_BYTES))
-    return made
+        return http.build_opener(*handlers).open(
+            http.Request(target, data=data, headers=sent, method=method), timeout=timeout
+        )
+    except error.HTTPError as refusal:
+        return refusal
 
 
 def _trusting(cafile):

@@ -65,7 +65,8 @@ class TokenManager(ResourceManager):
 class WorkflowManager(ResourceManager):
     def inspect(self, definition, **kwargs):
         """Returns what is wrong in the text of a workflow, a list."""
-        return self.answer_of(self.client.post("/workflows/inspect", {"definition": definition}, **kwargs))
+        headers = {"Content-Type": "text/plain"}
+        return self.answer_of(self.client.post_raw("/workflows/inspect", definition, headers=headers, **kwargs))
 
 
 class ServiceRegistryGroupsManager(ResourceManager):
@@ -74,3 +75,22 @@ class ServiceRegistryGroupsManager(ResourceManager):
         return [self.resource(group_id=one) for one in found["groups"]]
 
     get_all = list
+
+
+class Stream(Resource):
+    _url_path = "stream"
+
+
+class StreamManager(ResourceManager):
+    def listen(self, events=None, **kwargs):
+        """Yields the data of each event, until the server ends the stream.
+
+        :param events: names, such as `st2.execution__update`; all without
+        """
+        query = dict(kwargs.pop("params", None) or {})
+        for name in ("end_event", "end_execution_id"):
+            if name in kwargs:
+                query[name] = kwargs.pop(name)
+        if events:
+            query["events"] = events if isinstance(events, str) else ",".join(events)
+        return self.client.events("/stream", params=query, **kwargs)

@@ -40,12 +40,25 @@ class HTTPClient(object):
         return self._send("DELETE", url, None, kwargs)
 
     def post_raw(self, url, data, **kwargs):
-        import json
+        """Sends a text as it is; its type is JSON, unless `headers` say otherwise."""
+        headers = {"Content-Type": "application/json"}
+        headers.update(kwargs.get("headers") or {})
+        body = data if isinstance(data, bytes) else data.encode("utf-8")
+        return self.post(url, body, **dict(kwargs, headers=headers))
 
-        return self.post(url, json.loads(data), **kwargs)
+    def events(self, url, **kwargs):
+        """Yields the events of a stream. :raises svc.api.ServiceError: see `svc.api.events`"""
+        headers, auth = self._credentials(kwargs)
+        return api.events(self.root + url, kwargs.get("params"), headers, self.cacert, auth)
 
     def _send(self, method, url, body, kwargs):
+        headers, auth = self._credentials(kwargs)
+        return api.send(method, self.root + url, kwargs.get("params"), body, headers, self.cacert, auth)
+
+    def _credentials(self, kwargs):
         headers = dict(kwargs.get("headers") or {})
+        # Packs compare names in answers with those of StackStorm, such as `core.st2.webhook`.
+        headers.setdefault("Svc-Dialect", "stackstorm")
         token, key = kwargs.get("token"), kwargs.get("api_key")
         if token is None and key is None:
             token, key = self.token, self.api_key
@@ -53,8 +66,7 @@ class HTTPClient(object):
             headers["X-Auth-Token"] = token
         elif key:
             headers["Svc-Api-Key"] = key
-        auth = kwargs.get("auth") or self.auth
-        return api.send(method, self.root + url, kwargs.get("params"), body, headers, self.cacert, auth)
+        return headers, kwargs.get("auth") or self.auth
 
 
 def path_of(*parts):
