@@ -2,7 +2,7 @@
 import { cliProcess, withCliProcess, type CliProcess } from './cli-process.ts'
 import { exitCodes } from './exit-codes.ts'
 import { writeFilesSynchronously } from './output/file-output.ts'
-import { argumentsFor } from './program-names.ts'
+import { argumentsFor, isCalledAsStackstorm } from './program-names.ts'
 import { runProgram } from './program.ts'
 
 /**
@@ -29,6 +29,9 @@ export async function runThisProcess(): Promise<void> {
 }
 
 function runWords(): Promise<number> {
-  const [, program = '', ...args] = cliProcess().argv
+  const { argv, env } = cliProcess()
+  const [, program = '', ...args] = argv
+  // Whoever calls it by StackStorm's names means its names and files, also in what this process starts.
+  if (isCalledAsStackstorm()) env['SVC_COMPAT__STACKSTORM'] ??= 'True'
   return runProgram(argumentsFor(program, args))
 }

@@ -3,9 +3,9 @@ import { CliCommand } from './command.ts'
 import type { Query } from './connection/client.ts'
 import { recordIn } from './connection/responses.ts'
 import { exitCodes } from './exit-codes.ts'
-import { HttpFailure } from './failures.ts'
+import { CliFailure, HttpFailure } from './failures.ts'
 import { addCommonOptions, addListOptions, splitAttributes, type CommonFlags, type WidthFlags } from './options.ts'
-import type { Json } from './output/print.ts'
+import { attributeOf, type Json } from './output/print.ts'
 import {
   callOn,
   createRecord,
@@ -95,9 +95,47 @@ export async function showList(
   const selection = isSelective && !printed.includes('all') ? { include_attributes: printed.join(',') } : {}
   const { records, isTruncated } = await listRecords(session, path, { ...query, ...selection }, flags.last)
   const inOrder = isNewestFirst ? records.toReversed() : records
+  if (attributes !== undefined)
+    await refuseUnknown(
+      session,
+      resource,
+      attributes,
+      records.map((record) => extend(resource, record)),
+    )
   const extended = isWhole(session, attributes) ? inOrder : inOrder.map((record) => extend(resource, record))
   await printList(session, extended, { columns, attributes, widths: flags.width, name, pluralName, isTruncated })
   return exitCodes.ok
+}
+
+/**
+ * An attribute that no record has may be one that all of them leave out: the server knows those of lists whose attributes
+ * can be selected.
+ *
+ * @throws CliFailure
+ */
+async function refuseUnknown(
+  session: Session,
+  { name, path, columns, order }: CliResource,
+  attributes: readonly string[],
+  records: readonly Json[],
+): Promise<void> {
+  const known = new Set(['all', ...columns, ...order])
+  const isKnown = (attribute: string): boolean =>
+    known.has(attribute) ||
+    records.some(
+      (record) =>
+        attributeOf(record, attribute) !== undefined ||
+        attributeOf(record, attribute.split('.')[0] ?? '') !== undefined,
+    )
+  const unknown = attributes.filter((attribute) => !isKnown(attribute))
+  if (records.length === 0 || unknown.length === 0) return
+  // Refuses those that do not exist.
+  const query = { include_attributes: unknown.join(','), limit: 1 }
+  const { headers } = await session.client.call('GET', path, { query })
+  if (headers['warning']?.includes('include_attributes') !== true) return
+  throw new CliFailure(
+    `${name} has no attribute "${unknown.join('", "')}". Attributes: ${[...new Set(records.flatMap((record) => Object.keys(record)))].toSorted().join(', ')}.`,
+  )
 }
 
 /** Whether machine output of the records as they are is wanted. */

@@ -6,7 +6,7 @@
 import { closeSync, constants, existsSync, fstatSync, openSync, readSync } from 'node:fs'
 import { SocketAddress, isIP } from 'node:net'
 import { resolve } from 'node:path'
-import { closestWords, parseIniBytes, shown } from '../lib/text/index.ts'
+import { closestWords, parseIniBytes, shown, type IniFile } from '../lib/text/index.ts'
 import { isLoopback } from '../lib/network/index.ts'
 import { secretMask } from '../lib/log/index.ts'
 import { codeOf, hasCode } from '../lib/process/index.ts'
@@ -36,7 +36,8 @@ export class ConfigProblems extends Error {
 export interface ConfigRequest {
   /**
    * Files in the order they are read; a later one overrides. Each must exist. Undefined looks for `SVC_CONFIG_FILE`,
-   * `./svc.conf`, `/etc/svc/svc.conf` and takes the first; an empty list reads none.
+   * `./svc.conf`, `/etc/svc/svc.conf`, with `compat.stackstorm` also `/etc/st2/st2.conf`, and takes the first; an empty
+   * list reads none.
    */
   files?: readonly string[] | undefined
   env: Readonly<Record<string, string | undefined>>
@@ -45,6 +46,8 @@ export interface ConfigRequest {
   cwd: string
   /** Path of the system-wide file. */
   systemFile?: string
+  /** Path of StackStorm's, which is read if there is no other and `compat.stackstorm` is on. */
+  stackstormFile?: string
 }
 
 export interface LoadedConfig {
@@ -68,6 +71,8 @@ interface GivenValue {
 
 const MAX_FILE_BYTES = 1_048_576
 const MAX_WARNINGS = 50
+/** StackStorm has 159 options. */
+const MAX_EXPECTED = 200
 /** Between two looks whether the writer of a pipe has written. */
 const PIPE_PAUSE_MS = 10
 
@@ -85,7 +90,19 @@ export function loadConfig(request: ConfigRequest): LoadedConfig {
   }
 
   const files = chooseFiles(request)
-  for (const file of files) readConfigFile(file, request.cwd, problems, give)
+  const inis = files.map((file) => readConfigFile(file, request.cwd, problems))
+  const isCompatible = acceptsStackstorm(request, inis)
+  unknown.areExpected = isCompatible
+  for (const { label, sections } of inis) {
+    for (const [section, values] of sections) {
+      for (const [name, { text, line }] of values) {
+        const value = isCompatible ? withoutComment(text) : text
+        // StackStorm's word for an option that is not set.
+        if (isCompatible && value === 'None') continue
+        give(section, name, { text: value, source: `${label}:${line}` })
+      }
+    }
+  }
   for (const [name, text] of Object.entries(request.env)) {
     const match = /^SVC_([A-Z0-9]+(?:_[A-Z0-9]+)*)__([A-Z0-9_]+)$/.exec(name)
     if (match === null || text === undefined) continue
@@ -171,6 +188,19 @@ function hint(text: string): string {
 }
 
 const DEFAULT_SYSTEM_FILE = '/etc/svc/svc.conf'
+const STACKSTORM_FILE = '/etc/st2/st2.conf'
+
+/** The option decides how files are read, so it is looked for before they are. */
+function acceptsStackstorm({ env, flags }: ConfigRequest, inis: readonly ReadIni[]): boolean {
+  const inFiles = inis.map(({ sections }) => sections.get('compat')?.get('stackstorm')?.text)
+  const given = flags?.['compat.stackstorm'] ?? env['SVC_COMPAT__STACKSTORM'] ?? inFiles.findLast(Boolean)
+  return given !== undefined && /^(?:true|1|yes|on)$/i.test(given.trim())
+}
+
+/** `127.0.0.1 # of the listener`: a comment begins with a blank, the sign, and a blank. */
+function withoutComment(text: string): string {
+  return /^[#;](?:\s|$)/.test(text) ? '' : text.replace(/\s+[#;](?:\s[^\n]*)?$/, '')
+}
 
 /** The files that `loadConfig` reads. */
 export function chooseFiles(request: ConfigRequest): readonly string[] {
@@ -180,26 +210,28 @@ export function chooseFiles(request: ConfigRequest): readonly string[] {
   const found = ['svc.conf', request.systemFile ?? DEFAULT_SYSTEM_FILE].find((file) =>
     existsSync(resolve(request.cwd, file)),
   )
-  return found === undefined ? [] : [found]
+  if (found !== undefined) return [found]
+  // Not without being asked: somebody may have both on one machine.
+  const theirs = request.stackstormFile ?? STACKSTORM_FILE
+  return acceptsStackstorm(request, []) && existsSync(resolve(request.cwd, theirs)) ? [theirs] : []
 }
 
-function readConfigFile(
-  file: string,
-  cwd: string,
-  problems: string[],
-  give: (section: string, name: string, value: GivenValue) => void,
-): void {
+interface ReadIni {
+  /** Of the file, for messages. */
+  label: string
+  sections: IniFile['sections']
+}
+
+function readConfigFile(file: string, cwd: string, problems: string[]): ReadIni {
   const label = shown(file)
   const bytes = readBounded(resolve(cwd, file))
   if (typeof bytes === 'string') {
     problems.push(`configuration file ${label} ${bytes}`)
-    return
+    return { label, sections: new Map() }
   }
   const ini = parseIniBytes(bytes)
   for (const { line, message } of ini.problems) problems.push(`${label}:${line}: ${message}`)
-  for (const [section, values] of ini.sections) {
-    for (const [name, { text, line }] of values) give(section, name, { text, source: `${label}:${line}` })
-  }
+  return { label, sections: ini.sections }
 }
 
 /** The bytes of a file or pipe, or the problem as text that follows its name. */
@@ -246,13 +278,15 @@ class UnknownNames {
   #unused = new Set<string>()
   #warnings: string[] = []
   #unlisted = 0
+  /** The file is made for StackStorm, so that options without effect are no mistakes: they share the note. */
+  areExpected = false
 
   add(section: string, name: string, value: GivenValue, problems: string[]): void {
     const key = `${section}.${name}`
     const refusal = Object.hasOwn(refusedUnlessOff, key) ? refusedUnlessOff[key] : undefined
     if (refusal !== undefined && !refusal.accepted(value.text)) {
       problems.push(`${key}: ${refusal.why} (${value.source})`)
-    } else if (isUnused(section, name)) {
+    } else if (isUnused(section, name) || (this.areExpected && !key.startsWith('compat.'))) {
       this.#unused.add(key)
     } else if (this.#warnings.length < MAX_WARNINGS) {
       const meant = suggestion(section, name)
@@ -270,8 +304,10 @@ class UnknownNames {
   notes(): string[] {
     if (this.#unused.size === 0) return []
     const names = [...this.#unused]
-    const more = names.length > MAX_WARNINGS ? ` and ${names.length - MAX_WARNINGS} more` : ''
-    return [`Ignored options of other releases: ${names.slice(0, MAX_WARNINGS).map(shown).join(', ')}${more}`]
+    const most = this.areExpected ? MAX_EXPECTED : MAX_WARNINGS
+    const more = names.length > most ? ` and ${names.length - most} more` : ''
+    const what = this.areExpected ? 'Options without effect' : 'Ignored options of other releases'
+    return [`${what}: ${names.slice(0, most).map(shown).join(', ')}${more}`]
   }
 }
 

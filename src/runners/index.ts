@@ -102,7 +102,7 @@ export async function createRunners(settings: RunnerSettings): Promise<Runners> 
   return {
     list: [
       ofShell(createLocalShellCmd(shell)),
-      ofShell(createLocalShellScript(shell, { name: 'core', env: programs })),
+      ofShell(createLocalShellScript(shell, { name: 'core', env: programs }, settings.interpreterAt)),
       createNoop(),
       createAnnouncement(),
       createInquirer(),

@@ -10,10 +10,14 @@ import { scriptArguments, secretArgumentsParameter } from './script-arguments.ts
 import { findScript, type ScriptFile } from './script-file.ts'
 import { quote } from '../lib/process/index.ts'
 
-/** @param ownPack the pack shipped with svc: variables for its scripts */
+/**
+ * @param ownPack the pack shipped with svc: variables for its scripts
+ * @param interpreterAt where the interpreter is that a script names by a path; default: there
+ */
 export function createLocalShellScript(
   shell: LocalShell,
   ownPack: { name: string; env: Record<string, string> },
+  interpreterAt: (path: string) => string = (path) => path,
 ): Runner {
   return {
     definition: {
@@ -33,7 +37,8 @@ export function createLocalShellScript(
       },
     },
     notesStart: true,
-    run: (context) => runLocalShellScript(shell, context, context.pack === ownPack.name ? ownPack.env : {}),
+    run: (context) =>
+      runLocalShellScript(shell, context, context.pack === ownPack.name ? ownPack.env : {}, interpreterAt),
   }
 }
 
@@ -41,6 +46,7 @@ async function runLocalShellScript(
   shell: LocalShell,
   context: RunContext,
   env: Record<string, string>,
+  interpreterAt: (path: string) => string,
 ): Promise<RunResult> {
   if ((context.runnerParameters['content_version'] ?? '') !== '') {
     return programStartFailure('The parameter "content_version" is unsupported: omit it to run the installed version.')
@@ -55,20 +61,36 @@ async function runLocalShellScript(
   const startup = given.isSecret ? passArgumentsByEnvironment(script.head, script.path, given.arguments) : undefined
   // The file may belong to the other account.
   const first = isExecutable ? '' : 'chmod +x "$0"; '
+  const elsewhere = movedInterpreter(script, interpreterAt)
+  const openly = (): Pick<LocalProgram, 'file' | 'args' | 'bash'> => {
+    const words = elsewhere?.map((word) => `${quote(word)} `).join('') ?? ''
+    return {
+      ...directly(script, given.arguments, elsewhere),
+      bash: ['-c', `${first}exec ${words}"$0" "$@"`, script.path, ...given.arguments],
+    }
+  }
   return await shell.run(context, {
-    ...(startup === undefined
-      ? {
-          ...directly(script, given.arguments),
-          bash: ['-c', `${first}exec "$0" "$@"`, script.path, ...given.arguments],
-        }
-      : hiddenly(startup.argv, first)),
+    ...(startup === undefined || elsewhere !== undefined ? openly() : hiddenly(startup.argv, first)),
     env: { ...env, ...given.environment, ...startup?.env },
     explain: (error) => explain(script, error),
   })
 }
 
+/** The words of a `#!` line whose interpreter is not where the line says; undefined: it is there. */
+function movedInterpreter({ head }: ScriptFile, interpreterAt: (path: string) => string): string[] | undefined {
+  const [, path = '', argument = ''] = /^#![ \t]*(\/\S+)[ \t]*([^\n]*)/.exec(head) ?? []
+  const there = path === '' ? path : interpreterAt(path)
+  if (there === path) return undefined
+  return [there, ...(argument.trim() === '' ? [] : [argument.trim()])]
+}
+
 /** sh runs a script without `#!` line, as shells do. */
-function directly({ path, head }: ScriptFile, args: string[]): Pick<LocalProgram, 'file' | 'args'> {
+function directly(
+  { path, head }: ScriptFile,
+  args: string[],
+  [interpreter, ...words]: readonly string[] = [],
+): Pick<LocalProgram, 'file' | 'args'> {
+  if (interpreter !== undefined) return { file: interpreter, args: [...words, path, ...args] }
   const isProgram = head.startsWith('#!') || head.startsWith('\x7fELF')
   return isProgram ? { file: path, args } : { file: '/bin/sh', args: [path, ...args] }
 }

@@ -55,6 +55,8 @@ export interface RunnerSettings extends RunnersPorts {
   ssh?: Partial<SshSettings>
   /** Default: no private networks, responses of at most 10 MiB. */
   http?: HttpRequestSettings
+  /** Where the interpreter of a script is that names one by this path; default: there. */
+  readonly interpreterAt?: (path: string) => string
   /** Reports processes that could not be stopped. */
   warn?: (message: string, fields: Record<string, unknown>) => void
 }
@@ -93,6 +95,7 @@ export function runnersSettings(
     background: { mode: actionrunner.background, graceSeconds: actionrunner.background_grace_seconds },
     decodeJsonOutput: actionrunner.decode_json_output,
     basePath: common.basePath,
+    interpreterAt: (path) => common.compat.path(common.basePath, path),
     systemUser: common.systemUser,
     ssh: {
       knownHostsFile: ssh.known_hosts_file,

@@ -19,7 +19,7 @@ import {
 } from '../options.ts'
 import { attributeOf, type Json } from '../output/print.ts'
 import { callOn, forEachId, listRecords, printDone, printList } from '../records.ts'
-import { addAttributeOption, createEachCommand, type AttributeFlags, type ListFlags } from '../resources.ts'
+import { createEachCommand, type ListFlags } from '../resources.ts'
 import { withSession, type CommandContext, type Session } from '../session.ts'
 import { tailExecution } from '../executions/tail.ts'
 import {
@@ -52,6 +52,7 @@ interface ExecutionListFlags extends ListFlags, TimeFlags {
 
 interface GetFlags extends CommonFlags, DisplayFlags {
   excludeResult?: boolean
+  tail?: boolean
 }
 
 interface TailFlags extends CommonFlags {
@@ -82,6 +83,10 @@ export function createExecutionCommand(context: CommandContext): CliCommand {
     .description('Show executions with their results.')
     .argument('<id...>', 'ids, or last: the newest execution that you have permission to view')
     .option('-x, --exclude-result', 'leave out the results')
+    .option('--tail', 'print the output live first')
+    // Without effect here, and accepted by the client of StackStorm.
+    .addOption(new Option('--auto-dict').hideHelp())
+    .addOption(new Option('--delay <milliseconds>').hideHelp())
     .examples('svc execution get last')
     .action((ids: string[], flags: GetFlags) =>
       withSession(context, flags, (session) => forEachId(session, ids, (id) => showExecution(session, id, flags))),
@@ -96,9 +101,9 @@ export function createExecutionCommand(context: CommandContext): CliCommand {
     .examples('svc execution cancel 6000000000000000000000aa')
 
   const createChange = (name: string, from: string, to: string): CliCommand => {
-    const work = (session: Session, id: string, flags: AttributeFlags): Promise<number> =>
+    const work = (session: Session, id: string, flags: CommonFlags & DisplayFlags): Promise<number> =>
       change(session, id, to, flags)
-    return addAttributeOption(createEachCommand(context, name, ['<id...>', 'ids'], work)).completions({
+    return addDisplayOptions(createEachCommand(context, name, ['<id...>', 'ids'], work), '-a, --attr').completions({
       id: executionsIn(from),
     })
   }
@@ -192,6 +197,7 @@ async function listExecutions(session: Session, flags: ExecutionListFlags): Prom
 }
 
 async function showExecution(session: Session, id: string, flags: GetFlags): Promise<number> {
+  if (flags.tail === true) await tailOne(session, id, {})
   const query = flags.excludeResult === true ? { exclude_attributes: 'result' } : {}
   const record = await getExecution(session, id, query)
   if (flags.key !== undefined) await printKey(session, record, flags.key)
@@ -208,11 +214,17 @@ async function cancelOne(session: Session, id: string): Promise<number> {
 }
 
 /** Changes the status of a workflow. */
-async function change(session: Session, id: string, status: string, flags: AttributeFlags): Promise<number> {
+async function change(session: Session, id: string, status: string, flags: DisplayFlags): Promise<number> {
   const record = recordIn(
     await callOn(session, 'PUT', { kind: executionName, path: '/executions', id }, { body: { status } }),
   )
-  await printExecution(session, record, { attributes: splitAttributes(flags.attr), raw: true })
+  if (flags.key !== undefined) await printKey(session, record, flags.key)
+  else
+    await printExecution(session, record, {
+      ...flags,
+      attributes: splitAttributes(flags.attr),
+      raw: flags.showTasks !== true,
+    })
   return exitCodes.ok
 }
 

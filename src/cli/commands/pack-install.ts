@@ -9,7 +9,7 @@ import { noteStillRunning } from '../executions/follow-up.ts'
 import { waitForEnd } from '../executions/wait.ts'
 import { exitCodes } from '../exit-codes.ts'
 import { CliFailure, HttpFailure } from '../failures.ts'
-import { addCommonOptions, splitAttributes, type CommonFlags } from '../options.ts'
+import { addCommonOptions, addWidthOption, splitAttributes, type CommonFlags, type WidthFlags } from '../options.ts'
 import { attributeOf, printable, type Json } from '../output/print.ts'
 import { getRecord, printList, printRecord } from '../records.ts'
 import { addAttributeOption, type AttributeFlags, type CliResource } from '../resources.ts'
@@ -17,7 +17,8 @@ import { withSession, type CommandContext, type Session } from '../session.ts'
 import { createPieceOutput } from '../executions/tail-output.ts'
 import { executionMessages, followExecution } from '../executions/tail.ts'
 
-interface InstallFlags extends AttributeFlags {
+interface InstallFlags extends AttributeFlags, WidthFlags {
+  detail?: boolean
   force?: boolean
   skipDependencies?: boolean
 }
@@ -31,7 +32,8 @@ interface Registering {
 }
 
 export function createInstallCommand(context: CommandContext, pack: CliResource): CliCommand {
-  return addAttributeOption(addCommonOptions(new CliCommand('install')))
+  return addWidthOption(addAttributeOption(addCommonOptions(new CliCommand('install'))))
+    .option('-d, --detail', 'print every attribute of the packs')
     .description('Install packs, or change their versions. svc prints the progress, then the installed packs.')
     .completions({ source: 'file' })
     .argument('<source...>', 'name, directory, archive or git repository; append =version for a version')
@@ -139,14 +141,19 @@ async function readPacks(session: Session, pack: CliResource, refs: string[]): P
 }
 
 /** One pack as a record, several as a list. */
-async function showPacks(session: Session, pack: CliResource, packs: Json[], { attr }: AttributeFlags): Promise<void> {
+async function showPacks(
+  session: Session,
+  pack: CliResource,
+  packs: Json[],
+  { attr, detail, width }: Pick<InstallFlags, 'attr' | 'detail' | 'width'>,
+): Promise<void> {
   const { name, pluralName, columns, order } = pack
-  const attributes = splitAttributes(attr)
+  const attributes = splitAttributes(attr) ?? (detail === true ? ['all'] : undefined)
   const [first] = packs
   if (first !== undefined && packs.length === 1) {
     await printRecord(session, first, order, attributes ?? (session.form === 'human' ? columns : undefined))
   } else {
-    await printList(session, packs, { columns, attributes, name, pluralName })
+    await printList(session, packs, { columns, attributes, widths: width, name, pluralName })
   }
 }
 

@@ -37,6 +37,7 @@ interface RunFlags extends CommonFlags, DisplayFlags {
   traceId?: string
   delay?: number
   tail?: boolean
+  trace_tag?: string
   autoDict?: boolean
   actionHelp?: boolean
 }
@@ -135,6 +136,8 @@ function configureRun(command: CliCommand, context: CommandContext, isAsync: boo
     .argument('[parameters...]', 'name=value, or @name=path to read the value from a file')
     .option('--trace-tag <tag>', 'tag of the trace to start or join')
     .option('--trace-id <id>', 'id of the trace to join; overrides --trace-tag')
+    // As StackStorm's client writes it.
+    .addOption(new Option('--trace_tag <tag>').hideHelp())
   return addRunOptions(command).action((ref: string, words: string[], flags: RunFlags) =>
     withSession(context, flags, (session) => run(session, ref, words, { async: isAsync, ...flags })),
   )
@@ -143,7 +146,7 @@ function configureRun(command: CliCommand, context: CommandContext, isAsync: boo
 async function run(session: Session, ref: string, words: string[], flags: RunFlags): Promise<number> {
   if (flags.actionHelp === true) return printActionHelp(session, ref)
   const parameters = await readParameters(session, ref, words, flags)
-  const trace = { ...named('trace_tag', flags.traceTag), ...named('id_', flags.traceId) }
+  const trace = { ...named('trace_tag', flags.traceTag ?? flags.trace_tag), ...named('id_', flags.traceId) }
   const body = {
     action: ref,
     parameters,
@@ -205,7 +208,7 @@ async function viewOf(session: Session, view: 'parameters' | 'overview', ref: st
  * here.
  */
 const notInherited =
-  /^(?:PATH|PWD|OLDPWD|HOME|SHELL|SHLVL|USER|LOGNAME|USERNAME|MAIL|_|TERM|TERMCAP|COLORTERM|LS_COLORS|LINES|COLUMNS|HOSTNAME|DISPLAY|EDITOR|VISUAL|PAGER|IFS|ENV|BASH.*|PS\d|PROMPT_COMMAND|HIST.*|TMPDIR|PYTHON.*|NODE_.*|npm_.*|LD_.*|SUDO_.*|SSH_.*|GPG_.*|XDG_.*|DBUS_.*|SVC_.*)$/i
+  /^(?:PATH|PWD|OLDPWD|HOME|SHELL|SHLVL|USER|LOGNAME|USERNAME|MAIL|_|TERM|TERMCAP|COLORTERM|LS_COLORS|LINES|COLUMNS|HOSTNAME|DISPLAY|EDITOR|VISUAL|PAGER|IFS|ENV|BASH.*|PS\d|PROMPT_COMMAND|HIST.*|TMPDIR|PYTHON.*|NODE_.*|npm_.*|LD_.*|SUDO_.*|SSH_.*|GPG_.*|XDG_.*|DBUS_.*|SVC_.*|ST2_.*)$/i
 
 function inheritedEnvironment(env: NodeJS.ProcessEnv): Json {
   return Object.fromEntries(Object.entries(env).filter(([name]) => !notInherited.test(name)))

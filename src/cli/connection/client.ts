@@ -3,6 +3,7 @@
  *
  * `node:http` and not `fetch`, because it loads in half the time.
  */
+import { isCalledAsStackstorm } from '../program-names.ts'
 import http from 'node:http'
 import { createRedactor, escapeUnprintable } from '../../lib/log/index.ts'
 import { CliFailure, ConnectionFailure, Interrupted } from '../failures.ts'
@@ -288,6 +289,7 @@ export function createClient({ settings, login, interrupted, warn, debug, env }:
 function headersFor(body: Buffer | undefined, request: Outgoing): Record<string, string> {
   const { credential, basicAuth } = request
   const headers: Record<string, string> = { ...request.headers }
+  if (isCalledAsStackstorm()) headers['Svc-Dialect'] = 'stackstorm'
   if (request.body !== undefined) headers['Content-Type'] = 'application/json'
   if (body !== undefined) headers['Content-Length'] = String(body.length)
   if (credential !== undefined) headers[credential.header] = credential.value

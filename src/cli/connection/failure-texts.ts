@@ -2,6 +2,8 @@
 import http from 'node:http'
 import { escapeUnprintable } from '../../lib/log/index.ts'
 import { codeOf } from '../../lib/process/index.ts'
+import { cliProcess } from '../cli-process.ts'
+import { adviceOnVariables } from '../program-names.ts'
 import { HttpFailure } from '../failures.ts'
 import { parseJson, textOrEmpty, toObject } from './responses.ts'
 import type { Proxy } from './proxy.ts'
@@ -135,7 +137,10 @@ const anyLogin = 'Log in with "svc login <user>", set SVC_AUTH_TOKEN or SVC_API_
 
 /** What to do when the server refuses a credential, or needs one. @param ofLogin advice of the login */
 export function adviceAbout(credential: ClientCredential | undefined, ofLogin: string = anyLogin): string {
-  if (credential?.origin === undefined) return ofLogin
+  if (credential?.origin === undefined) {
+    const ignored = adviceOnVariables(cliProcess().env)
+    return ignored === '' ? ofLogin : `${ofLogin}\n${ignored}`
+  }
   return credential.header === 'X-Auth-Token'
     ? `svc sent the token ${credential.origin}. To create a new one: svc auth <user>`
     : `svc sent the API key ${credential.origin}. To create a new one: svc apikey create`

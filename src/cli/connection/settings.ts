@@ -10,6 +10,7 @@ import { parseIniBytes, type IniFile } from '../../lib/text/index.ts'
 import { secretMask } from '../../lib/log/index.ts'
 import { quote } from '../../lib/process/index.ts'
 import { CliFailure } from '../failures.ts'
+import { clientEnvironment, isCalledAsStackstorm } from '../program-names.ts'
 import { settingRows, type ConnectionFlags, type SettingRow } from './setting-rows.ts'
 
 const MAX_FILE_BYTES = 1024 * 1024
@@ -75,7 +76,8 @@ export interface LoadedSettings {
 }
 
 /** @throws CliFailure naming the flag, variable or line that cannot be used */
-export function loadSettings(flags: ConnectionFlags, env: NodeJS.ProcessEnv): LoadedSettings {
+export function loadSettings(flags: ConnectionFlags, given: NodeJS.ProcessEnv): LoadedSettings {
+  const env = clientEnvironment(given)
   const warnings: string[] = []
   const file = findFile(flags, env)
   const ini = file === undefined ? undefined : readFile(file, warnings)
@@ -85,8 +87,8 @@ export function loadSettings(flags: ConnectionFlags, env: NodeJS.ProcessEnv): Lo
     if (value !== undefined) values.set(`${row.section}.${row.name}`, value)
   }
   const folder = clientFolder()
-  const given = toSettings(values)
-  const settings = { ...given, cachesToken: given.cachesToken && folder !== '', folder, configFile: file }
+  const read = toSettings(values)
+  const settings = { ...read, cachesToken: read.cachesToken && folder !== '', folder, configFile: file }
   const text = describe(values, file, ini !== undefined, settings)
   return { settings, warnings, text }
 }
@@ -124,7 +126,7 @@ function clientFolder(): string {
     // The account is in no list of accounts, as in containers.
     return ''
   }
-  return isAbsolute(home) ? join(home, '.svc') : ''
+  return isAbsolute(home) ? join(home, isCalledAsStackstorm() ? '.st2' : '.svc') : ''
 }
 
 function readFile({ path, isExplicit, isOurs }: ConfigFile, warnings: string[]): IniFile['sections'] | undefined {

@@ -2,6 +2,7 @@
 import { styleText } from 'node:util'
 import type { OutputStream } from '../cli-process.ts'
 import { escapeUnprintable } from '../../lib/log/index.ts'
+import { clientEnvironment } from '../program-names.ts'
 import { JsonNumber, writeJson } from '../../lib/json/index.ts'
 
 export type Json = Record<string, unknown>
@@ -262,7 +263,7 @@ export function truncationNote(count: number, pluralName: string, singularName: 
 }
 
 export function isColored(stream: OutputStream, env: NodeJS.ProcessEnv): boolean {
-  if ((env['SVC_COLORIZE'] ?? '') !== '') return true
+  if ((clientEnvironment(env)['SVC_COLORIZE'] ?? '') !== '') return true
   return stream.isTTY === true && (env['NO_COLOR'] ?? '') === ''
 }
 

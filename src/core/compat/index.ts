@@ -1,5 +1,6 @@
 /** Compatibility with StackStorm: its names beside ours (docs/compatibility.md). */
 import { withOurExpressions } from './expressions.ts'
+import { pathHere } from './paths.ts'
 import { actionVariables, ourName, type NameKind } from './names.ts'
 
 /** Whose names a request uses, and so its answer. */
@@ -13,6 +14,8 @@ export interface Compat {
   readonly ours: (kind: NameKind, name: string) => string
   /** Variables of an action, with those that StackStorm's actions read. */
   readonly environment: (own: Readonly<Record<string, string>>) => Record<string, string>
+  /** A path of StackStorm's folders below our base path; another one, and every one while the option is off, as it is. */
+  readonly path: (basePath: string, path: string) => string
   /** The definition of a workflow or action chain with our names in its expressions. */
   readonly definition: (text: string) => string
 }
@@ -20,6 +23,7 @@ export interface Compat {
 export const createCompat = (isOn: boolean): Compat => ({
   isOn,
   ours: (kind, name) => (isOn ? ourName(kind, name) : undefined) ?? name,
+  path: (basePath, path) => (isOn ? pathHere(basePath, path) : undefined) ?? path,
   definition: (text) => (isOn ? withOurExpressions(text) : text),
   environment(own) {
     if (!isOn) return { ...own }
@@ -47,5 +51,6 @@ export {
   theirName,
   type NameKind,
 } from './names.ts'
+export { entryPointHere, pathHere } from './paths.ts'
 export { withOurExpressions } from './expressions.ts'
 export { adviceOnQueryValue, jsonWithTheirNames, ourText, withOurNames, withTheirNames } from './records.ts'

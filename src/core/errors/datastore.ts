@@ -41,6 +41,13 @@ export const preEncryptedRefused = (): AppError =>
 export const cryptoKeyMissing = (path: string, what: string, advice: string): AppError =>
   new AppError('CRYPTO_KEY_MISSING', `Crypto key not found in ${path}. Unable to encrypt / decrypt ${what}. ${advice}`)
 
+/** Of an item that was given encrypted. @param why as the message of `cipherTextInvalid` */
+export const cipherTextOfOther = (why: string): AppError =>
+  new AppError(
+    'CIPHER_TEXT_INVALID',
+    `${why} A value that svc has encrypted belongs to the name, the scope and the user that it was encrypted for: the name counts.`,
+  )
+
 /** @param what the kind of encrypted data, in words */
 export const cipherTextInvalid = (what: string, why: string): AppError =>
   new AppError('CIPHER_TEXT_INVALID', `Unable to decrypt ${what}: ${why}.`)

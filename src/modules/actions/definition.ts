@@ -1,4 +1,5 @@
 /** Checks action definitions (contract 02, 2.1–2.4). Pure functions. */
+import { entryPointHere } from '../../core/compat/index.ts'
 import { defaultPack, exportedSchemas } from '../../core/pack-content.ts'
 import { createPause } from '../../lib/concurrency/index.ts'
 import {
@@ -89,7 +90,7 @@ export function fillActionDefinition(given: Partial<ActionDefinition>): ActionDe
     description: given.description ?? '',
     enabled: given.enabled ?? true,
     runner_type: (Object.hasOwn(olderRunnerNames, runner) ? olderRunnerNames[runner] : undefined) ?? runner,
-    entry_point: given.entry_point ?? '',
+    entry_point: entryPointHere(given.pack ?? defaultPack, given.entry_point ?? ''),
     parameters: given.parameters ?? {},
     output_schema: given.output_schema ?? {},
     tags: given.tags ?? [],

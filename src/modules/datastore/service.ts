@@ -1,5 +1,5 @@
 /** Reads and changes datastore items (contract 05, 5.11). Callers check permissions. */
-import { bodyInvalid, isAppError, keyNotFound, preEncryptedRefused } from '../../core/errors.ts'
+import { bodyInvalid, cipherTextOfOther, isAppError, keyNotFound, preEncryptedRefused } from '../../core/errors.ts'
 import { commitPlan, merge, type Database, type Unit } from '../../db/index.ts'
 import type { Encryption } from '../../core/encryption.ts'
 import { aboutCaller, type Caller } from '../../http/index.ts'
@@ -74,12 +74,21 @@ export function createDatastoreService(deps: {
   function encryptValue(key: ItemKey, request: PutRequest, isAdmin: boolean): Pick<KeyValuePair, 'value' | 'secret'> {
     if (request.isPreEncrypted) {
       if (!isAdmin) throw preEncryptedRefused()
-      checkPlain(encryption.decrypt(request.value, contextOf(key), whatOf(key)))
+      checkPlain(decryptGiven(request.value, key))
       return { value: request.value.toUpperCase(), secret: true }
     }
     checkPlain(request.value)
     if (!request.secret) return { value: request.value, secret: false }
     return { value: encryption.encrypt(request.value, contextOf(key), whatOf(key)), secret: true }
+  }
+
+  /** @throws CRYPTO_KEY_MISSING, CIPHER_TEXT_INVALID */
+  function decryptGiven(value: string, key: ItemKey): string {
+    try {
+      return encryption.decrypt(value, contextOf(key), whatOf(key))
+    } catch (error) {
+      throw isAppError(error) && error.code === 'CIPHER_TEXT_INVALID' ? cipherTextOfOther(error.message) : error
+    }
   }
 
   /** Whether a reader of the item gets another value than before. */
