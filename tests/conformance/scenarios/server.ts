@@ -67,7 +67,7 @@ function statusScenarios(server: TestApp): Scenario[] {
 
 function backupScenarios(server: TestApp): Scenario[] {
   const stable = [
-    [/\/\S+?(?=\/(?:backups|packs|configs|keys|restored|test\.conf)\b)/g, '/var/lib/svc'],
+    [/\/\S+?(?=\/(?:backups|packs|configs|overrides|keys|restored|test\.conf)\b)/g, '/var/lib/svc'],
     [/(?<=svc-)\d{8}T\d{6}\.\d{3}(?=Z)/g, '20300101T100000.000'],
     [/(?<=\.before-restore-)\d{8}T\d{6}Z(?:-\d+)?/g, '20300101T100000Z'],
     [/\d+\.\d KiB/g, '550.0 KiB'],
