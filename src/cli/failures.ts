@@ -46,12 +46,15 @@ export class HttpFailure extends CliFailure {
   readonly status: number
   /** The server's own name for the error; empty when the answer was none of ours. */
   readonly code: string
+  /** The sentence of the server. */
+  readonly faultstring: string
 
   constructor(status: number, reason: string, faultstring: string, code: string, url: string) {
     const side = status < 500 ? 'Client' : 'Server'
     super(`${status} ${side} Error: ${reason}\nMESSAGE: ${faultstring} for url: ${url}`)
     this.status = status
     this.code = code
+    this.faultstring = faultstring
   }
 }
 

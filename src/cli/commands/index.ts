@@ -163,6 +163,13 @@ export const commands: readonly CommandEntry[] = [
     load: async (context) => (await import('./action-alias.ts')).createActionAliasCommand(context),
   },
   {
+    name: 'chat',
+    summary: 'Run a bot that carries out commands from a chat.',
+    example: 'svc chat chat.conf',
+    group: 'Actions:',
+    load: async (context) => (await import('./chat.ts')).createChatCommand(context),
+  },
+  {
     name: 'runner',
     summary: 'List, show, enable and disable runners.',
     example: 'svc runner list',

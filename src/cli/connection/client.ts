@@ -48,9 +48,10 @@ export interface Client {
   /**
    * Logs in: a token of the authentication service. The password goes alone, without any other credential.
    *
+   * @param forUser whose token it is, if the account is a service that may have one; default: its own
    * @throws as `call`, and CliFailure for a name that cannot be sent, or for an answer without a token
    */
-  createToken(user: string, password: string, ttlSeconds: number | undefined): Promise<ApiResponse>
+  createToken(user: string, password: string, ttlSeconds: number | undefined, forUser?: string): Promise<ApiResponse>
   /** Text below the API's address, such as output: the response, once it has begun with 200. */
   openText(path: string, query: Query): Promise<http.IncomingMessage>
   /** An event stream below the stream address: the response, once it has begun with 200. */
@@ -246,13 +247,16 @@ export function createClient({ settings, login, interrupted, warn, debug, env }:
       const outgoing = { ...request, base, path, headers: { Accept: 'application/json', ...request.headers } }
       return readAnswer(await sendAs(method, outgoing), method, outgoing)
     },
-    async createToken(user, password, ttlSeconds) {
+    async createToken(user, password, ttlSeconds, forUser) {
       // The server would read the text after the first colon as the password.
       if (user.includes(':')) throw new CliFailure('A user name must not contain a colon.')
       const outgoing = {
         base: settings.authUrl,
         path: '/tokens',
-        body: ttlSeconds === undefined ? {} : { ttl: ttlSeconds },
+        body: {
+          ...(ttlSeconds === undefined ? {} : { ttl: ttlSeconds }),
+          ...(forUser === undefined ? {} : { user: forUser }),
+        },
         headers: { Accept: 'application/json' },
         basicAuth: `${user}:${password}`,
         isLogin: true,

@@ -436,6 +436,7 @@ export function contentScenarios(server: TestApp): Scenario[] {
       before: newAlias,
       args: () => ['action-alias', 'test', 'hail', 'Ann', '-u', 'bob', '-j'],
     },
+    { command: 'chat', about: 'without its file', args: () => ['chat', 'none.conf'] },
     { command: 'pack files', before: newShop, args: () => ['pack', 'files', 'shop'] },
     { command: 'pack files', about: 'unknown', args: () => ['pack', 'files', 'unheard_of'] },
     { command: 'pack file', args: () => ['pack', 'file', 'shop', 'pack.yaml'] },

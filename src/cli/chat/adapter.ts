@@ -1,0 +1,51 @@
+/** What the bot needs of a chat system. */
+
+/** What somebody has written. */
+export interface ChatMessage {
+  /** The same when the chat system delivers it again. */
+  id: string
+  channel: string
+  /** Message that it is a reply to, if it is in a thread. */
+  thread?: string
+  /** Id of the user in the chat system. */
+  user: string
+  text: string
+  /** When, in milliseconds since the epoch, as the chat system says. */
+  at: number
+}
+
+/** Something to say. */
+export interface ChatPost {
+  channel: string
+  /** Message that it replies to. */
+  thread?: string | undefined
+  /** Markdown with blocks between lines of three backquotes. */
+  text: string
+  /** Equal for the same post: one that is sent again with the same key appears once. */
+  key: string
+}
+
+export interface ChatAdapter {
+  /** `matrix` */
+  readonly name: string
+  /** UTF-16 units of one post. */
+  readonly maxChars: number
+  /**
+   * Reads messages until the signal is aborted, and connects again whenever the connection is lost.
+   *
+   * @param handle resolves when the message is dealt with; only then it counts as read
+   */
+  run(handle: (message: ChatMessage) => Promise<void>, signal: AbortSignal): Promise<void>
+  /** Waits as long as the chat system says. @throws ChatFailure */
+  post(post: ChatPost, signal: AbortSignal): Promise<void>
+}
+
+/** The chat system refuses, or cannot be reached. */
+export class ChatFailure extends Error {
+  /** Another attempt would fail as well. */
+  readonly isFinal: boolean
+  constructor(message: string, isFinal: boolean) {
+    super(message)
+    this.isFinal = isFinal
+  }
+}

@@ -1,0 +1,349 @@
+/**
+ * The bot: messages of a chat become commands of svc, their results come back as posts. A result is owed from before the
+ * command is sent until its post is accepted: what a crash interrupts is done again, with the same keys, so that neither a
+ * command nor a post happens twice.
+ */
+import { createHash } from 'node:crypto'
+import { setTimeout as delay } from 'node:timers/promises'
+import type { IncomingMessage } from 'node:http'
+import { createKeyedLock } from '../../lib/concurrency/index.ts'
+import { readJson } from '../../lib/json/index.ts'
+import { isObject } from '../../lib/schema/index.ts'
+import type { Client } from '../connection/client.ts'
+import { segment } from '../connection/client.ts'
+import { recordIn, textOrEmpty, toObject } from '../connection/responses.ts'
+import { readEvents } from '../connection/server-events.ts'
+import { isFinalRecord, recordStatusOf } from '../executions/calls.ts'
+import { HttpFailure, Interrupted } from '../failures.ts'
+import type { Json } from '../output/print.ts'
+import { ChatFailure, type ChatAdapter, type ChatMessage } from './adapter.ts'
+import { answerIn } from './answers.ts'
+import type { ChatConfig } from './config.ts'
+import { MAX_OWED, type ChatState, type OwedResult } from './state.ts'
+
+export interface BotDeps {
+  adapter: ChatAdapter
+  config: Omit<ChatConfig, 'matrix' | 'account' | 'isReadableByOthers'>
+  state: ChatState
+  /** With the credential of the bot. */
+  client: Client
+  /** With the permissions of a user. */
+  readonly clientOf: (user: string) => Promise<Client>
+  /** The server has refused the credential of a user. */
+  readonly forget: (user: string) => void
+  readonly log: (text: string) => void
+  signal: AbortSignal
+  /** Milliseconds since the epoch. */
+  readonly now?: () => number
+}
+
+/** Commands of one chat user in a minute. */
+const MAX_COMMANDS_A_MINUTE = 20
+const MINUTE_MS = 60_000
+/** Older commands are not carried out any more. */
+const MAX_AGE_MS = 15 * MINUTE_MS
+/** Chat users whose commands are counted. */
+const MAX_COUNTED_USERS = 10_000
+const FIRST_RETRY_MS = 500
+const MAX_RETRY_MS = 30_000
+/** What the stream may have missed is asked for this often. */
+const SWEEP_MS = 30_000
+const MAX_HELP = 50
+
+export async function runBot(deps: BotDeps): Promise<void> {
+  const { adapter, config, state, client, clientOf, forget, log, signal } = deps
+  const now = deps.now ?? Date.now
+  const withLock = createKeyedLock()
+  const recent = new Map<string, number[]>()
+  /** Messages that were no commands or are answered, while the process runs. */
+  const handled = new Set<string>()
+
+  async function say(to: { channel: string; thread?: string | undefined }, text: string, key: string): Promise<void> {
+    const post = { channel: to.channel, thread: to.thread, text: fitted(text, adapter.maxChars), key }
+    for (let retry = FIRST_RETRY_MS; ; retry = Math.min(MAX_RETRY_MS, retry * 2)) {
+      try {
+        return await adapter.post(post, signal)
+      } catch (error) {
+        if (signal.aborted || !(error instanceof ChatFailure)) throw error
+        log(`${adapter.name}: ${error.message}`)
+        if (error.isFinal) return
+        await delay(retry, undefined, { signal })
+      }
+    }
+  }
+
+  function isTooFast(user: string): boolean {
+    const since = now() - MINUTE_MS
+    const times = (recent.get(user) ?? []).filter((time) => time > since)
+    if (recent.size >= MAX_COUNTED_USERS && !recent.has(user)) recent.clear()
+    recent.set(user, [...times, now()].slice(-MAX_COMMANDS_A_MINUTE - 1))
+    return times.length >= MAX_COMMANDS_A_MINUTE
+  }
+
+  async function handle(message: ChatMessage): Promise<void> {
+    const text = message.text.trim()
+    if (!text.startsWith(config.prefix) || handled.has(message.id) || state.find(message.id) !== undefined) return
+    handled.add(message.id)
+    if (handled.size > MAX_COUNTED_USERS) handled.clear()
+    const command = text.slice(config.prefix.length).trim()
+    if (command === '') return
+    const to = { channel: message.channel, thread: message.thread ?? message.id }
+    const user = config.users.get(message.user) ?? config.defaultUser
+    if (user === undefined) {
+      log(`${adapter.name}: ${message.user} is no known user`)
+      return say(
+        to,
+        `${message.user} is not known here. Whoever runs svc chat can add you to its users.`,
+        `${message.id}-no`,
+      )
+    }
+    if (now() - message.at > MAX_AGE_MS) {
+      return say(to, 'This was said while svc chat was away. Say it again if it is still wanted.', `${message.id}-no`)
+    }
+    if (isTooFast(message.user)) {
+      return say(
+        to,
+        `These are more than ${MAX_COMMANDS_A_MINUTE} commands in a minute; wait a little.`,
+        `${message.id}-no`,
+      )
+    }
+    const [word = '', ...rest] = command.split(/\s+/)
+    if (word === 'help') return say(to, await answering(() => help(user, rest.join(' '))), `${message.id}-help`)
+    if (['respond', 'approve', 'deny'].includes(word)) {
+      return say(to, await answering(() => respond(user, word, command)), `${message.id}-answer`)
+    }
+    if (state.owed.length >= MAX_OWED) {
+      return say(to, `${MAX_OWED} commands are running already; try again later.`, `${message.id}-no`)
+    }
+    const entry = { key: message.id, adapter: adapter.name, ...to, user, chatUser: message.user, command }
+    await state.put(entry)
+    // Others need not wait until the server has answered.
+    void work(entry)
+  }
+
+  /** What a refusal says, in place of an answer. */
+  async function answering(ask: () => Promise<string>): Promise<string> {
+    try {
+      return await ask()
+    } catch (error) {
+      if (signal.aborted || error instanceof Interrupted) throw error
+      return reasonOf(error)
+    }
+  }
+
+  async function help(user: string, filter: string): Promise<string> {
+    const query = { limit: MAX_HELP, ...(filter === '' ? {} : { filter }) }
+    const answer = recordIn(await (await clientOf(user)).call('GET', '/actionalias/help', { query }))
+    const found = (answer['helpstrings'] as { display: string; description: string }[] | undefined) ?? [] // of the schema of the answer
+    if (found.length === 0) return 'There are no commands.'
+    const lines = found.map(
+      ({ display, description }) => `${config.prefix}${display}${description === '' ? '' : ` - ${description}`}`,
+    )
+    const more = Number(answer['available']) - found.length
+    return ['```', ...lines, '```', ...(more > 0 ? [`and ${more} more: ${config.prefix}help <words>`] : [])].join('\n')
+  }
+
+  async function respond(user: string, word: string, command: string): Promise<string> {
+    const [, id = '', rest = ''] = /^\S+\s+(\S+)\s*([^]*)$/.exec(command) ?? []
+    if (id === '') return `Which inquiry? ${config.prefix}${word} <id>${word === 'respond' ? ' name=value' : ''}`
+    const of = await clientOf(user)
+    const inquiry = recordIn(await of.call('GET', `/inquiries/${segment(id)}`))
+    const response = answerIn(word, rest, toObject(inquiry['schema']))
+    if (typeof response === 'string') return response
+    await of.call('PUT', `/inquiries/${segment(id)}`, { body: { id, response } })
+    return `Answered: ${id}.`
+  }
+
+  /** One at a time for each command. Never rejects. */
+  function work(entry: OwedResult): Promise<void> {
+    return withLock(entry.key, async () => {
+      try {
+        const current = state.find(entry.key)
+        if (current === undefined) return
+        await finish(current.executions === undefined ? await start(current) : current)
+      } catch (error) {
+        if (!signal.aborted) log(`${adapter.name}: the command of ${entry.chatUser} waits: ${reasonOf(error)}`)
+      }
+    })
+  }
+
+  /** @returns undefined: there is nothing to wait for */
+  async function start(entry: OwedResult): Promise<OwedResult | undefined> {
+    const body = {
+      command: entry.command,
+      user: entry.chatUser,
+      source_channel: entry.channel,
+      source_context: { adapter: entry.adapter, thread: entry.thread },
+    }
+    let answer: Json
+    try {
+      const headers = { 'Idempotency-Key': createHash('sha256').update(`${entry.adapter} ${entry.key}`).digest('hex') }
+      answer = recordIn(
+        await (await clientOf(entry.user)).call('POST', '/aliasexecution/match_and_execute', { body, headers }),
+      )
+    } catch (error) {
+      if (error instanceof HttpFailure && error.status === 401) forget(entry.user)
+      if (!(error instanceof HttpFailure) || error.status >= 500 || [401, 429].includes(error.status)) throw error
+      const hint = error.status === 400 ? await suggestion(entry) : ''
+      await say(entry, `${reasonOf(error)}${hint}`, `${entry.key}-ack`)
+      await state.remove(entry.key)
+      return undefined
+    }
+    const results = (answer['results'] as Json[] | undefined) ?? [] // of the schema of the answer
+    const executions = results.map(({ execution }) => textOrEmpty(toObject(execution)['id']))
+    const said = results.map(acknowledgement).filter((text) => text !== '')
+    if (said.length > 0) await say(entry, said.join('\n'), `${entry.key}-ack`)
+    const started = { ...entry, executions }
+    await state.put(started)
+    return started
+  }
+
+  /** Formats that begin with the same word. */
+  async function suggestion({ user, command }: OwedResult): Promise<string> {
+    const [word = ''] = command.split(/\s+/)
+    if (!/^[\p{L}\p{N}_-]+$/u.test(word)) return ''
+    try {
+      const query = { filter: `^${word.slice(0, 3)}`, limit: 3 }
+      const answer = recordIn(await (await clientOf(user)).call('GET', '/actionalias/help', { query }))
+      const found = (answer['helpstrings'] as { display: string }[] | undefined) ?? [] // of the schema of the answer
+      const all = found.map(({ display }) => `${config.prefix}${display}`)
+      return `\n${all.length === 0 ? `${config.prefix}help lists the commands.` : `There is: ${all.join(', ')}`}`
+    } catch {
+      return ''
+    }
+  }
+
+  /** Posts the results of those that have ended. */
+  async function finish(entry: OwedResult | undefined): Promise<void> {
+    let left = entry?.executions ?? []
+    for (const id of left) {
+      if (entry === undefined) return
+      const of = await clientOf(entry.user)
+      let text: string | undefined
+      try {
+        const query = { include_attributes: 'id,status' }
+        const execution = recordIn(await of.call('GET', `/executions/${segment(id)}`, { query }))
+        if (!isFinalRecord(recordStatusOf(execution))) continue
+        const reply = recordIn(await of.call('GET', `/aliasexecution/${segment(id)}/reply`))
+        text = reply['enabled'] === false ? undefined : textOrEmpty(reply['message']).replaceAll('{~}', '\n')
+      } catch (error) {
+        if (!(error instanceof HttpFailure) || (error.status !== 404 && error.status !== 403)) throw error
+        text = `The result of ${id} cannot be read: ${reasonOf(error)}`
+      }
+      if (text !== undefined) await say(entry, text, id)
+      left = left.filter((other) => other !== id)
+      if (left.length > 0) await state.put({ ...entry, executions: left })
+    }
+    if (entry !== undefined && left.length === 0) await state.remove(entry.key)
+  }
+
+  async function sweep(): Promise<void> {
+    await Promise.all(state.owed.filter((entry) => entry.adapter === adapter.name).map((entry) => work(entry)))
+    await tellInquiries()
+  }
+
+  async function tellInquiries(): Promise<void> {
+    if (config.inquiries === undefined) return
+    const { body } = await client.call('GET', '/inquiries', { query: { limit: 100 } })
+    for (const inquiry of Array.isArray(body) ? body : []) await tellInquiry(toObject(inquiry))
+  }
+
+  async function tellInquiry(inquiry: Json): Promise<void> {
+    const { inquiries } = config
+    const id = textOrEmpty(inquiry['id'])
+    if (inquiries === undefined || inquiry['route'] !== inquiries.route || state.hasTold(id)) return
+    const asked = Object.entries(toObject(toObject(inquiry['schema'])['properties'])).map(([name, schema]) => {
+      const { type, description } = toObject(schema)
+      const about = textOrEmpty(description)
+      return `${name} (${textOrEmpty(type) || 'any'})${about === '' ? '' : `: ${about}`}`
+    })
+    const how = `${config.prefix}approve ${id}, ${config.prefix}deny ${id} or ${config.prefix}respond ${id} name=value`
+    await say({ channel: inquiries.channel }, ['An execution asks:', ...asked, how].join('\n'), `inquiry-${id}`)
+    await state.noteTold(id)
+  }
+
+  async function announce(payload: Json): Promise<void> {
+    const said = toObject(payload['payload'])
+    const channel = textOrEmpty(said['channel'])
+    const message = textOrEmpty(said['message']).replaceAll('{~}', '\n')
+    const { adapter: of, thread } = toObject(said['context'])
+    if (channel === '' || message === '' || (of !== undefined && of !== adapter.name)) return
+    const user = textOrEmpty(said['user'])
+    const to = { channel, ...(typeof thread === 'string' ? { thread } : {}) }
+    await say(to, user === '' ? message : `${user}: ${message}`, `announcement-${crypto.randomUUID()}`)
+  }
+
+  async function follow(): Promise<void> {
+    const announcement = `svc.announcement__${config.route}`
+    const update = 'svc.execution__update'
+    let retry = FIRST_RETRY_MS
+    while (!signal.aborted) {
+      let response: IncomingMessage | undefined
+      const end = (): unknown => response?.destroy()
+      try {
+        const query = { events: `${announcement},${update}`, include_attributes: 'id,status' }
+        response = await client.openStream('/stream', query, {})
+        signal.addEventListener('abort', end)
+        // What has happened before the stream was open.
+        void sweep().catch((error: unknown) => log(`svc: ${reasonOf(error)}`))
+        retry = FIRST_RETRY_MS
+        for await (const { name, data } of readEvents(response)) {
+          const record = readJson(data)
+          if (!isObject(record)) continue
+          if (name === announcement)
+            void announce(record).catch((error: unknown) => log(`${adapter.name}: ${reasonOf(error)}`))
+          else await noteUpdate(record)
+        }
+      } catch (error) {
+        if (signal.aborted || error instanceof Interrupted) return
+        log(`svc: ${reasonOf(error)}; trying again in ${Math.ceil(retry / 1000)} s`)
+      } finally {
+        signal.removeEventListener('abort', end)
+      }
+      await delay(retry, undefined, { signal }).catch(() => undefined)
+      retry = Math.min(MAX_RETRY_MS, retry * 2)
+    }
+  }
+
+  async function noteUpdate(record: Json): Promise<void> {
+    const id = textOrEmpty(record['id'])
+    const status = recordStatusOf(record)
+    if (status === 'pending' && config.inquiries !== undefined) {
+      const answer = await client.call('GET', `/inquiries/${segment(id)}`).catch(() => undefined)
+      if (answer !== undefined) void tellInquiry(recordIn(answer)).catch((error: unknown) => log(reasonOf(error)))
+    }
+    if (!isFinalRecord(status)) return
+    const entry = state.owed.find(({ executions }) => executions?.includes(id))
+    if (entry !== undefined) void work(entry)
+  }
+
+  async function sweepNowAndThen(): Promise<void> {
+    while (!signal.aborted) {
+      await delay(SWEEP_MS, undefined, { signal }).catch(() => undefined)
+      if (!signal.aborted) await sweep().catch((error: unknown) => log(`svc: ${reasonOf(error)}`))
+    }
+  }
+
+  await Promise.all([adapter.run(handle, signal), follow(), sweepNowAndThen()])
+}
+
+function acknowledgement({ execution, actionalias, message }: Json): string {
+  const ack = toObject(toObject(actionalias)['ack'])
+  if (ack['enabled'] === false) return ''
+  const { id, web_url: url } = toObject(execution)
+  const said = textOrEmpty(message) || `Started: ${textOrEmpty(id)}`
+  return ack['append_url'] === false || textOrEmpty(url) === '' ? said : `${said} ${textOrEmpty(url)}`
+}
+
+/** A sentence without addresses of the server. */
+function reasonOf(error: unknown): string {
+  if (error instanceof HttpFailure) return error.faultstring
+  return error instanceof Error ? error.message : String(error)
+}
+
+/** At a character boundary, with a block of code that ends. */
+function fitted(text: string, most: number): string {
+  if (text.length <= most) return text
+  const cut = `${text.slice(0, most - 8).replace(/[\uD800-\uDBFF]$/, '')}…`
+  return (cut.match(/^```/gm) ?? []).length % 2 === 1 ? `${cut}\n\`\`\`` : cut
+}

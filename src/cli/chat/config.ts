@@ -1,0 +1,92 @@
+/** The configuration of `svc chat`: a file in the form of the client's own, without the connection to the server. */
+import { absolutePath } from '../cli-process.ts'
+import { readBoundedFileSync } from '../../lib/files/index.ts'
+import { parseIniBytes } from '../../lib/text/index.ts'
+import { CliFailure } from '../failures.ts'
+import type { MatrixSettings } from './matrix.ts'
+
+export interface ChatConfig {
+  /** What a message begins with that is a command. */
+  prefix: string
+  /** Announcements on this route are posted. */
+  route: string
+  /** Inquiries on this route are told in the channel; undefined: none are. */
+  inquiries: { route: string; channel: string } | undefined
+  /** Chat user → user of svc. */
+  users: ReadonlyMap<string, string>
+  /** User of svc for all others; undefined: they are refused. */
+  defaultUser: string | undefined
+  /** Service account that may get tokens for users; undefined: everything runs with the credential of the client. */
+  account: { name: string; password: string } | undefined
+  matrix: MatrixSettings | undefined
+  /** The file holds credentials, and others may read it. */
+  isReadableByOthers: boolean
+}
+
+const MAX_FILE_BYTES = 1024 * 1024
+
+const known: Readonly<Record<string, readonly string[]>> = {
+  chat: ['prefix', 'route', 'users', 'inquiry_route', 'inquiry_channel', 'default_user', 'username', 'password'],
+  matrix: ['url', 'token'],
+}
+
+/** @param path relative to the working directory @throws CliFailure that names the line */
+export function readChatConfig(path: string, env: NodeJS.ProcessEnv): ChatConfig {
+  const read = readBoundedFileSync(absolutePath(path), MAX_FILE_BYTES)
+  if ('problem' in read) throw new CliFailure(`${path} cannot be read: ${read.problem}. See docs/chat.md.`)
+  const { sections, problems } = parseIniBytes(read.bytes)
+  const [problem] = problems
+  if (problem !== undefined) throw new CliFailure(`${path}, line ${problem.line}: ${problem.message}.`)
+  for (const [section, values] of sections) {
+    const names = known[section]
+    if (names === undefined) {
+      throw new CliFailure(`${path}: there is no section [${section}]; there are [chat] and [matrix].`)
+    }
+    for (const [name, { line }] of values) {
+      if (!names.includes(name)) {
+        throw new CliFailure(`${path}, line ${line}: [${section}] has no ${name}; it has ${names.join(', ')}.`)
+      }
+    }
+  }
+  const valueOf = (section: string, name: string): string | undefined => {
+    const given =
+      env[`SVC_CHAT_${section.toUpperCase()}_${name.toUpperCase()}`] ?? sections.get(section)?.get(name)?.text
+    return given === undefined || given === '' ? undefined : given
+  }
+  const need = (section: string, name: string): string => {
+    const value = valueOf(section, name)
+    if (value === undefined) throw new CliFailure(`${path}: [${section}] needs ${name}.`)
+    return value
+  }
+  const channel = valueOf('chat', 'inquiry_channel')
+  const account = valueOf('chat', 'username')
+  const hasMatrix = sections.has('matrix') || valueOf('matrix', 'token') !== undefined
+  if (!hasMatrix) throw new CliFailure(`${path}: name a chat system, such as [matrix] with url and token.`)
+  const url = need('matrix', 'url')
+  if (!/^https?:\/\/\S+$/.test(url)) throw new CliFailure(`${path}: [matrix] url must begin with https:// or http://.`)
+  return {
+    prefix: valueOf('chat', 'prefix') ?? '!',
+    route: valueOf('chat', 'route') ?? 'chatops',
+    inquiries: channel === undefined ? undefined : { route: valueOf('chat', 'inquiry_route') ?? 'chatops', channel },
+    users: usersIn(valueOf('chat', 'users') ?? '', path),
+    defaultUser: valueOf('chat', 'default_user'),
+    account: account === undefined ? undefined : { name: account, password: need('chat', 'password') },
+    matrix: { url, token: need('matrix', 'token') },
+    isReadableByOthers: (read.mode & 0o077) !== 0,
+  }
+}
+
+/** A line for each: `@ann:example.org ann`. */
+function usersIn(text: string, path: string): Map<string, string> {
+  const users = new Map<string, string>()
+  for (const line of text.split('\n')) {
+    const [chatUser = '', name, ...others] = line.trim().split(/\s+/)
+    if (chatUser === '') continue
+    if (name === undefined || others.length > 0) {
+      throw new CliFailure(`${path}: a line of [chat] users is "chat-user svc-user", not "${line.trim()}".`)
+    }
+    if (users.has(chatUser)) throw new CliFailure(`${path}: [chat] users has ${chatUser} twice.`)
+    users.set(chatUser, name)
+  }
+  return users
+}

@@ -1,0 +1,108 @@
+/** `svc chat`: a bot that carries out commands from a chat. */
+import { absolutePath, cliProcess } from '../cli-process.ts'
+import { CliCommand } from '../command.ts'
+import { createClient, type Client } from '../connection/client.ts'
+import { recordIn, textOrEmpty } from '../connection/responses.ts'
+import { exitCodes } from '../exit-codes.ts'
+import { CliFailure } from '../failures.ts'
+import { addCommonOptions, type CommonFlags } from '../options.ts'
+import { withSession, type CommandContext, type Session } from '../session.ts'
+import type { ChatConfig } from '../chat/config.ts'
+
+interface ChatFlags extends CommonFlags {
+  state?: string
+}
+
+/** A token is renewed before it ends. */
+const RENEW_MS = 60_000
+
+export function createChatCommand(context: CommandContext): CliCommand {
+  return addCommonOptions(new CliCommand('chat'))
+    .argument('<file>', 'configuration of the bot')
+    .option('--state <path>', 'file in which the bot keeps what it still owes; default: <file>.state')
+    .description('Run a bot that carries out commands from a chat.')
+    .notes(
+      'The bot needs an address and a credential of the server as every command does, best an API key in SVC_API_KEY. It runs until it is stopped; started again, it posts the results that have come meanwhile. docs/chat.md describes the file.',
+    )
+    .examples('svc chat chat.conf')
+    .sample(
+      'chat.conf',
+      `[chat]
+users =
+  @ann:example.org ann
+  @bob:example.org bob
+[matrix]
+url = https://matrix.example.org
+token = syt_...`,
+    )
+    .action((file: string, flags: ChatFlags) =>
+      withSession(context, flags, (session) => run(session, file, flags.state ?? `${file}.state`)),
+    )
+}
+
+async function run(session: Session, file: string, statePath: string): Promise<number> {
+  const { readChatConfig } = await import('../chat/config.ts')
+  const { openChatState } = await import('../chat/state.ts')
+  const { createMatrix } = await import('../chat/matrix.ts')
+  const { runBot } = await import('../chat/bot.ts')
+  const config = readChatConfig(file, cliProcess().env)
+  if (config.isReadableByOthers) {
+    session.warn(`Others may read ${file}, which holds credentials: chmod 600 ${file}`)
+  }
+  const state = openChatState(absolutePath(statePath))
+  const log = (text: string): void => session.note(`${text}\n`)
+  const users = createUsers(session, config)
+  const { matrix } = config
+  if (matrix === undefined) throw new CliFailure(`${file} names no chat system.`)
+  const adapter = createMatrix({
+    settings: matrix,
+    position: {
+      read: () => state.position('matrix'),
+      write: (position) => state.setPosition('matrix', position),
+    },
+    knows: (user) => config.users.has(user),
+    log,
+  })
+  // A wrong address or credential ends the bot now, and not with the first command.
+  await session.client.call('GET', '/user')
+  log(`svc chat follows ${session.client.apiUrl}`)
+  const { client, interrupted: signal } = session
+  await runBot({ adapter, config, state, client, ...users, log, signal })
+  return exitCodes.ok
+}
+
+/** A client for each user, with a token of that user if the bot may have one. */
+function createUsers(
+  session: Session,
+  { account }: Pick<ChatConfig, 'account'>,
+): { readonly clientOf: (user: string) => Promise<Client>; readonly forget: (user: string) => void } {
+  const clients = new Map<string, { client: Client; until: number }>()
+
+  async function login(user: string, { name, password }: NonNullable<typeof account>): Promise<Client> {
+    const { token, expiry } = recordIn(await session.client.createToken(name, password, undefined, user))
+    const credential = { header: 'X-Auth-Token', value: textOrEmpty(token) } as const
+    const client = createClient({
+      settings: { ...session.settings, credential },
+      interrupted: session.interrupted,
+      warn: session.warn,
+      debug: (text) => session.note(`${text}\n`),
+      env: cliProcess().env,
+    })
+    clients.get(user)?.client.close()
+    clients.set(user, { client, until: Date.parse(textOrEmpty(expiry)) - RENEW_MS })
+    return client
+  }
+
+  return {
+    async clientOf(user) {
+      if (account === undefined) return session.client
+      const known = clients.get(user)
+      if (known !== undefined && known.until > Date.now()) return known.client
+      return login(user, account)
+    },
+    forget(user) {
+      clients.get(user)?.client.close()
+      clients.delete(user)
+    },
+  }
+}

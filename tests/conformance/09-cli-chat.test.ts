@@ -1,0 +1,388 @@
+/** `svc chat`: commands from a Matrix room, their results, and what survives a crash. A real bot, a homeserver of our own. */
+import { chmodSync, existsSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest'
+import { createTestApp } from '../helpers/app.ts'
+import { runCli, startCli, type RunningCli } from '../helpers/cli.ts'
+import { startFakeMatrix, type FakeMatrix } from '../helpers/fake-matrix.ts'
+import { makeFolder, type TemporaryFolder } from '../helpers/folders.ts'
+import { basicAuth, firstPassword } from '../helpers/logins.ts'
+import { createRbacFiles } from '../helpers/rbac.ts'
+import { waitForStatus, type ExecutionAnswer, type TestApp } from '../helpers/server.ts'
+import { waitFor } from '../helpers/wait.ts'
+
+let server: TestApp
+let folder: TemporaryFolder
+let chat: FakeMatrix
+let bot: RunningCli | undefined
+
+beforeAll(async () => {
+  server = await createTestApp()
+  const alias = (name: string, more: Record<string, unknown> = {}) =>
+    server.call('POST', '/v1/actionalias', {
+      name,
+      pack: 'chat',
+      action_ref: 'core.echo',
+      formats: [`${name} {{ message }}`],
+      ...more,
+    })
+  await alias('echo', {
+    description: 'Says it again.',
+    ack: { format: 'On it.', append_url: false },
+    result: { format: 'It said {{ execution.result.stdout }}' },
+  })
+  await alias('plain', { ack: { enabled: false } })
+  await alias('hush', { ack: { enabled: false }, result: { enabled: false } })
+  await alias('run', {
+    action_ref: 'core.local',
+    formats: ['run {{ cmd }}'],
+    ack: { enabled: false },
+    result: { format: 'Ran: {{ execution.result.stdout }}' },
+  })
+})
+afterAll(async () => {
+  await server.stop()
+})
+
+beforeEach(async () => {
+  folder = makeFolder()
+  chat = await startFakeMatrix()
+})
+afterEach(async () => {
+  await stopBot()
+  await chat.stop()
+  folder.remove()
+})
+
+const users = 'users =\n  @ann:fake ann\n  @bob:fake bob\n'
+const configFile = (): string => join(folder.path, 'chat.conf')
+const stateText = (): string =>
+  existsSync(`${configFile()}.state`) ? readFileSync(`${configFile()}.state`, 'utf8') : ''
+
+function configure(more = users): void {
+  writeFileSync(configFile(), `[chat]\n${more}[matrix]\nurl = ${chat.url}\ntoken = ${chat.token}\n`)
+  chmodSync(configFile(), 0o600)
+}
+
+const env = (of: TestApp = server, more: Record<string, string> = {}): Record<string, string> => ({
+  HOME: folder.path,
+  SVC_API_URL: `${of.urls.api}/v1`,
+  SVC_AUTH_URL: `${of.urls.auth}`,
+  SVC_STREAM_URL: `${of.urls.stream}/v1`,
+  ...more,
+})
+
+async function startBot(variables = env()): Promise<RunningCli> {
+  const before = stateText()
+  const started = startCli(['chat', configFile()], variables)
+  bot = started
+  await waitFor(
+    'the bot to listen',
+    () =>
+      started.process.exitCode !== null || (stateText() !== '' && (before !== '' || stateText().includes('matrix'))),
+  )
+  if (started.process.exitCode !== null) throw new Error(started.stderr())
+  return started
+}
+
+async function stopBot(signal: NodeJS.Signals = 'SIGKILL'): Promise<void> {
+  const ending = bot
+  bot = undefined
+  ending?.process.kill(signal)
+  await ending?.exit
+}
+
+const bodies = (): string[] => chat.posts.map(({ body }) => body)
+/** Nothing is owed any more. */
+const settled = () => waitFor('nothing to be owed', () => stateText().includes('"owed":[]'))
+
+describe('commands', () => {
+  beforeEach(async () => {
+    configure()
+    await startBot()
+  })
+
+  it('run, are acknowledged, and their results are posted in the thread, each once', async () => {
+    const id = chat.say('!echo "good morning"')
+    await chat.waitForPost('It said good morning')
+    chat.repeat(id)
+    chat.say('!hush now')
+    chat.say('!plain x')
+    const plain = await chat.waitForPost(/core\.echo is succeeded/)
+    await settled()
+    expect(bodies()).toEqual(['On it.', 'It said good morning', plain.body])
+    expect(chat.posts.slice(0, 2).map(({ room, thread }) => [room, thread])).toEqual([
+      ['!ops:fake', id],
+      ['!ops:fake', id],
+    ])
+    expect(plain.formatted).toContain('<pre><code>x\n</code></pre>')
+    const { body } = await server.call<(ExecutionAnswer & { context: Record<string, unknown> })[]>(
+      'GET',
+      '/v1/executions?limit=100',
+    )
+    const [execution, ...others] = body.filter(({ parameters }) => parameters['message'] === 'good morning')
+    expect(others).toEqual([])
+    expect(execution?.context).toMatchObject({
+      action_alias_ref: 'chat.echo',
+      api_user: '@ann:fake',
+      source_channel: '!ops:fake',
+    })
+  })
+
+  it('what is none is left alone', async () => {
+    chat.say('echo no prefix')
+    chat.say('!')
+    chat.say('!echo from the bot itself', { sender: '@svc:fake' })
+    chat.say('!echo a notice', { content: { msgtype: 'm.notice' } })
+    chat.say('!echo an edit', { content: { 'm.relates_to': { rel_type: 'm.replace', event_id: '$x' } } })
+    chat.say('!echo a picture', { content: { msgtype: 'm.image' } })
+    chat.say('!echo', { content: { body: 7 } })
+    chat.say('!echo last')
+    await chat.waitForPost('It said last')
+    expect(bodies()).toEqual(['On it.', 'It said last'])
+  })
+
+  it('unknown people, unknown commands and old ones are told why', async () => {
+    chat.say('!echo x', { sender: '@eve:fake' })
+    expect((await chat.waitForPost(/@eve:fake is not known/)).thread).toBeDefined()
+    chat.say('!ecko x')
+    expect((await chat.waitForPost(/matched no patterns/)).body).toMatch(/There is: |!help lists/)
+    chat.say('!echo late', { at: Date.now() - 3_600_000 })
+    await chat.waitForPost(/was said while svc chat was away/)
+    chat.say('!help echo')
+    expect((await chat.waitForPost(/^```\n!echo/)).body).toBe('```\n!echo {{ message }} - Says it again.\n```')
+    expect(bodies().join('\n')).not.toContain(server.urls.api)
+  })
+
+  it('more than a person can mean wait a minute', async () => {
+    for (let i = 0; i < 21; i += 1) chat.say(`!hush ${i}`)
+    await chat.waitForPost(/more than 20 commands in a minute/)
+    chat.say('!echo still here', { sender: '@bob:fake' })
+    expect((await chat.waitForPost('It said still here')).room).toBe('!ops:fake')
+  })
+
+  it('results fit the chat, markup in them is text', async () => {
+    chat.say('!run seq 1 20000')
+    const long = await chat.waitForPost(/^Ran: 1\n/)
+    expect(long.body.length).toBeLessThanOrEqual(12_000)
+    expect(long.body.endsWith('…')).toBe(true)
+    chat.say(`!run 'echo "<b>&</b>"'`)
+    expect((await chat.waitForPost(/<b>/)).formatted).toBe('Ran: &lt;b&gt;&amp;&lt;/b&gt;')
+  })
+
+  it('waits as long as the homeserver says, and goes on after it was away', async () => {
+    chat.answerNext('/send/', 429, '{"errcode":"M_LIMIT_EXCEEDED","retry_after_ms":20}')
+    chat.answerNext('/send/', 429, 'busy', { 'Retry-After': '0' })
+    chat.answerNext('/send/', 502, '<html>')
+    chat.say('!plain patient')
+    await chat.waitForPost(/patient/)
+    chat.answerNext('/sync', 500, 'x')
+    chat.answerNext('/sync', 200, 'no JSON')
+    chat.cut()
+    chat.say('!echo back again')
+    await chat.waitForPost('It said back again')
+    await settled()
+    expect(bodies().filter((body) => body.includes('back again'))).toHaveLength(1)
+  })
+
+  it('accepts invitations of people it knows', async () => {
+    chat.invite('!strange:fake', '@eve:fake')
+    chat.invite('!known:fake', '@ann:fake')
+    await waitFor('the room to be joined', () => chat.joined.length > 0)
+    expect(chat.joined).toEqual(['!known:fake'])
+  })
+
+  it('what others announce on its route is posted', async () => {
+    const announce = {
+      name: 'post',
+      pack: 'default',
+      runner_type: 'announcement',
+      parameters: { channel: { type: 'string' }, message: { type: 'string' }, route: { default: 'chatops' } },
+    }
+    expect((await server.call('POST', '/v1/actions', announce)).status).toBe(201)
+    chat.say('!echo ready')
+    await chat.waitForPost('It said ready')
+    const parameters = { channel: '!ops:fake', message: 'Disk is full' }
+    await server.call('POST', '/v1/executions', { action: 'default.post', parameters })
+    expect((await chat.waitForPost('Disk is full')).room).toBe('!ops:fake')
+  })
+})
+
+describe('inquiries', () => {
+  it('are told once, and answered from the chat', async () => {
+    configure(`${users}inquiry_channel = !ops:fake\ninquiry_route = ops\n`)
+    await startBot()
+    const schema = {
+      type: 'object',
+      properties: { go: { type: 'boolean', description: 'Go on?' }, count: { type: 'integer' } },
+    }
+    const ask = async (route = 'ops'): Promise<string> => {
+      const body = { action: 'core.ask', parameters: { route, schema } }
+      const { id } = (await server.call<{ id: string }>('POST', '/v1/executions', body)).body
+      await waitForStatus(server, id, ['pending'])
+      return id
+    }
+    await ask('elsewhere')
+    const id = await ask()
+    const told = await chat.waitForPost(/An execution asks/)
+    expect(told.body).toContain('go (boolean): Go on?')
+    expect(told.body).toContain(`!approve ${id}`)
+    await stopBot()
+    await startBot()
+    chat.say(`!respond ${id} go=perhaps`)
+    await chat.waitForPost(/go/)
+    chat.say(`!approve ${id} count=3`)
+    await chat.waitForPost(`Answered: ${id}.`)
+    expect((await waitForStatus(server, id)).result).toMatchObject({ response: { go: true, count: 3 } })
+    chat.say(`!deny ${id}`)
+    await chat.waitForPost(/not found|cannot be found|no inquiry|already/i)
+    chat.say('!approve')
+    await chat.waitForPost(/Which inquiry/)
+    expect(bodies().filter((body) => body.startsWith('An execution asks'))).toHaveLength(1)
+  })
+})
+
+describe('after a crash', () => {
+  it('a result that came while the bot was away is posted once', async () => {
+    configure()
+    await startBot()
+    const go = join(folder.path, 'go')
+    chat.say(`!run "until [ -e ${go} ]; do sleep 0.05; done; echo done"`)
+    await waitFor('the execution to be known', () => /"executions":\["/.test(stateText()))
+    await stopBot()
+    writeFileSync(go, '')
+    const [id = ''] = /[0-9a-f]{24}/.exec(stateText()) ?? []
+    await waitForStatus(server, id)
+    expect(bodies()).toEqual([])
+    await startBot()
+    await chat.waitForPost('Ran: done')
+    await settled()
+    await stopBot()
+    await startBot()
+    chat.say('!echo after')
+    await chat.waitForPost('It said after')
+    expect(bodies().filter((body) => body === 'Ran: done')).toHaveLength(1)
+  })
+
+  it('a command is carried out once, wherever the bot was killed', async () => {
+    configure()
+    await startBot()
+    for (let round = 0; round < 4; round += 1) {
+      chat.say(`!echo round ${round}`)
+      await waitFor(
+        'it to be owed or done',
+        () => stateText().includes(`echo round ${round}`) || bodies().includes(`It said round ${round}`),
+      )
+      await stopBot()
+      await startBot()
+      await chat.waitForPost(`It said round ${round}`)
+    }
+    await settled()
+    const { body } = await server.call<ExecutionAnswer[]>('GET', '/v1/executions?limit=200')
+    for (let round = 0; round < 4; round += 1) {
+      expect(body.filter(({ parameters }) => parameters['message'] === `round ${round}`)).toHaveLength(1)
+      expect(bodies().filter((text) => text === `It said round ${round}`)).toHaveLength(1)
+    }
+  })
+
+  it('a command that is said while the bot is away is carried out when it is back', async () => {
+    configure()
+    await startBot()
+    await stopBot()
+    chat.say('!echo missed')
+    await startBot()
+    expect((await chat.waitForPost('It said missed')).room).toBe('!ops:fake')
+  })
+})
+
+describe('with access control', () => {
+  it('a command runs in the name of the user that the chat user is', async () => {
+    const base = makeFolder()
+    const files = createRbacFiles(base.path)
+    files.assign('admin', 'system_admin')
+    files.define('ann', [{ types: ['action_execute'], on: 'action:core:echo' }, { types: ['action_alias_help'] }])
+    files.define('bob', [])
+    const guarded = await createTestApp({
+      basePath: base.path,
+      settings: { 'auth.enable': 'True', 'rbac.enable': 'True', 'rbac.backend': 'default' },
+    })
+    const login = await guarded.call<{ token: string }>(
+      'POST',
+      '/auth/v1/tokens',
+      {},
+      { Authorization: basicAuth('admin', firstPassword(base.path)) },
+    )
+    const admin = { 'X-Auth-Token': login.body.token }
+    const service = { name: 'chatbot', password: 'a long password of a bot', is_service: true }
+    const created = await guarded.call('POST', '/v1/users', service, admin)
+    const key = await guarded.call<{ key: string }>('POST', '/v1/apikeys', {}, admin)
+    const alias = {
+      name: 'echo',
+      pack: 'chat',
+      action_ref: 'core.echo',
+      formats: ['echo {{ message }}'],
+      ack: { enabled: false },
+    }
+    await guarded.call('POST', '/v1/actionalias', alias, admin)
+    configure(`${users}username = chatbot\npassword = ${service.password}\n`)
+    const started = await startBot(env(guarded, { SVC_API_KEY: key.body.key }))
+    chat.say('!echo allowed')
+    await chat.waitForPost(/allowed/)
+    chat.say('!echo forbidden', { sender: '@bob:fake' })
+    await chat.waitForPost(/permission/i)
+    const { body } = await guarded.call<(ExecutionAnswer & { context: Record<string, unknown> })[]>(
+      'GET',
+      '/v1/executions?limit=10',
+      undefined,
+      admin,
+    )
+    expect(created.status).toBe(201)
+    expect(body.map(({ parameters, context }) => [parameters['message'], context['user']])).toEqual([
+      ['allowed', 'ann'],
+    ])
+    const all = [...bodies(), started.stdout(), started.stderr(), stateText()].join('\n')
+    for (const secret of [service.password, key.body.key, chat.token]) expect(all).not.toContain(secret)
+    await stopBot()
+    await guarded.stop()
+    base.remove()
+  })
+})
+
+describe('a configuration that cannot be used', () => {
+  const refused = async (text: string): Promise<string> => {
+    writeFileSync(configFile(), text)
+    chmodSync(configFile(), 0o600)
+    const { code, stdout, stderr } = await runCli(['chat', configFile()], env())
+    expect(code).not.toBe(0)
+    return stdout + stderr
+  }
+
+  it.each<[what: string, text: string, says: RegExp]>([
+    ['no chat system', '[chat]\nprefix = !\n', /name a chat system/],
+    ['an unknown section', '[slack]\ntoken = x\n', /no section \[slack\]/],
+    ['an unknown option', '[matrix]\nurl = http://x\ntoken = y\ncolour = red\n', /line 4: \[matrix\] has no colour/],
+    ['no token', '[matrix]\nurl = http://x\n', /\[matrix\] needs token/],
+    ['an address without a scheme', '[matrix]\nurl = matrix.org\ntoken = y\n', /must begin with https/],
+    [
+      'a user without a name',
+      '[chat]\nusers = @ann:fake\n[matrix]\nurl = http://x\ntoken = y\n',
+      /"chat-user svc-user"/,
+    ],
+    ['a user twice', '[chat]\nusers =\n  @a:f a\n  @a:f b\n[matrix]\nurl = http://x\ntoken = y\n', /@a:f twice/],
+    [
+      'an account without a password',
+      '[chat]\nusername = bot\n[matrix]\nurl = http://x\ntoken = y\n',
+      /\[chat\] needs password/,
+    ],
+  ])('%s is named', async (_, text, says) => {
+    expect(await refused(text)).toMatch(says)
+  })
+
+  it('a file that is none is named, and so is a state of something else', async () => {
+    expect((await runCli(['chat', join(folder.path, 'none.conf')], env())).stdout).toMatch(/none\.conf/)
+    configure()
+    writeFileSync(`${configFile()}.state`, '[1, 2]')
+    expect((await runCli(['chat', configFile()], env())).stdout).toMatch(/not a state file of svc chat/)
+    rmSync(`${configFile()}.state`)
+  })
+})

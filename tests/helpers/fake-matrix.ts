@@ -1,0 +1,180 @@
+/** A Matrix homeserver, as far as a bot sees it: the client-server API of one account. */
+import { randomUUID } from 'node:crypto'
+import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
+import { waitFor } from './wait.ts'
+
+export interface MatrixPost {
+  room: string
+  body: string
+  formatted: string
+  thread: string | undefined
+  transaction: string
+}
+
+export interface FakeMatrix {
+  readonly url: string
+  readonly token: string
+  /** What the room shows: a transaction that came twice is there once. */
+  readonly posts: MatrixPost[]
+  /** Requests to post, repeated ones included. */
+  readonly attempts: () => number
+  readonly joined: string[]
+  /** @returns the id of the event */
+  say(body: string, more?: { sender?: string; room?: string; content?: Record<string, unknown>; at?: number }): string
+  /** Delivers an event once more. */
+  repeat(id: string): void
+  invite(room: string, by: string): void
+  /** The next requests whose path holds `part` get this answer. */
+  answerNext(part: string, status: number, body: string, headers?: Record<string, string>): void
+  /** Ends every connection that is open. */
+  cut(): void
+  /** Text of every answered post. */
+  waitForPost(text: string | RegExp): Promise<MatrixPost>
+  stop(): Promise<void>
+}
+
+interface Planned {
+  part: string
+  status: number
+  body: string
+  headers: Record<string, string>
+}
+
+export const BOT = '@svc:fake'
+
+export async function startFakeMatrix(): Promise<FakeMatrix> {
+  const token = 'syt_canary_token'
+  /** Ids of events are never the same, on no homeserver. */
+  const series = randomUUID()
+  const events: { room: string; event: Record<string, unknown> }[] = []
+  const invites: { room: string; by: string }[] = []
+  const posts: MatrixPost[] = []
+  const joined: string[] = []
+  const planned: Planned[] = []
+  const seen = new Map<string, string>()
+  let attempts = 0
+  let count = 0
+  let wake = (): void => undefined
+
+  function answer(response: ServerResponse, status: number, body: unknown, headers: Record<string, string> = {}): void {
+    const text = typeof body === 'string' ? body : JSON.stringify(body)
+    response.writeHead(status, { 'Content-Type': 'application/json', ...headers }).end(text)
+  }
+
+  async function sync(request: IncomingMessage, response: ServerResponse, url: URL): Promise<void> {
+    const since = url.searchParams.get('since')
+    const from = since === null ? events.length : Number(since)
+    const wait = Number(url.searchParams.get('timeout'))
+    if (since !== null && from >= events.length && invites.length === 0 && wait > 0) {
+      await new Promise<void>((resolve) => {
+        const timer = setTimeout(resolve, wait)
+        const previous = wake
+        wake = () => {
+          previous()
+          clearTimeout(timer)
+          resolve()
+        }
+        request.once('close', resolve)
+      })
+    }
+    const join: Record<string, { timeline: { events: unknown[] } }> = {}
+    for (const { room, event } of events.slice(from))
+      (join[room] ??= { timeline: { events: [] } }).timeline.events.push(event)
+    const invite = Object.fromEntries(
+      invites.splice(0).map(({ room, by }) => [
+        room,
+        {
+          invite_state: {
+            events: [{ type: 'm.room.member', state_key: BOT, sender: by, content: { membership: 'invite' } }],
+          },
+        },
+      ]),
+    )
+    answer(response, 200, { next_batch: String(events.length), rooms: { join, invite } })
+  }
+
+  async function take(request: IncomingMessage, response: ServerResponse): Promise<void> {
+    const url = new URL(request.url ?? '', 'http://fake')
+    let text = ''
+    for await (const chunk of request) text += String(chunk)
+    const at = planned.findIndex(({ part }) => url.pathname.includes(part))
+    const [plan] = at === -1 ? [] : planned.splice(at, 1)
+    if (plan !== undefined) return answer(response, plan.status, plan.body, plan.headers)
+    if (request.headers.authorization !== `Bearer ${token}`) {
+      return answer(response, 401, { errcode: 'M_UNKNOWN_TOKEN', error: 'Unknown token' })
+    }
+    const path = url.pathname.replace('/_matrix/client/v3', '')
+    if (path === '/account/whoami') return answer(response, 200, { user_id: BOT })
+    if (path === '/sync') return sync(request, response, url)
+    const [, room = '', operation, , transaction = ''] = path.slice(1).split('/').map(decodeURIComponent)
+    if (operation === 'join') {
+      joined.push(room)
+      return answer(response, 200, { room_id: room })
+    }
+    attempts += 1
+    const content = JSON.parse(text) as { body: string; formatted_body: string; 'm.relates_to'?: { event_id: string } }
+    const known = seen.get(transaction)
+    if (known === undefined) {
+      posts.push({
+        room,
+        body: content.body,
+        formatted: content.formatted_body,
+        thread: content['m.relates_to']?.event_id,
+        transaction,
+      })
+      seen.set(transaction, `$post${seen.size}`)
+    }
+    answer(response, 200, { event_id: seen.get(transaction) })
+  }
+
+  const server = createServer((request, response) => {
+    take(request, response).catch(() => response.destroy())
+  })
+  await new Promise<void>((resolve) => void server.listen(0, '127.0.0.1', resolve))
+  const address = server.address()
+  const port = typeof address === 'object' ? address?.port : 0
+
+  function add(room: string, event: Record<string, unknown>): void {
+    events.push({ room, event })
+    wake()
+  }
+
+  return {
+    url: `http://127.0.0.1:${port ?? 0}`,
+    token,
+    posts,
+    attempts: () => attempts,
+    joined,
+    say(body, { sender = '@ann:fake', room = '!ops:fake', content = {}, at = Date.now() } = {}) {
+      count += 1
+      const id = `$${series}-${count}:fake`
+      add(room, {
+        type: 'm.room.message',
+        event_id: id,
+        sender,
+        origin_server_ts: at,
+        content: { msgtype: 'm.text', body, ...content },
+      })
+      return id
+    },
+    repeat(id) {
+      const known = events.find(({ event }) => event['event_id'] === id)
+      if (known !== undefined) add(known.room, known.event)
+    },
+    invite(room, by) {
+      invites.push({ room, by })
+      wake()
+    },
+    answerNext: (part, status, body, headers = {}) => planned.push({ part, status, body, headers }),
+    cut: () => server.closeAllConnections(),
+    waitForPost: (wanted) =>
+      waitFor(`the post ${String(wanted)}`, () =>
+        posts.find(({ body }) => (typeof wanted === 'string' ? body === wanted : wanted.test(body))),
+      ),
+    async stop() {
+      wake()
+      server.closeAllConnections()
+      await new Promise((resolve) => server.close(resolve))
+    },
+  }
+}
