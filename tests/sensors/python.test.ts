@@ -28,6 +28,9 @@ class Passive(Sensor):
     def setup(self):
         self._logger.info("set up with %s", self._config)
         print("printed")
+        # As some sensors do.
+        self.config = dict(self._config)
+        self.sensor_service = self._sensor_service
 
     def run(self):
         self.sensor_service.dispatch(trigger="py.seen", payload={"n": 1, "config": self.config})

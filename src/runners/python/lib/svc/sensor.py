@@ -12,16 +12,9 @@ class BaseSensor(object):
     """
 
     def __init__(self, sensor_service, config=None):
-        self._sensor_service = sensor_service
-        self._config = config or {}
-
-    @property
-    def sensor_service(self):
-        return self._sensor_service
-
-    @property
-    def config(self):
-        return self._config
+        # Plain attributes under both names: sensors assign them too.
+        self.sensor_service = self._sensor_service = sensor_service
+        self.config = self._config = config or {}
 
     def setup(self):
         """Called once, before everything else."""
