@@ -10,7 +10,7 @@ import sys
 lib, folder = sys.argv[1:]
 sys.path.insert(0, lib)
 
-from svc import worker  # noqa: E402
+from svc import log, worker  # noqa: E402
 
 # Forks get them at no cost.
 import collections, dataclasses, datetime, decimal, enum, fractions, ipaddress, pathlib, re, uuid  # noqa: E402, E401, F401
@@ -34,7 +34,7 @@ def play(source, number):
                 os.dup2(opened, descriptor)
             job = {"pack": "g", "file": path, "path": [], "parameters": {}, "config": {}, "env": {}, "mark": None}
             job.update(cwd=home, log_level="DEBUG", page_size=100, max_bytes=MAX_BYTES, packs_paths=[])
-            worker._prepare(job)
+            worker.prepare(job, log.ACTIONS)
             code = worker._carry_out(job)
             sys.stdout.flush()
         finally:

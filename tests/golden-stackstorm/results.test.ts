@@ -12,7 +12,7 @@ const onPurpose: Readonly<Record<string, string>> = {
   g_python_module_008: 'a class that takes no configuration is the action only where no other has run()',
   g_python_module_009: reason,
   g_python_module_010: reason,
-  g_python_module_027: 'the logger has the name of svc, and the configuration is a dictionary',
+  g_python_module_027: 'the logger has the name of svc',
   g_python_module_048: 'an action runs in the folder of its pack',
 }
 
