@@ -12,7 +12,8 @@ import { waitFor } from '../helpers/wait.ts'
 
 /** What packs import, the commonest first: modules, and names in them. Counted in the packs that are published. */
 const imported = `
-st2common.runners.base_action:Action st2client.client:Client st2actions.runners.pythonrunner:Action
+st2common.runners.base_action:Action st2reactor.sensor.base:PollingSensor st2client.client:Client
+st2reactor.sensor.base:Sensor st2actions.runners.pythonrunner:Action
 st2client.models:KeyValuePair st2common:log st2common.util:isotime st2common.constants.pack:MANIFEST_FILE_NAME
 st2common.content.utils:get_packs_base_paths st2client.models.keyvalue:KeyValuePair st2common.content:utils
 st2common.util.pack:get_pack_metadata st2common.util:jinja st2actions.runners:pythonrunner
@@ -267,6 +268,19 @@ describe('on a server', () => {
     ['aliases', ['core.echo', 'please say {{ message }}', 'succeeded', 'hello', 'core.echo', 'importing.say']],
     ['no_base', 'admin'],
     ['common', 'of the pack'],
+    [
+      'configured',
+      {
+        missing: 'The configuration of the pack "importing" has no "nope": set it with `svc pack config importing`.',
+        caught: ['KeyError', 'ValueError'],
+        usual: ['PackConfigDict', null, false, {}, {}],
+        changed: { more: 1 },
+        copies: [
+          'The configuration of the pack "importing" has no "nope": set it with `svc pack config importing`.',
+          2,
+        ],
+      },
+    ],
     ['locks', { held: ['False', 'True', 'False'], thread: [false], freed: 'True' }],
     ['inspecting', [[], [expect.objectContaining({ message: expect.stringContaining('nowhere') as unknown })]]],
   ])('works: %s', async (name, expected) => {

@@ -18,7 +18,15 @@ import {
 
 const passive = `
 import time
+from st2common import log as logging
+from st2common.runners.base_action import Action
 from st2reactor.sensor.base import Sensor
+
+LOG = logging.getLogger(__name__)
+
+class Helper(Action):
+    def run(self):
+        self.logger.info("of an action")
 
 class Passive(Sensor):
     def __init__(self, sensor_service, config=None):
@@ -27,6 +35,13 @@ class Passive(Sensor):
 
     def setup(self):
         self._logger.info("set up with %s", self._config)
+        LOG.info("of a module")
+        Helper().run()
+        self.sensor_service.datastore_service.get_logger("keys").audit("of a service")
+        try:
+            self.config["nope"]
+        except KeyError as problem:
+            LOG.warning("%s: %s", type(self.config).__name__, problem)
         print("printed")
         # As some sensors do.
         self.config = dict(self._config)
@@ -179,6 +194,11 @@ describe('a passive sensor', () => {
     expect(trace.body.trace_tag).toBe('a tag')
     const output = await waitForOutput(server, 'py.Passive', 'no trigger "py.unknown"')
     expect(output).toContain('svc.sensors.Passive.Passive: INFO     set up with')
+    expect(output).toContain('svc.sensors.passive: INFO     of a module\n')
+    expect(output).toContain('svc.sensors.Helper: INFO     of an action\n')
+    expect(output).toContain('svc.sensors.keys: AUDIT    of a service\n')
+    const missing = 'The configuration of the pack "py" has no "nope": set it with `svc pack config py`.'
+    expect(output).toContain(`svc.sensors.passive: WARNING  PackConfigDict: ${missing}\n`)
     expect(output).toContain('printed\n')
     expect(output).toContain('the payload does not fit trigger type "py.seen"')
     expect(output).not.toContain('a secret value')
@@ -201,6 +221,8 @@ describe('a passive sensor', () => {
   })
 
   it('5.10 starts again when its file or its configuration changes, not when another file does', async () => {
+    // A sensor that is stopped between a dispatch and its value repeats the dispatch.
+    await waitForInstances(server, 'py.polled', 3)
     const first = (await waitForState(server, 'py.Passive', 'running')).runtime.pid
     await register(server, 'py')
     const changedPid = (before: number | undefined) =>

@@ -1,6 +1,5 @@
-"""Loggers. They write to the output of the action, from the level in its parameter `log_level`."""
+"""Loggers. They write to the output of the action, from the level in its parameter `log_level`, or of the sensor."""
 
-import logging
 from logging import CRITICAL, DEBUG, ERROR, FATAL, INFO, NOTSET, WARN, WARNING, Formatter, Handler, Logger, StreamHandler
 
 from svc import log
@@ -27,7 +26,7 @@ __all__ = [
 
 def getLogger(name=None):
     """Returns a logger of that name."""
-    return log.get_logger(name) if name else logging.getLogger(log.ROOT)
+    return log.get_logger(name)
 
 
 def setup(*_, **__):

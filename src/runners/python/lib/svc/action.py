@@ -15,10 +15,10 @@ class Action(abc.ABC):
 
     def __init__(self, config=None, action_service=None):
         """
-        :param config: the configuration of the pack, a dictionary; empty when the pack has none
+        :param config: the configuration of the pack, see `svc.config.PackConfigDict`; empty when the pack has none
         :param action_service: see `svc.action_service.ActionService`
         """
-        self.config = config or {}
+        self.config = {} if config is None else config
         self.action_service = action_service
         #: Writes to stderr, from the level in parameter `log_level` of the execution.
         self.logger = log.get_logger(self.__class__.__name__)

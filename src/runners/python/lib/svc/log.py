@@ -1,10 +1,12 @@
-"""Loggers of actions: `svc.actions.python.<Class>: <LEVEL>   <message>`, on stderr."""
+"""Loggers of actions and sensors: `svc.actions.python.<Class>: <LEVEL>   <message>`, on stderr."""
 
 import logging
 import sys
 
-ROOT = "svc.actions.python"
+ACTIONS = "svc.actions.python"
 SENSORS = "svc.sensors"
+#: Name of the logger whose children are written: `set_up` knows which.
+_root = ACTIONS
 #: Between INFO (20) and WARNING (30): user activity, always of interest.
 AUDIT = 25
 
@@ -31,20 +33,19 @@ class _Handler(logging.StreamHandler):
         return sys.stderr
 
 
-def get_logger(name):
-    """Returns the logger of that name, a child of the logger of all actions."""
-    return logging.getLogger(ROOT + "." + name)
+def get_logger(name=None):
+    """Returns the logger of that name, a child of the logger of all actions, in a sensor of all sensors; without a name
+    that one itself."""
+    return logging.getLogger("{}.{}".format(_root, name) if name else _root)
 
 
-def get_sensor_logger(name):
-    """Returns the logger of that name, a child of the logger of all sensors."""
-    return logging.getLogger(SENSORS + "." + name)
-
-
-def set_up(level, root=ROOT):
+def set_up(level, root):
     """
     :param level: name of the lowest level that is written
+    :param root: `ACTIONS` or `SENSORS`, for this process
     """
+    global _root
+    _root = root
     logger = logging.getLogger(root)
     handler = _Handler()
     handler.setFormatter(logging.Formatter("%(name)s: %(levelname)-8s %(message)s"))

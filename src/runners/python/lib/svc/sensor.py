@@ -14,7 +14,7 @@ class BaseSensor(object):
     def __init__(self, sensor_service, config=None):
         # Plain attributes under both names: sensors assign them too.
         self.sensor_service = self._sensor_service = sensor_service
-        self.config = self._config = config or {}
+        self.config = self._config = {} if config is None else config
 
     def setup(self):
         """Called once, before everything else."""

@@ -103,7 +103,7 @@ class SensorService(object):
         self._class_name = class_name
         self._channel = channel
         self._keys = _Keys(pack, class_name, page_size, channel)
-        self._logger = log.get_sensor_logger(class_name)
+        self._logger = log.get_logger(class_name)
 
     @property
     def datastore_service(self):
@@ -112,7 +112,7 @@ class SensorService(object):
 
     def get_logger(self, name):
         """Returns a logger; what it writes is the output of the sensor."""
-        return log.get_sensor_logger("{}.{}".format(self._class_name, name))
+        return log.get_logger("{}.{}".format(self._class_name, name))
 
     def get_user_info(self):
         """Returns the user of sensors, as GET /user does: `username`, `authentication`, `rbac`."""
@@ -172,9 +172,6 @@ class _Keys(action_service.ActionService):
     def __init__(self, pack, class_name, page_size, channel):
         action_service.ActionService.__init__(self, pack, class_name, page_size)
         self._channel = channel
-
-    def get_logger(self, name):
-        return log.get_sensor_logger(name)
 
     def get_user_info(self):
         return _when_ready(action_service.ActionService.get_user_info, self)

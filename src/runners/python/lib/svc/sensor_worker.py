@@ -23,6 +23,7 @@ import sys
 import threading
 
 from svc import log, worker
+from svc.config import PackConfigDict
 from svc.sensor import pause
 from svc.sensor_service import Channel, SensorService
 
@@ -64,7 +65,7 @@ class _Run(object):
         #: Held while the sensor polls, and while it gets triggers.
         self._turn = threading.Lock()
         self._polls = job["poll_interval"] is not None
-        self._logger = log.get_sensor_logger(job["class_name"])
+        self._logger = log.get_logger(job["class_name"])
 
     def carry_out(self):
         """Returns the exit code."""
@@ -138,7 +139,7 @@ class _Run(object):
         return found
 
     def _make(self, found):
-        given = {"sensor_service": self._service, "config": self._job["config"]}
+        given = {"sensor_service": self._service, "config": PackConfigDict(self._job["pack"], self._job["config"])}
         if self._polls:
             given["poll_interval"] = self._job["poll_interval"]
         try:

@@ -18,6 +18,7 @@ import os
 import sys
 
 from svc import action_service, log, places
+from svc.config import PackConfigDict
 from svc.result import json_or_text
 
 REPLY_FD = 3
@@ -43,7 +44,7 @@ def main():
         # The server closed stdin without a job.
         os._exit(0)
     text = None
-    prepare(job)
+    prepare(job, log.ACTIONS)
     _reply(b"job\n")
     sys.exit(_carry_out(job))
 
@@ -61,7 +62,7 @@ def _read_job():
     return b"".join(pieces)
 
 
-def prepare(job, root=log.ROOT):
+def prepare(job, root):
     """Attaches this process and its descendants to the execution, before any code of the pack runs."""
     os.environ.update(job["env"])
     _set_mark(job["mark"])
@@ -125,7 +126,7 @@ def _outcome(job):
         os.chdir(job["cwd"])
     found = _find_class(load(job["file"], job["path"]), job["file"])
     service = action_service.ActionService(job["pack"], found.__name__, job["page_size"])
-    value = _make(found, job["config"], service).run(**job["parameters"])
+    value = _make(found, PackConfigDict(job["pack"], job["config"]), service).run(**job["parameters"])
     if not isinstance(value, tuple) or len(value) != 2:
         return {"result": value}
     succeeded, value = value
