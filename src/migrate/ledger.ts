@@ -17,6 +17,8 @@ export type Decision = 'create' | 'unchanged' | 'update' | 'conflict'
 export interface Ledger {
   /** @param current as it is on the server, in the same form; undefined: it is not there */
   decide(kind: string, name: string, desired: unknown, current: unknown): Decision
+  /** Whether an import has left exactly this. */
+  isNoted(kind: string, name: string, desired: unknown): boolean
   /** Whether an import has left something of that name. */
   knows(kind: string, name: string): boolean
   /** @param now as it is on the server after the import; default: as desired */
@@ -40,6 +42,7 @@ export async function openLedger(path: string): Promise<Ledger> {
       // The server may have filled in something that the source lacks.
       return source === given ? 'unchanged' : 'update'
     },
+    isNoted: (kind, name, desired) => entries.get(`${kind} ${name}`)?.split(' ')[0] === digest(desired),
     knows: (kind, name) => entries.has(`${kind} ${name}`),
     note(kind, name, desired, now = desired) {
       const value = `${digest(desired)} ${digest(now)}`

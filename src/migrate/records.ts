@@ -19,6 +19,7 @@ export const recordKinds = [
   'rule',
   'action_alias',
   'policy',
+  'sensor',
 ] as const
 export type RecordKind = (typeof recordKinds)[number]
 
@@ -36,7 +37,6 @@ export const leftBehind = {
   runner_type: 'svc has its own runners',
   pack: 'packs are taken over as folders',
   config_schema: 'it comes with the folder of its pack',
-  sensor_type: 'it comes with the folder of its pack',
   policy_type: 'svc has its own policy types',
   rule_type: 'svc has its own rule types',
   workflow_execution: 'executions have the results of workflows',
@@ -74,7 +74,7 @@ const collections: Readonly<Record<string, AnyKind>> = {
   runner_type: 'runner_type',
   pack: 'pack',
   config_schema: 'config_schema',
-  sensor_type: 'sensor_type',
+  sensor_type: 'sensor',
   policy_type: 'policy_type',
   rule_type: 'rule_type',
   workflow_execution: 'workflow_execution',
@@ -96,8 +96,8 @@ const marks: readonly (readonly [AnyKind, readonly string[]])[] = [
   ['policy', ['policy_type', 'resource_ref']],
   ['workflow_execution', ['graph', 'spec']],
   ['task_execution', ['task_id', 'workflow_execution']],
-  ['sensor_type', ['trigger_types', 'artifact_uri']],
-  ['sensor_type', ['trigger_types', 'class_name']],
+  ['sensor', ['trigger_types', 'artifact_uri']],
+  ['sensor', ['trigger_types', 'class_name']],
   ['runner_type', ['runner_module', 'runner_parameters']],
   ['action', ['runner_type', 'name']],
   ['trigger_type', ['payload_schema', 'parameters_schema']],
@@ -305,6 +305,11 @@ const converters: Readonly<Record<RecordKind, Convert>> = {
         parameters: unescaped(fields['parameters']),
       }),
     }
+  },
+  sensor(fields) {
+    const named = isGiven(fields['name']) ? fields : { ...fields, name: fields['class_name'] }
+    // Only packs have sensors.
+    return { name: refOf(named), fromPack: true, desired: given({ enabled: fields['enabled'] }) }
   },
 }
 

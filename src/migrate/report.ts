@@ -23,6 +23,9 @@ export interface PackReport {
   problems: FileProblem[]
   /** Problems that the server found beyond those it named. */
   problems_not_listed: number
+  /** What is to be known of it and keeps nothing from running. */
+  warnings: FileProblem[]
+  warnings_not_listed: number
   old_names: PackScan['oldNames']
   requirements: string[]
 }

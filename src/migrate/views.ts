@@ -20,6 +20,7 @@ const attributes: Readonly<Record<RecordKind, readonly string[]>> = {
   rule: [...definition, 'enabled', 'type', 'trigger', 'criteria', 'action', 'tags'],
   action_alias: [...definition, 'enabled', 'action_ref', 'formats', 'ack', 'result', 'extra', 'immutable_parameters'],
   policy: [...definition, 'enabled', 'resource_ref', 'policy_type', 'parameters'],
+  sensor: ['enabled'],
 }
 
 /** Kinds whose records are disabled unless they say otherwise. */

@@ -73,6 +73,21 @@ describe('svc migrate check', () => {
     temporary.remove()
   })
 
+  test('says what a pack lacks and can do without, which keeps it ready', async () => {
+    writeGreetings(old)
+    old.write(`${PACKS}/greetings/requirements.txt`, 'a-package-that-is-not-here\n')
+    old.write(`${PACKS}/greetings/actions/py.yaml`, 'name: py\nrunner_type: python-script\nentry_point: py.py\n')
+    old.write(`${PACKS}/greetings/actions/py.py`, 'class Py:\n    def run(self):\n        pass\n')
+    const { code, stdout } = await check()
+    expect(code).toBe(0)
+    expect(stdout).toMatch(/\| greetings +\| ready +\|/)
+    expect(stdout).toMatch(/^ {2}warning: requirements\.txt.*a-package-that-is-not-here/m)
+    expect((await report()).packs[0]).toMatchObject({
+      warnings: [{ file: 'requirements.txt' }],
+      warnings_not_listed: 0,
+    })
+  })
+
   test('says what becomes of st2.conf, without its secrets', async () => {
     old.write(
       'etc/st2/st2.conf',
@@ -143,6 +158,8 @@ describe('svc migrate check', () => {
     )
     old.write('keys.json', [{ name: 'a', value: '1', scope: 'st2kv.system' }])
     expect(await report()).toMatchObject({ code: 0, needs_old_names: true, usable_percent: 100 })
+    const validated = await spawnCli(['pack', 'validate', `${old.path}/${PACKS}/watch`], {})
+    expect(validated.stdout).toMatch(/sensors.*1/)
     expect(existsSync(mark)).toBe(false)
   })
 

@@ -214,11 +214,83 @@ describe('svc migrate import', () => {
     writeGreetings(old)
     old.write(`${PACKS}/greetings/actions/gone.yaml`, 'name: gone\nrunner_type: mistral-v2\n')
     expect(await importAll()).toMatchObject({
+      code: 1,
       counts: { pack: { imported: 2 } },
-      // The rule of the first pack needs the second one, which comes later: that is none.
-      notes: ['Packs with content that svc cannot use: greetings. svc migrate check says why.'],
+      // The rule of the first pack needs the second one, which comes later: that is no problem.
+      packs_with_problems: ['greetings'],
     })
+    const { stdout } = await run()
+    expect(stdout).toMatch(/^Packs with content that svc cannot use: greetings\. svc migrate check says why\.$/m)
     expect(await read('/v1/actions/greetings.greet')).toMatchObject({ enabled: true })
+  })
+
+  test('whatever a pack defines is enabled or disabled as it was there, and as it has been switched here since', async () => {
+    writeGreetings(old)
+    const at = (name: string): string => `${PACKS}/greetings/${name}`
+    old.write(at('aliases/hi.yaml'), 'name: hi\naction_ref: greetings.greet\nformats: [hi]\n')
+    old.write(
+      at('policies/one.yaml'),
+      'name: one\nenabled: true\nresource_ref: greetings.greet\npolicy_type: action.concurrency\nparameters: {threshold: 1}\n',
+    )
+    old.write(at('sensors/look.yaml'), 'class_name: Look\nentry_point: look.py\ntrigger_types: [{name: seen}]\n')
+    old.write(at('sensors/look.py'), 'class Look:\n    def run(self):\n        pass\n')
+    const states = {
+      actions: 'greetings.greet',
+      actionalias: 'greetings.hi',
+      policies: 'greetings.one',
+      rules: 'greetings.on_visit',
+      sensortypes: 'greetings.Look',
+    }
+    const writeStates = (enabled: boolean): void => {
+      const more = { pack: 'greetings', enabled, metadata_file: 'there.yaml' }
+      old.write('actions.json', [{ ...more, name: 'greet', runner_type: 'local-shell-cmd' }])
+      old.write('aliases.json', [{ ...more, name: 'hi', formats: ['hi'], action_ref: 'greetings.greet' }])
+      old.write('policies.json', [
+        { ...more, name: 'one', policy_type: 'action.concurrency', resource_ref: 'greetings.greet' },
+      ])
+      old.write('rules.json', [
+        { ...more, name: 'on_visit', trigger: { type: 'visits.visit' }, criteria: {}, action: { ref: 'core.noop' } },
+      ])
+      old.write('sensors.json', [{ pack: 'greetings', class_name: 'Look', enabled, trigger_types: [] }])
+    }
+    const here = async (): Promise<unknown[]> =>
+      Promise.all(Object.entries(states).map(async ([path, ref]) => (await read(`/v1/${path}/${ref}`))['enabled']))
+
+    const changed = Object.fromEntries(
+      ['action', 'action_alias', 'policy', 'rule', 'sensor'].map((kind) => [kind, { changed: 1 }]),
+    )
+    writeStates(false)
+    expect(await importAll()).toMatchObject({ code: 0, counts: changed })
+    expect(await here()).toEqual([false, false, false, false, false])
+    expect((await run()).stdout).toMatch(/^Nothing has changed\.$/m)
+    expect(await here()).toEqual([false, false, false, false, false])
+    // The definitions are those of the pack, not of the export.
+    expect(await read('/v1/rules/greetings.on_visit')).toMatchObject({ action: { ref: 'greetings.greet' } })
+    writeStates(true)
+    await app.call('PUT', '/v1/sensortypes/greetings.Look', { enabled: false })
+    expect(await importAll()).toMatchObject({ counts: changed })
+    expect(await here()).toEqual([true, true, true, true, true])
+    await app.call('PUT', '/v1/sensortypes/greetings.Look', { enabled: false })
+    expect(await importAll()).toMatchObject({ code: 1, counts: { sensor: { conflict: 1 }, action: { unchanged: 1 } } })
+    expect(await here()).toEqual([true, true, true, true, false])
+  })
+
+  test('a key that expires later expires here at the same moment', async () => {
+    const expiry = '2040-01-02T03:04:05.000000Z'
+    const write = (time: string): void => {
+      old.write('keys.json', [{ name: 'lease', value: 'x', scope: 'st2kv.system', expire_timestamp: time }])
+    }
+    write(expiry)
+    expect(await importAll()).toMatchObject({ code: 0, counts: { key: { imported: 1 } } })
+    const there = String((await read('/v1/keys/lease'))['expire_timestamp'])
+    expect(Math.abs(Date.parse(there) - Date.parse(expiry))).toBeLessThan(2000)
+    expect(await importAll()).toMatchObject({ counts: { key: { unchanged: 1 } } })
+    await app.call('PUT', '/v1/keys/lease', { name: 'lease', value: 'x', ttl: 500_000_000 })
+    expect(await importAll()).toMatchObject({ code: 1, counts: { key: { conflict: 1 } } })
+    expect(await importAll('--on-conflict', 'replace')).toMatchObject({ counts: { key: { replaced: 1 } } })
+    write('2041-01-02T03:04:05.000000Z')
+    expect(await importAll()).toMatchObject({ counts: { key: { changed: 1 } } })
+    expect((await read('/v1/keys/lease'))['expire_timestamp']).toMatch(/^2041-01-02T03:04:0/)
   })
 
   test('goes on where an import was killed, and loses no earlier version of a pack', async () => {

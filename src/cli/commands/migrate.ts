@@ -51,7 +51,7 @@ function createImportCommand(context: CommandContext): CliCommand {
     .notes(
       'It takes over packs, their configurations, the password file, role definitions, and from exports or a folder of mongodump keys with their secrets, API keys, service accounts, rules, actions, aliases, policies and trigger types. Records get the names of svc, such as core.svc.webhook; files of packs stay as they are.',
       'Running it again changes nothing, or takes over what has changed in the source. A record that was changed on the server since, or that no import has made, is a conflict and stays, unless --on-conflict replace is given.',
-      'Root and the account of the server can run it. It finds the server through its configuration, as `svc serve` does, and writes a report in JSON, and a proposed configuration file made from st2.conf. The exit code is 1 when something was refused or is in conflict.',
+      'Root and the account of the server can run it. It finds the server through its configuration, as `svc serve` does, and writes a report in JSON, and a proposed configuration file made from st2.conf. The exit code is 1 when something was refused or is in conflict, or a pack has content that svc cannot use.',
     )
     .examples('svc migrate import /mnt/old-host --dry-run', 'svc migrate import /mnt/old-host')
     .action(async (folder: string, { configFile, ...flags }: ImportFlags) => {

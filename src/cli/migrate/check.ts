@@ -159,6 +159,8 @@ async function checkPacks(session: Session, base: string, { packs }: Places, rep
         config: 'none',
         problems: [],
         problems_not_listed: 0,
+        warnings: [],
+        warnings_not_listed: 0,
         old_names: scanned.oldNames,
         requirements: scanned.requirements,
       }
@@ -256,6 +258,8 @@ async function register(session: Session, { path, report, scanned }: Known): Pro
     return
   }
   report.problems = toList(answer['problems']).map(toProblem)
+  report.warnings = toList(answer['warnings']).map(toProblem)
+  report.warnings_not_listed = Number(answer['more_warnings'] ?? 0)
   report.content = {}
   for (const kind of packKinds) {
     const total = scanned.files[kind]

@@ -15,7 +15,7 @@ import {
   type Places,
   type SiteFile,
 } from '../../migrate/index.ts'
-import { recordIn, toList } from '../connection/responses.ts'
+import { recordIn, textOrEmpty, toList } from '../connection/responses.ts'
 import { toYaml } from '../output/yaml.ts'
 import { progressText } from '../output/progress.ts'
 import type { Session } from '../session.ts'
@@ -24,6 +24,8 @@ import { outcomeOf, type Manner } from './import-records.ts'
 import { refusalOf } from './rows.ts'
 import { HttpFailure } from '../failures.ts'
 
+/** Kind of the ledger: the pack was registered without a problem. */
+const WHOLE_PACK = 'pack.whole'
 const MAX_DEFINITION_BYTES = 262_144
 const MAX_PASSWORD_BYTES = 16 * 1024 * 1024
 
@@ -42,14 +44,14 @@ export async function importPacks(
   places: ServerPlaces,
   manner: Manner,
 ): Promise<{ needEnvironment: string[]; withProblems: string[] }> {
+  const paths = (await allRecords(session, '/packs', {})).map(({ ref, path }) => ({ ref, path: textOrEmpty(path) }))
   const included = new Set(
-    (await allRecords(session, '/packs', {}))
-      .filter(({ path }) => typeof path === 'string' && !path.startsWith(`${places.packs}/`))
-      .map(({ ref }) => String(ref)),
+    paths.filter(({ path }) => !path.startsWith(`${places.packs}/`)).map(({ ref }) => textOrEmpty(ref)),
   )
+  const registered = new Set(paths.map(({ path }) => path))
   const all = packs.flatMap(({ folder, names }) => names.map((name) => ({ name, from: join(folder, name) })))
   const progress = session.progress('Copying packs')
-  const again: { name: string; problems: FileProblem[] }[] = []
+  const again: { name: string; digest: string }[] = []
   const needEnvironment: string[] = []
   const withProblems: string[] = []
   const seen = new Set<string>()
@@ -71,9 +73,9 @@ export async function importPacks(
     }
     seen.add(name)
     try {
-      const { outcome, problems } = await importPack(session, name, from, places, manner)
+      const { outcome, problems, digest } = await importPack(session, name, from, places, registered, manner)
       const [first] = problems
-      if (problems.some(({ file }) => /^(?:rules|aliases|policies)\//.test(file))) again.push({ name, problems })
+      if (problems.some(({ file }) => /^(?:rules|aliases|policies)\//.test(file))) again.push({ name, digest })
       if (first !== undefined) withProblems.push(name)
       if (await isFile(join(from, 'requirements.txt'))) needEnvironment.push(name)
       const why = first === undefined ? undefined : `${problems.length} problems; ${describeProblem(first)}`
@@ -84,11 +86,13 @@ export async function importPacks(
     }
     if (!manner.dryRun) await manner.ledger.save()
   }
-  for (const { name } of again) {
+  for (const { name, digest } of again) {
     progress.update(`Registering packs again: ${name}`)
-    const left = manner.dryRun ? [] : await register(session, join(places.packs, name))
-    if (left.length === 0) withProblems.splice(withProblems.indexOf(name), 1)
+    if ((await register(session, join(places.packs, name))).length > 0) continue
+    withProblems.splice(withProblems.indexOf(name), 1)
+    manner.ledger.note(WHOLE_PACK, name, digest)
   }
+  if (!manner.dryRun) await manner.ledger.save()
   progress.stop()
   return { needEnvironment, withProblems }
 }
@@ -98,16 +102,24 @@ async function importPack(
   name: string,
   from: string,
   places: ServerPlaces,
+  /** Folders of packs that the server has. */
+  registered: ReadonlySet<string>,
   { ledger, dryRun, onConflict }: Manner,
-): Promise<{ outcome: ReturnType<typeof outcomeOf>; problems: FileProblem[] }> {
+): Promise<{ outcome: ReturnType<typeof outcomeOf>; problems: FileProblem[]; digest: string }> {
   const tree = await readTree(from)
+  const { digest } = tree
   const place = join(places.packs, name)
   const there = (await isUntouchedDefault(place, name)) ? undefined : await digestOf(place)
-  const outcome = outcomeOf(ledger.decide('pack', name, tree.digest, there), { onConflict })
-  if (dryRun || outcome === 'conflict') return { outcome, problems: [] }
+  const outcome = outcomeOf(ledger.decide('pack', name, digest, there), { onConflict })
+  if (dryRun || outcome === 'conflict') return { outcome, problems: [], digest }
   if (outcome !== 'unchanged') await placePack(tree, places.packs, name, places.owner)
-  ledger.note('pack', name, tree.digest)
-  return { outcome, problems: await register(session, place) }
+  ledger.note('pack', name, digest)
+  // Registering it again would enable what was disabled there or here, until the import has disabled it again.
+  const isDone = outcome === 'unchanged' && registered.has(place) && ledger.isNoted(WHOLE_PACK, name, digest)
+  if (isDone) return { outcome, problems: [], digest }
+  const problems = await register(session, place)
+  if (problems.length === 0) ledger.note(WHOLE_PACK, name, digest)
+  return { outcome, problems, digest }
 }
 
 async function digestOf(place: string): Promise<string | undefined> {

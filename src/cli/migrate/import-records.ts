@@ -20,7 +20,7 @@ const SAVED_EVERY = 500
 /** Before the packs, whose rules may fire for every key that appears. */
 export const firstKinds: readonly ApiKind[] = ['user', 'key', 'api_key']
 /** After the packs, which they may name. */
-export const lastKinds: readonly ApiKind[] = ['trigger_type', 'action', 'rule', 'action_alias', 'policy']
+export const lastKinds: readonly ApiKind[] = ['trigger_type', 'action', 'rule', 'action_alias', 'policy', 'sensor']
 
 export interface Manner {
   ledger: Ledger
@@ -53,6 +53,22 @@ export async function importRecords(
 
 type Result = Pick<Row, 'name' | 'outcome' | 'why'>
 
+function decide(
+  kind: ApiKind,
+  name: string,
+  desired: Fields,
+  current: Json | undefined,
+  target: Target,
+  { ledger }: Manner,
+): Decision {
+  const view = viewOf(kind, desired)
+  if (current === undefined) return 'create'
+  const decision = ledger.decide(kind, name, view, viewOf(kind, current))
+  // What an import has left is compared as the server has it.
+  if (decision !== 'conflict' || target.alike === undefined) return decision
+  return ledger.decide(kind, name, view, viewOf(kind, target.alike(current, desired)))
+}
+
 async function importOne(
   session: Session,
   kind: ApiKind,
@@ -67,12 +83,7 @@ async function importOne(
   try {
     const current = await target.read(name, desired)
     if (fromPack || isOfPack(current)) return await switchOne(session, kind, name, desired, current, manner)
-    const decision = manner.ledger.decide(
-      kind,
-      name,
-      viewOf(kind, desired),
-      current === undefined ? undefined : viewOf(kind, current),
-    )
+    const decision = decide(kind, name, desired, current, target, manner)
     const outcome = outcomeOf(decision, manner)
     if (!manner.dryRun) {
       if (decision === 'create') await target.create(name, desired)
@@ -105,6 +116,7 @@ const paths: Partial<Record<ApiKind, string>> = {
   rule: '/rules',
   action_alias: '/actionalias',
   policy: '/policies',
+  sensor: '/sensortypes',
 }
 
 /** Its pack defines it: an export says no more than whether it is enabled. */

@@ -37,8 +37,6 @@ import { joinRoles, readSource, type Source } from './source.ts'
 
 /** Rows that a person gets to see; the report has all. */
 const MAX_SHOWN = 50
-/** Packs that one line names. */
-const MAX_NAMED = 10
 
 export interface ImportOptions {
   given: GivenPlaces
@@ -61,6 +59,8 @@ export interface ImportSummary {
   problems: string[]
   /** What is to be known, and needs no change. */
   notes: string[]
+  /** Packs with content that svc cannot use; the report has its first problem. */
+  packs_with_problems: string[]
   /** Packs whose Python environment is still to be made. */
   environments: string[]
   /** The proposed configuration file, and the report; empty: none was written. */
@@ -116,6 +116,7 @@ async function run(
     ),
     problems,
     notes: [],
+    packs_with_problems: [],
     environments: [],
     proposed_conf: '',
     report: '',
@@ -160,11 +161,7 @@ async function importAll(
   if (!manner.dryRun) await recoverPacks(server.packs)
   const { needEnvironment, withProblems } = await importPacks(session, places, server, manner)
   summary.environments = needEnvironment
-  if (withProblems.length > 0) {
-    const named = withProblems.slice(0, MAX_NAMED).join(', ')
-    const more = withProblems.length > MAX_NAMED ? ` and ${withProblems.length - MAX_NAMED} more` : ''
-    summary.notes.push(`Packs with content that svc cannot use: ${named}${more}. svc migrate check says why.`)
-  }
+  summary.packs_with_problems = withProblems
   const files = new Set(site.configs.map(({ name }) => name))
   await importConfigs(session, site.configs, server, manner)
   loaded.records.config = loaded.records.config.filter(({ converted }) => !files.has(converted.name))
@@ -252,6 +249,6 @@ async function openReport(dryRun: boolean, given: string | undefined, server: Se
 const FLUSH_CHARACTERS = 65_536
 
 /** 0 when nothing needs attention. */
-export function exitCodeOf({ attention, problems }: ImportSummary): number {
-  return attention.length === 0 && problems.length === 0 ? exitCodes.ok : exitCodes.failed
+export function exitCodeOf({ attention, problems, packs_with_problems: packs }: ImportSummary): number {
+  return attention.length + problems.length + packs.length === 0 ? exitCodes.ok : exitCodes.failed
 }

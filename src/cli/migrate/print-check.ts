@@ -51,11 +51,20 @@ export async function printCheck(session: Session, report: CheckReport): Promise
   await session.print(summaryOf(report))
 }
 
-function describePack({ pack, problems, problems_not_listed: more }: PackReport): string {
-  if (problems.length === 0) return ''
-  const shown = problems.slice(0, MAX_SHOWN).map((problem) => `  ${describeProblem(problem)}\n`)
-  const left = problems.length - shown.length + more
-  return printable(`${pack}:\n${shown.join('')}${left === 0 ? '' : `  and ${left} more; -j lists them.\n`}`)
+function describePack(report: PackReport): string {
+  const { pack, problems, warnings } = report
+  if (problems.length + warnings.length === 0) return ''
+  const lines = [
+    ...listed(problems, report.problems_not_listed, ''),
+    ...listed(warnings, report.warnings_not_listed, 'warning: '),
+  ]
+  return printable(`${pack}:\n${lines.join('')}`)
+}
+
+function listed(remarks: PackReport['problems'], notListed: number, before: string): string[] {
+  const shown = remarks.slice(0, MAX_SHOWN).map((remark) => `  ${before}${describeProblem(remark)}\n`)
+  const more = remarks.length - shown.length + notListed
+  return more === 0 ? shown : [...shown, `  ${before}and ${more} more; -j lists them.\n`]
 }
 
 function summaryOf(report: CheckReport): string {

@@ -7,6 +7,8 @@ import type { Outcome } from './rows.ts'
 /** Without a terminal. */
 const PLAIN_WIDTH = 120
 const MAX_PROBLEMS = 20
+/** Packs that one line names. */
+const MAX_NAMED = 10
 
 const outcomes: readonly Outcome[] = ['imported', 'changed', 'replaced', 'unchanged', 'conflict', 'refused', 'skipped']
 
@@ -32,6 +34,7 @@ export async function printImport(session: Session, summary: ImportSummary): Pro
       ...left.map(({ kind, count, why }) => `Not taken over: ${count} of the kind ${kind}: ${why}.`),
       ...Object.entries(history).map(([kind, count]) => `Not taken over: ${count} of the kind ${kind}: history.`),
       ...summary.notes,
+      ...describePacks(summary.packs_with_problems),
       ...(environments.length === 0
         ? []
         : [`Python environments to make: svc run packs.setup_virtualenv packs=${environments.join(',')}`]),
@@ -46,6 +49,14 @@ export async function printImport(session: Session, summary: ImportSummary): Pro
       .map((line) => printable(`${line}\n`))
       .join(''),
   )
+}
+
+function describePacks(packs: readonly string[]): string[] {
+  if (packs.length === 0) return []
+  const more = packs.length > MAX_NAMED ? ` and ${packs.length - MAX_NAMED} more` : ''
+  return [
+    `Packs with content that svc cannot use: ${packs.slice(0, MAX_NAMED).join(', ')}${more}. svc migrate check says why.`,
+  ]
 }
 
 function isUnchanged({ counts }: ImportSummary): boolean {

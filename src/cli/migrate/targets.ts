@@ -14,6 +14,8 @@ const PAGE_SIZE = 100
 export interface Target {
   /** The record on the server; undefined: there is none. */
   read(name: string, desired: Fields): Promise<Json | undefined>
+  /** The record on the server, with what differs only by how it was stored as it is desired. */
+  alike?(current: Json, desired: Fields): Json
   create(name: string, desired: Fields): Promise<void>
   replace(name: string, desired: Fields, current: Json): Promise<void>
 }
@@ -50,6 +52,7 @@ export function createTargets(session: Session): Record<ApiKind, Target> {
     rule: ofDefinitions('/rules'),
     action_alias: ofDefinitions('/actionalias'),
     policy: ofDefinitions('/policies'),
+    sensor: ofDefinitions('/sensortypes'),
     key: keyTarget(session, find),
     api_key: apiKeyTarget(session),
     user: {
@@ -85,14 +88,18 @@ function keyTarget({ client }: Session, find: Find): Target {
   }
   return {
     async read(_name, desired) {
-      const { name, scope, user, expires } = desired
+      const { name, scope, user } = desired
       const query = { scope: textOrEmpty(scope), decrypt: true, ...(typeof user === 'string' ? { user } : {}) }
       const record = await find(`/keys/${segment(textOrEmpty(name))}`, query)
       if (record === undefined) return undefined
       const { expire_timestamp: expiry, ...rest } = record
-      if (typeof expiry !== 'string') return rest
-      const isSame = typeof expires === 'string' && Math.abs(microsOf(expiry) - microsOf(expires)) <= SAME_MOMENT_MICROS
-      return { ...rest, expires: isSame ? expires : expiry }
+      return typeof expiry === 'string' ? { ...rest, expires: expiry } : rest
+    },
+    alike(current, { expires }) {
+      const { expires: expiry } = current
+      if (typeof expiry !== 'string' || typeof expires !== 'string') return current
+      const isSame = Math.abs(microsOf(expiry) - microsOf(expires)) <= SAME_MOMENT_MICROS
+      return isSame ? { ...current, expires } : current
     },
     create: (_name, desired) => put(desired),
     replace: (_name, desired) => put(desired),
