@@ -349,15 +349,18 @@ function convertKey(fields: Fields, { decrypt, now }: Lookups): Converted {
   return {
     name,
     fromPack: false,
-    desired: given({
-      name: key,
-      scope: isUser ? 'user' : 'system',
-      user: isUser ? user : undefined,
-      description: fields['description'],
-      secret: secret === true || encrypted === true,
-      expires: expiry,
+    desired: {
+      ...given({
+        name: key,
+        scope: isUser ? 'user' : 'system',
+        user: isUser ? user : undefined,
+        description: fields['description'],
+        secret: secret === true || encrypted === true,
+        expires: expiry,
+      }),
+      // A key may be empty.
       value: plain,
-    }),
+    },
   }
 }
 

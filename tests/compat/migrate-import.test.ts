@@ -176,6 +176,7 @@ describe('svc migrate import', () => {
     old.write('exports/keys.json', [
       { name: 'region', value: 'us', scope: 'st2kv.system' },
       { name: 'token', value: key.encrypt('new'), scope: 'st2kv.system', secret: true, encrypted: true },
+      { name: 'none', value: '', scope: 'st2kv.system', secret: false, encrypted: false },
     ])
     old.write(`${CONFIGS}/greetings.yaml`, 'name: moon\n')
     old.write(
@@ -185,7 +186,7 @@ describe('svc migrate import', () => {
     await app.call('PUT', '/v1/keys/token', { name: 'token', value: 'changed here', secret: true })
     const third = await importAll()
     expect(third.counts).toMatchObject({
-      key: { changed: 1, conflict: 1 },
+      key: { imported: 1, changed: 1, conflict: 1 },
       config: { changed: 1 },
       pack: { changed: 1, unchanged: 1 },
     })
@@ -194,9 +195,20 @@ describe('svc migrate import', () => {
     )
     expect(await read('/v1/keys/token?decrypt=true')).toMatchObject({ value: 'changed here' })
     expect(await importAll('--on-conflict', 'replace')).toMatchObject({
-      counts: { key: { replaced: 1, unchanged: 1 } },
+      counts: { key: { replaced: 1, unchanged: 2 } },
     })
     expect(await read('/v1/keys/token?decrypt=true')).toMatchObject({ value: 'new' })
+    expect(await read('/v1/keys/none')).toMatchObject({ value: '' })
+
+    old.write(`${PACKS}/visits/README.md`, 'changed there')
+    writeFileSync(join(app.basePath, 'packs', 'visits', 'README.md'), 'changed here')
+    expect((await importAll()).attention).toContainEqual(
+      expect.objectContaining({
+        kind: 'pack',
+        name: 'visits',
+        why: expect.stringContaining('changed here') as unknown,
+      }),
+    )
   })
 
   test('says what would happen, and changes nothing', async () => {

@@ -78,7 +78,10 @@ export async function importPacks(
       if (problems.some(({ file }) => /^(?:rules|aliases|policies)\//.test(file))) again.push({ name, digest })
       if (first !== undefined) withProblems.push(name)
       if (await isFile(join(from, 'requirements.txt'))) needEnvironment.push(name)
-      const why = first === undefined ? undefined : `${problems.length} problems; ${describeProblem(first)}`
+      const why =
+        outcome === 'conflict'
+          ? 'another pack of this name is here, or its files were changed here'
+          : first && `${problems.length} ${problems.length === 1 ? 'problem' : 'problems'}; ${describeProblem(first)}`
       manner.add({ kind: 'pack', name, outcome, source: from, ...(why === undefined ? {} : { why }) })
     } catch (error) {
       const why = error instanceof PackRefused ? error.message : refusalOfFile(from, error)
