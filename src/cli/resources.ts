@@ -37,6 +37,8 @@ export interface CliResource extends CliRecordKind {
   extend?: (record: Json) => Json
   /** Adds the columns of a list that are computed: one record shows what they are made of. `-a` names them too. */
   addColumns?: (record: Json) => Json
+  /** What a person is warned of who lists the record. */
+  warningOf?: (record: Json) => string | undefined
   /** Called with the body before it is sent, to mask its secrets in the output of `--debug`. */
   beforeSending?: (session: Session, body: Json) => Promise<void>
 }
@@ -104,6 +106,9 @@ export async function showList(
     )
   const extended = isWhole(session, attributes) ? inOrder : inOrder.map((record) => extend(resource, record))
   await printList(session, extended, { columns, attributes, widths: flags.width, name, pluralName, isTruncated })
+  if (session.form === 'human') {
+    for (const text of inOrder.flatMap((record) => resource.warningOf?.(record) ?? [])) session.warn(text)
+  }
   return exitCodes.ok
 }
 

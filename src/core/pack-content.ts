@@ -134,6 +134,8 @@ export function isGone(
 
 export interface PackConfig {
   values: Record<string, unknown>
+  /** Why the file of the configuration is not used. Undefined: it is, or there is none. */
+  problem?: string
   /** Secret values at any depth, to be masked. */
   secrets: readonly unknown[]
   /** A copy of the values with what `replace` gives in the place of each secret. @param replace gets its path */

@@ -42,7 +42,14 @@ export interface CheckContext {
   readonly probe: () => Promise<{ milliseconds: number } | { failure: string }>
   /** What the running server says of itself; undefined when it does not answer. */
   readonly status: () => Promise<ServerStatus | undefined>
+  /** Packs whose configuration is not used; undefined: the server does not answer. */
+  readonly configProblems: () => Promise<readonly ConfigProblem[] | undefined>
   readonly now: () => Date
+}
+
+export interface ConfigProblem {
+  pack: string
+  problem: string
 }
 
 /** Options to run a program for a check. */

@@ -1,6 +1,7 @@
 /** The checks of `svc doctor`, in display order. */
 import { certificates } from './certificates.ts'
 import { skipped, type HealthCheck, type Finding, type CheckContext } from './check.ts'
+import { configurations } from './configurations.ts'
 import { clock } from './clock.ts'
 import { database } from './database.ts'
 import { disk } from './disk.ts'
@@ -11,7 +12,7 @@ import { permissions } from './permissions.ts'
 import { configuration, settings } from './settings.ts'
 import { execution, server } from './server.ts'
 
-export type { Finding, CheckContext, State } from './check.ts'
+export type { ConfigProblem, Finding, CheckContext, State } from './check.ts'
 
 export const checks: readonly HealthCheck[] = [
   configuration,
@@ -26,6 +27,7 @@ export const checks: readonly HealthCheck[] = [
   openFiles,
   checkedPrograms,
   environments,
+  configurations,
   locale,
   timeZone,
   execution,

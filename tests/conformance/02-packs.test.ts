@@ -4,6 +4,7 @@ import { cpSync, mkdirSync, readFileSync, renameSync, rmSync, statSync, symlinkS
 import { dirname, join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { createTestApp, withApp } from '../helpers/app.ts'
+import { runCli } from '../helpers/cli.ts'
 import { makeFolder } from '../helpers/folders.ts'
 import { waitForStatus, withServer, type Answer, type TestApp } from '../helpers/server.ts'
 import { fullOnly } from '../helpers/tiers.ts'
@@ -58,6 +59,86 @@ describe('a pack with requirements', () => {
         expect(list.body.filter((pack) => 'python_environment' in pack)).toHaveLength(1)
       },
     ))
+})
+
+describe('a configuration file that is not used', () => {
+  const files = {
+    'config.schema.yaml': 'host: {type: string, default: localhost}\nport: {type: integer}\n',
+    'actions/show.yaml': 'name: show\nrunner_type: python-script\nentry_point: show.py\n',
+    'actions/show.py':
+      'from svc.action import Action\n\n\nclass Show(Action):\n    def run(self):\n        return self.config\n',
+    'actions/tell.yaml':
+      'name: tell\nrunner_type: noop\nparameters: {host: {type: string, default: "{{ config_context.host }}"}}\n',
+  }
+
+  it('2.9 is said by the pack, fails the actions that need it, and no others', () =>
+    withPack('sited', files, async (server) => {
+      const file = join(server.basePath, 'configs', 'sited.yaml')
+      const register = () =>
+        server.call<Registered>('POST', '/v1/packs/register', { packs: ['sited'], fail_on_failure: false })
+      const problem = async (): Promise<unknown> =>
+        (await server.call<Record<string, unknown>>('GET', '/v1/packs/sited')).body['config_problem']
+      const run = async (action: string): Promise<[string, Record<string, unknown>]> => {
+        const { body } = await server.call<{ id: string } & ErrorAnswer>('POST', '/v1/executions', { action })
+        const ended = await waitForStatus(server, body.id, ['succeeded', 'failed'])
+        return [String(ended['status']), ended['result'] as Record<string, unknown>]
+      }
+      expect(await problem()).toBe(undefined)
+      expect(await run('sited.show')).toMatchObject(['succeeded', { result: { host: 'localhost' } }])
+
+      write(file, 'port: many\n')
+      await register()
+      const why = `configs/sited.yaml:1 (port): Failed validating attribute "port" in config for pack "sited" (configs/sited.yaml): port: 'many' is not of type 'integer', 'null'`
+      expect(await problem()).toBe(`${why}; actions that use it fail`)
+      const list = await server.call<Record<string, unknown>[]>('GET', '/v1/packs?include_attributes=config_problem')
+      expect(list.body.filter((pack) => 'config_problem' in pack)).toMatchObject([{ ref: 'sited' }])
+      const listed = await runCli(['pack', 'list'], { SVC_API_URL: server.urls.api, SVC_AUTH_URL: server.urls.auth })
+      expect(listed.stderr).toContain(`WARNING: The configuration file of pack "sited" is not used: ${why}`)
+      const reason = `The configuration file of pack "sited" is not used: ${why}. Correct it, then register the pack.`
+      expect(await run('sited.show')).toMatchObject(['failed', { error: expect.stringContaining(reason) }])
+      const refused = await server.call<ErrorAnswer>('POST', '/v1/executions', { action: 'sited.tell' })
+      expect(refused.body.faultstring).toContain(reason)
+      expect((await run('sited.good'))[0]).toBe('succeeded')
+
+      // What has been valid once goes on, and the pack says so.
+      write(file, 'port: 1\n')
+      await register()
+      expect(await problem()).toBe(undefined)
+      write(file, 'port: [\n')
+      await register()
+      expect(await problem()).toMatch(
+        /^configs\/sited\.yaml:\d: .*; svc uses the configuration as it was registered last$/,
+      )
+      expect(await run('sited.show')).toMatchObject(['succeeded', { result: { port: 1 } }])
+      // Registering the configuration alone, or storing one, takes the problem away.
+      expect((await server.call('PUT', '/v1/configs/sited', { port: 2 })).status).toBe(200)
+      expect(await problem()).toBe(undefined)
+      write(file, 'port: many\n')
+      const alone = { packs: ['sited'], types: ['config'], fail_on_failure: false }
+      await server.call('POST', '/v1/packs/register', alone)
+      expect(await problem()).toContain('configs/sited.yaml:1 (port)')
+      write(file, 'port: 3\n')
+      await server.call('POST', '/v1/packs/register', alone)
+      expect(await problem()).toBe(undefined)
+    }))
+
+  it('2.9 is one also when the schema cannot be used, or the name of the file is another', () =>
+    withPack('sited', { ...files, 'config.schema.yaml': 'port: [\n' }, async (server) => {
+      const register = () => server.call('POST', '/v1/packs/register', { packs: ['sited'], fail_on_failure: false })
+      const problem = async (): Promise<unknown> =>
+        (await server.call<Record<string, unknown>>('GET', '/v1/packs/sited')).body['config_problem']
+      // Without a file there is none.
+      expect(await problem()).toBe(undefined)
+      write(join(server.basePath, 'configs', 'sited.yaml'), 'port: 1\n')
+      await register()
+      expect(await problem()).toBe(
+        'configs/sited.yaml: it cannot be checked, because config.schema.yaml is invalid; actions that use it fail',
+      )
+      renameSync(join(server.basePath, 'configs', 'sited.yaml'), join(server.basePath, 'configs', 'sited.yml'))
+      write(join(server.basePath, 'packs', 'sited', 'config.schema.yaml'), 'port: {type: integer}\n')
+      await register()
+      expect(await problem()).toBe('configs/sited.yml: rename the file to sited.yaml; actions that use it fail')
+    }))
 })
 
 describe('metadata files that end in .yml', () => {
@@ -838,6 +919,7 @@ const malformed: Malformed[] = [
     what: 'a payload schema that is none',
     file: 'triggers/bad.yaml',
     content: 'name: bad\npayload_schema:\n  type: nothing\n',
+    isWarning: true,
     at: [2, 'payload_schema'],
     says: /'nothing' is not one of/,
   },

@@ -145,6 +145,26 @@ describe('svc doctor', () => {
     ])
   })
 
+  test('configuration files of packs that are not used', async () => {
+    const pack = join(base, 'packs', 'web')
+    mkdirSync(pack, { recursive: true })
+    mkdirSync(join(base, 'configs'))
+    writeFileSync(join(pack, 'pack.yaml'), 'name: web\ndescription: d\nversion: 1.0.0\nauthor: a\n')
+    writeFileSync(join(base, 'configs', 'web.yaml'), 'a: 1\nb: [\n')
+    await withApp({ basePath: base }, async (server) => {
+      configFile = server.configFile
+      expect(await wrong(['configurations'])).toEqual([
+        expect.stringMatching(
+          /^warning: The configuration file of the pack "web" is not used: configs\/web\.yaml:\d: .*; actions that use it fail\.$/,
+        ),
+      ])
+      writeFileSync(join(base, 'configs', 'web.yaml'), 'a: 1\n')
+      await server.call('POST', '/v1/packs/register', { packs: ['web'] })
+      expect(await wrong(['configurations'])).toEqual([])
+    })
+    expect(await examine(['configurations'])).toMatchObject([{ state: 'skipped' }])
+  })
+
   test('a configuration that cannot be used, and options that nobody knows', async () => {
     configure({ 'api.prot': '9101' })
     expect(await wrong(['configuration'])).toEqual([
@@ -266,6 +286,7 @@ describe('svc doctor', () => {
         account: undefined,
         probe: () => Promise.resolve({ failure: '' }),
         status: () => Promise.resolve(undefined),
+        configProblems: () => Promise.resolve(undefined),
         now: () => new Date(now),
       })
     expect(await at('1970-01-02T00:00:00Z')).toMatchObject([{ state: 'problem' }])
@@ -300,6 +321,7 @@ describe('svc doctor', () => {
         account: undefined,
         probe: () => Promise.resolve({ failure: '' }),
         status: () => Promise.resolve({ notReady: [], reclaimingBytes: 3_221_225_472, growingTraces: [] }),
+        configProblems: () => Promise.resolve(undefined),
         now: () => new Date(),
       })
       expect(found).toEqual([

@@ -484,7 +484,7 @@ const samples: [
   ['get', '/v1/actionalias', {}],
   ['post', '/v1/actionalias', { body: alias, status: 201 }],
   ['post', '/v1/actionalias', { body: alias, status: 409 }],
-  ['post', '/v1/actionalias', { body: { ...alias, formats: [] }, status: 400 }],
+  ['post', '/v1/actionalias', { body: { ...alias, formats: [1] }, status: 400 }],
   ['post', '/v1/actionalias/match', { body: { command: 'list it' } }],
   ['post', '/v1/actionalias/match', { body: { command: 'nothing' }, status: 400 }],
   ['get', '/v1/actionalias/help', {}],

@@ -90,6 +90,8 @@ interface World {
   readonly folder: string
   readonly configsFolder: string
   readonly recordsOf: RecordsOf
+  /** Values as templates give them; `packs.resolve` refuses them where the file is not used. */
+  readonly configs: Pick<Configs, 'get' | 'resolve'>
   stop(): Promise<void>
 }
 
@@ -178,7 +180,7 @@ async function startWorld(): Promise<World> {
   const ruleStore = createRuleStore(database)
   const packStore = createPackStore(database)
   const aliasStore = createAliasStore(database)
-  const configs: Pick<Configs, 'get'> = createConfigs({
+  const configs = createConfigs({
     database,
     store: packStore,
     encryption,
@@ -190,6 +192,7 @@ async function startWorld(): Promise<World> {
     packs,
     folder: basePath,
     configsFolder,
+    configs,
     recordsOf(pack) {
       const rules = ruleStore.ofPack(pack).map((rule) => {
         const { id, ...trigger } = rule.trigger
@@ -287,9 +290,9 @@ function compareRow(world: World, row: Row, registration: PackRegistration): Fin
 /** It differs each time. */
 const withoutCipherText = (text: string): string => text.replace(/"[0-9A-F]{66,}"/g, '"CIPHERTEXT"')
 
-function resolved({ packs }: World, pack: string): { value: unknown } | { why: string } {
+function resolved({ configs }: World, pack: string): { value: unknown } | { why: string } {
   try {
-    return { value: packs.resolve(pack, { user: 'u' }).values }
+    return { value: configs.resolve(pack, { user: 'u' }).values }
   } catch (error) {
     return { why: error instanceof Error ? error.message : String(error) }
   }

@@ -4,7 +4,7 @@ import { setTimeout as delay } from 'node:timers/promises'
 import { Argument } from 'commander'
 import { cliProcess, widthOf } from '../cli-process.ts'
 import { accountOf, otherAccountOf } from '../../lib/process/index.ts'
-import type { Finding, CheckContext } from '../../doctor/index.ts'
+import type { CheckContext, ConfigProblem, Finding } from '../../doctor/index.ts'
 import type { RunFile } from '../../core/run-file.ts'
 import { CliCommand } from '../command.ts'
 import { recordIn, textOrEmpty, toList, toObject } from '../connection/responses.ts'
@@ -23,6 +23,7 @@ import { addCommonOptionsWithoutFile, type CommonFlags } from '../options.ts'
 import { printable, renderTable, toJson } from '../output/print.ts'
 import { withProgress } from '../output/progress.ts'
 import { toYaml } from '../output/yaml.ts'
+import { listRecords } from '../records.ts'
 import type { CommandContext } from '../session.ts'
 
 interface DoctorFlags extends Omit<CommonFlags, 'configFile'> {
@@ -44,6 +45,7 @@ export const checkNames = [
   'open_files',
   'programs',
   'environments',
+  'configurations',
   'locale',
   'time_zone',
   'execution',
@@ -51,6 +53,8 @@ export const checkNames = [
 
 /** An action that takes longer than this is reported as a failure. */
 const PROBE_MS = 60_000
+/** Whose configurations are looked at. */
+const MAX_PACKS = 2_000
 
 export function createDoctorCommand(context: CommandContext): CliCommand {
   const command = new CliCommand('doctor')
@@ -60,7 +64,7 @@ export function createDoctorCommand(context: CommandContext): CliCommand {
     .completions({ '--from-st2': 'file' })
   return addServerConfigOption(addCommonOptionsWithoutFile(command))
     .notes(
-      'It checks the configuration for errors and unsafe settings. It also checks permissions, disks, the database, the clock, ports, certificates, limits, programs, Python environments of packs, the locale and the time zone. It works with and without a running server. If the server runs, it also runs a test execution of core.local.',
+      'It checks the configuration for errors and unsafe settings. It also checks permissions, disks, the database, the clock, ports, certificates, limits, programs, Python environments and configurations of packs, the locale and the time zone. It works with and without a running server. If the server runs, it also runs a test execution of core.local.',
       'It changes nothing. Run it as root or as the account of the server; checks that need more permissions are skipped. It checks this machine only and ignores addresses and credentials.',
       'The exit code is 0 when all checks pass, and 1 otherwise.',
     )
@@ -96,8 +100,10 @@ async function find(context: CommandContext, names: readonly string[], flags: Do
   let status: ReturnType<CheckContext['status']> | undefined
   const askOnce = (): ReturnType<CheckContext['status']> => (status ??= readStatus(context, flags, basePath))
   const account = accountOfServer(running, basePath)
+  const configProblems = (): ReturnType<CheckContext['configProblems']> => readConfigProblems(context, flags, basePath)
+  const env = environmentOf(running)
   return runChecks(
-    { loaded, running, env: environmentOf(running), account, probe, status: askOnce, now: () => new Date() },
+    { loaded, running, env, account, probe, status: askOnce, configProblems, now: () => new Date() },
     names,
   )
 }
@@ -149,6 +155,26 @@ async function runProbe(
     })
   } catch (error) {
     return { failure: error instanceof Error ? error.message : String(error) }
+  }
+  return found
+}
+
+async function readConfigProblems(
+  context: CommandContext,
+  { configFile: _file, ...flags }: DoctorFlags,
+  basePath: string,
+): ReturnType<CheckContext['configProblems']> {
+  const found: ConfigProblem[] = []
+  try {
+    await withSocketSession(context, flags, basePath, async (session) => {
+      const query = { include_attributes: 'config_problem' }
+      const { records } = await listRecords(session, '/packs', query, MAX_PACKS)
+      for (const { ref, config_problem: problem } of records)
+        if (typeof problem === 'string') found.push({ pack: textOrEmpty(ref), problem })
+      return exitCodes.ok
+    })
+  } catch {
+    return undefined
   }
   return found
 }

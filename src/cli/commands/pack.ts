@@ -19,7 +19,11 @@ const pack: CliResource = {
   pluralName: 'Packs',
   path: '/packs',
   columns: ['ref', 'name', 'description', 'version', 'author'],
-  order: ['id', 'uid', 'ref', 'name', 'description', 'version', 'author', 'path', 'files'],
+  order: ['id', 'uid', 'ref', 'name', 'description', 'version', 'author', 'path', 'config_problem', 'files'],
+  warningOf({ ref, config_problem: problem }) {
+    if (typeof problem !== 'string') return undefined
+    return `The configuration file of pack "${textOrEmpty(ref)}" is not used: ${problem}`
+  },
 }
 
 export function createPackCommand(context: CommandContext): CliCommand {

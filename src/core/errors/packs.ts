@@ -24,6 +24,14 @@ export const configNotFound = (pack: string): AppError =>
 export const configInvalid = (message: string, path: readonly string[] = []): AppError =>
   new AppError('CONFIG_INVALID', message, { details: { path } })
 
+/** @param problem what is wrong in which file */
+export const configNotUsed = (pack: string, problem: string): AppError =>
+  new AppError(
+    'CONFIG_INVALID',
+    `The configuration file of pack "${shown(pack)}" is not used: ${problem}. Correct it, then register the pack.`,
+    { details: { path: [] } },
+  )
+
 /** The server cannot write to the folder of the configurations. */
 export const configNotWritten = (pack: string, cause: unknown): AppError =>
   new AppError(

@@ -37,7 +37,7 @@ export interface ExecutionPolicies {
 
 /** Port: the configuration of packs (contract 02, 2.9); the packs module implements it. */
 export interface PackConfigs {
-  /** Resolves with the permissions of the reader; empty for a pack without configuration. @throws TEMPLATE_FAILED */
+  /** Resolves with the permissions of the reader; empty for a pack without configuration. @throws TEMPLATE_FAILED, CONFIG_INVALID when it is not used */
   resolve(pack: string, reader: TemplateReader): PackConfig
 }
 

@@ -5,7 +5,13 @@ import type { Database } from '../../db/index.ts'
 import type { Encryption } from '../../core/encryption.ts'
 import { configInvalid, configNotFound, configNotWritten, configTemplateFailed, isAppError } from '../../core/errors.ts'
 import { newId } from '../../core/ids.ts'
-import { problemAt, readMetadataFile, type FileProblem, type MetadataDocument } from '../../lib/text/index.ts'
+import {
+  describeProblem,
+  problemAt,
+  readMetadataFile,
+  type FileProblem,
+  type MetadataDocument,
+} from '../../lib/text/index.ts'
 import { createRedactor } from '../../lib/log/index.ts'
 import { fieldOf, canonical, isObject, MASK } from '../../lib/schema/index.ts'
 import { compileSecrets, keepMasked, secretsIn, type ReplaceSecrets } from '../../lib/secrets/index.ts'
@@ -31,10 +37,16 @@ const MAX_VALUES = 2_000
 const MAX_LENGTH = 256 * 1024
 
 export interface Configs {
-  /** @returns the configuration in the reader's name; it is shared and must not be changed @throws TEMPLATE_FAILED */
+  /**
+   * @returns the configuration in the reader's name; it is shared and must not be changed. With a `problem` it has only
+   * defaults: whoever needs the configuration fails with that
+   * @throws TEMPLATE_FAILED
+   */
   resolve(pack: string, reader: TemplateReader): PackConfig
   /** Of the site; it need not exist. Absolute. */
   fileOf(pack: string): string
+  /** Why the file of the configuration is not used, and what follows; undefined: it is used, or there is none. */
+  problemOf(pack: string): string | undefined
   /** Registers the configuration and schema of a pack. If one is invalid, the registered one stays. */
   register(content: Pick<PackContent, 'ref' | 'configSchema'>): Promise<ConfigRegistration>
   unregister(pack: string): Promise<void>
@@ -58,6 +70,7 @@ export interface ConfigRegistration {
 /** What `resolve` needs, worked out once. */
 interface Prepared {
   attributes: ConfigAttributes
+  isStored: boolean
   /** Defaults filled in. */
   values: Record<string, unknown>
   /** The values for every reader; undefined when there are templates. */
@@ -140,7 +153,7 @@ export function createConfigs(deps: {
       return value
     })
     const fixed = isFixed ? configOf(attributes, values, []) : undefined
-    const made = { attributes, values, fixed }
+    const made = { attributes, isStored: stored !== undefined, values, fixed }
     // Templates can name packs that do not exist.
     if (prepared.size >= MAX_PREPARED) prepared.clear()
     prepared.set(pack, made)
@@ -173,11 +186,25 @@ export function createConfigs(deps: {
     return `Failed validating attribute "${path.join('.')}" in config for pack "${pack}" (${fileNameOf(pack)}): ${message}`
   }
 
+  function remarkOf(pack: string): FileProblem | undefined {
+    return store.remarksOf(pack).find((remark) => isOfConfig(remark) && remark.isWarning !== true)
+  }
+
   return {
     fileOf: (pack) => join(folder, `${pack}.yaml`),
 
+    problemOf(pack) {
+      const remark = remarkOf(pack)
+      if (remark === undefined) return undefined
+      const isStored = store.findConfig(pack) !== undefined
+      const effect = isStored ? 'svc uses the configuration as it was registered last' : 'actions that use it fail'
+      return `${describeProblem(remark)}; ${effect}`
+    },
+
     resolve(pack, reader) {
-      const { attributes, values, fixed } = prepare(pack)
+      const { attributes, values, fixed, isStored } = prepare(pack)
+      const remark = isStored ? undefined : remarkOf(pack)
+      if (remark !== undefined) return { ...(fixed ?? configOf(attributes, {}, [])), problem: describeProblem(remark) }
       if (fixed !== undefined) return fixed
       const found = findTemplates(values)
       const scope = templates(reader)
@@ -213,7 +240,13 @@ export function createConfigs(deps: {
       const problems: FileProblem[] = []
       let attributes = attributesOf(ref)
       const before = store.findConfigSchema(ref)
-      if (configSchema === 'broken') return { registered: 0, removed: 0, problems }
+      const isThere = (await problemOfContainedFile(folder, `${ref}.yaml`)) !== 'missing'
+      const withoutSchema = (): ConfigRegistration => {
+        const message = `it cannot be checked, because ${configSchemaFile} is invalid`
+        if (isThere) problems.push({ file: fileNameOf(ref), message })
+        return { registered: 0, removed: 0, problems }
+      }
+      if (configSchema === 'broken') return withoutSchema()
       if (configSchema !== undefined) {
         const { value, lineOf } = configSchema.document
         // An empty schema is written as an empty file, or as comments alone.
@@ -221,7 +254,7 @@ export function createConfigs(deps: {
         for (const { path, message } of problemsOfAttributes(given)) {
           problems.push(problemAt(configSchemaFile, path, lineOf, message))
         }
-        if (problems.length > 0) return { registered: 0, removed: 0, problems }
+        if (problems.length > 0) return withoutSchema()
         attributes = given as ConfigAttributes // has been checked
         if (before === undefined || writeJson(before.attributes) !== writeJson(attributes)) {
           const record = { id: before?.id ?? newId(), pack: ref, attributes }
@@ -236,7 +269,7 @@ export function createConfigs(deps: {
       if ((await problemOfContainedFile(folder, `${ref}.yml`)) !== 'missing') {
         problems.push({ file: `configs/${ref}.yml`, message: `rename the file to ${ref}.yaml` })
       }
-      if ((await problemOfContainedFile(folder, `${ref}.yaml`)) === 'missing') {
+      if (!isThere) {
         const stored = store.findConfig(ref)
         if (stored !== undefined) await database.write({ steps: [store.deleteConfig(ref)], facts: [] })
         prepared.delete(ref)
@@ -315,6 +348,11 @@ export function createConfigs(deps: {
         throw configNotWritten(pack, error)
       }
       await save(pack, attributes, values)
+      const remarks = store.remarksOf(pack)
+      if (remarks.some(isOfConfig)) {
+        const others = remarks.filter((remark) => !isOfConfig(remark))
+        await database.write({ steps: [store.setRemarks(pack, others)], facts: [] })
+      }
     },
   }
 
@@ -331,6 +369,9 @@ export function createConfigs(deps: {
     prepared.delete(pack)
   }
 }
+
+/** Whether a remark is about the file of a configuration: others are about files of the pack. */
+export const isOfConfig = ({ file }: Pick<FileProblem, 'file'>): boolean => file.startsWith('configs/')
 
 /** Lists, objects and what they hold. Stops counting beyond `max`. */
 function valuesIn(value: unknown, max: number): number {

@@ -39,6 +39,7 @@ import { createPackStore } from './store.ts'
 import { createWatcher, type Watcher } from './watcher.ts'
 import type { PackRecord } from './types.ts'
 import type { TemplateReader } from '../../core/template-reader.ts'
+import { configNotUsed } from '../../core/errors.ts'
 import type { PackConfigs } from '../executions/ports.ts'
 
 export interface Packs extends Module, PackConfigs {
@@ -202,7 +203,7 @@ export function createPacks(deps: PacksDeps): Packs {
     name: 'packs',
     routes: [
       ...createCatalogueRoutes(catalogue),
-      ...createPackRoutes({ store, virtualenvs: deps.virtualenvs, maxPageSize }),
+      ...createPackRoutes({ store, configs, virtualenvs: deps.virtualenvs, maxPageSize }),
       createRegisterRoute({
         service,
         log,
@@ -230,7 +231,11 @@ export function createPacks(deps: PacksDeps): Packs {
     register: (folder) => service.register(folder),
     unregister: (ref) => service.unregister(ref),
     find: (ref) => store.findPackByRef(ref),
-    resolve: (pack, reader) => configs.resolve(pack, reader),
+    resolve(pack, reader) {
+      const config = configs.resolve(pack, reader)
+      if (config.problem !== undefined) throw configNotUsed(pack, config.problem)
+      return config
+    },
     readiness() {
       const [first] = places?.lost ?? []
       return first === undefined

@@ -10,7 +10,7 @@ import type { Policies } from '../policies/index.ts'
 import type { Rules } from '../rules/index.ts'
 import type { Sensors } from '../sensors/index.ts'
 import type { Triggers } from '../triggers/index.ts'
-import type { Configs } from './configs.ts'
+import { isOfConfig, type Configs } from './configs.ts'
 import type { EnvironmentState, VirtualenvBuilder } from './environments.ts'
 import { factsOf, type PackFiles } from './files.ts'
 import type { ContentKind, PackContent, PackManifest, PackProblem } from './read.ts'
@@ -140,7 +140,11 @@ export async function registerContent(
   // What was not looked at now is as registered before only if nothing has changed since.
   const before = owners.store.fingerprintOf(ref) ?? ''
   const kept = before.startsWith(now) ? before : ''
-  await saveRecord(owners, content, files, isWhole ? now : kept, isWhole ? remarks : undefined)
+  const ofConfig = found.get('configs')
+  const others = isWhole ? remarks : owners.store.remarksOf(ref)
+  // Those of the configuration first: they count also where a pack has too many.
+  const stored = ofConfig === undefined ? others : [...ofConfig, ...others.filter((remark) => !isOfConfig(remark))]
+  await saveRecord(owners, content, files, isWhole ? now : kept, stored)
   const broken = new Set(problems.map(({ file }) => file))
   const overridden = noOverridden()
   for (const kind of overriddenKinds) {
@@ -276,12 +280,11 @@ async function saveRecord(
   content: PackContent,
   files: string[],
   fingerprint: string,
-  /** Undefined: as before, because only some of it was registered. */
-  remarks: readonly PackProblem[] | undefined,
+  remarks: readonly PackProblem[],
 ): Promise<void> {
   const before = store.findPackByRef(content.ref)
   const record = toRecord(content, files, before?.id ?? newId())
-  const kept = (remarks ?? store.remarksOf(content.ref)).slice(0, MAX_REMARKS)
+  const kept = remarks.slice(0, MAX_REMARKS)
   const step =
     before === undefined ? store.insertPack(record, fingerprint, kept) : store.updatePack(record, fingerprint, kept)
   await database.write({ steps: [step], facts: [] })

@@ -4,6 +4,7 @@ import { isId } from '../../core/ids.ts'
 import { packResource, type Resource } from '../../core/permissions.ts'
 import { allPages, arrange, idQuery, listEndpoint, listReply, route, textFilter, type Route } from '../../http/index.ts'
 import { Type } from '../../lib/schema/index.ts'
+import type { Configs } from './configs.ts'
 import type { PackStore } from './store.ts'
 import { packAttributes, PackFileText, PackView, PartialPack, type PackRecord } from './types.ts'
 import type { VirtualenvBuilder } from './environments.ts'
@@ -15,10 +16,12 @@ const binary = Type.String({ format: 'binary' })
 
 export function createPackRoutes({
   store,
+  configs,
   virtualenvs,
   maxPageSize,
 }: {
   store: PackStore
+  configs: Pick<Configs, 'problemOf'>
   virtualenvs: Pick<VirtualenvBuilder, 'examine'>
   maxPageSize: number
 }): Route[] {
@@ -30,9 +33,11 @@ export function createPackRoutes({
   }
 
   async function viewOf(pack: PackRecord): Promise<PackRecord> {
+    const problem = configs.problemOf(pack.ref)
+    const view = problem === undefined ? pack : { ...pack, config_problem: problem }
     const state = await virtualenvs.examine(pack.ref, pack.path)
-    if (state === undefined || (state.missing.length === 0 && state.problem === undefined)) return pack
-    return { ...pack, python_environment: state }
+    if (state === undefined || (state.missing.length === 0 && state.problem === undefined)) return view
+    return { ...view, python_environment: state }
   }
 
   const resource = ({ params }: { params: { ref: string } }): Resource => packResource(getPack(params.ref).ref)

@@ -43,6 +43,7 @@ export interface PackStore {
   insertPack(record: PackRecord, fingerprint: string, remarks: readonly PackRemark[]): Step
   updatePack(record: PackRecord, fingerprint: string, remarks: readonly PackRemark[]): Step
   setFingerprint(ref: string, fingerprint: string): Step
+  setRemarks(ref: string, remarks: readonly PackRemark[]): Step
   deletePack(ref: string): Step
 
   findConfigSchema(pack: string): ConfigSchemaRecord | undefined
@@ -121,6 +122,12 @@ export function createPackStore(database: Database): PackStore {
     }),
     setFingerprint: (ref, fingerprint) => ({
       query: build.updateTable('packs').set({ fingerprint }).where('ref', '=', ref),
+    }),
+    setRemarks: (ref, remarks) => ({
+      query: build
+        .updateTable('packs')
+        .set({ remarks: writeJson(remarks) })
+        .where('ref', '=', ref),
     }),
     deletePack: (ref) => ({ query: build.deleteFrom('packs').where('ref', '=', ref) }),
 

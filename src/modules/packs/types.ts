@@ -24,7 +24,7 @@ const pack = Type.Object(
 )
 
 /** Attributes of every pack; other keys of its manifest follow. */
-export const packAttributes = [...Object.keys(pack.properties), 'python_environment']
+export const packAttributes = [...Object.keys(pack.properties), 'config_problem', 'python_environment']
 
 const example = {
   id: '67a1f0c2e4b0a1d2c3e4f510',
@@ -47,6 +47,9 @@ const example = {
 
 /** What the server finds out when it is asked, which no manifest says. */
 const found = {
+  config_problem: Type.Optional(
+    Type.String({ description: 'Why the configuration file of the pack is not used, and what follows.' }),
+  ),
   python_environment: Type.Optional(
     Type.Object(
       {

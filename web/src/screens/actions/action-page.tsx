@@ -68,6 +68,7 @@ export function ActionPage({ actionRef, query, takesFocus }: ActionPageProps): J
           <LongText text={description} />
         </p>
       )}
+      <PackProblem pack={pack} />
       <div class="action-columns">
         <div class="action-main">
           <RunForm action={whole} own={own} query={query} takesFocus={takesFocus} onRun={setRun} />
@@ -122,6 +123,20 @@ export function ActionPage({ actionRef, query, takesFocus }: ActionPageProps): J
         </Fold>
       )}
     </article>
+  )
+}
+
+/** Why runs of the action may fail before it begins. Whoever may not view the pack sees nothing of it. */
+function PackProblem({ pack }: { pack: string }): JSX.Element | null {
+  const { data } = useLoaded(
+    (signal) => get<{ config_problem?: string }>(`packs/${encodeURIComponent(pack)}`, undefined, signal),
+    [pack],
+  )
+  if (data?.config_problem === undefined) return null
+  return (
+    <p class="failure">
+      The configuration file of the pack is not used: <LongText text={data.config_problem} />
+    </p>
   )
 }
 
