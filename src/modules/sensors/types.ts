@@ -23,8 +23,14 @@ const runtime = Type.Object(
     node: Type.String({ description: '`sensorcontainer.sensor_node_name` of this server.' }),
     pid: Type.Optional(Type.Integer()),
     since: optionalTime('Start of the process.'),
-    memory_bytes: Type.Optional(Type.Integer({ description: 'Of all its processes; measured every few seconds.' })),
-    cpu_seconds: Type.Optional(Type.Number({ description: 'Processor time of the processes that run.' })),
+    memory_bytes: Type.Optional(
+      Type.Integer({ description: 'Resident memory of the process that svc started, without what that has started.' }),
+    ),
+    cpu_seconds: Type.Optional(
+      Type.Number({
+        description: 'Processor time of that process, and of those that it has started and that have ended.',
+      }),
+    ),
     restarts: Type.Integer({ description: 'Starts after the first, since the server started.' }),
     next_start: optionalTime('When a waiting or failed sensor starts again.'),
     dispatches: Type.Integer({ description: 'Triggers dispatched since the server started.' }),
