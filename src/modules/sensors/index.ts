@@ -39,7 +39,7 @@ export interface SensorsDeps extends SensorsPorts {
   triggers: Triggers
   datastore: Pick<Datastore, 'read'>
   tokens: SensorTokens
-  runners: Pick<Runners, 'sensors' | 'killOrphans' | 'bootId'>
+  runners: Pick<Runners, 'sensors' | 'get' | 'killOrphans' | 'bootId'>
   /** Public address of the API with its version. */
   readonly apiUrl: () => string
   settings: SensorsSettings
@@ -68,6 +68,7 @@ export function createSensors(deps: SensorsDeps): Sensors {
       readKey: (name) => datastore.read(reader, { scope: 'system', user: '', name }, false)?.value,
     }),
     dispatches: createDispatches({ database, store: runs, triggers, queueLimit: settings.queueLimit }),
+    get: runners.get,
     processes: runners.sensors,
     bootId: runners.bootId,
     tokens: deps.tokens,

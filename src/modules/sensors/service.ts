@@ -67,7 +67,7 @@ export function createSensorService(deps: {
 
   return {
     get,
-    record({ revision: _r, enabled_in_file: _e, folder: _f, file: _p, ...record }) {
+    record({ revision: _r, enabled_in_file: _e, folder: _f, file: _p, http_poll: _h, ...record }) {
       return { ...record, runtime: runtimeOf(record.id) }
     },
 

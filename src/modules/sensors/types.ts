@@ -1,7 +1,7 @@
 /** Wire records of contract 05, 5.10, and the sensor as the module stores it. */
 import { record, Type, type Static } from '../../lib/schema/index.ts'
 
-export const sensorKinds = ['python', 'process'] as const
+export const sensorKinds = ['python', 'process', 'http-poll'] as const
 
 export type SensorKind = (typeof sensorKinds)[number]
 
@@ -22,7 +22,7 @@ const runtime = Type.Object(
     }),
     node: Type.String({ description: '`sensorcontainer.sensor_node_name` of this server.' }),
     pid: Type.Optional(Type.Integer()),
-    since: optionalTime('Start of the process.'),
+    since: optionalTime('Start of the process; of `http-poll`, when it last began to succeed.'),
     memory_bytes: Type.Optional(
       Type.Integer({ description: 'Resident memory of the process that svc started, without what that has started.' }),
     ),
@@ -53,7 +53,8 @@ const sensor = Type.Object({
   sensor_type: Type.Unsafe<SensorKind>({
     type: 'string',
     enum: sensorKinds,
-    description: '`python`: a class with the methods of a sensor. `process`: a program that writes JSON lines.',
+    description:
+      '`python`: a class with the methods of a sensor. `process`: a program that writes JSON lines. `http-poll`: svc asks an HTTP server for new items.',
   }),
   artifact_uri: Type.String({ description: 'The file of the sensor as a `file:` URL.' }),
   entry_point: Type.String({ description: 'Of a Python sensor `sensors.<file>.<class>`.' }),
@@ -106,12 +107,32 @@ export const PartialSensor = record(
   { example: { id: example.id, ref: example.ref, pack: example.pack, enabled: true } },
 )
 
+/** How svc asks an HTTP server for items (docs/sensors.md). */
+export interface HttpPollDefinition {
+  /** May be a template. */
+  url: string
+  /** Values may be templates. */
+  headers: Record<string, string>
+  /** JSONPath of the items in the answer; absent: the whole answer. */
+  items?: string
+  /** JSONPath, in an item, of what identifies it; absent: all of it. */
+  key?: string
+  /** Reference of a trigger type. */
+  trigger: string
+  /** Whether the first poll dispatches nothing. */
+  skip_first: boolean
+  /** Seconds until the answer must be complete. */
+  timeout: number
+}
+
 /** What a pack says of a sensor, in full. */
 export interface SensorDefinition extends Omit<SensorRecord, 'id' | 'uid' | 'ref' | 'runtime'> {
   /** Absolute folder of the pack. */
   folder: string
-  /** Below `sensors/` of the pack. */
+  /** Below `sensors/` of the pack; empty: `http-poll`. */
   file: string
+  /** Of `http-poll`. */
+  http_poll?: HttpPollDefinition
 }
 
 /** A sensor inside the server. */

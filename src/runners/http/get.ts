@@ -10,23 +10,25 @@ export interface GetOptions {
   allowsHttp?: boolean
   /** Default: the answer that redirects is returned. */
   followsRedirects?: boolean
+  /** Names in lower case. Those that may be credentials do not go to another origin. */
+  headers?: ReadonlyMap<string, string>
 }
 
 /**
- * Sends one GET without credentials.
+ * Sends one GET, without credentials except those in `headers`.
  *
  * @throws HttpProblem, also for a body of more than `maxBytes`; the reason of the signal when it is aborted
  */
-export type HttpGet = (url: URL, options: GetOptions) => Promise<Pick<HttpAnswer, 'statusCode' | 'body'>>
+export type HttpGet = (
+  url: URL,
+  options: GetOptions,
+) => Promise<Pick<HttpAnswer, 'statusCode' | 'body'> & Partial<Pick<HttpAnswer, 'headers'>>>
 
 /** @param allowedPrivateNetworks `http_runner.allowed_private_networks` */
 export function createHttpGet(allowedPrivateNetworks: readonly string[]): HttpGet {
   const addresses = createAddresses(allowedPrivateNetworks)
-  return async (url, { maxBytes, signal, allowsHttp = false, followsRedirects = false }) => {
-    const headers = new Map([
-      ['user-agent', `svc/${version}`],
-      ['accept-encoding', 'identity'],
-    ])
+  return async (url, { maxBytes, signal, allowsHttp = false, followsRedirects = false, headers: given = [] }) => {
+    const headers = new Map([['user-agent', `svc/${version}`], ['accept-encoding', 'identity'], ...given])
     const request = {
       method: 'GET',
       url,

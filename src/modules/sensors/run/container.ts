@@ -8,14 +8,15 @@ import { formatMicros, nowMicros } from '../../../core/time.ts'
 import { createKeyedLock } from '../../../lib/concurrency/index.ts'
 import { canonical } from '../../../lib/schema/index.ts'
 import type { Log } from '../../../lib/log/index.ts'
-import type { SensorEnd, SensorProcess } from '../../../runners/index.ts'
+import type { SensorProcess } from '../../../runners/index.ts'
 import type { Triggers } from '../../triggers/index.ts'
 import type { TriggerRecord } from '../../triggers/types.ts'
 import type { SensorStore } from '../store.ts'
 import type { Sensor, SensorRuntime, SensorState } from '../types.ts'
 import type { Outputs } from './output.ts'
 import type { Partition } from './partition.ts'
-import { startRun, type Run, type RunDeps } from './process.ts'
+import { startHttpPoll, type HttpPollDeps } from './http-poll.ts'
+import { startRun, type Run, type RunDeps, type RunEnd } from './process.ts'
 import type { RunStore } from './store.ts'
 import { measureProcess } from './usage.ts'
 
@@ -60,7 +61,8 @@ interface Entry {
   run: Run | undefined
   process: SensorProcess | undefined
   since: string | undefined
-  startedAt: number
+  /** When it was ready, in milliseconds of a steady clock; undefined: it never was. */
+  readyAt: number | undefined
   /** Triggers that it knows, by id. */
   triggers: Map<string, TriggerRecord>
   timer: NodeJS.Timeout | undefined
@@ -76,7 +78,7 @@ interface Entry {
   lastErrorAt: string | undefined
 }
 
-export interface ContainerDeps extends RunDeps {
+export interface ContainerDeps extends RunDeps, HttpPollDeps {
   bus: Bus
   log: Log
   sensors: Pick<SensorStore, 'find' | 'all' | 'ofPack'>
@@ -151,7 +153,7 @@ export function createContainer(deps: ContainerDeps): Container {
       run: undefined,
       process: undefined,
       since: undefined,
-      startedAt: 0,
+      readyAt: undefined,
       triggers: new Map(),
       timer: undefined,
       nextStart: undefined,
@@ -191,7 +193,7 @@ export function createContainer(deps: ContainerDeps): Container {
     const { sensor } = entry
     entry.state = 'starting'
     entry.nextStart = undefined
-    entry.startedAt = performance.now()
+    entry.readyAt = undefined
     if (entry.starts > 0) entry.restarts += 1
     entry.starts += 1
     const output = outputs.of(sensor.id)
@@ -207,7 +209,8 @@ export function createContainer(deps: ContainerDeps): Container {
     const known = new Map(sensor.trigger_types.flatMap((type) => triggers.ofType(type)).map((each) => [each.id, each]))
     entry.triggers = known
     const begun = slots.take()
-    const run = startRun(
+    const startOf = sensor.sensor_type === 'http-poll' ? startHttpPoll : startRun
+    const run = startOf(
       deps,
       { sensor, config, triggers: [...known.values()] },
       output,
@@ -215,7 +218,6 @@ export function createContainer(deps: ContainerDeps): Container {
         started(process) {
           entry.process = process
           entry.since = formatMicros(nowMicros())
-          entry.startedAt = performance.now()
           log.info('sensor.started', 'Sensor started', { sensor: sensor.ref, pid: process.identity.pid })
           tell('core.svc.sensor.process_spawn', {
             id: sensor.class_name,
@@ -225,7 +227,11 @@ export function createContainer(deps: ContainerDeps): Container {
           })
         },
         ready() {
-          if (entry.run === run && entry.state === 'starting') entry.state = 'running'
+          if (entry.run === run && entry.state === 'starting') {
+            entry.state = 'running'
+            entry.readyAt = performance.now()
+            entry.since ??= formatMicros(nowMicros())
+          }
           begun.release()
         },
         dispatched() {
@@ -261,7 +267,7 @@ export function createContainer(deps: ContainerDeps): Container {
   }
 
   /** The sensor has ended by itself, or could not start. */
-  function over(entry: Entry, end: SensorEnd | { problem: string; exitCode?: undefined }): void {
+  function over(entry: Entry, end: RunEnd): void {
     const { sensor } = entry
     const output = outputs.of(sensor.id)
     if (end.exitCode === 0) {
@@ -277,8 +283,10 @@ export function createContainer(deps: ContainerDeps): Container {
     }
     const problem = end.problem ?? 'It has ended.'
     fail(entry, problem)
-    if (performance.now() - entry.startedAt >= HEALTHY_MS) entry.respawns = 0
-    const delay = delayAfter(entry.respawns)
+    if (entry.readyAt !== undefined && performance.now() - entry.readyAt >= HEALTHY_MS) entry.respawns = 0
+    const usual = delayAfter(entry.respawns)
+    const asked = 'retryAfterSeconds' in end ? (end.retryAfterSeconds ?? 0) : 0
+    const delay = usual === undefined ? undefined : Math.max(usual, asked)
     entry.respawns += 1
     entry.state = entry.respawns > MAX_RESPAWNS ? 'failed' : 'waiting'
     const next = delay === undefined ? 'svc gives up; enable it again to start it' : `next start in ${delay} s`

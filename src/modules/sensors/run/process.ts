@@ -16,16 +16,21 @@ import type { RunStore } from './store.ts'
 /** What a run tells while it goes on. */
 export interface RunListener {
   started(process: SensorProcess): void
-  /** The sensor has done its setup. */
+  /** The sensor has done its setup, or a poll of an HTTP server. */
   ready(): void
   dispatched(): void
   /** A dispatch was dropped. */
   dropped(problem: string): void
 }
 
+export type RunEnd =
+  | SensorEnd
+  /** `retryAfterSeconds`: not before. */
+  | { problem: string; exitCode?: undefined; retryAfterSeconds?: number }
+
 export interface Run {
   /** Never rejects. */
-  readonly ended: Promise<SensorEnd | { problem: string; exitCode?: undefined }>
+  readonly ended: Promise<RunEnd>
   tell(change: 'add_trigger' | 'update_trigger' | 'remove_trigger', trigger: TriggerRecord): void
   /** Resolves when all its processes are gone. */
   stop(): Promise<void>
@@ -47,7 +52,7 @@ export interface RunDeps {
 /** Dispatches of one sensor that are being stored; while there are more, svc does not read on. */
 const MAX_OPEN = 64
 
-interface RunInput {
+export interface RunInput {
   sensor: Sensor
   /** Of the pack, with its secrets. */
   config: { values: Record<string, unknown>; secrets: readonly unknown[] }

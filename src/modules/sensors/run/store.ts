@@ -13,6 +13,14 @@ export interface RunStore {
 
   /** The trigger instance of a dispatch that is stored. */
   findDispatch(sensorId: string, dispatchId: string): string | undefined
+  /** Those of the ids that are stored; a greater `seq` is newer. */
+  dispatchesOf(sensorId: string, dispatchIds: readonly string[]): { id: string; seq: number }[]
+  /** Whether any is stored. */
+  hasDispatches(sensorId: string): boolean
+  /** `seq` of the newest dispatch of all sensors; 0: none. */
+  newestDispatch(): number
+  /** Makes it the newest. */
+  rememberAgain(sensorId: string, dispatchId: string): Step
   /** Fails with `Conflict` if it is stored already. */
   insertDispatch(sensorId: string, dispatchId: string, instanceId: string): Step
   /** All but the newest. */
@@ -60,6 +68,26 @@ export function createRunStore(database: Database): RunStore {
           .where('sensor_id', '=', sensorId)
           .where('dispatch_id', '=', dispatchId),
       )?.trigger_instance_id,
+    dispatchesOf: (sensorId, dispatchIds) =>
+      database.all(
+        build
+          .selectFrom('sensor_dispatches')
+          .select(['dispatch_id as id', 'seq'])
+          .where('sensor_id', '=', sensorId)
+          .where('dispatch_id', 'in', [...dispatchIds]),
+      ),
+    hasDispatches: (sensorId) =>
+      database.first(build.selectFrom('sensor_dispatches').select('seq').where('sensor_id', '=', sensorId).limit(1)) !==
+      undefined,
+    newestDispatch: () =>
+      database.first(build.selectFrom('sensor_dispatches').select((on) => on.fn.max('seq').as('seq')))?.seq ?? 0,
+    rememberAgain: (sensorId, dispatchId) => ({
+      query: build
+        .updateTable('sensor_dispatches')
+        .set({ seq: sql<number>`(select max(seq) + 1 from sensor_dispatches)` })
+        .where('sensor_id', '=', sensorId)
+        .where('dispatch_id', '=', dispatchId),
+    }),
     insertDispatch: (sensorId, dispatchId, instanceId) => ({
       query: build
         .insertInto('sensor_dispatches')
