@@ -1,12 +1,18 @@
 /** The pack `linux` (contract 02, 2.8), on real SSH servers. */
 import { execFileSync, spawn } from 'node:child_process'
-import { existsSync, mkdirSync, readFileSync, writeFileSync, chmodSync } from 'node:fs'
+import { randomUUID } from 'node:crypto'
+import { createSocket } from 'node:dgram'
+import { once } from 'node:events'
+import { chmodSync, closeSync, existsSync, mkdirSync, openSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { createServer } from 'node:net'
 import { join } from 'node:path'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { createTestApp } from '../helpers/app.ts'
+import { ensureDebianPackage } from '../helpers/apt.ts'
 import { makeFolder } from '../helpers/folders.ts'
 import { waitForStatus, type ExecutionAnswer, type TestApp } from '../helpers/server.ts'
 import { makeSshSite, type ClientKey, type Sshd, type SshSite } from '../helpers/sshd.ts'
+import { fullOnly } from '../helpers/tiers.ts'
 
 let site: SshSite
 let key: ClientKey
@@ -168,11 +174,154 @@ test('pkill stops processes by their name', async () => {
   await ended
 }, 60_000)
 
-test('pids are a list or a text', async () => {
-  for (const pids of [[1, 2], '1 2', 1]) {
-    expect(await onHost('netstat_grep', { pids })).toMatchObject({ status: 'succeeded' })
+/** Listens on a free port of loopback, as this process. */
+async function listen(): Promise<{ port: number; readonly close: () => Promise<unknown> }> {
+  const listener = createServer().listen(0, '127.0.0.1')
+  await once(listener, 'listening')
+  const address = listener.address()
+  if (typeof address !== 'object' || address === null) throw new Error('It listens on no port.')
+  return { port: address.port, close: () => once(listener.close(), 'close') }
+}
+
+test('netstat_grep shows the connections of the processes, and of no others', async () => {
+  await ensureDebianPackage('net-tools', '/usr/bin/netstat')
+  const { port, close } = await listen()
+  const own = expect.stringContaining(`127.0.0.1:${port} `) as unknown
+  try {
+    for (const pids of [[1, process.pid], `1  ${process.pid}`, process.pid]) {
+      expect(await onHost('netstat_grep', { pids })).toMatchObject({ status: 'succeeded', stdout: own })
+    }
+    // The port is a number in the same lines, and the pid begins with this.
+    for (const pids of [[port, Math.floor(process.pid / 10)], [], '']) {
+      const { status, stdout } = await onHost('netstat_grep', { pids })
+      expect([status, stdout.includes(`127.0.0.1:${port} `)]).toEqual(['succeeded', false])
+    }
+  } finally {
+    await close()
   }
-})
+}, 120_000)
+
+fullOnly(test)(
+  'lsof_pids lists the open files of the processes',
+  async () => {
+    await ensureDebianPackage('lsof', '/usr/bin/lsof')
+    const files = [listFile(), listFile()] as const
+    try {
+      const pids = files.map(({ pid }) => pid)
+      for (const given of [pids, pids.join(' ')]) {
+        const { status, stdout } = await onHost('lsof_pids', { pids: given, sudo: false })
+        expect([status, ...files.map(({ path: name }) => stdout.includes(name))]).toEqual(['succeeded', true, true])
+      }
+      expect(await onHost('lsof_pids', { pids: [], sudo: false })).toMatchObject({ status: 'succeeded', stdout: '' })
+      expect(await onHost('lsof', { args: `-a -d 0 -p ${pids[0]}` })).toMatchObject({
+        stdout: expect.stringContaining(files[0].path) as unknown,
+      })
+    } finally {
+      for (const { end } of files) end()
+    }
+  },
+  180_000,
+)
+
+/** A process that reads a file of its own. */
+function listFile(): { path: string; pid: number; readonly end: () => void } {
+  const name = put(`open-${randomUUID()}`)
+  const input = openSync(name, 'r')
+  const child = spawn('sleep', ['600'], { stdio: [input, 'ignore', 'ignore'] })
+  closeSync(input)
+  if (child.pid === undefined) throw new Error('It did not start.')
+  return { path: name, pid: child.pid, end: () => void child.kill() }
+}
+
+fullOnly(test)(
+  'scp and rsync copy to another host',
+  async () => {
+    await ensureDebianPackage('openssh-client', '/usr/bin/scp')
+    await ensureDebianPackage('rsync', '/usr/bin/rsync')
+    const other = await site.start()
+    put('from/one.txt', '1')
+    put('from/in/two.txt', '2')
+    put('there/keep', '')
+    const options = '-o StrictHostKeyChecking=no -o UserKnownHostsFile=/dev/null'
+    const given = { source: `${at('from')}/*.txt ${at('from/in')}`, keyfile: key.path, recursive: true }
+    const args = `-r -P ${other.port} ${options}`
+    const copied = [
+      await onHost('scp', { ...given, args, destination: `${other.host}:${at('there')}` }),
+      await onHost('scp', { ...given, args, dest_server: other.host, destination: at('there') }),
+    ]
+    expect(copied.map(({ status, stderr }) => (status === 'succeeded' ? status : stderr))).toEqual([
+      'succeeded',
+      'succeeded',
+    ])
+    expect([readFileSync(at('there/one.txt'), 'utf8'), readFileSync(at('there/in/two.txt'), 'utf8')]).toEqual([
+      '1',
+      '2',
+    ])
+
+    const shell = put('shell', `#!/bin/sh\nexec ssh -p ${other.port} -i ${key.path} ${options} "$@"\n`)
+    execFileSync('sudo', ['-u', site.user, 'chmod', '755', shell])
+    const synced = await onHost('rsync', {
+      source: `${at('from')}/`,
+      dest_server: other.host,
+      destination: at('synced'),
+      args: `-a --rsh=${shell}`,
+    })
+    expect(synced).toMatchObject({ status: 'succeeded' })
+    expect(readFileSync(at('synced/in/two.txt'), 'utf8')).toBe('2')
+    expect(other.logins()).toBe(3)
+    await other.stop()
+  },
+  180_000,
+)
+
+fullOnly(test)(
+  'traceroute shows the way to a host',
+  async () => {
+    await ensureDebianPackage('traceroute', '/usr/sbin/traceroute')
+    const given = { host: '127.0.0.1', hops: 2, queries_to_hop: 1 }
+    const { status, stdout } = await onHost('traceroute', given)
+    expect([status, stdout]).toEqual(['succeeded', expect.stringContaining('2 hops max')])
+    expect(stdout.split('\n').at(-1)).toMatch(/^ *1 .*127\.0\.0\.1/)
+    expect(await onHost('traceroute', { ...given, host: '--version' })).toMatchObject({ status: 'failed' })
+  },
+  120_000,
+)
+
+/** Answers each question with three addresses, on an address of loopback where nothing else does. */
+async function startNameServer(host: string): Promise<{ stop(): void }> {
+  const socket = createSocket('udp4')
+  socket.on('message', (question, { address, port }) => {
+    // The name begins at byte 12; its last part is empty. Type and class follow it.
+    const end = question.indexOf(0, 12) + 5
+    const answers = [1, 2, 3].map((last) => [0xc0, 12, 0, 1, 0, 1, 0, 0, 0, 60, 0, 4, 192, 0, 2, last])
+    const head = [...question.subarray(0, 2), 0x81, 0x80, 0, 1, 0, answers.length, 0, 0, 0, 0]
+    socket.send(Buffer.from([...head, ...question.subarray(12, end), ...answers.flat()]), port, address)
+  })
+  socket.bind(53, host)
+  await once(socket, 'listening')
+  return { stop: () => void socket.close() }
+}
+
+fullOnly(test)(
+  'dig asks a name server',
+  async () => {
+    await ensureDebianPackage('bind9-dnsutils', '/usr/bin/dig')
+    const names = await startNameServer('127.0.0.122')
+    try {
+      const given = { hostname: 'example.org', nameserver: '127.0.0.122' }
+      const addresses = ['192.0.2.1', '192.0.2.2', '192.0.2.3']
+      expect((await run('dig', given)).result).toMatchObject({ result: addresses })
+      expect((await run('dig', { ...given, count: 1 })).result).toMatchObject({ result: addresses.slice(0, 1) })
+      const { result } = await run('dig', { ...given, queryopts: 'noall, answer' })
+      expect((result['result'] as string[]).map((line) => line.split(/\s+/))).toEqual(
+        addresses.map((address) => ['example.org.', '60', 'IN', 'A', address]),
+      )
+    } finally {
+      names.stop()
+    }
+  },
+  120_000,
+)
 
 test('dig gives the lines, some or in random order', async () => {
   const program = at('bin', 'dig')
@@ -188,6 +337,8 @@ test('dig gives the lines, some or in random order', async () => {
   expect((result['result'] as string[]).toSorted()).toEqual(['one', 'three', 'two'])
   expect(await run('dig', { hostname: '-f/etc/passwd' })).toMatchObject({ status: 'failed' })
   expect(await run('dig', { ...given, querytype: 'A' })).toMatchObject({ status: 'failed' })
+  // The real one is for others.
+  rmSync(program)
 })
 
 test('wait_for_ssh ends with the first login, or after the last attempt', async () => {
