@@ -13,6 +13,7 @@ import {
 import type { CommandContext } from '../session.ts'
 import { names } from '../names.ts'
 import { createSensorTailCommand } from './sensor-tail.ts'
+import { createSensorTestCommand } from './sensor-test.ts'
 
 const sensor: CliResource = {
   name: 'Sensor',
@@ -73,6 +74,7 @@ export function createSensorCommand(context: CommandContext): CliCommand {
     .addCommand(enable)
     .addCommand(disable)
     .addCommand(createSensorTailCommand(context, sensor))
+    .addCommand(createSensorTestCommand(context))
 }
 
 function queryOf({ pack, trigger, enabled, disabled }: SensorListFlags): Query {

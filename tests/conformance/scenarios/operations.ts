@@ -2,7 +2,7 @@
  * What operators do: purging by the address of a server, starting and stopping one of their own. The control socket is in
  * `10-control-socket`, `svcctl` in `10-svcctl`.
  */
-import { mkdirSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
+import { chmodSync, mkdirSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
 import { basename, dirname, join } from 'node:path'
 import { runCli } from '../../helpers/cli.ts'
 import type { Scenario } from '../../helpers/scenarios.ts'
@@ -155,6 +155,19 @@ function validateScenarios(server: TestApp): Scenario[] {
     const schema = write('schema.yaml', 'port: {type: integer, required: true}\n')
     return ['pack', 'validate-config', '--schema-path', schema, '--config-path', write('web.yaml', text)]
   }
+  const sensor = (): string[] => {
+    write('eye/pack.yaml', 'name: eye\ndescription: d\nversion: 1.0.0\nauthor: a\n')
+    write(
+      'eye/sensors/eye.yaml',
+      'class_name: Eye\nentry_point: eye.sh\nsensor_type: process\ntrigger_types: [{name: seen}]\n',
+    )
+    const file = write(
+      'eye/sensors/eye.sh',
+      `#!/bin/sh\necho '{"trigger": "eye.seen", "payload": {"n": 1}}'\nexec sleep 60\n`,
+    )
+    chmodSync(file, 0o755)
+    return ['sensor', 'test', dirname(dirname(file)), 'Eye', '--count', '1']
+  }
   const circle = (): string[] => {
     const path = join(dirname(write('web.yaml', '')), 'circle.yaml')
     rmSync(path, { force: true })
@@ -166,6 +179,8 @@ function validateScenarios(server: TestApp): Scenario[] {
     { command: 'pack validate', args: pack('http-request'), notAtTerminal },
     { command: 'pack validate', about: 'an action without runner', args: pack('nothing'), notAtTerminal },
     { command: 'pack validate', about: 'no folder', args: () => ['pack', 'validate', 'does-not-exist'] },
+    { command: 'sensor test', args: sensor, notAtTerminal },
+    { command: 'sensor test', about: 'no folder', args: () => ['sensor', 'test', 'does-not-exist'] },
     { command: 'pack validate-config', args: config('port: 8080\n'), notAtTerminal },
     { command: 'pack validate-config', about: 'it does not fit', args: config('port: many\n'), notAtTerminal },
     {
