@@ -3,7 +3,7 @@
  * machine (`/opt/stackstorm` and `/etc/st2`), a folder of packs and a folder of exports all do.
  */
 import { readdir, stat } from 'node:fs/promises'
-import { basename, join, relative } from 'node:path'
+import { basename, dirname, join, relative, resolve } from 'node:path'
 import { describeFileError } from '../lib/files/index.ts'
 
 /** Folders below the given one. */
@@ -116,21 +116,25 @@ export async function findPlaces(folder: string, given: GivenPlaces = {}): Promi
     else skip(path, 'it is a symbolic link; name its target by an option')
   }
 
-  if (await isPack(folder)) {
-    if (given.packs === undefined) places.packs.push({ folder: join(folder, '..'), names: [basename(folder)] })
-  } else await walk(folder, 0)
-  for (const path of given.packs ?? []) places.packs.push({ folder: path, names: await packsIn(path) })
+  if (!(await isPack(folder))) await walk(folder, 0)
+  else if (given.packs === undefined) places.packs.push(await packsIn(folder))
+  for (const path of given.packs ?? []) {
+    const found = await packsIn(path)
+    if (found.names.length > 0) places.packs.push(found)
+    else skip(path, 'there is no pack in it')
+  }
   return places
 }
 
-/** @throws errors of the file system */
-async function packsIn(folder: string): Promise<string[]> {
+/** The packs in a folder, or the one that it is itself. @throws errors of the file system */
+async function packsIn(folder: string): Promise<Places['packs'][number]> {
+  if (await isPack(folder)) return { folder: dirname(resolve(folder)), names: [basename(resolve(folder))] }
   const names: string[] = []
   for (const entry of await readdir(folder, { withFileTypes: true })) {
     if (entry.name.startsWith('.') || entry.isFile()) continue
     if (await isPack(join(folder, entry.name))) names.push(entry.name)
   }
-  return names.toSorted()
+  return { folder, names: names.toSorted() }
 }
 
 async function isPack(folder: string): Promise<boolean> {

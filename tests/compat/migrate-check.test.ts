@@ -1,6 +1,8 @@
 /** `svc migrate check` with packs, configurations and st2.conf of a made-up installation. */
 import { existsSync, readdirSync } from 'node:fs'
+import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
+import { findPlaces } from '../../src/migrate/index.ts'
 import { spawnCli } from '../helpers/cli.ts'
 import { fullOnly } from '../helpers/tiers.ts'
 import { CONFIGS, makeInstallation, manifest, PACKS, writeGreetings, type Installation } from './installation.ts'
@@ -188,6 +190,21 @@ describe('svc migrate check', () => {
       ['default.operator', expect.stringContaining('wishes')],
     ])
     expect((await spawnCli(['doctor', '--from-st2', old.path], {})).stdout).toMatch(/\| rule +\| default\.no_type/)
+  })
+
+  test('takes a pack itself for a folder of packs, and says when there is none', async () => {
+    writeGreetings(old)
+    old.write('empty/notes.txt', 'none')
+    const [packs, empty] = [join(old.path, PACKS), join(old.path, 'empty')]
+    const visits = join(packs, 'visits')
+    const one = [{ folder: packs, names: ['visits'] }]
+    expect((await findPlaces(visits)).packs).toEqual(one)
+    expect(await findPlaces(empty, { packs: [visits, empty] })).toMatchObject({
+      packs: one,
+      skipped: [{ path: '.', why: 'there is no pack in it' }],
+    })
+    const none = await spawnCli(['migrate', 'check', empty, '--packs', empty], {})
+    expect([none.code, none.stdout]).toEqual([2, expect.stringContaining('has nothing of StackStorm')])
   })
 
   test('names an empty and a missing folder', async () => {
