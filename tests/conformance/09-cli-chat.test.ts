@@ -359,7 +359,7 @@ describe('a configuration that cannot be used', () => {
 
   it.each<[what: string, text: string, says: RegExp]>([
     ['no chat system', '[chat]\nprefix = !\n', /name a chat system/],
-    ['an unknown section', '[slack]\ntoken = x\n', /no section \[slack\]/],
+    ['an unknown section', '[hipchat]\ntoken = x\n', /no section \[hipchat\]/],
     ['an unknown option', '[matrix]\nurl = http://x\ntoken = y\ncolour = red\n', /line 4: \[matrix\] has no colour/],
     ['no token', '[matrix]\nurl = http://x\n', /\[matrix\] needs token/],
     ['an address without a scheme', '[matrix]\nurl = matrix.org\ntoken = y\n', /must begin with https/],

@@ -5,11 +5,13 @@ export interface ChatMessage {
   /** The same when the chat system delivers it again. */
   id: string
   channel: string
-  /** Message that it is a reply to, if it is in a thread. */
-  thread?: string
+  /** Message below which the answers go; undefined: they go into the channel itself. */
+  thread?: string | undefined
   /** Id of the user in the chat system. */
   user: string
   text: string
+  /** It is said to the bot, so that it needs no prefix. */
+  isCommand?: boolean
   /** When, in milliseconds since the epoch, as the chat system says. */
   at: number
 }
@@ -23,10 +25,12 @@ export interface ChatPost {
   text: string
   /** Equal for the same post: one that is sent again with the same key appears once. */
   key: string
+  /** It may be there already: an attempt to send it had no answer, or a process before this one was killed. */
+  mayHaveBeenSent: boolean
 }
 
 export interface ChatAdapter {
-  /** `matrix` */
+  /** `matrix`, `slack` */
   readonly name: string
   /** UTF-16 units of one post. */
   readonly maxChars: number

@@ -23,7 +23,7 @@ import { MAX_OWED, type ChatState, type OwedResult } from './state.ts'
 
 export interface BotDeps {
   adapter: ChatAdapter
-  config: Omit<ChatConfig, 'matrix' | 'account' | 'isReadableByOthers'>
+  config: Omit<ChatConfig, 'matrix' | 'slack' | 'account' | 'isReadableByOthers'>
   state: ChatState
   /** With the credential of the bot. */
   client: Client
@@ -57,16 +57,30 @@ export async function runBot(deps: BotDeps): Promise<void> {
   const recent = new Map<string, number[]>()
   /** Messages that were no commands or are answered, while the process runs. */
   const handled = new Set<string>()
+  /** Commands of a process before this one. */
+  const resumed = new Set(state.owed.map(({ key }) => key))
 
-  async function say(to: { channel: string; thread?: string | undefined }, text: string, key: string): Promise<void> {
-    const post = { channel: to.channel, thread: to.thread, text: fitted(text, adapter.maxChars), key }
+  async function say(
+    to: { channel: string; thread?: string | undefined; key?: string },
+    text: string,
+    key: string,
+  ): Promise<void> {
+    let mayHaveBeenSent = to.key !== undefined && resumed.has(to.key)
     for (let retry = FIRST_RETRY_MS; ; retry = Math.min(MAX_RETRY_MS, retry * 2)) {
+      const post = {
+        channel: to.channel,
+        thread: to.thread,
+        text: fitted(text, adapter.maxChars),
+        key,
+        mayHaveBeenSent,
+      }
       try {
         return await adapter.post(post, signal)
       } catch (error) {
         if (signal.aborted || !(error instanceof ChatFailure)) throw error
         log(`${adapter.name}: ${error.message}`)
         if (error.isFinal) return
+        mayHaveBeenSent = true
         await delay(retry, undefined, { signal })
       }
     }
@@ -82,12 +96,14 @@ export async function runBot(deps: BotDeps): Promise<void> {
 
   async function handle(message: ChatMessage): Promise<void> {
     const text = message.text.trim()
-    if (!text.startsWith(config.prefix) || handled.has(message.id) || state.find(message.id) !== undefined) return
+    const hasPrefix = text.startsWith(config.prefix)
+    if (!hasPrefix && message.isCommand !== true) return
+    if (handled.has(message.id) || state.find(message.id) !== undefined) return
     handled.add(message.id)
     if (handled.size > MAX_COUNTED_USERS) handled.clear()
-    const command = text.slice(config.prefix.length).trim()
+    const command = hasPrefix ? text.slice(config.prefix.length).trim() : text
     if (command === '') return
-    const to = { channel: message.channel, thread: message.thread ?? message.id }
+    const to = { channel: message.channel, thread: message.thread }
     const user = config.users.get(message.user) ?? config.defaultUser
     if (user === undefined) {
       log(`${adapter.name}: ${message.user} is no known user`)

@@ -4,6 +4,7 @@ import { readBoundedFileSync } from '../../lib/files/index.ts'
 import { parseIniBytes } from '../../lib/text/index.ts'
 import { CliFailure } from '../failures.ts'
 import type { MatrixSettings } from './matrix.ts'
+import type { SlackSettings } from './slack.ts'
 
 export interface ChatConfig {
   /** What a message begins with that is a command. */
@@ -18,7 +19,9 @@ export interface ChatConfig {
   defaultUser: string | undefined
   /** Service account that may get tokens for users; undefined: everything runs with the credential of the client. */
   account: { name: string; password: string } | undefined
+  /** One of them. */
   matrix: MatrixSettings | undefined
+  slack: SlackSettings | undefined
   /** The file holds credentials, and others may read it. */
   isReadableByOthers: boolean
 }
@@ -28,6 +31,7 @@ const MAX_FILE_BYTES = 1024 * 1024
 const known: Readonly<Record<string, readonly string[]>> = {
   chat: ['prefix', 'route', 'users', 'inquiry_route', 'inquiry_channel', 'default_user', 'username', 'password'],
   matrix: ['url', 'token'],
+  slack: ['token', 'app_token', 'signing_secret', 'listen', 'url'],
 }
 
 /** @param path relative to the working directory @throws CliFailure that names the line */
@@ -40,7 +44,7 @@ export function readChatConfig(path: string, env: NodeJS.ProcessEnv): ChatConfig
   for (const [section, values] of sections) {
     const names = known[section]
     if (names === undefined) {
-      throw new CliFailure(`${path}: there is no section [${section}]; there are [chat] and [matrix].`)
+      throw new CliFailure(`${path}: there is no section [${section}]; there are [chat], [matrix] and [slack].`)
     }
     for (const [name, { line }] of values) {
       if (!names.includes(name)) {
@@ -60,10 +64,36 @@ export function readChatConfig(path: string, env: NodeJS.ProcessEnv): ChatConfig
   }
   const channel = valueOf('chat', 'inquiry_channel')
   const account = valueOf('chat', 'username')
-  const hasMatrix = sections.has('matrix') || valueOf('matrix', 'token') !== undefined
-  if (!hasMatrix) throw new CliFailure(`${path}: name a chat system, such as [matrix] with url and token.`)
-  const url = need('matrix', 'url')
-  if (!/^https?:\/\/\S+$/.test(url)) throw new CliFailure(`${path}: [matrix] url must begin with https:// or http://.`)
+  const has = (section: string): boolean => sections.has(section) || valueOf(section, 'token') !== undefined
+  const systems = ['matrix', 'slack'].filter(has)
+  if (systems.length !== 1) {
+    throw new CliFailure(
+      systems.length === 0
+        ? `${path}: name a chat system: [matrix] with url and token, or [slack] with token and app_token.`
+        : `${path}: one bot has one chat system; give [matrix] and [slack] a file each.`,
+    )
+  }
+  const urlOf = (section: string, url: string): string => {
+    if (!/^https?:\/\/\S+$/.test(url)) {
+      throw new CliFailure(`${path}: [${section}] url must begin with https:// or http://.`)
+    }
+    return url
+  }
+  const slackSettings = (): SlackSettings => {
+    const appToken = valueOf('slack', 'app_token')
+    const signingSecret = valueOf('slack', 'signing_secret')
+    if (appToken === undefined && signingSecret === undefined) {
+      throw new CliFailure(
+        `${path}: [slack] needs app_token, for messages and slash commands in Socket Mode, or signing_secret and listen, for slash commands as requests.`,
+      )
+    }
+    return {
+      token: need('slack', 'token'),
+      appToken,
+      requests: signingSecret === undefined ? undefined : { signingSecret, ...placeIn(need('slack', 'listen'), path) },
+      url: urlOf('slack', valueOf('slack', 'url') ?? 'https://slack.com/api/'),
+    }
+  }
   return {
     prefix: valueOf('chat', 'prefix') ?? '!',
     route: valueOf('chat', 'route') ?? 'chatops',
@@ -71,9 +101,20 @@ export function readChatConfig(path: string, env: NodeJS.ProcessEnv): ChatConfig
     users: usersIn(valueOf('chat', 'users') ?? '', path),
     defaultUser: valueOf('chat', 'default_user'),
     account: account === undefined ? undefined : { name: account, password: need('chat', 'password') },
-    matrix: { url, token: need('matrix', 'token') },
+    matrix: has('matrix') ? { url: urlOf('matrix', need('matrix', 'url')), token: need('matrix', 'token') } : undefined,
+    slack: has('slack') ? slackSettings() : undefined,
     isReadableByOthers: (read.mode & 0o077) !== 0,
   }
+}
+
+/** `127.0.0.1:9180`; port 0: any that is free. */
+function placeIn(text: string, path: string): { host: string; port: number } {
+  const [, host, port] =
+    /^(?:\[([0-9a-f:]+)\]|([^\s:]+)):(\d{1,5})$/i.exec(text)?.filter((part) => part !== undefined) ?? []
+  if (host === undefined || Number(port) > 65_535) {
+    throw new CliFailure(`${path}: [slack] listen is "address:port", such as 127.0.0.1:9180, not "${text}".`)
+  }
+  return { host, port: Number(port) }
 }
 
 /** A line for each: `@ann:example.org ann`. */

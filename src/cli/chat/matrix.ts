@@ -163,7 +163,7 @@ function messageOf(event: Json, room: string, self: string): ChatMessage | undef
     user: sender,
     text: content['body'],
     at: typeof at === 'number' ? at : Date.now(),
-    ...(typeof thread === 'string' ? { thread } : {}),
+    thread: typeof thread === 'string' ? thread : id,
   }
 }
 

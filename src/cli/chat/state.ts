@@ -13,7 +13,8 @@ export interface OwedResult {
   key: string
   adapter: string
   channel: string
-  thread: string
+  /** Undefined: the answers go into the channel itself. */
+  thread?: string | undefined
   /** User of svc in whose name it runs. */
   user: string
   chatUser: string

@@ -4,10 +4,11 @@ import { CliCommand } from '../command.ts'
 import { createClient, type Client } from '../connection/client.ts'
 import { recordIn, textOrEmpty } from '../connection/responses.ts'
 import { exitCodes } from '../exit-codes.ts'
-import { CliFailure } from '../failures.ts'
 import { addCommonOptions, type CommonFlags } from '../options.ts'
 import { withSession, type CommandContext, type Session } from '../session.ts'
+import type { ChatAdapter } from '../chat/adapter.ts'
 import type { ChatConfig } from '../chat/config.ts'
+import type { ChatState } from '../chat/state.ts'
 
 interface ChatFlags extends CommonFlags {
   state?: string
@@ -43,7 +44,6 @@ token = syt_...`,
 async function run(session: Session, file: string, statePath: string): Promise<number> {
   const { readChatConfig } = await import('../chat/config.ts')
   const { openChatState } = await import('../chat/state.ts')
-  const { createMatrix } = await import('../chat/matrix.ts')
   const { runBot } = await import('../chat/bot.ts')
   const config = readChatConfig(file, cliProcess().env)
   if (config.isReadableByOthers) {
@@ -52,23 +52,35 @@ async function run(session: Session, file: string, statePath: string): Promise<n
   const state = openChatState(absolutePath(statePath))
   const log = (text: string): void => session.note(`${text}\n`)
   const users = createUsers(session, config)
-  const { matrix } = config
-  if (matrix === undefined) throw new CliFailure(`${file} names no chat system.`)
-  const adapter = createMatrix({
-    settings: matrix,
-    position: {
-      read: () => state.position('matrix'),
-      write: (position) => state.setPosition('matrix', position),
-    },
-    knows: (user) => config.users.has(user),
-    log,
-  })
+  const adapter = await createAdapter(config, state, log)
   // A wrong address or credential ends the bot now, and not with the first command.
   await session.client.call('GET', '/user')
   log(`svc chat follows ${session.client.apiUrl}`)
   const { client, interrupted: signal } = session
   await runBot({ adapter, config, state, client, ...users, log, signal })
   return exitCodes.ok
+}
+
+async function createAdapter(
+  { matrix, slack, users }: ChatConfig,
+  state: ChatState,
+  log: (text: string) => void,
+): Promise<ChatAdapter> {
+  if (slack !== undefined) {
+    const { createSlack } = await import('../chat/slack.ts')
+    return createSlack({ settings: slack, log })
+  }
+  if (matrix === undefined) throw new Error('The configuration of the bot has no chat system.')
+  const { createMatrix } = await import('../chat/matrix.ts')
+  return createMatrix({
+    settings: matrix,
+    position: {
+      read: () => state.position('matrix'),
+      write: (position) => state.setPosition('matrix', position),
+    },
+    knows: (user) => users.has(user),
+    log,
+  })
 }
 
 /** A client for each user, with a token of that user if the bot may have one. */

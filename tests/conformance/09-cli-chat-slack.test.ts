@@ -1,0 +1,247 @@
+/** `svc chat` in Slack: Socket Mode, slash commands, signed requests. A real bot, a Slack of our own. */
+import { createHmac, randomUUID } from 'node:crypto'
+import { chmodSync, existsSync, readFileSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest'
+import { createTestApp } from '../helpers/app.ts'
+import { runCli, startCli, type RunningCli } from '../helpers/cli.ts'
+import { SLACK_BOT, startFakeSlack, type FakeSlack } from '../helpers/fake-slack.ts'
+import { makeFolder, type TemporaryFolder } from '../helpers/folders.ts'
+import { waitForStatus, type ExecutionAnswer, type TestApp } from '../helpers/server.ts'
+import { waitFor } from '../helpers/wait.ts'
+
+let server: TestApp
+let folder: TemporaryFolder
+let chat: FakeSlack
+let bot: RunningCli | undefined
+
+beforeAll(async () => {
+  server = await createTestApp()
+  const alias = (name: string, more: Record<string, unknown>) =>
+    server.call('POST', '/v1/actionalias', { name, pack: 'chat', action_ref: 'core.echo', ...more })
+  await alias('echo', {
+    formats: ['echo {{ message }}'],
+    ack: { format: 'On it.', append_url: false },
+    result: { format: 'It said {{ execution.result.stdout }}' },
+  })
+  await alias('run', {
+    action_ref: 'core.local',
+    formats: ['run {{ cmd }}'],
+    ack: { enabled: false },
+    result: { format: 'Ran: {{ execution.result.stdout }}' },
+  })
+})
+afterAll(async () => {
+  await server.stop()
+})
+
+beforeEach(async () => {
+  folder = makeFolder()
+  chat = await startFakeSlack()
+})
+afterEach(async () => {
+  await stopBot()
+  await chat.stop()
+  folder.remove()
+})
+
+const configFile = (): string => join(folder.path, 'chat.conf')
+const stateText = (): string =>
+  existsSync(`${configFile()}.state`) ? readFileSync(`${configFile()}.state`, 'utf8') : ''
+
+function configure(more = `app_token = ${chat.appToken}\n`, chatOptions = ''): void {
+  const users = 'users =\n  U0ANN ann\n  U0BOB bob\n'
+  writeFileSync(
+    configFile(),
+    `[chat]\n${users}${chatOptions}[slack]\nurl = ${chat.url}\ntoken = ${chat.token}\n${more}`,
+  )
+  chmodSync(configFile(), 0o600)
+}
+
+const env = (): Record<string, string> => ({
+  HOME: folder.path,
+  SVC_API_URL: `${server.urls.api}/v1`,
+  SVC_AUTH_URL: server.urls.auth,
+  SVC_STREAM_URL: `${server.urls.stream}/v1`,
+})
+
+async function startBot(ready = /slack: connected/): Promise<RunningCli> {
+  const started = startCli(['chat', configFile()], env())
+  bot = started
+  await waitFor('the bot to listen', () => started.process.exitCode !== null || ready.test(started.stderr()))
+  if (started.process.exitCode !== null) throw new Error(started.stderr() + started.stdout())
+  return started
+}
+
+async function stopBot(signal: NodeJS.Signals = 'SIGKILL'): Promise<void> {
+  const ending = bot
+  bot = undefined
+  ending?.process.kill(signal)
+  await ending?.exit
+}
+
+const texts = (): string[] => chat.posts.map(({ text }) => text)
+const executionsWith = async (message: string): Promise<ExecutionAnswer[]> => {
+  const { body } = await server.call<ExecutionAnswer[]>('GET', '/v1/executions?limit=200')
+  return body.filter(({ parameters }) => parameters['message'] === message)
+}
+
+describe('Socket Mode', () => {
+  it('a command is carried out once, and its result is posted in the thread, however often it is delivered', async () => {
+    configure()
+    await startBot()
+    const ts = chat.say('!echo "good morning"')
+    await chat.waitForPost('It said good morning')
+    chat.repeat(ts)
+    // The same message as a mention, which Slack delivers besides.
+    chat.say('!echo "good morning"', { type: 'app_mention', ts })
+    chat.say('!echo last')
+    await chat.waitForPost('It said last')
+    expect(texts()).toEqual(['On it.', 'It said good morning', 'On it.', 'It said last'])
+    expect(chat.posts[1]).toMatchObject({ channel: 'C0OPS', thread: ts })
+    await waitFor('all to be confirmed', () => chat.waiting() === 0)
+    expect(await executionsWith('good morning')).toHaveLength(1)
+    expect(chat.calls).not.toContain('conversations.replies')
+  })
+
+  it('mentions, direct messages and slash commands need no prefix; other messages are left alone', async () => {
+    configure()
+    await startBot()
+    chat.say('echo nothing')
+    chat.say('!echo nothing', { bot_id: 'B1' })
+    chat.say('!echo nothing', { subtype: 'message_changed' })
+    chat.say('!echo nothing', { user: SLACK_BOT })
+    chat.say('!echo', { text: 7 })
+    chat.sendRaw('{')
+    chat.sendRaw('{"type":"other","envelope_id":"x"}')
+    chat.say(`<@${SLACK_BOT}> echo mentioned`, { type: 'app_mention' })
+    await chat.waitForPost('It said mentioned')
+    chat.say('echo direct', { channel: 'D0ANN', channel_type: 'im' })
+    expect((await chat.waitForPost('It said direct')).channel).toBe('D0ANN')
+    chat.slash('echo slashed')
+    expect((await chat.waitForPost('It said slashed')).thread).toBeUndefined()
+    chat.slash('')
+    await chat.waitForPost(/echo \{\{ message \}\}/)
+    expect(texts().join('\n')).not.toContain('nothing')
+  })
+
+  it('is read as it was typed; markup of an output calls nobody', async () => {
+    configure()
+    await startBot()
+    chat.say(`!run 'echo "&lt;!channel&gt; a" &amp;&amp; echo <http://x.example|x.example>'`)
+    await chat.waitForPost('Ran: &lt;!channel&gt; a\nx.example')
+    chat.say('!echo x', { user: 'U0EVE' })
+    await chat.waitForPost(/U0EVE is not known/)
+    expect(texts().join('\n')).not.toContain('<')
+  })
+
+  it('waits when Slack says so, and connects again when the connection is lost or refused', async () => {
+    configure()
+    await startBot()
+    chat.answerNext('chat.postMessage', 429, '', { headers: { 'Retry-After': '1' } })
+    chat.answerNext('chat.postMessage', 200, { ok: false, error: 'internal_error' })
+    chat.say('!echo patient')
+    await chat.waitForPost('It said patient')
+    chat.answerNext('apps.connections.open', 500, '<html>')
+    chat.cut()
+    chat.say('!echo back')
+    await chat.waitForPost('It said back')
+    chat.sendRaw('{"type":"disconnect","reason":"refresh_requested"}')
+    await waitFor('the old connection to end', () => chat.connections() === 0)
+    chat.say('!echo again')
+    await chat.waitForPost('It said again')
+    expect(texts().filter((text) => text.startsWith('It said'))).toEqual([
+      'It said patient',
+      'It said back',
+      'It said again',
+    ])
+  })
+
+  it('a post whose answer was lost is there once', async () => {
+    configure()
+    await startBot()
+    chat.answerNext('chat.postMessage', 502, '<html>', { isDone: true })
+    chat.say('!run "echo once"')
+    await chat.waitForPost('Ran: once')
+    await waitFor('nothing to be owed', () => stateText().includes('"owed":[]'))
+    expect(texts()).toEqual(['Ran: once'])
+    expect(chat.calls).toContain('conversations.replies')
+  })
+
+  it('after a kill the command is carried out once and its result posted once', async () => {
+    configure()
+    await startBot()
+    const go = join(folder.path, 'go')
+    chat.say(`!run "until [ -e ${go} ]; do sleep 0.05; done; echo done"`)
+    await waitFor('the execution to be known', () => /"executions":\["/.test(stateText()))
+    await stopBot()
+    writeFileSync(go, '')
+    await waitForStatus(server, /[0-9a-f]{24}/.exec(stateText())?.[0] ?? '')
+    chat.say('!echo missed')
+    await startBot()
+    await chat.waitForPost('Ran: done')
+    await chat.waitForPost('It said missed')
+    await stopBot('SIGTERM')
+    expect(texts().filter((text) => text === 'Ran: done')).toHaveLength(1)
+  })
+})
+
+describe('signed requests', () => {
+  const secret = 'signing-canary'
+  async function start(): Promise<string> {
+    configure(`signing_secret = ${secret}\nlisten = 127.0.0.1:0\n`)
+    const started = await startBot(/are taken at/)
+    return /http:\S+commands/.exec(started.stderr())?.[0] ?? ''
+  }
+  const bodyOf = (text: string): string =>
+    new URLSearchParams({ text, user_id: 'U0ANN', channel_id: 'C0OPS', trigger_id: randomUUID() }).toString()
+  const send = (url: string, body: string, more: { at?: number; key?: string; signature?: string } = {}) => {
+    const at = String(more.at ?? Math.floor(Date.now() / 1000))
+    const signature = `v0=${createHmac('sha256', more.key ?? secret)
+      .update(`v0:${at}:${body}`)
+      .digest('hex')}`
+    return fetch(url, {
+      method: 'POST',
+      body,
+      headers: { 'X-Slack-Request-Timestamp': at, 'X-Slack-Signature': more.signature ?? signature },
+    })
+  }
+
+  it('run a command; unsigned, foreign, old, repeated and oversized ones run none', async () => {
+    const url = await start()
+    const body = bodyOf('echo signed')
+    const at = Math.floor(Date.now() / 1000)
+    expect((await send(url, body, { at })).status).toBe(200)
+    expect((await chat.waitForPost('It said signed')).channel).toBe('C0OPS')
+    expect((await send(url, body, { at })).status).toBe(200)
+    expect((await send(url, bodyOf('echo no'), { key: 'other' })).status).toBe(401)
+    expect((await send(url, bodyOf('echo no'), { signature: '' })).status).toBe(401)
+    expect((await send(url, bodyOf('echo no'), { at: at - 301 })).status).toBe(401)
+    expect((await send(url, bodyOf('echo no'), { at: at + 301 })).status).toBe(401)
+    expect((await send(url, 'x=1')).status).toBe(400)
+    expect((await send(url, 'ssl_check=1')).status).toBe(200)
+    expect((await fetch(url)).status).toBe(404)
+    expect((await send(url, bodyOf('x'.repeat(70_000))).catch(() => ({ status: 413 }))).status).toBe(413)
+    expect((await send(url, bodyOf('echo last'))).status).toBe(200)
+    await chat.waitForPost('It said last')
+    expect(await executionsWith('signed')).toHaveLength(1)
+    expect(texts().join('\n')).not.toContain('It said no')
+    expect(chat.calls).not.toContain('apps.connections.open')
+  })
+})
+
+describe('a configuration that cannot be used', () => {
+  it.each<[what: string, text: string, says: RegExp]>([
+    ['nothing to listen to', '[slack]\ntoken = xoxb-1\n', /needs app_token/],
+    ['no token', '[slack]\napp_token = xapp-1\n', /\[slack\] needs token/],
+    ['a place that is none', '[slack]\ntoken = x\nsigning_secret = y\nlisten = here\n', /address:port/],
+    ['no place', '[slack]\ntoken = x\nsigning_secret = y\n', /needs listen/],
+    ['two systems', '[slack]\ntoken = x\napp_token = y\n[matrix]\nurl = http://x\ntoken = y\n', /a file each/],
+  ])('%s is named', async (_, text, says) => {
+    writeFileSync(configFile(), text)
+    chmodSync(configFile(), 0o600)
+    const { code, stdout, stderr } = await runCli(['chat', configFile()], env())
+    expect(code).not.toBe(0)
+    expect(stdout + stderr).toMatch(says)
+  })
+})
