@@ -172,6 +172,13 @@ describe('the rest', () => {
     expect(() => render('{{ -1|to_human_time_from_seconds }}', {})).toThrow(TemplateError)
   })
 
+  test('to_json_string separates items without a blank, as in workflows', () => {
+    const value = { a: [1, 2], b: null }
+    expect(render('{{ value|to_json_string }}', { value })).toBe('{"a": [1,2],"b": null}')
+    expect(render('{{ value|to_json_string(separators=none) }}', { value })).toBe('{"a": [1, 2], "b": null}')
+    expect(render('{{ value|to_json_string(2) }}', { value: [1, 2] })).toBe('[\n  1,\n  2\n]')
+  })
+
   test('use_none keeps None as a value', () => {
     expect(render('{{ none_value|use_none }}', { none_value: null })).toBeNull()
   })

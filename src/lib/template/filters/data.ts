@@ -20,8 +20,10 @@ function indentArgument(what: string, value: Value | undefined, budget: Budget):
   return typeof value === 'string' ? value : ' '.repeat(sizeArgument(what, value, 0, budget))
 }
 
+/** None: those of Python. */
 function separatorsOf(value: Value | undefined, budget: Budget): JsonStyle {
-  if (value === undefined || value === null) return {}
+  if (value === undefined) return { itemSeparator: ',' }
+  if (value === null) return {}
   if (!isList(value) && !(value instanceof Sequence)) throw typeError('separators are two texts')
   const [item, key] = iterate(value, budget)
   return {
