@@ -1,11 +1,12 @@
 /** What Python actions import by the names of StackStorm, used as its packs do, on a server. */
 import { spawnSync } from 'node:child_process'
-import { cpSync } from 'node:fs'
+import { cpSync, mkdirSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { startScript } from '../../src/runners/python/interpreters.ts'
 import { createTestApp } from '../helpers/app.ts'
+import { makeFolder } from '../helpers/folders.ts'
 import { firstPassword, signIn } from '../helpers/logins.ts'
 import { type ExecutionAnswer, finalStatuses, type TestApp } from '../helpers/server.ts'
 import { waitFor } from '../helpers/wait.ts'
@@ -75,7 +76,10 @@ it('what needs a package that is missing says so', () => {
 type PythonExecution = ExecutionAnswer & { result: { result: unknown; stderr: string } }
 
 /** Starts a server with the pack for the tests around. @returns what runs an action of it */
-function withServer(settings: Record<string, string>): (name: string) => Promise<PythonExecution> {
+function withServer(settings: Record<string, string>): {
+  (name: string, parameters?: object): Promise<PythonExecution>
+  password(): string
+} {
   let server: TestApp
   let headers: Record<string, string> = {}
 
@@ -95,8 +99,8 @@ function withServer(settings: Record<string, string>): (name: string) => Promise
   })
   afterAll(() => server.stop())
 
-  return async (name) => {
-    const body = { action: `importing.${name}` }
+  const run = async (name: string, parameters = {}): Promise<PythonExecution> => {
+    const body = { action: `importing.${name}`, parameters }
     const made = await server.call<ExecutionAnswer>('POST', '/v1/executions', body, headers)
     expect([made.status, made.text]).toEqual([201, expect.any(String)])
     return (await waitFor(
@@ -113,6 +117,7 @@ function withServer(settings: Record<string, string>): (name: string) => Promise
       60_000,
     )) as never // of a Python action
   }
+  return Object.assign(run, { password: () => firstPassword(server.basePath) })
 }
 
 describe('with compat.stackstorm', () => {
@@ -143,8 +148,27 @@ describe('with compat.stackstorm', () => {
   })
 })
 
+/** With a pack that can be installed, and an index of packs. */
+function makeSources(): { pack: string; index: string; remove: () => void } {
+  const folder = makeFolder()
+  const { path } = folder
+  const pack = join(path, 'tiny')
+  mkdirSync(pack)
+  writeFileSync(join(pack, 'pack.yaml'), 'name: tiny\ndescription: d\nversion: 1.0.0\nauthor: a\nemail: a@b.c\n')
+  writeFileSync(join(pack, 'config.schema.yaml'), 'place: {type: string}\n')
+  const packs = {
+    aws: { name: 'aws', version: '2.0.0', description: 'The Cloud of a shop', keywords: ['sea', 'cloud'] },
+    azure: { name: 'azure', description: 'Another cloud', keywords: ['seaside'] },
+    zone: { ref: 'zone', name: 'Time zones, not aws', description: 'Clocks' },
+  }
+  writeFileSync(join(path, 'index.json'), JSON.stringify({ packs }))
+  return { pack: `file://${pack}`, index: `file://${join(path, 'index.json')}`, remove: () => folder.remove() }
+}
+
 describe('on a server', () => {
-  const run = withServer({})
+  const sources = makeSources()
+  afterAll(() => sources.remove())
+  const run = withServer({ 'content.index_url': sources.index })
 
   it.each<[string, unknown]>([
     [
@@ -286,6 +310,29 @@ describe('on a server', () => {
   ])('works: %s', async (name, expected) => {
     const { status, result } = await run(name)
     expect([status, result.stderr, result.result]).toEqual(['succeeded', '', expected])
+  })
+
+  it('managers of the client work', async () => {
+    const { status, result } = await run('managers', { source: sources.pack, password: run.password() })
+    expect([status, result.stderr, result.result]).toEqual([
+      'succeeded',
+      '',
+      {
+        inquiry: [true, true, 400, { sure: true }, 'succeeded'],
+        token: ['admin', 'admin', 401, 'admin', true, null],
+        services: [true, [['api', true]]],
+        clone: ['default.copied', 400, 'default.copied', true, null],
+        index: {
+          search: ['aws', 'azure'],
+          one: '2.0.0',
+          none: [],
+          from_index: ['2.0.0', null],
+          searched: [['aws'], ['aws', 'azure'], ['azure'], ['aws', 'zone'], ['aws']],
+        },
+        packs: ['succeeded', { place: 'north' }, { place: 'north' }, ['place'], 'succeeded', null],
+        again: [true, true],
+      },
+    ])
   })
 
   it('helpers work, and what loggers write is the output of the action', async () => {

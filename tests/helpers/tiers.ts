@@ -12,6 +12,7 @@ export const tier: Tier = process.env['SVC_TEST_TIER'] === 'daily' ? 'daily' : '
 
 export const FULL_ONLY = [
   'src/runners/arguments-by-environment.test.ts',
+  'tests/compat/python-templates.test.ts',
   'tests/conformance/security-events.test.ts',
   'tests/packaging/binary.test.ts',
   'tests/recovery/hangup.test.ts',

@@ -116,6 +116,7 @@ class Client(object):
     webhooks = property(lambda self: self.managers["Webhook"])
     workflows = property(lambda self: self.managers["Workflow"])
     service_registry_groups = property(lambda self: self.managers["ServiceRegistryGroups"])
+    service_registry_members = property(lambda self: self.managers["ServiceRegistryMembers"])
 
 
 def _root(url):

@@ -46,6 +46,7 @@ class ServiceRegistryGroup(Resource):
 
 
 class ServiceRegistryMember(Resource):
+    _url_path = "service_registry/members"
     _repr_attributes = ["group_id", "member_id"]
 
 
@@ -75,6 +76,13 @@ class ServiceRegistryGroupsManager(ResourceManager):
         return [self.resource(group_id=one) for one in found["groups"]]
 
     get_all = list
+
+
+class ServiceRegistryMembersManager(ResourceManager):
+    def list(self, group_id, **kwargs):
+        """Returns the processes of a group."""
+        found = self.answer_of(self._get(path_of("service_registry", "groups", group_id, "members"), kwargs))
+        return [self.resource.deserialize(one) for one in found["members"]]
 
 
 class Stream(Resource):

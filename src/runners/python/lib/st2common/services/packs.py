@@ -20,10 +20,28 @@ def get_pack_from_index(pack, proxy_config=None, allow_unhealthy=True):  # noqa:
 def search_pack_index(query, exclude=None, priority=None, case_sensitive=True, proxy_config=None):  # noqa: ARG001
     """Returns the packs of the index that have the text in one of their properties.
 
-    :param exclude: properties that do not count; `keywords` by default does
+    :param exclude: properties that do not count
+    :param priority: properties whose packs come first, in this order
     """
     if not query:
         raise ValueError("search_pack_index: give a text.")
-    return request(
-        "POST", "/packs/index/search", body={"query": query, "case_sensitive": case_sensitive}
-    )
+    first = list(priority or [])
+    found = []
+    for pack in request("GET", "/packs/index")["index"].values():
+        ranks = [
+            first.index(name) if name in first else len(first)
+            for name, value in pack.items()
+            if name not in (exclude or []) and _has(value, query, case_sensitive)
+        ]
+        if ranks:
+            found.append((min(ranks), pack))
+    return [pack for _, pack in sorted(found, key=lambda one: one[0])]
+
+
+def _has(value, query, case_sensitive):
+    """Whether a text has the query in it, a list as one of its items."""
+    texts = value if isinstance(value, list) else str(value)
+    if case_sensitive:
+        return query in texts
+    query = query.lower()
+    return query in ([str(one).lower() for one in texts] if isinstance(texts, list) else texts.lower())

@@ -1,7 +1,8 @@
 """Templates. They need the package `jinja2` in the requirements.txt of the pack."""
 
 import json
-import re
+
+from svc.jinja_filters import FILTERS
 
 __all__ = ["convert_jinja_to_raw_block", "get_jinja_environment", "is_jinja_expression", "render_values"]
 
@@ -9,7 +10,7 @@ START = ("{{", "{%")
 
 
 def get_jinja_environment(allow_undefined=False, trim_blocks=True, lstrip_blocks=True):
-    """Returns an environment of `jinja2` with usual filters of StackStorm.
+    """Returns an environment of `jinja2` with the filters of StackStorm.
 
     :param allow_undefined: a variable that is missing is empty text, not an error
     """
@@ -59,54 +60,3 @@ def _jinja2():
     except ImportError:
         raise ImportError("st2common.util.jinja: add jinja2 to the requirements.txt of the pack.") from None
     return jinja2
-
-
-def _to_yaml(value, indent=None):
-    from st2common.util.pack import import_yaml
-
-    return import_yaml().safe_dump(value, indent=indent, default_flow_style=False)
-
-
-def _from_yaml(value):
-    from st2common.util.pack import import_yaml
-
-    return import_yaml().safe_load(value)
-
-
-def _flags(ignorecase, multiline):
-    return (re.IGNORECASE if ignorecase else 0) | (re.MULTILINE if multiline else 0)
-
-
-def _match(value, pattern="", ignorecase=False, multiline=False):
-    return bool(re.match(pattern, value, _flags(ignorecase, multiline)))
-
-
-def _search(value, pattern="", ignorecase=False, multiline=False):
-    return bool(re.search(pattern, value, _flags(ignorecase, multiline)))
-
-
-def _replace(value="", pattern="", replacement="", ignorecase=False):
-    return re.sub(pattern, replacement, value, flags=_flags(ignorecase, False))
-
-
-def _substring(value, pattern="", result_index=0, ignorecase=False, multiline=False):
-    return re.findall(pattern, value, _flags(ignorecase, multiline))[result_index]
-
-
-FILTERS = {
-    "from_json_string": json.loads,
-    "from_yaml_string": _from_yaml,
-    "json_dump": json.dumps,
-    "json_parse": json.loads,
-    "json_escape": lambda value: json.dumps(value)[1:-1],
-    "regex_match": _match,
-    "regex_replace": _replace,
-    "regex_search": _search,
-    "regex_substring": _substring,
-    "to_complex": json.dumps,
-    "to_json_string": lambda value, indent=None, sort_keys=False: json.dumps(value, indent=indent, sort_keys=sort_keys),
-    "to_yaml_string": _to_yaml,
-    "use_none": lambda value: "%*****__%NONE%__*****%" if value is None else value,
-    "yaml_dump": _to_yaml,
-    "yaml_parse": _from_yaml,
-}
