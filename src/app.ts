@@ -122,7 +122,10 @@ async function assemble(
 
   // The table of ports in docs/architecture.md, section 3; tests/boundaries.test.ts compares the two.
   const ports: Ports = {
-    runners: { packManager: { perform: (...request) => packs.manager.perform(...request) } },
+    runners: {
+      packManager: { perform: (...request) => packs.manager.perform(...request) },
+      packVersions: { hold: (...request) => packs.versions.hold(...request) },
+    },
     monitoring: { causeOf: (instanceId) => triggers.causeOf(instanceId) },
     auth: {
       planUserDeleted: (user) => merge(datastore.planUserDeleted(user), idempotency.planUserDeleted(user)),

@@ -6,6 +6,7 @@ import type { MaintenanceTask } from '../core/module.ts'
 import { removeExpiredFiles } from './python/expired-files.ts'
 import { createAnnouncement } from './announcement.ts'
 import { actionEnvironment, inheritedEnvironment } from './environment.ts'
+import { withContentVersion } from './content-version.ts'
 import { createInquirer } from './inquirer.ts'
 import { createHttpRequest } from './http-request.ts'
 import { createHttpGet, type HttpGet } from './http/get.ts'
@@ -89,6 +90,8 @@ export async function createRunners(settings: RunnerSettings): Promise<Runners> 
   const shell = createLocalShell({ ...processes, systemUser, inheritedEnv: actionEnv, backgroundDefault })
 
   const ofShell = (runner: Runner): Runner => (settings.decodeJsonOutput === true ? decodingJson(runner) : runner)
+  const ofVersion = (runner: Runner): Runner =>
+    withContentVersion({ ...processes, inheritedEnv }, settings.packVersions, runner)
   const ssh = createSsh(
     { ...defaultSsh, ...settings.ssh },
     {
@@ -102,22 +105,24 @@ export async function createRunners(settings: RunnerSettings): Promise<Runners> 
   return {
     list: [
       ofShell(createLocalShellCmd(shell)),
-      ofShell(createLocalShellScript(shell, { name: 'core', env: programs }, settings.interpreterAt)),
+      ofVersion(ofShell(createLocalShellScript(shell, { name: 'core', env: programs }, settings.interpreterAt))),
       createNoop(),
       createAnnouncement(),
       createInquirer(),
       ofShell(createRemoteShellCmd(ssh)),
       ofShell(createRemoteShellScript(ssh)),
       createHttpRequest(settings.http ?? { allowedPrivateNetworks: [], maxBodyBytes: 10_485_760 }),
-      createPythonScript({
-        ...processes,
-        findPython,
-        interpreters,
-        virtualenvs,
-        inheritedEnv: actionEnv,
-        backgroundDefault,
-        settings: python,
-      }),
+      ofVersion(
+        createPythonScript({
+          ...processes,
+          findPython,
+          interpreters,
+          virtualenvs,
+          inheritedEnv: actionEnv,
+          backgroundDefault,
+          settings: python,
+        }),
+      ),
       ...(packManager === undefined ? [] : [createPackManagerRunner({ ...processes, inheritedEnv, packManager })]),
     ] satisfies Runner[],
     maintenance: [
@@ -178,6 +183,7 @@ export { inquirerName } from './inquirer.ts'
 export { actionChainName, isWorkflowRunner, orquestaName, workflowRunners } from './workflow-runners.ts'
 export type { HttpGet } from './http/get.ts'
 export { HttpProblem } from './http/exchange.ts'
+export type { HeldVersion, PackVersions as PackVersionsPort, WantedVersion } from './content-version.ts'
 export type { PackManager, PackOutcome, PackWork, ProgramEnd } from './pack-manager.ts'
 export { createLauncher } from './process/create-launcher.ts'
 export { createProcessReader, type ProcessReader } from './process/process-reader.ts'

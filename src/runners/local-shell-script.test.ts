@@ -121,7 +121,7 @@ describe('the file', () => {
     expect(JSON.stringify(result)).not.toContain(dirname(packFolder))
   })
 
-  it('cannot come from another revision', async () => {
+  it('cannot come from another revision without packs', async () => {
     const at = (version: string) => run(write('echo ran'), { runnerParameters: { content_version: version } })
     const { status, result } = await at('v1.2')
     expect([status, result['error']]).toEqual(['failed', expect.stringContaining('content_version')])

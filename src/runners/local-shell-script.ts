@@ -2,6 +2,7 @@
 import { constants } from 'node:fs'
 import { access, chmod } from 'node:fs/promises'
 import { passArgumentsByEnvironment } from './arguments-by-environment.ts'
+import { contentVersionParameter } from './content-version.ts'
 import { localShellParameters, type LocalProgram, type LocalShell } from './local-shell.ts'
 import type { SpawnError } from './process/launcher.ts'
 import { programStartFailure } from './process/run-command.ts'
@@ -30,10 +31,7 @@ export function createLocalShellScript(
         ...localShellParameters,
         ...secretArgumentsParameter,
         debug: { type: 'boolean', default: false, description: 'Sets SVC_ACTION_DEBUG to True for the script.' },
-        content_version: {
-          type: 'string',
-          description: 'Git revision of the pack with the script. Unsupported: it must be empty.',
-        },
+        ...contentVersionParameter,
       },
     },
     notesStart: true,
@@ -48,9 +46,6 @@ async function runLocalShellScript(
   env: Record<string, string>,
   interpreterAt: (path: string) => string,
 ): Promise<RunResult> {
-  if ((context.runnerParameters['content_version'] ?? '') !== '') {
-    return programStartFailure('The parameter "content_version" is unsupported: omit it to run the installed version.')
-  }
   const script = await findScript(context, shell.directoryCheck)
   if ('problem' in script) return programStartFailure(script.problem)
   const isOtherAccount = shell.isOtherAccount(context)

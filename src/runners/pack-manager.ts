@@ -138,7 +138,8 @@ function outcome(status: RunResult['status'], result: Record<string, unknown>): 
   return { status, result: { failed: status !== 'succeeded', succeeded: status === 'succeeded', ...result } }
 }
 
-function createWork(deps: PackManagerDeps, context: RunContext): PackWork {
+/** What a run can do with programs. */
+export function createWork(deps: Omit<PackManagerDeps, 'packManager'>, context: RunContext): PackWork {
   const { signal } = context
   return {
     executionId: context.executionId,

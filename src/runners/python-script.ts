@@ -1,6 +1,7 @@
 /** Runs the class in a Python file of a pack (contract 03, 3.6 to 3.9). */
 import { join } from 'node:path'
 import type { ParameterSchema } from '../lib/schema/index.ts'
+import { contentVersionParameter } from './content-version.ts'
 import { childEnvironment } from './environment.ts'
 import { ChildOutput } from './process/child-output.ts'
 import { MARKER_NAME } from './process/kill-tree.ts'
@@ -57,10 +58,7 @@ const REPLY_FRAME_BYTES = 1024
 export function createPythonScript(deps: PythonScriptDeps): Runner {
   const runnerParameters: Record<string, ParameterSchema> = {
     debug: { type: 'boolean', default: false, description: 'Sets SVC_ACTION_DEBUG to True for the action.' },
-    content_version: {
-      type: 'string',
-      description: 'Git revision of the pack with the action. Unsupported: it must be empty.',
-    },
+    ...contentVersionParameter,
     env: {
       type: 'object',
       description: 'Environment variables for the action. Values become text. PYTHONPATH is ignored.',
@@ -95,9 +93,6 @@ export function createPythonScript(deps: PythonScriptDeps): Runner {
 
 async function runPythonScript(deps: PythonScriptDeps, context: RunContext): Promise<RunResult> {
   const { runnerParameters: parameters, signal } = context
-  if ((parameters['content_version'] ?? '') !== '') {
-    return programStartFailure('The parameter "content_version" is unsupported: omit it to run the installed version.')
-  }
   const read = readRunParameters(parameters, {
     timeoutSeconds: DEFAULT_TIMEOUT_SECONDS,
     background: deps.backgroundDefault,
@@ -129,7 +124,10 @@ async function runPythonScript(deps: PythonScriptDeps, context: RunContext): Pro
     max_bytes: deps.maxResultBytes,
   })
 
-  const interpreter = await deps.virtualenvs.interpreterFor(context)
+  const interpreter = await deps.virtualenvs.interpreterFor({
+    ...context,
+    packFolder: context.environmentFolder ?? context.packFolder,
+  })
   if ('problem' in interpreter) return signal.aborted ? notStarted() : programStartFailure(interpreter.problem)
   if (signal.aborted) return notStarted()
   // The interpreter and the C library read some variables at start.

@@ -57,6 +57,8 @@ export interface RunContext {
   entryPoint: string
   /** Absolute path of the folder of the action's pack; empty when the pack has none on this server. */
   packFolder: string
+  /** Folder whose `requirements.txt` counts, when `packFolder` holds another revision of the pack. */
+  environmentFolder?: string
   /** Resolves the configuration of the action's pack (contract 02, 2.9) on demand. @throws TEMPLATE_FAILED */
   config(): Record<string, unknown>
   /** `SVC_ACTION_*` variables; they override all other sources. */

@@ -1,6 +1,7 @@
 /** Settings of the runners, from the configuration or their defaults. */
 import { packFolders, type CommonSettings, type Config } from '../config/index.ts'
 import type { HttpRequestSettings } from './http-request.ts'
+import type { PackVersions } from './content-version.ts'
 import type { PackManager } from './pack-manager.ts'
 import type { BackgroundChoice } from './process/run-command.ts'
 import type { Launcher } from './process/launcher.ts'
@@ -29,6 +30,8 @@ export interface PythonSettings {
 export interface RunnersPorts {
   /** Pack operations; without it there is no pack-manager runner. */
   packManager?: PackManager
+  /** Revisions of packs; without it there are none. */
+  packVersions?: PackVersions
 }
 
 export interface RunnerSettings extends RunnersPorts {

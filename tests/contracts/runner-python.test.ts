@@ -438,7 +438,7 @@ except BlockingIOError:
       expect(readdirSync(packFolder, { recursive: true }).filter((name) => String(name).includes('pyc'))).toEqual([])
     })
 
-    it('refuses a revision of the pack, and a wrong environment', async () => {
+    it('refuses a revision without packs, and a wrong environment', async () => {
       expect(await run('pass', {}, { content_version: 'v1' })).toMatchObject({
         status: 'failed',
         result: { error: expect.stringContaining('content_version') },

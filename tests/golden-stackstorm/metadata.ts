@@ -167,6 +167,7 @@ async function startWorld(): Promise<World> {
       configsPath: configsFolder,
       overridesPath: join(folder.path, 'overrides'),
       cachePath: join(folder.path, 'cache'),
+      versionsPath: join(folder.path, 'versions'),
       indexUrls: [],
       watch: false,
       maxPageSize: 100,

@@ -12,7 +12,7 @@ import { copyTree, MAX_PACK_BYTES, MAX_PACK_FILES, PackBounds } from './tree.ts'
 import { shown } from '../../lib/text/index.ts'
 
 /** With what git needs besides; it has no bound of its own. */
-const MAX_FETCHED_BYTES = 4 * MAX_PACK_BYTES
+export const MAX_FETCHED_BYTES = 4 * MAX_PACK_BYTES
 const SIZE_CHECK_MS = 1000
 /** Files that are unpacked at once. */
 const UNPACKED_BYTES = 16 * 1024
@@ -161,25 +161,27 @@ const gitVariables = [
   'GIT_WORK_TREE',
 ]
 
+/** Changes to the environment of git. */
+export const gitEnvironment: Readonly<Record<string, string | undefined>> = {
+  ...Object.fromEntries(gitVariables.map((name) => [name, undefined])),
+  GIT_ALLOW_PROTOCOL: 'https:ssh:file',
+  // git and ssh must not prompt: there is no terminal.
+  GIT_TERMINAL_PROMPT: '0',
+  GIT_ASKPASS: 'true',
+  SSH_ASKPASS_REQUIRE: 'never',
+  GIT_LFS_SKIP_SMUDGE: '1',
+  GIT_ADVICE: '0',
+  LC_ALL: 'C',
+}
+
 async function clone(source: Extract<PackSource, { kind: 'git' }>, raw: string, work: PackWork): Promise<void> {
   const { url, ref } = source
   await mkdir(raw)
   const tooLarge = new AbortController()
-  const env = {
-    ...Object.fromEntries(gitVariables.map((name) => [name, undefined])),
-    GIT_ALLOW_PROTOCOL: 'https:ssh:file',
-    // git and ssh must not prompt: there is no terminal.
-    GIT_TERMINAL_PROMPT: '0',
-    GIT_ASKPASS: 'true',
-    SSH_ASKPASS_REQUIRE: 'never',
-    GIT_LFS_SKIP_SMUDGE: '1',
-    GIT_ADVICE: '0',
-    LC_ALL: 'C',
-  }
   const git = async (args: readonly string[], isQuiet = false): Promise<ProgramEnd> =>
     work.run('git', ['-c', 'core.hooksPath=/dev/null', '-c', 'advice.detachedHead=false', ...args], {
       cwd: raw,
-      env,
+      env: gitEnvironment,
       isQuiet,
       signal: tooLarge.signal,
     })
@@ -235,14 +237,14 @@ async function clone(source: Extract<PackSource, { kind: 'git' }>, raw: string, 
   }
 }
 
-function lastLine(text: string): string {
+export function lastLine(text: string): string {
   const lines = text.split('\n').filter((line) => line.trim() !== '')
   const fatal = lines.find((line) => line.startsWith('fatal: ')) ?? lines.at(-1) ?? 'it said nothing'
   return shown(fatal.replace(/^(?:fatal|error): /, ''))
 }
 
 /** Calls once the files below a folder are too large together. @returns stops that */
-function watchSize(folder: string, tell: () => void): () => void {
+export function watchSize(folder: string, tell: () => void): () => void {
   let timer: NodeJS.Timeout | undefined
   let isStopped = false
   const look = async (): Promise<void> => {
@@ -257,7 +259,7 @@ function watchSize(folder: string, tell: () => void): () => void {
 }
 
 /** Of what comes and goes while git is at work, as far as it can be seen. */
-async function sizeOf(folder: string): Promise<number> {
+export async function sizeOf(folder: string): Promise<number> {
   const entries = await readdir(folder, { withFileTypes: true }).catch(() => [])
   let bytes = 0
   for (const entry of entries) {

@@ -83,6 +83,7 @@ beforeEach(async () => {
       configsPath: join(folder, 'configs'),
       overridesPath: join(folder, 'overrides'),
       cachePath: join(folder, 'cache'),
+      versionsPath: join(folder, 'versions'),
       indexUrls: [],
       watch: false,
       maxPageSize: 100,

@@ -36,6 +36,7 @@ import type { PacksSettings } from './settings.ts'
 import { createPackRoutes } from './routes.ts'
 import { createPackService } from './service.ts'
 import { createPackStore } from './store.ts'
+import { createPackVersions, type PackVersions } from './versions.ts'
 import { createWatcher, type Watcher } from './watcher.ts'
 import type { PackRecord } from './types.ts'
 import type { TemplateReader } from '../../core/template-reader.ts'
@@ -49,6 +50,8 @@ export interface Packs extends Module, PackConfigs {
   unregister(ref: string): Promise<PackProblem[]>
   /** What executions of the pack `packs` do. */
   readonly manager: PackManager
+  /** Their files as of git revisions. */
+  readonly versions: Pick<PackVersions, 'hold'>
   /** The record is as it was stored. */
   find(ref: string): PackRecord | undefined
 }
@@ -125,6 +128,7 @@ export function createPacks(deps: PacksDeps): Packs {
   const { maxPageSize } = settings
   const [packsFolder = ''] = settings.basePaths
   const catalogue = createCatalogue(settings.indexUrls, deps.get)
+  const versions = createPackVersions({ folder: settings.versionsPath, packsFolder })
   const installer = createInstaller({
     packsFolder,
     shipped: new Map(installable.map((name) => [name, shippedFolder(name, settings.cachePath)])),
@@ -133,6 +137,7 @@ export function createPacks(deps: PacksDeps): Packs {
     find: (ref) => store.findPackByRef(ref),
     service,
     virtualenvs: deps.virtualenvs,
+    versions,
     log,
   })
 
@@ -228,6 +233,7 @@ export function createPacks(deps: PacksDeps): Packs {
       ...createInstallRoutes(deps.startExecution),
     ],
     manager: installer,
+    versions,
     register: (folder) => service.register(folder),
     unregister: (ref) => service.unregister(ref),
     find: (ref) => store.findPackByRef(ref),

@@ -27,7 +27,9 @@ import { readPack, type PackManifest } from './read.ts'
 import type { VirtualenvBuilder } from './environments.ts'
 import { allKinds, separate, type PackRegistration } from './register.ts'
 import type { PackService } from './service.ts'
+import { createLocks } from './locks.ts'
 import { exists, parseSource, type PackSource } from './sources.ts'
+import type { PackVersions } from './versions.ts'
 
 /** Packs that cannot be installed or removed: svc includes them, or the API fills them. */
 const reservedRefs: ReadonlySet<string> = new Set(['core', 'packs', 'default', '_global'])
@@ -49,6 +51,7 @@ export interface InstallerDeps {
   find(ref: string): { version: string; path: string } | undefined
   service: Pick<PackService, 'register' | 'registerNamed' | 'unregister'>
   virtualenvs: VirtualenvBuilder
+  versions: Pick<PackVersions, 'installed' | 'removed'>
   log: Log
 }
 
@@ -245,6 +248,7 @@ export function createInstaller(deps: InstallerDeps): Installer {
       throw error
     }
     await clear(old)
+    await deps.versions.installed(ref, await repositoryOf(source))
 
     const { registered, problems, warnings } = registration
     for (const each of [...problems, ...warnings]) await work.warn(`${ref}: ${describeProblem(each)}`)
@@ -307,6 +311,7 @@ export function createInstaller(deps: InstallerDeps): Installer {
         for (const problem of await deps.service.unregister(ref)) await work.warn(`${ref}: ${describeProblem(problem)}`)
         await clear(gone)
         await virtualenvs.remove(ref)
+        await deps.versions.removed(ref)
         await work.say(`Removed ${ref}; its configuration, if it has one, stays in configs/${ref}.yaml`)
         log.audit('pack.removed', `Pack "${ref}" removed.`, { pack: ref, execution_id: work.executionId })
       })
@@ -363,6 +368,13 @@ export function createInstaller(deps: InstallerDeps): Installer {
       await clear(staging)
     },
   }
+}
+
+/** Its address; undefined: the pack comes from files alone. */
+async function repositoryOf(source: PackSource): Promise<string | undefined> {
+  if (source.kind === 'git') return source.url
+  const isClone = source.kind === 'folder' && (await exists(join(source.path, '.git')))
+  return isClone ? `file://${encodeURI(source.path)}` : undefined
 }
 
 async function clear(folder: string): Promise<void> {
@@ -464,46 +476,4 @@ function inOrder(candidates: readonly Candidate[]): Candidate[] {
   }
   for (const candidate of candidates) visit(candidate, new Set())
   return [...ordered]
-}
-
-/** A lock per name; waiting can be aborted. */
-function createLocks(): { hold<T>(name: string, signal: AbortSignal, body: () => Promise<T>): Promise<T> } {
-  const tails = new Map<string, Promise<void>>()
-  return {
-    async hold(name, signal, body) {
-      const before = tails.get(name) ?? Promise.resolve()
-      const { promise: done, resolve: release } = withResolvers()
-      const tail = before.then(() => done)
-      tails.set(name, tail)
-      void tail.then(() => {
-        if (tails.get(name) === tail) tails.delete(name)
-      })
-      try {
-        await unlessAborted(before, signal)
-        return await body()
-      } finally {
-        release()
-      }
-    },
-  }
-}
-
-/** @throws the reason of the abort */
-async function unlessAborted(promise: Promise<void>, signal: AbortSignal): Promise<void> {
-  const { promise: aborted, resolve } = withResolvers()
-  signal.addEventListener('abort', resolve)
-  try {
-    if (!signal.aborted) await Promise.race([promise, aborted])
-  } finally {
-    signal.removeEventListener('abort', resolve)
-  }
-  signal.throwIfAborted()
-}
-
-function withResolvers(): { promise: Promise<void>; resolve: () => void } {
-  let resolve: () => void = () => undefined
-  const promise = new Promise<void>((done) => {
-    resolve = done
-  })
-  return { promise, resolve }
 }

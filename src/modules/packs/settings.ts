@@ -12,6 +12,8 @@ export interface PacksSettings {
   overridesPath: string
   /** What of the program has to be on disk is kept here. Absolute. */
   cachePath: string
+  /** Other revisions of packs are kept here. Absolute. */
+  versionsPath: string
   /** `content.index_url` */
   indexUrls: readonly string[]
   /** `content.watch` */
@@ -28,6 +30,7 @@ export function packsSettings(config: Pick<Config, 'content'>, common: CommonSet
     configsPath: join(common.basePath, 'configs'),
     overridesPath: join(common.basePath, overridesFolder),
     cachePath: join(common.basePath, 'cache'),
+    versionsPath: join(common.basePath, 'versions'),
     indexUrls: config.content.index_url,
     watch: config.content.watch,
   }

@@ -20,6 +20,10 @@ const MAX_CHARS = 4096
 const archivePattern = /\.(tar|tar\.gz|tgz)$/
 /** What git takes as a branch, tag or commit, and nothing that it takes for an option or a range. */
 const refPattern = /^[A-Za-z0-9_](?:[A-Za-z0-9_+-]|[./](?![./]))*$/
+/** Whether a text names a revision of a repository, and nothing else, as an argument of git. */
+export function isGitRef(text: string): boolean {
+  return text.length <= 255 && refPattern.test(text)
+}
 const hostPattern = /^(?:\[[0-9A-Fa-f:.]+\]|[A-Za-z0-9](?:[A-Za-z0-9._-]*[A-Za-z0-9])?)$/
 /** References, and older names with capitals, dots and dashes. */
 const namePattern = /^[A-Za-z0-9_][A-Za-z0-9_.-]*$/
