@@ -23,6 +23,8 @@ const MIN_FREE_PERCENT = 5
 const RECENT_PROBLEM_MS = 3_600_000
 /** Maximum wait for a file system that does not respond. */
 const MAX_DISK_READ_MS = 2000
+/** The gauge of the module `sensors`. */
+const FAILED_SENSORS = 'sensorcontainer.sensors.failed'
 
 /** @param server undefined until the server knows its modules */
 export function createStatusRoute(source: StatusSource, server: () => ServerFacts | undefined): Route {
@@ -54,6 +56,7 @@ async function readStatus(source: StatusSource, server: ServerFacts): Promise<St
   )
   const notReady = server.notReady()
   const growing = source.growing()
+  const failedSensors = readings.find(({ key }) => key === FAILED_SENSORS)?.value ?? 0
   const attention = [
     ...notReady.map(({ reason, problem }) => `Not ready (${reason}): ${problem}`),
     ...queues
@@ -67,6 +70,11 @@ async function readStatus(source: StatusSource, server: ServerFacts): Promise<St
       ({ id, members }) =>
         `Trace ${id} has grown by ${members} members within a minute. If rules start each other, disable one of them.`,
     ),
+    ...(failedSensors === 0
+      ? []
+      : [
+          `${failedSensors === 1 ? '1 sensor has' : `${failedSensors} sensors have`} failed. See \`svc sensor list\`; \`svc sensor tail <ref>\` says why.`,
+        ]),
     ...(errors.length === 0 ? [] : [`${counted(errors.length)} in the last hour. See the last problems.`]),
   ]
   return {
