@@ -123,7 +123,7 @@ describe('commands', () => {
     const [execution, ...others] = body.filter(({ parameters }) => parameters['message'] === 'good morning')
     expect(others).toEqual([])
     expect(execution?.context).toMatchObject({
-      action_alias_ref: 'chat.echo',
+      action_alias_ref: { id: expect.any(String) as unknown, name: 'echo' },
       api_user: '@ann:fake',
       source_channel: '!ops:fake',
     })

@@ -24,6 +24,13 @@ export interface AliasExecutions {
   recordOf(execution: Execution, alias: AliasRecord): AliasExecutionRecord
 }
 
+/** How an execution names the alias that asked for it: packs read `id` and `name`. */
+export const aliasReference = ({ id, name }: AliasRecord): { id: string; name: string } => ({ id, name })
+
+/** @returns the id in such a reference */
+export const aliasIdIn = (reference: unknown): string | undefined =>
+  isObject(reference) && typeof reference['id'] === 'string' ? reference['id'] : undefined
+
 export function createAliasExecutions({
   matching,
   actions,
@@ -50,7 +57,7 @@ export function createAliasExecutions({
     const { principal, rights } = caller
     const mayReadAs = request.user === principal.user || rights.may('user_impersonate', userResource(request.user))
     const extraContext = {
-      action_alias_ref: alias.ref,
+      action_alias_ref: aliasReference(alias),
       api_user: request.user,
       source_channel: request.source_channel,
       ...(mayReadAs ? {} : { datastore_user: principal.user }),

@@ -6,6 +6,7 @@ import { writeJson } from '../../lib/json/index.ts'
 import { isObject } from '../../lib/schema/index.ts'
 import type { Executions } from '../executions/index.ts'
 import type { Execution, ExecutionRecord } from '../executions/types.ts'
+import { aliasIdIn } from './execution.ts'
 import type { AliasStore } from './store.ts'
 import type { ReplyRecord } from './execution-types.ts'
 import type { AliasRecord } from './types.ts'
@@ -25,15 +26,16 @@ export function createReplies({
   executions,
   thread,
 }: {
-  store: Pick<AliasStore, 'findByRef'>
+  store: Pick<AliasStore, 'find'>
   executions: Pick<Executions, 'findWithResult' | 'record'>
   thread: TemplateThread
 }): Replies {
   return {
     async of(execution, reader) {
       const record = executions.record(executions.findWithResult(execution.id) ?? execution)
-      const { action_alias_ref: ref, api_user: user, source_channel: channel } = execution.context
-      const alias = typeof ref === 'string' ? store.findByRef(ref) : undefined
+      const { action_alias_ref: reference, api_user: user, source_channel: channel } = execution.context
+      const aliasId = aliasIdIn(reference)
+      const alias = aliasId === undefined ? undefined : store.find(aliasId)
       const { message, extra } = await render(record, alias, thread, reader)
       return {
         execution_id: execution.id,

@@ -24,7 +24,7 @@ import {
   MatchAndExecuteRequest,
   ReplyRecord,
 } from './execution-types.ts'
-import type { AliasExecutions } from './execution.ts'
+import { aliasIdIn, type AliasExecutions } from './execution.ts'
 import { createCommandBudget } from './format.ts'
 import type { Matching } from './matching.ts'
 import type { Replies } from './reply.ts'
@@ -209,9 +209,9 @@ function executionRoutes({ service, runs, replies, executions }: AliasRoutesDeps
   /** The execution is stored, and its answer was not: of several, the first. */
   function answersAgain(id: string | undefined): AliasExecutionRecord[] {
     const execution = id === undefined ? undefined : executions.find(id)
-    const ref = execution?.context['action_alias_ref']
-    if (execution === undefined || typeof ref !== 'string') return []
-    return [runs.recordOf(execution, service.get(ref))]
+    const aliasId = aliasIdIn(execution?.context['action_alias_ref'])
+    if (execution === undefined || aliasId === undefined) return []
+    return [runs.recordOf(execution, service.get(aliasId))]
   }
   return [
     route({
