@@ -11,6 +11,7 @@ import { oneAtATime, throughput } from './executions.ts'
 import { beingWatched } from './observation.ts'
 import { largeOutput, liveDelay, loopDelay, manyFollowers } from './output.ts'
 import { scripts } from './scripts.ts'
+import { startingWithPacks } from './packs.ts'
 import { pythonActions } from './python.ts'
 import { printRows, type Row } from './report.ts'
 import { commandLine, scale } from './scale.ts'
@@ -38,6 +39,7 @@ const parts: Record<string, () => Promise<Row[]>> = {
   conductor: conducting,
   workflow: runningWorkflows,
   scale,
+  packs: startingWithPacks,
   cli: commandLine,
   binary: singleExecutable,
   web: async () => [...(await openingTheClient()), ...(await scrollingAGigabyte())],

@@ -80,6 +80,8 @@ export interface PacksDeps {
 
 /** The start of everything else comes first. */
 const WATCH_AFTER_MS = 500
+/** What has changed so long before the start is looked at twice: clocks of file servers differ from ours. */
+const CLOCK_SKEW_MS = 60_000
 
 /** `standard` and `backstop`. */
 const RULE_TYPES = 2
@@ -174,13 +176,17 @@ export function createPacks(deps: PacksDeps): Packs {
 
   let watching: Promise<void> = Promise.resolve()
 
-  /** Registers what has changed before the watcher noticed anything. */
-  function beginWatching(): void {
+  /**
+   * Registers what has changed before the watcher noticed anything.
+   *
+   * @param since when svc looked at everything; undefined: it has not
+   */
+  function beginWatching(since?: number): void {
     watching = watching.then(() =>
       reporting(async () => {
         if (isStopped) return
-        await watcher.start()
-        if (!isStopped) await service.registerChanged()
+        const isUnknown = await watcher.start(since)
+        if (!isStopped && isUnknown) await service.registerChanged()
       }),
     )
   }
@@ -255,12 +261,13 @@ export function createPacks(deps: PacksDeps): Packs {
       )
       await makeFolder(settings.overridesPath).catch(() => undefined) // without it there are no overrides
       await preparePacksFolder().catch((error: unknown) => folderProblems.report(packsFolder, error))
+      const since = Date.now() - CLOCK_SKEW_MS
       const [problem] = await service.registerChanged(true)
       if (problem !== undefined) throw new Error(`A pack of the program is damaged: ${describeProblem(problem)}`)
       places ??= await watchPlaces()
       if (!settings.watch) return
       clearTimeout(beginning)
-      beginning = setTimeout(beginWatching, WATCH_AFTER_MS)
+      beginning = setTimeout(() => beginWatching(since), WATCH_AFTER_MS)
     },
     async reload() {
       await service.registerChanged()

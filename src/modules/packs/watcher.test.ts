@@ -1,8 +1,8 @@
 import { EventEmitter } from 'node:events'
-import { mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
+import { mkdirSync, mkdtempSync, rmSync, statSync, symlinkSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
-import { afterEach, beforeEach, expect, test } from 'vitest'
+import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import { TextSink } from '../../../tests/helpers/text-sink.ts'
 import { waitFor } from '../../../tests/helpers/wait.ts'
 import { createLog } from '../../lib/log/log.ts'
@@ -28,7 +28,7 @@ afterEach(async () => {
   rmSync(root, { recursive: true })
 })
 
-async function start(more: Partial<WatcherDeps> = {}): Promise<void> {
+async function start(more: Partial<WatcherDeps> = {}, since?: number): Promise<boolean> {
   watcher = createWatcher({
     log: createLog({ level: 'DEBUG', format: 'text', stream: sink }),
     basePaths: [packs()],
@@ -41,7 +41,7 @@ async function start(more: Partial<WatcherDeps> = {}): Promise<void> {
     },
     ...more,
   })
-  await watcher.start()
+  return watcher.start(since)
 }
 
 function put(path: string, text = 'x'): void {
@@ -60,6 +60,45 @@ test('thousands of changes are one', async () => {
   put('overrides/_global.yaml')
   await waitFor('the changes', () => calls.length > 0)
   expect(calls).toEqual([{ folders: [mine(), join(packs(), 'other')], packs: ['_global', 'mine'] }])
+})
+
+describe('the first look', () => {
+  const changedAt = (path: string): number => statSync(join(root, path)).ctimeMs
+
+  /** Writes until the clock of the file system is past that of all that was there. */
+  function putLater(path: string, than: number): void {
+    do put(path, String(changedAt('packs') + Math.random()))
+    while (changedAt(path) <= than)
+  }
+
+  test('names what has changed since a time, and nothing else', async () => {
+    for (const pack of ['mine', 'other', 'third']) put(`packs/${pack}/actions/a.yaml`)
+    put('configs/third.yaml')
+    put('configs/other.yaml')
+    const before = Math.max(...['packs', 'configs', 'packs/third/actions/a.yaml', 'configs/other.yaml'].map(changedAt))
+    putLater('packs/other/actions/a.yaml', before)
+    putLater('configs/third.yaml', before)
+    expect(await start({}, before + 0.001)).toBe(false)
+    await waitFor('the changes', () => calls.length > 0)
+    expect(calls).toEqual([{ folders: [join(packs(), 'other')], packs: ['third'] }])
+    // A file that is gone changes its folder.
+    rmSync(join(root, 'packs/mine/actions/a.yaml'))
+    await watcher.stop()
+    calls = []
+    expect(await start({}, changedAt('packs/mine/actions'))).toBe(false)
+    await waitFor('the change', () => calls.length > 0)
+    expect(calls[0]?.folders).toContain(mine())
+  })
+
+  test('cannot say which pack or configuration is gone, or what has changed before it looked', async () => {
+    put('configs/third.yaml')
+    expect(await start()).toBe(true)
+    await watcher.stop()
+    expect(await start({}, Math.max(changedAt('packs'), changedAt('configs')) + 1_000)).toBe(false)
+    await watcher.stop()
+    rmSync(join(root, 'configs/third.yaml'))
+    expect(await start({}, changedAt('configs'))).toBe(true)
+  })
 })
 
 test('what registering does not look at is not noticed', async () => {

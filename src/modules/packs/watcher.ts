@@ -1,4 +1,5 @@
 /** Notices what people change in the folders of packs and in the configurations of the site. */
+import type { Stats } from 'node:fs'
 import { lstat, realpath } from 'node:fs/promises'
 import { basename, dirname, extname, join, sep } from 'node:path'
 import type { FSWatcher } from 'chokidar'
@@ -15,8 +16,13 @@ const LONGEST_MS = 5_000
 const DEPTH = 3
 
 export interface Watcher {
-  /** Resolves when changes are noticed from now on, or will not be. */
-  start(): Promise<void>
+  /**
+   * Resolves when changes are noticed from now on, or will not be.
+   *
+   * @param since milliseconds since 1970: what has changed from then on is noticed too. Undefined: nothing of that
+   * @returns whether everything has to be looked at again, because it is not known what has changed since
+   */
+  start(since?: number): Promise<boolean>
   stop(): Promise<void>
 }
 
@@ -109,6 +115,14 @@ export function createWatcher({
     return join(base, name)
   }
 
+  /** Of the first look at everything, which the file system answers once. @returns whether it is not known what has changed */
+  function noteSince(path: string, { ctimeMs }: Pick<Stats, 'ctimeMs'>, since: number): boolean {
+    if (ctimeMs < since) return false
+    if (basePaths.includes(path) || sitePaths.includes(path)) return true
+    note(path)
+    return false
+  }
+
   /** Only what registering a pack looks at. */
   function isIgnored(path: string): boolean {
     if (sitePaths.includes(path) || basePaths.includes(path) || links.has(path)) return false
@@ -135,16 +149,23 @@ export function createWatcher({
   }
 
   return {
-    async start() {
+    async start(since) {
       await followLinks(await packFolders())
       const { watch } = await load()
-      if (isStopped) return
+      if (isStopped) return false
+      let isFirstLook = since !== undefined
+      let isUnknown = since === undefined
       const made = watch([...basePaths, ...links.keys(), ...sitePaths], {
         ignoreInitial: true,
         // A link can lead anywhere; those that are packs are followed here.
         followSymlinks: false,
         depth: DEPTH,
-        ignored: (path) => isIgnored(path),
+        ignored(path, stats) {
+          if (isIgnored(path)) return true
+          if (isFirstLook && stats !== undefined && since !== undefined && noteSince(path, stats, since))
+            isUnknown = true
+          return false
+        },
       })
       watcher = made
       await new Promise<void>((resolve) => {
@@ -152,10 +173,13 @@ export function createWatcher({
         made.on('all', (_, path) => note(path))
         made.on('error', (error) => {
           if (watcher === made) void giveUp(error)
+          isUnknown = true
           resolve()
         })
         made.once('ready', resolve)
       })
+      isFirstLook = false
+      return isUnknown
     },
     async stop() {
       isStopped = true

@@ -156,8 +156,13 @@ export function createPolicyService(deps: {
         const problem = compileSchema(policyDefinitionSchema).find(given)
         if (problem !== undefined) return { problems: [problem] }
         const definition: FilledPolicy = fillPolicyDefinition(given as PolicyDefinition, content.pack) // has passed its schema
-        const wrong = problemIn(definition)
-        return wrong === undefined ? { definition } : { problems: [wrong] }
+        const wrong = policyProblemOf(definition, undefined)
+        if (wrong !== undefined) return { problems: [wrong] }
+        // The action may come later, or in another form.
+        const lacking = problemIn(definition)
+        if (lacking === undefined) return { definition }
+        const message = `${lacking.message}; it counts as missing in every execution`
+        return { definition, warnings: [{ ...lacking, message }] }
       })
       const by = { user: systemUser }
       for (const filled of definitions) {

@@ -47,7 +47,11 @@ const sensorSchema: JsonSchema = {
     trigger_types: {
       type: ['array', 'null'],
       maxItems: 500,
-      items: { type: 'object', required: ['name'], properties: { name: { type: 'string' } } },
+      items: {
+        type: 'object',
+        required: ['name'],
+        properties: { name: { type: 'string' }, pack: { type: ['string', 'null'] } },
+      },
     },
   },
 }
@@ -62,7 +66,7 @@ interface GivenSensor {
   description?: string | null
   enabled?: boolean | null
   poll_interval?: number | null
-  trigger_types?: { name: string; pack?: unknown }[] | null
+  trigger_types?: { name: string; pack?: string | null }[] | null
   http_poll?: Partial<HttpPollDefinition> & { url: string }
 }
 
@@ -104,7 +108,12 @@ export function checkSensors({ pack, folder = '', definitions }: PackDefinitions
       problems.push({ metadataFile, path: ['class_name'], message, isWarning: true })
     }
     sensors.set(sensor.class_name, fill(sensor, { pack, folder, metadataFile }))
-    for (const definition of sensor.trigger_types ?? []) triggerTypes.push({ metadataFile, definition })
+    for (const [index, definition] of (sensor.trigger_types ?? []).entries()) {
+      triggerTypes.push({ metadataFile, definition: { ...definition, pack } })
+      if ([undefined, null, '', pack].includes(definition.pack)) continue
+      const message = `The trigger type "${definition.name}" says pack "${definition.pack}"; it is one of pack "${pack}", as the sensor is.`
+      problems.push({ metadataFile, path: ['trigger_types', String(index), 'pack'], message, isWarning: true })
+    }
   }
   return { sensors: [...sensors.values()], problems, triggerTypes }
 }
@@ -136,7 +145,7 @@ function fill(
 }
 
 const triggerTypesOf = ({ trigger_types: types }: GivenSensor, pack: string): string[] =>
-  (types ?? []).map((type) => `${typeof type.pack === 'string' ? type.pack : pack}.${type.name}`)
+  (types ?? []).map(({ name }) => `${pack}.${name}`)
 
 function fillPoll(
   {
