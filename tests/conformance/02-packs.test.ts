@@ -946,6 +946,15 @@ const malformed: Malformed[] = [
     says: /"s\.py".*missing; the sensor fails when it runs/,
     isWarning: true,
   },
+  {
+    what: 'a trigger type of another pack in a sensor',
+    file: 'sensors/bad.yaml',
+    content: 'class_name: Bad\nentry_point: s.py\ntrigger_types:\n  - name: ev\n    pack: other\n',
+    more: { 'sensors/s.py': '' },
+    at: [5, 'trigger_types.0.pack'],
+    says: /says pack "other"; it is one of pack "case_\d+"/,
+    isWarning: true,
+  },
   // Aliases
   {
     what: 'an alias without formats',
