@@ -29,8 +29,14 @@ export interface ChatPost {
   mayHaveBeenSent: boolean
 }
 
+/** Up to where everything has been dealt with; kept when the bot ends. */
+export interface ChatPosition {
+  read(): string | undefined
+  write(position: string): Promise<void>
+}
+
 export interface ChatAdapter {
-  /** `matrix`, `slack` */
+  /** `matrix`, `mattermost`, `slack` */
   readonly name: string
   /** UTF-16 units of one post. */
   readonly maxChars: number

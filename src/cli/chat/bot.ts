@@ -23,7 +23,7 @@ import { MAX_OWED, type ChatState, type OwedResult } from './state.ts'
 
 export interface BotDeps {
   adapter: ChatAdapter
-  config: Omit<ChatConfig, 'matrix' | 'slack' | 'account' | 'isReadableByOthers'>
+  config: Omit<ChatConfig, 'matrix' | 'mattermost' | 'slack' | 'account' | 'isReadableByOthers'>
   state: ChatState
   /** With the credential of the bot. */
   client: Client

@@ -4,6 +4,7 @@ import { readBoundedFileSync } from '../../lib/files/index.ts'
 import { parseIniBytes } from '../../lib/text/index.ts'
 import { CliFailure } from '../failures.ts'
 import type { MatrixSettings } from './matrix.ts'
+import type { MattermostSettings } from './mattermost.ts'
 import type { SlackSettings } from './slack.ts'
 
 export interface ChatConfig {
@@ -21,6 +22,7 @@ export interface ChatConfig {
   account: { name: string; password: string } | undefined
   /** One of them. */
   matrix: MatrixSettings | undefined
+  mattermost: MattermostSettings | undefined
   slack: SlackSettings | undefined
   /** The file holds credentials, and others may read it. */
   isReadableByOthers: boolean
@@ -31,6 +33,7 @@ const MAX_FILE_BYTES = 1024 * 1024
 const known: Readonly<Record<string, readonly string[]>> = {
   chat: ['prefix', 'route', 'users', 'inquiry_route', 'inquiry_channel', 'default_user', 'username', 'password'],
   matrix: ['url', 'token'],
+  mattermost: ['url', 'token'],
   slack: ['token', 'app_token', 'signing_secret', 'listen', 'url'],
 }
 
@@ -44,7 +47,9 @@ export function readChatConfig(path: string, env: NodeJS.ProcessEnv): ChatConfig
   for (const [section, values] of sections) {
     const names = known[section]
     if (names === undefined) {
-      throw new CliFailure(`${path}: there is no section [${section}]; there are [chat], [matrix] and [slack].`)
+      throw new CliFailure(
+        `${path}: there is no section [${section}]; there are [chat], [matrix], [mattermost] and [slack].`,
+      )
     }
     for (const [name, { line }] of values) {
       if (!names.includes(name)) {
@@ -65,12 +70,12 @@ export function readChatConfig(path: string, env: NodeJS.ProcessEnv): ChatConfig
   const channel = valueOf('chat', 'inquiry_channel')
   const account = valueOf('chat', 'username')
   const has = (section: string): boolean => sections.has(section) || valueOf(section, 'token') !== undefined
-  const systems = ['matrix', 'slack'].filter(has)
+  const systems = ['matrix', 'mattermost', 'slack'].filter(has)
   if (systems.length !== 1) {
     throw new CliFailure(
       systems.length === 0
-        ? `${path}: name a chat system: [matrix] with url and token, or [slack] with token and app_token.`
-        : `${path}: one bot has one chat system; give [matrix] and [slack] a file each.`,
+        ? `${path}: name a chat system: [matrix] or [mattermost] with url and token, or [slack] with token and app_token.`
+        : `${path}: one bot has one chat system; give [${systems.join('] and [')}] a file each.`,
     )
   }
   const urlOf = (section: string, url: string): string => {
@@ -79,6 +84,10 @@ export function readChatConfig(path: string, env: NodeJS.ProcessEnv): ChatConfig
     }
     return url
   }
+  const accountOf = (section: string): { url: string; token: string } => ({
+    url: urlOf(section, need(section, 'url')),
+    token: need(section, 'token'),
+  })
   const slackSettings = (): SlackSettings => {
     const appToken = valueOf('slack', 'app_token')
     const signingSecret = valueOf('slack', 'signing_secret')
@@ -101,7 +110,8 @@ export function readChatConfig(path: string, env: NodeJS.ProcessEnv): ChatConfig
     users: usersIn(valueOf('chat', 'users') ?? '', path),
     defaultUser: valueOf('chat', 'default_user'),
     account: account === undefined ? undefined : { name: account, password: need('chat', 'password') },
-    matrix: has('matrix') ? { url: urlOf('matrix', need('matrix', 'url')), token: need('matrix', 'token') } : undefined,
+    matrix: has('matrix') ? accountOf('matrix') : undefined,
+    mattermost: has('mattermost') ? accountOf('mattermost') : undefined,
     slack: has('slack') ? slackSettings() : undefined,
     isReadableByOthers: (read.mode & 0o077) !== 0,
   }

@@ -3,9 +3,10 @@
  * Encrypted rooms cannot be read.
  */
 import { setTimeout as delay } from 'node:timers/promises'
-import { readJson, writeJson } from '../../lib/json/index.ts'
+import { writeJson } from '../../lib/json/index.ts'
 import { isObject } from '../../lib/schema/index.ts'
-import { ChatFailure, type ChatAdapter, type ChatMessage, type ChatPost } from './adapter.ts'
+import { ChatFailure, type ChatAdapter, type ChatMessage, type ChatPosition, type ChatPost } from './adapter.ts'
+import { callJson } from './json-api.ts'
 
 export interface MatrixSettings {
   /** Address of the homeserver. */
@@ -16,7 +17,7 @@ export interface MatrixSettings {
 export interface MatrixDeps {
   settings: MatrixSettings
   /** Place in the stream of events up to which everything has been dealt with. */
-  position: { read(): string | undefined; write(position: string): Promise<void> }
+  position: ChatPosition
   /** Whether invitations of this user are accepted. */
   readonly knows: (user: string) => boolean
   readonly log: (text: string) => void
@@ -24,14 +25,10 @@ export interface MatrixDeps {
 
 /** Longest wait for news in one request. */
 const SYNC_MS = 30_000
-const REQUEST_MS = 60_000
 const FIRST_RETRY_MS = 500
 const MAX_RETRY_MS = 60_000
 /** Events have at most 64 KiB, and carry the text twice. */
 const MAX_CHARS = 12_000
-const MAX_ANSWER_BYTES = 64 * 1024 * 1024
-/** Attempts to post while the homeserver asks to wait. */
-const MAX_ATTEMPTS = 10
 
 type Json = Record<string, unknown>
 
@@ -40,37 +37,16 @@ export function createMatrix({ settings, position, knows, log }: MatrixDeps): Ch
 
   /** @throws ChatFailure */
   async function call(method: string, path: string, body: unknown, signal: AbortSignal): Promise<Json> {
-    for (let attempt = 1; ; attempt += 1) {
-      let response: Response
-      let text: string
-      try {
-        response = await fetch(`${base}/_matrix/client/v3${path}`, {
-          method,
-          headers: { Authorization: `Bearer ${settings.token}`, 'Content-Type': 'application/json' },
-          redirect: 'error',
-          signal: AbortSignal.any([signal, AbortSignal.timeout(REQUEST_MS)]),
-          ...(body === undefined ? {} : { body: writeJson(body) }),
-        })
-        text = await readBounded(response)
-      } catch (error) {
-        if (signal.aborted) throw error
-        throw new ChatFailure(
-          `The homeserver cannot be reached: ${error instanceof Error ? error.message : 'unknown'}`,
-          false,
-        )
-      }
-      const answer = parse(text)
-      if (response.ok) return answer
-      if (response.status === 429 && attempt < MAX_ATTEMPTS) {
-        await delay(waitOf(response, answer), undefined, { signal })
-        continue
-      }
-      const said = typeof answer['error'] === 'string' ? answer['error'].slice(0, 300) : response.statusText
-      throw new ChatFailure(
-        `The homeserver answers ${response.status}: ${said}`,
-        response.status >= 400 && response.status < 500 && response.status !== 429,
-      )
-    }
+    const answer = await callJson({
+      name: 'The homeserver',
+      url: `${base}/_matrix/client/v3${path}`,
+      method,
+      headers: { Authorization: `Bearer ${settings.token}` },
+      body,
+      waitMs: ({ retry_after_ms: wait }) => (typeof wait === 'number' ? wait : undefined),
+      signal,
+    })
+    return Array.isArray(answer) ? {} : answer
   }
 
   async function sync(since: string | undefined, signal: AbortSignal): Promise<Json> {
@@ -197,31 +173,6 @@ function htmlOf(text: string): string {
     .split(/^```\n?/m)
     .map((part, index) => (index % 2 === 1 ? `<pre><code>${part}</code></pre>` : part.replaceAll('\n', '<br>')))
     .join('')
-}
-
-function waitOf(response: Response, answer: Json): number {
-  const milliseconds = Number(answer['retry_after_ms'] ?? Number(response.headers.get('Retry-After')) * 1000)
-  return Math.min(MAX_RETRY_MS, Math.max(FIRST_RETRY_MS, Number.isFinite(milliseconds) ? milliseconds : 0))
-}
-
-async function readBounded(response: Response): Promise<string> {
-  const chunks: Uint8Array[] = []
-  let size = 0
-  for await (const chunk of response.body ?? []) {
-    size += chunk.length
-    if (size > MAX_ANSWER_BYTES) throw new Error('the answer is too large')
-    chunks.push(chunk)
-  }
-  return Buffer.concat(chunks).toString('utf8')
-}
-
-function parse(text: string): Json {
-  try {
-    const value = readJson(text)
-    return isObject(value) ? value : {}
-  } catch {
-    return {}
-  }
 }
 
 function objectIn(value: unknown, key: string): Json {

@@ -6,7 +6,7 @@ import { recordIn, textOrEmpty } from '../connection/responses.ts'
 import { exitCodes } from '../exit-codes.ts'
 import { addCommonOptions, type CommonFlags } from '../options.ts'
 import { withSession, type CommandContext, type Session } from '../session.ts'
-import type { ChatAdapter } from '../chat/adapter.ts'
+import type { ChatAdapter, ChatPosition } from '../chat/adapter.ts'
 import type { ChatConfig } from '../chat/config.ts'
 import type { ChatState } from '../chat/state.ts'
 
@@ -62,7 +62,7 @@ async function run(session: Session, file: string, statePath: string): Promise<n
 }
 
 async function createAdapter(
-  { matrix, slack, users }: ChatConfig,
+  { matrix, mattermost, slack, users }: ChatConfig,
   state: ChatState,
   log: (text: string) => void,
 ): Promise<ChatAdapter> {
@@ -70,14 +70,19 @@ async function createAdapter(
     const { createSlack } = await import('../chat/slack.ts')
     return createSlack({ settings: slack, log })
   }
+  const positionOf = (name: string): ChatPosition => ({
+    read: () => state.position(name),
+    write: (position) => state.setPosition(name, position),
+  })
+  if (mattermost !== undefined) {
+    const { createMattermost } = await import('../chat/mattermost.ts')
+    return createMattermost({ settings: mattermost, position: positionOf('mattermost'), log })
+  }
   if (matrix === undefined) throw new Error('The configuration of the bot has no chat system.')
   const { createMatrix } = await import('../chat/matrix.ts')
   return createMatrix({
     settings: matrix,
-    position: {
-      read: () => state.position('matrix'),
-      write: (position) => state.setPosition('matrix', position),
-    },
+    position: positionOf('matrix'),
     knows: (user) => users.has(user),
     log,
   })

@@ -1,0 +1,153 @@
+/** `svc chat` in Mattermost. A real bot, a Mattermost of our own. */
+import { chmodSync, existsSync, readFileSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { afterAll, afterEach, beforeAll, beforeEach, expect, it } from 'vitest'
+import { createTestApp } from '../helpers/app.ts'
+import { startCli, type RunningCli } from '../helpers/cli.ts'
+import { MATTERMOST_BOT, startFakeMattermost, type FakeMattermost } from '../helpers/fake-mattermost.ts'
+import { makeFolder, type TemporaryFolder } from '../helpers/folders.ts'
+import { waitForStatus, type ExecutionAnswer, type TestApp } from '../helpers/server.ts'
+import { waitFor } from '../helpers/wait.ts'
+
+let server: TestApp
+let folder: TemporaryFolder
+let chat: FakeMattermost
+let bot: RunningCli | undefined
+
+beforeAll(async () => {
+  server = await createTestApp()
+  const alias = (name: string, more: Record<string, unknown>) =>
+    server.call('POST', '/v1/actionalias', { name, pack: 'chat', ack: { enabled: false }, ...more })
+  await alias('echo', {
+    action_ref: 'core.echo',
+    formats: ['echo {{ message }}'],
+    result: { format: 'It said {{ execution.result.stdout }}' },
+  })
+  await alias('run', {
+    action_ref: 'core.local',
+    formats: ['run {{ cmd }}'],
+    result: { format: 'Ran: {{ execution.result.stdout }}' },
+  })
+})
+afterAll(async () => {
+  await server.stop()
+})
+
+beforeEach(async () => {
+  folder = makeFolder()
+  chat = await startFakeMattermost()
+  writeFileSync(configFile(), `[chat]\nusers =\n  ann ann\n[mattermost]\nurl = ${chat.url}/\ntoken = ${chat.token}\n`)
+  chmodSync(configFile(), 0o600)
+})
+afterEach(async () => {
+  await stopBot()
+  await chat.stop()
+  folder.remove()
+})
+
+const configFile = (): string => join(folder.path, 'chat.conf')
+const stateText = (): string =>
+  existsSync(`${configFile()}.state`) ? readFileSync(`${configFile()}.state`, 'utf8') : ''
+const settled = () => waitFor('nothing to be owed', () => stateText().includes('"owed":[]'))
+const messages = (): string[] => chat.posts.map(({ message }) => message)
+
+async function startBot(): Promise<RunningCli> {
+  const started = startCli(['chat', configFile()], {
+    HOME: folder.path,
+    SVC_API_URL: `${server.urls.api}/v1`,
+    SVC_AUTH_URL: server.urls.auth,
+    SVC_STREAM_URL: `${server.urls.stream}/v1`,
+  })
+  bot = started
+  await waitFor(
+    'the bot to listen',
+    () => started.process.exitCode !== null || started.stderr().includes('mattermost: connected'),
+  )
+  if (started.process.exitCode !== null) throw new Error(started.stderr() + started.stdout())
+  return started
+}
+
+async function stopBot(signal: NodeJS.Signals = 'SIGKILL'): Promise<void> {
+  const ending = bot
+  bot = undefined
+  ending?.process.kill(signal)
+  await ending?.exit
+}
+
+it('a command is carried out once, its result is posted in the thread, and calls nobody', async () => {
+  await startBot()
+  const said = chat.say('!echo "@all good morning"')
+  const post = await chat.waitForPost(/good morning/)
+  chat.repeat(said)
+  chat.say('!echo last')
+  await chat.waitForPost('It said last')
+  expect(post).toMatchObject({ channel_id: 'ops', root_id: said.id, message: 'It said @\u200ball good morning' })
+  expect(messages()).toHaveLength(2)
+  expect(chat.calls.filter((call) => call.endsWith('/thread'))).toEqual([])
+})
+
+it('mentions and direct messages need no prefix; posts of bots, webhooks and the system are left alone', async () => {
+  await startBot()
+  chat.say('echo nothing')
+  chat.say('!echo nothing', { user_id: MATTERMOST_BOT })
+  chat.say('!echo nothing', { props: { from_bot: 'true' } })
+  chat.say('!echo nothing', { props: { from_webhook: 'true' } })
+  chat.say('!echo nothing', { type: 'system_join_channel' })
+  chat.sendRaw('{')
+  chat.sendRaw('{"event":"posted","data":{"post":"{"}}')
+  chat.sendRaw('{"event":"posted"}')
+  chat.say('@svcx echo nothing')
+  chat.say('@Svc echo mentioned')
+  await chat.waitForPost('It said mentioned')
+  chat.say('echo direct', { channel_id: 'ann__bot0', channelType: 'D' })
+  expect((await chat.waitForPost('It said direct')).channel_id).toBe('ann__bot0')
+  chat.say('!echo x', { user_id: 'eve' })
+  await chat.waitForPost(/eve is not known/)
+  expect(messages().join('\n')).not.toContain('nothing')
+})
+
+it('waits when the server says so, and asks for what it missed when the connection was lost', async () => {
+  await startBot()
+  chat.answerNext('POST /posts', 429, '{}', { headers: { 'Retry-After': '0' } })
+  chat.answerNext('POST /posts', 500, '<html>')
+  chat.say('!echo patient')
+  await chat.waitForPost('It said patient')
+  chat.answerNext('GET /users/me', 503, 'no JSON')
+  chat.cut()
+  chat.say('!echo missed')
+  await chat.waitForPost('It said missed')
+  await settled()
+  expect(messages()).toEqual(['It said patient', 'It said missed'])
+})
+
+it('a post whose answer was lost is there once', async () => {
+  await startBot()
+  chat.answerNext('POST /posts', 502, '<html>', { isDone: true })
+  chat.say('!echo once')
+  await chat.waitForPost('It said once')
+  await settled()
+  expect(messages()).toEqual(['It said once'])
+  expect(chat.calls.some((call) => call.endsWith('/thread'))).toBe(true)
+})
+
+it('after a kill, what was said and what has ended meanwhile is dealt with once', async () => {
+  await startBot()
+  const go = join(folder.path, 'go')
+  chat.say(`!run "until [ -e ${go} ]; do sleep 0.05; done; echo done"`)
+  await waitFor('the execution to be known', () => /"executions":\["/.test(stateText()))
+  await stopBot()
+  writeFileSync(go, '')
+  await waitForStatus(server, /[0-9a-f]{24}/.exec(stateText().slice(stateText().indexOf('"executions"')))?.[0] ?? '')
+  chat.say('!echo overslept', { isQuiet: true })
+  await startBot()
+  await chat.waitForPost('Ran: done')
+  await chat.waitForPost('It said overslept')
+  await settled()
+  await stopBot('SIGTERM')
+  await startBot()
+  chat.say('!echo end')
+  await chat.waitForPost('It said end')
+  expect(messages().toSorted()).toEqual(['It said end', 'It said overslept', 'Ran: done'])
+  const { body } = await server.call<ExecutionAnswer[]>('GET', '/v1/executions?limit=100')
+  expect(body.filter(({ parameters }) => parameters['message'] === 'overslept')).toHaveLength(1)
+})
