@@ -107,6 +107,14 @@ test.each([
   expect(await run(name, give)).toMatchObject({ status: 'succeeded' })
 })
 
+test('a workflow whose output does not fit has failed everywhere', async () => {
+  const { id } = await run('flow', { name: 5 })
+  for (const path of ['workflow', 'workflow/explain']) {
+    const { body } = await server.call<{ status: string }>('GET', `/v1/executions/${id}/${path}`)
+    expect([path, body.status]).toEqual([path, 'failed'])
+  }
+})
+
 test.each<[string, unknown, RegExp]>([
   ['python', { age: 36 }, /'name' is a required property/],
   ['python', { name: 5 }, /5 is not of type 'string'/],

@@ -1,5 +1,5 @@
 /** The end of a workflow that cannot be conducted any more. */
-import { Draft } from './draft.ts'
+import { Draft, type Changes } from './draft.ts'
 import { errorKey, type ErrorEntry, type State } from './state.ts'
 import { isCompleted } from './status.ts'
 import type { Outcome } from './types.ts'
@@ -8,14 +8,20 @@ import type { Outcome } from './types.ts'
 export function broken(state: State, message: string): Outcome {
   const draft = new Draft(state)
   if (isCompleted(draft.workflow.status)) return { changes: undefined, commands: [], log: [], refused: message }
-  const entry: ErrorEntry = { type: 'error', message }
-  draft.setError({ id: draft.take('errors'), instance: null, key: errorKey(entry), entry })
-  draft.setWorkflow({ status: 'failed' })
   const { output } = draft.workflow
   return {
-    changes: draft.changes,
+    changes: failed(state, message),
     commands: [{ kind: 'finish', status: 'failed', output }],
     log: [],
     refused: undefined,
   }
+}
+
+/** Of one that has just ended too: what it gives is refused. */
+export function failed(state: State, message: string): Changes {
+  const draft = new Draft(state)
+  const entry: ErrorEntry = { type: 'error', message }
+  draft.setError({ id: draft.take('errors'), instance: null, key: errorKey(entry), entry })
+  draft.setWorkflow({ status: 'failed' })
+  return draft.changes
 }

@@ -1,4 +1,4 @@
-export { broken } from './broken.ts'
+export { broken, failed } from './broken.ts'
 export { conduct, createMemory, type Memory, type World } from './conduct.ts'
 export { ContextCache, variablesOf, type Variables } from './contexts.ts'
 export { ACTION_FAILED } from './end.ts'

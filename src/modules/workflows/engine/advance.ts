@@ -11,6 +11,8 @@ import {
   apply,
   broken,
   defaultLimits,
+  failed,
+  type Changes,
   type Command,
   type Event,
   type Limits,
@@ -171,18 +173,22 @@ export function createAdvance(deps: AdvanceDeps): Advance {
     if (changes === undefined) return refused
     const before = run.state.workflow.status
     commit.say(run, execution, linesOf(storyOf(commit, run, execution, { event, child, changes, commands, children })))
-    const saved = store.save(run.header, changes, { seal: deps.sealOf(run), at: commit.at })
-    commit.add({ steps: saved.steps, facts: [] })
+    save(commit, run, changes)
     const newSecrets = run.takeNewSecrets()
     const sealed = newSecrets.length === 0 ? undefined : deps.sealSecrets(run, newSecrets)
-    if (sealed !== undefined) commit.add({ steps: [store.putSecrets(saved.header, sealed)], facts: [] })
-    run.header = saved.header
-    run.state = apply(run.state, changes)
+    if (sealed !== undefined) commit.add({ steps: [store.putSecrets(run.header, sealed)], facts: [] })
     for (const command of commands) await carryOut(commit, run, command, children)
     if (event.kind === 'pending' && isEnd(run.state.workflow.status)) cascades.withdrawLate(commit, run, event)
     // A resume changes the execution before the workflow hears of it.
     if (before !== run.state.workflow.status || event.kind === 'resume') showStatus(commit, run)
     return undefined
+  }
+
+  function save(commit: WorkflowCommit, run: Run, changes: Changes): void {
+    const saved = store.save(run.header, changes, { seal: deps.sealOf(run), at: commit.at })
+    commit.add({ steps: saved.steps, facts: [] })
+    run.header = saved.header
+    run.state = apply(run.state, changes)
   }
 
   function storyOf(
@@ -273,6 +279,7 @@ export function createAdvance(deps: AdvanceDeps): Advance {
     try {
       const result = resultOf(commit, run, execution)
       const failure = status === 'succeeded' ? executions.outputFailureOf(execution, result) : undefined
+      if (failure !== undefined) save(commit, run, failed(run.state, `OutputSchemaError: ${String(failure['error'])}`))
       const stored = await executions.maskOutput(execution, failure ?? result, run.secretValues)
       await writeStoredJson(stored.result)
       change(commit, execution, { kind: 'exit', status: failure === undefined ? status : 'failed', ...stored })
