@@ -81,6 +81,7 @@ const EXTRA_LAYERS: Record<string, readonly Layer[]> = {
   'src/cli/migrate/print-check.ts': ['migrate'],
   'src/cli/migrate/import.ts': ['config', 'migrate'],
   'src/cli/migrate/import-files.ts': ['migrate'],
+  'src/cli/migrate/import-history.ts': ['migrate'],
   'src/cli/migrate/import-records.ts': ['migrate'],
   'src/cli/migrate/source.ts': ['migrate'],
   'src/cli/migrate/targets.ts': ['migrate'],

@@ -406,7 +406,7 @@ function tagsOf(fields: Fields): unknown[] | undefined {
 const ownUid = (uid: string): string => uid.replace(/^key_value_pair:st2kv\./, 'key_value_pair:svckv.')
 
 /** The database may not have dots and dollars in keys, and writes other characters for them. */
-function unescaped(value: unknown): unknown {
+export function unescaped(value: unknown): unknown {
   if (Buffer.isBuffer(value)) return value
   if (Array.isArray(value)) return value.map(unescaped)
   if (!isObject(value)) return value

@@ -46,6 +46,8 @@ const deliberate: Readonly<Record<string, string>> = {
   'GET /v1/executions/{id}/output/search': 'likewise; "execution tail" and grep search all of it',
   'GET /v1/executions/{id}/result': 'as "execution get", as one stream for programs',
   'GET /v1/executions/{id}/attribute/{name}': 'as "execution get -a"',
+  'POST /v1/executions/import': 'for "migrate import --history": tests/compat/migrate-history.test.ts',
+  'POST /v1/traces/import': 'likewise',
   'GET /v1/rules/views': 'as "rule list", with descriptions of triggers: for the web client',
   'GET /v1/criteriaoperators': 'choices for the form of the web client; docs/events.md has them for people',
   'GET /v1/rules/views/{ref_or_id}': 'as "rule get", likewise',

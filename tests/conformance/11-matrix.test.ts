@@ -571,6 +571,12 @@ const entries: Record<string, Entry> = {
     path: ({ assignment }) => `/v1/rbac/role_assignments/${assignment}`,
   },
   'POST /v1/rbac/definitions/apply': { opens: 'administrator', path: fixed('/v1/rbac/definitions/apply'), body: {} },
+  'POST /v1/executions/import': {
+    opens: 'administrator',
+    path: fixed('/v1/executions/import'),
+    body: { executions: [] },
+  },
+  'POST /v1/traces/import': { opens: 'administrator', path: fixed('/v1/traces/import'), body: { traces: [] } },
   'POST /v1/backups': { opens: 'administrator', path: fixed('/v1/backups') },
   'GET /v1/backups': { opens: 'administrator', path: fixed('/v1/backups') },
   'POST /v1/purge/{kind}': {

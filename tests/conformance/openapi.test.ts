@@ -415,6 +415,35 @@ const samples: [
   ['get', '/v1/rbac/role_assignments', {}],
   ['get', '/v1/rbac/role_assignments/{id}', { path: () => `/v1/rbac/role_assignments/${unknownId}`, status: 404 }],
   ['post', '/v1/rbac/definitions/apply', { status: 400 }],
+  [
+    'post',
+    '/v1/executions/import',
+    {
+      body: {
+        executions: [
+          {
+            id: '5a1f0c2e4b0a1d2c3e4f5070',
+            status: 'succeeded',
+            start_timestamp: '2026-01-31T12:00:00Z',
+            action: { ref: 'core.local', runner_type: 'local-shell-cmd' },
+          },
+        ],
+        dry_run: true,
+      },
+    },
+  ],
+  ['post', '/v1/executions/import', { body: { executions: [{}] }, status: 400 }],
+  [
+    'post',
+    '/v1/traces/import',
+    {
+      body: {
+        traces: [{ id: '5a1f0c2e4b0a1d2c3e4f5071', trace_tag: 'a', start_timestamp: '2026-01-31T12:00:00Z' }],
+        dry_run: true,
+      },
+    },
+  ],
+  ['post', '/v1/traces/import', { body: { traces: [{}] }, status: 400 }],
   ['post', '/v1/backups', { status: 201 }],
   ['get', '/v1/backups', {}],
   ['post', '/v1/purge/{kind}', { path: () => '/v1/purge/output', body: { before: '2020-01-01T00:00:00Z' } }],

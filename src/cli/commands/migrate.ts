@@ -34,6 +34,7 @@ function createCheckCommand(context: CommandContext): CliCommand {
 interface ImportFlags extends PlaceFlags {
   configFile?: string[]
   dryRun?: boolean
+  history?: boolean
   onConflict: 'skip' | 'replace'
   report?: string
 }
@@ -42,6 +43,7 @@ function createImportCommand(context: CommandContext): CliCommand {
   return addServerConfigOption(addPlaceOptions(addCommonOptionsWithoutFile(new CliCommand('import'))))
     .description('Import a StackStorm installation into the running server of this machine.')
     .option('--dry-run', 'say what would happen, and change nothing')
+    .option('--history', 'take over finished executions and traces too, to read them here')
     .addOption(
       new Option('--on-conflict <what>', 'what to do with records that differ from those of the server')
         .choices(['skip', 'replace'])
@@ -51,6 +53,7 @@ function createImportCommand(context: CommandContext): CliCommand {
     .notes(
       'It takes over packs, their configurations, the password file, role definitions, and from exports or a folder of mongodump keys with their secrets, API keys, service accounts, rules, actions, aliases, policies and trigger types. Records get the names of svc, such as core.svc.webhook; files of packs stay as they are.',
       'Running it again changes nothing, or takes over what has changed in the source. A record that was changed on the server since, or that no import has made, is a conflict and stays, unless --on-conflict replace is given.',
+      'With --history, executions that have ended and traces keep their ids and times. Nothing follows from them: no rule, notification or policy. The cleanup counts them by their own times.',
       'Root and the account of the server can run it. It finds the server through its configuration, as `svc serve` does, and writes a report in JSON, and a proposed configuration file made from st2.conf. The exit code is 1 when something was refused or is in conflict, or a pack has content that svc cannot use.',
     )
     .examples('svc migrate import /mnt/old-host --dry-run', 'svc migrate import /mnt/old-host')
@@ -60,10 +63,11 @@ function createImportCommand(context: CommandContext): CliCommand {
         import('../migrate/print-import.ts'),
         loadServerConfig(configFile),
       ])
-      const { onConflict, dryRun = false, report } = flags
+      const { onConflict, dryRun = false, history = false, report } = flags
       const options = {
         given: givenOf(flags),
         dryRun,
+        history,
         onConflict,
         report: report === undefined ? undefined : absolutePath(report),
       }

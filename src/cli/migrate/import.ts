@@ -7,6 +7,7 @@ import { join } from 'node:path'
 import type { Config } from '../../config/index.ts'
 import { writeJson } from '../../lib/json/index.ts'
 import {
+  importedHistory,
   leftBehind,
   openLedger,
   proposeConf,
@@ -31,6 +32,7 @@ import {
   writeOwned,
   type ServerPlaces,
 } from './import-files.ts'
+import { importHistory } from './import-history.ts'
 import { firstKinds, importRecords, lastKinds, type Manner } from './import-records.ts'
 import { createRows, type Counts, type Row } from './rows.ts'
 import { joinRoles, readSource, type Source } from './source.ts'
@@ -41,6 +43,8 @@ const MAX_SHOWN = 50
 export interface ImportOptions {
   given: GivenPlaces
   dryRun: boolean
+  /** Takes over finished executions and traces too. */
+  history: boolean
   onConflict: 'skip' | 'replace'
   /** Where the report goes; undefined: into the base path of the server, or nowhere with `dryRun`. */
   report: string | undefined
@@ -91,7 +95,7 @@ async function run(
   folder: string,
   places: Places,
   config: Config,
-  { dryRun, onConflict, report }: ImportOptions,
+  { dryRun, history, onConflict, report }: ImportOptions,
 ): Promise<ImportSummary> {
   const { base_path: basePath } = config.system
   const { uid, gid } = await stat(basePath)
@@ -112,7 +116,9 @@ async function run(
       why: leftBehind[kind as keyof typeof leftBehind],
     })), // its own keys
     history: Object.fromEntries(
-      Object.entries(loaded.history).flatMap(([kind, { count }]) => (count === 0 ? [] : [[kind, count]])),
+      Object.entries(loaded.history).flatMap(([kind, { count }]) =>
+        count === 0 || (history && isImported(kind)) ? [] : [[kind, count]],
+      ),
     ),
     problems,
     notes: [],
@@ -140,6 +146,9 @@ async function run(
   const manner: Manner = { ledger: await openLedger(ledgerPath), dryRun, onConflict, add: rows.add }
   try {
     await importAll(session, places, server, loaded, site, manner, summary)
+    for (const kind of history ? importedHistory : []) {
+      await importHistory(session, kind, loaded.history[kind].files, manner)
+    }
     if (places.conf.length > 0) summary.proposed_conf = await propose(places, server, dryRun)
   } finally {
     if (!dryRun) await giveTo(server, ledgerPath)
@@ -147,6 +156,8 @@ async function run(
   }
   return summary
 }
+
+const isImported = (kind: string): boolean => (importedHistory as readonly string[]).includes(kind)
 
 async function importAll(
   session: Session,

@@ -16,6 +16,8 @@ const RETRY_AFTER_MS = 1000
 export interface Change {
   /** The execution after the events, and the unit that makes it so. Undefined when one does not fit its status. */
   plan(execution: Execution, ...events: readonly ExecutionEvent[]): { execution: Execution; unit: Unit } | undefined
+  /** The unit that stores an execution that has ended elsewhere. It announces nothing, so that nothing follows from it. */
+  planImport(draft: Execution, event: ExecutionEvent & { kind: 'import' }): Unit
   /**
    * Commits the event on the execution as it was seen.
    *
@@ -104,6 +106,10 @@ export function createChange(deps: {
 
   return {
     plan: (execution, ...events) => plan(execution, events),
+    planImport(draft, event) {
+      const ended = transition(draft, event, event.end)
+      return { steps: ended === undefined ? [] : store.insert(ended), facts: [] }
+    },
     try: attempt,
     async settle(execution, events, also, part) {
       let seen: Execution | undefined = execution

@@ -1,6 +1,7 @@
 /** Executions: accepted, scheduled, run, recorded; their output and results. */
 import { createChange } from './change.ts'
 import { auditChanges } from './audit.ts'
+import { createImport } from './import.ts'
 import { createGauges } from './gauges.ts'
 import { createExecutionListStore } from './list/store.ts'
 import { createLive } from './live.ts'
@@ -70,6 +71,7 @@ export function createExecutions(deps: ExecutionsDeps): Executions {
     planReaction,
     stopRun: (id, user) => runs.stopRun(id, user),
   })
+  const importEnded = createImport({ store, database, change, parameters, results, log })
   const records = createRecords({ parameters, results, maskSecrets, webUrl: () => settings.webUrl() })
   const statusOf = (id: string): ExecutionStatus | undefined => live.statusOf(id) ?? store.statusOf(id)
   const outputReader = createOutputReader({ store: outputStore, statusOf, streamOutput })
@@ -78,7 +80,7 @@ export function createExecutions(deps: ExecutionsDeps): Executions {
     name: 'executions',
     gauges: createGauges(store, runs, slots),
     retention: createRetentions({ store, outputStore, workflows: deps.workflows, database }),
-    routes: createExecutionRoutes({ service, store, list, records, output: outputReader, settings }),
+    routes: createExecutionRoutes({ service, importEnded, store, list, records, output: outputReader, settings }),
     ...createPending({ store, list, change, results }),
     plan: (request) => service.plan(request),
     planRetry: (ended, changes, about) => service.planRetry(ended, changes, about),

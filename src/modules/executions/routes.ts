@@ -2,6 +2,7 @@
 import { gzip } from 'node:zlib'
 import { promisify } from 'node:util'
 import { isAppError, queryInvalid } from '../../core/errors.ts'
+import { ImportOutcomes } from '../../core/import-outcomes.ts'
 import { actionResource, executionResource } from '../../core/permissions.ts'
 import { Reply, route, showSecretsQuery, type Route } from '../../http/index.ts'
 import { Type } from '../../lib/schema/index.ts'
@@ -11,12 +12,13 @@ import { childrenRoute, listRoutes } from './list/routes.ts'
 import type { ExecutionListStore } from './list/store.ts'
 import type { OutputReader } from './output/read.ts'
 import { outputRoutes } from './output/routes.ts'
+import type { ImportExecutions } from './import.ts'
 import { idOf } from './path.ts'
 import { triggerInstanceOf, type Records } from './record.ts'
 import { ExecutionRequest, RerunRequest } from './request/schemas.ts'
 import type { ExecutionService } from './service.ts'
 import type { ExecutionStore } from './store.ts'
-import { CancelRefusal, ExecutionRecord, ExecutionUpdate } from './types.ts'
+import { CancelRefusal, ExecutionImport, ExecutionRecord, ExecutionUpdate } from './types.ts'
 import { readJson, writeJson } from '../../lib/json/index.ts'
 
 const compress = promisify(gzip)
@@ -27,6 +29,7 @@ const bareAttributes = ['result', 'trigger_instance', 'status'] as const
 
 export function createExecutionRoutes(deps: {
   service: ExecutionService
+  readonly importEnded: ImportExecutions
   store: ExecutionStore
   list: ExecutionListStore
   records: Records
@@ -41,6 +44,7 @@ export function createExecutionRoutes(deps: {
   const reader = createRecordReader(deps)
   return withOldPaths([
     createRoute(service, reader),
+    importRoute(deps.importEnded),
     ...listRoutes({ service, list, reader, ...settings }),
     ...outputRoutes(service, deps.output),
     ...valueRoutes(service, store),
@@ -77,6 +81,20 @@ function createRoute(service: ExecutionService, reader: RecordReader): Route {
       return reader.created(execution, request)
     },
     answerAgain: (request, id = '') => reader.created(service.get(id), request),
+  })
+}
+
+function importRoute(importEnded: ImportExecutions): Route {
+  return route({
+    surface: 'api',
+    method: 'post',
+    path: '/executions/import',
+    permission: 'administrator',
+    summary: 'Takes over executions that have ended on another server, to read them here. Nothing follows from them.',
+    body: ExecutionImport,
+    response: ImportOutcomes,
+    failures: [400, 503],
+    handler: (request) => importEnded(request, request.body),
   })
 }
 

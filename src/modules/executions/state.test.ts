@@ -37,10 +37,12 @@ const events: Record<ExecutionEvent['kind'], ExecutionEvent> = {
   lost: { kind: 'lost' },
   requeue: { kind: 'requeue' },
   settle: { kind: 'settle', status: 'failed', result: { by: 'outside' } },
+  import: { kind: 'import', status: 'failed', result: {}, log: [], end: '2020-01-01T00:00:00.000000Z' },
 }
 
 /** Rows of docs/architecture.md, section 7; every pair that is not here is refused. */
 const allowed: Record<string, ExecutionStatus> = {
+  'requested import': 'failed',
   'requested delay': 'delayed',
   'requested wait': 'delayed',
   'requested forbid': 'canceling',

@@ -5,7 +5,7 @@ import { formatMicros, microsOf, secondsBetween } from '../../core/time.ts'
 import { storedJson } from '../../core/stored-json.ts'
 import { isObject } from '../../lib/schema/index.ts'
 import { isWorkflowRunner, type RunStatus } from '../../runners/index.ts'
-import { executionStatuses, type Execution, type ExecutionStatus, type RunnerInfo } from './types.ts'
+import { executionStatuses, type Execution, type ExecutionStatus, type LogEntry, type RunnerInfo } from './types.ts'
 
 export type FinalStatus = 'succeeded' | 'failed' | 'timeout' | 'abandoned' | 'canceled'
 
@@ -44,6 +44,15 @@ export type ExecutionEvent =
   | { kind: 'requeue' }
   /** An outside system sets the final status (contract 03, 3.4: PUT). */
   | { kind: 'settle'; status: FinalStatus; result: unknown; sealed?: string }
+  /** It ran and ended on another server, whose times it keeps. @param end wire timestamp */
+  | {
+      kind: 'import'
+      status: FinalStatus
+      result: unknown
+      sealed?: string | undefined
+      log: readonly LogEntry[]
+      end: string
+    }
 
 export type EventKind = ExecutionEvent['kind']
 
@@ -59,6 +68,7 @@ const table: Record<ExecutionStatus, Partial<Record<EventKind, Target>>> = {
     reject: 'failed',
     cancel: 'canceled',
     settle: 'named',
+    import: 'named',
   },
   delayed: { due: 'requested', cancel: 'canceled', settle: 'named' },
   scheduled: { start: 'running', reject: 'failed', cancel: 'canceled', settle: 'named' },
@@ -160,6 +170,7 @@ export function transition(execution: Execution, event: ExecutionEvent, now: str
     status,
     log: [...execution.log, { status, timestamp: at }],
   }
+  if (event.kind === 'import') next.log = [...event.log]
   if (event.kind === 'start') {
     // Its delay is over; a workflow may get the time of its end there.
     next.due_timestamp = null
@@ -173,8 +184,9 @@ export function transition(execution: Execution, event: ExecutionEvent, now: str
   if (event.kind === 'resume') next.context = { ...next.context, resumed_by: event.user }
   if ('sealed' in event && event.sealed !== undefined) next.sealed_result = event.sealed
   if (isFinal(status)) {
-    next.end_timestamp = at
-    next.elapsed_seconds = secondsBetween(execution.start_timestamp, at)
+    const end = event.kind === 'import' ? event.end : at
+    next.end_timestamp = end
+    next.elapsed_seconds = secondsBetween(execution.start_timestamp, end)
     next.due_timestamp = null
     setResult(next, resultOf(next, event))
   } else if (event.kind === 'exit') {
@@ -188,7 +200,7 @@ function resultOf(execution: Execution, event: ExecutionEvent): unknown {
   if (event.kind === 'forbid') {
     return { message: `Action canceled by the policy "${event.policy}".`, policy: event.policy }
   }
-  if (execution.status === 'canceled' && event.kind !== 'settle') {
+  if (execution.status === 'canceled' && event.kind !== 'settle' && event.kind !== 'import') {
     const output = event.kind === 'exit' && isWorkflowRunner(execution.runner.name) ? event.result : {}
     const user = execution.context['cancelled_by'] ?? execution.user
     // A workflow may say more.
@@ -199,6 +211,7 @@ function resultOf(execution: Execution, event: ExecutionEvent): unknown {
     case 'reject':
     case 'respond':
     case 'settle':
+    case 'import':
       return event.result
     case 'expire':
       // What an inquiry asks stays.

@@ -44,6 +44,8 @@ export interface ExecutionStore {
   /** With `result`: null when there is none. */
   findWithResult(id: string): Execution | undefined
   statusOf(id: string): ExecutionStatus | undefined
+  /** Whether an execution has this live action. */
+  hasLiveaction(id: string): boolean
   findByIds(ids: readonly string[]): Execution[]
   /** The ids in the same order, in batches whose rows and results do not exceed the limits; a larger one comes alone. */
   batches(ids: readonly string[], limits: { count: number; bytes: number }): Generator<string[]>
@@ -175,6 +177,8 @@ export function createExecutionStore(database: Database): ExecutionStore {
     statusOf: (id) =>
       database.first(build.selectFrom('executions').select('status').where('id', '=', id))?.status as
         ExecutionStatus | undefined, // only `state.ts` makes statuses
+    hasLiveaction: (id) =>
+      database.first(build.selectFrom('executions').select('id').where('liveaction_id', '=', id)) !== undefined,
     findByIds: (ids) =>
       ids.length === 0
         ? []

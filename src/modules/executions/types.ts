@@ -301,6 +301,66 @@ export const CancelRefusal = record('CancelRefusal', Type.Object({ faultstring: 
   example: { faultstring: 'Action cannot be canceled. State = succeeded.', code: 'TRANSITION_REFUSED' },
 })
 
+const named = Type.Optional(Type.FreeForm({ description: 'As it was then, with `name`.' }))
+
+/** An execution that has ended on another server. */
+export const ImportedExecution = record(
+  'ImportedExecution',
+  Type.Object({
+    id: Type.String({ pattern: '^[0-9a-f]{24}$', description: 'It stays.' }),
+    status: Type.Enum(['succeeded', 'failed', 'timeout', 'abandoned', 'canceled'], { type: 'string' }),
+    start_timestamp: Timestamp,
+    end_timestamp: Type.Optional(Timestamp),
+    action: Type.FreeForm({ description: 'As it was then; at least `ref` and `runner_type`.' }),
+    runner: Type.Optional(Type.FreeForm({ description: 'The runner type as it was then.' })),
+    liveaction: Type.Optional(
+      Type.FreeForm({ description: '`id`, `callback`, `runner_info` and `notify`; others are ignored.' }),
+    ),
+    parameters: Type.Optional(Type.FreeForm({ description: 'Secrets are encrypted, as those of executions here.' })),
+    result: Type.Optional(Type.Unknown()),
+    context: Type.Optional(Type.FreeForm()),
+    log: Type.Optional(Type.Array(LogEntry, { maxItems: 1000 })),
+    parent: Type.Optional(Type.String({ pattern: '^[0-9a-f]{24}$' })),
+    delay: Type.Optional(Type.Integer({ minimum: 0 })),
+    rule: named,
+    trigger: named,
+    trigger_type: named,
+    trigger_instance: Type.Optional(Type.FreeForm({ description: 'With `id`.' })),
+  }),
+  {
+    example: {
+      id: executionExample.id,
+      status: 'succeeded',
+      start_timestamp: executionExample.start_timestamp,
+      end_timestamp: '2026-01-31T12:00:01.250000Z',
+      action: { ref: 'core.local', runner_type: 'local-shell-cmd' },
+    },
+  },
+)
+export type ImportedExecution = Static<typeof ImportedExecution>
+
+/** Body of `POST /executions/import`. */
+export const ExecutionImport = record(
+  'ExecutionImport',
+  Type.Object(
+    { executions: Type.Array(ImportedExecution, { maxItems: 100 }), dry_run: Type.Optional(Type.Boolean()) },
+    { additionalProperties: false },
+  ),
+  {
+    example: {
+      executions: [
+        {
+          id: executionExample.id,
+          status: 'succeeded',
+          start_timestamp: executionExample.start_timestamp,
+          action: { ref: 'core.local', runner_type: 'local-shell-cmd' },
+        },
+      ],
+    },
+  },
+)
+export type ExecutionImport = Static<typeof ExecutionImport>
+
 /** Body of `PUT /executions/<id>`. */
 export const ExecutionUpdate = record(
   'ExecutionUpdate',

@@ -2,6 +2,7 @@
 import type { Database } from '../../db/index.ts'
 import type { Module } from '../../core/module.ts'
 import type { TracesPorts } from './ports.ts'
+import { createTraceImport } from './import.ts'
 import { planTrace, type TracePlan } from './plan.ts'
 import { createTraceRetention } from './retention.ts'
 import { createTraceRoutes } from './routes.ts'
@@ -31,7 +32,7 @@ export function createTraces({ database, maxPageSize, openTraces }: TracesDeps):
   const store = createTraceStore(database)
   return {
     name: 'traces',
-    routes: createTraceRoutes({ store, maxPageSize }),
+    routes: createTraceRoutes({ store, maxPageSize, importTraces: createTraceImport({ store, database }) }),
     retention: [createTraceRetention({ store, database, openTraces })],
     tagOf: (id) => store.find(id)?.trace_tag,
     plan: (cause, member, at) => planTrace(store, cause, member, at),

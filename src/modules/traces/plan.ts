@@ -31,12 +31,14 @@ export function planTrace(store: TraceStore, cause: Cause, member: TraceMember, 
   // Lists are in the order of ids.
   const id = newId(microsOf(at))
   const tag = cause.trace_tag ?? cause.default_tag
-  const uid = `trace:${createHash('md5').update(`${tag}:${id}:${at}`).digest('hex')}`
   const plan = joined(store, id, member, cause.caused_by, at)
-  const trace = { id, uid, trace_tag: tag, start_timestamp: at }
+  const trace = { id, uid: traceUid(tag, id, at), trace_tag: tag, start_timestamp: at }
   plan.unit.steps.unshift(cause.trace_tag === undefined ? store.insert(trace) : store.insertFirst(trace))
   return plan
 }
+
+export const traceUid = (tag: string, id: string, at: string): string =>
+  `trace:${createHash('md5').update(`${tag}:${id}:${at}`).digest('hex')}`
 
 function joined(
   store: TraceStore,

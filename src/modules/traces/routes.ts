@@ -22,11 +22,13 @@ import {
   type SortField,
 } from '../../http/index.ts'
 import { isId } from '../../core/ids.ts'
+import { ImportOutcomes } from '../../core/import-outcomes.ts'
 import type { TraceTable } from '../../db/index.ts'
 import { Type } from '../../lib/schema/index.ts'
 import { summaryAttributes, toMember, traceAttributes, writeTrace } from './record.ts'
+import type { ImportTraces } from './import.ts'
 import type { TraceFilter, TraceSort, TraceStore } from './store.ts'
-import { Trace, TraceMemberRecord } from './types.ts'
+import { Trace, TraceImport, TraceMemberRecord } from './types.ts'
 import { traceResource } from '../../core/permissions.ts'
 
 const text = (description: string): QueryParameter => ({ type: 'string', description })
@@ -44,7 +46,15 @@ const filterParameters: Record<string, QueryParameter> = {
 
 const MAX_MEMBERS = 1000
 
-export function createTraceRoutes({ store, maxPageSize }: { store: TraceStore; maxPageSize: number }): Route[] {
+export function createTraceRoutes({
+  store,
+  maxPageSize,
+  importTraces,
+}: {
+  store: TraceStore
+  maxPageSize: number
+  readonly importTraces: ImportTraces
+}): Route[] {
   /** @throws RESOURCE_NOT_FOUND */
   function get({ params: { id = '' } }: Pick<ApiRequest, 'params'>): TraceTable {
     const trace = isId(id) ? store.find(id) : undefined
@@ -119,6 +129,17 @@ export function createTraceRoutes({ store, maxPageSize }: { store: TraceStore; m
         const total = after === undefined && before === undefined ? await store.countMembers(id) : undefined
         return listReply(store.members(range).map(toMember), pageHeaders({ limit: range.limit, offset: 0 }, total))
       },
+    }),
+    route({
+      surface: 'api',
+      method: 'post',
+      path: '/traces/import',
+      permission: 'administrator',
+      summary: 'Takes over traces of another server, to read them here. Nothing follows from them.',
+      body: TraceImport,
+      response: ImportOutcomes,
+      failures: [400, 503],
+      handler: ({ body }) => importTraces(body),
     }),
   ]
 }

@@ -85,6 +85,43 @@ const summary = Type.Object({
 })
 export type TraceSummary = Static<typeof summary>
 
+const importedComponents = Type.Optional(Type.Array(TraceComponent))
+
+/** Body of `POST /traces/import`. */
+export const TraceImport = record(
+  'TraceImport',
+  Type.Object(
+    {
+      traces: Type.Array(
+        Type.Object({
+          id: Type.String({ pattern: '^[0-9a-f]{24}$', description: 'It stays.' }),
+          trace_tag: Type.String(),
+          start_timestamp: Type.String({ description: 'ISO 8601.' }),
+          action_executions: importedComponents,
+          rules: importedComponents,
+          trigger_instances: importedComponents,
+        }),
+        { maxItems: 100 },
+      ),
+      dry_run: Type.Optional(Type.Boolean()),
+    },
+    { additionalProperties: false },
+  ),
+  {
+    example: {
+      traces: [
+        {
+          id: '67a1f0c2e4b0a1d2c3e4f507',
+          trace_tag: 'deploy-42',
+          start_timestamp: '2026-01-31T12:00:00.000000Z',
+          action_executions: [componentExample],
+        },
+      ],
+    },
+  },
+)
+export type TraceImport = Static<typeof TraceImport>
+
 const traceExample = {
   id: '67a1f0c2e4b0a1d2c3e4f507',
   uid: 'trace:67a1f0c2e4b0a1d2c3e4f507',

@@ -1,0 +1,203 @@
+/** What has run on StackStorm, in the form in which svc takes over finished executions and traces. */
+import { zstdDecompressSync } from 'node:zlib'
+import { formatMicros, parseTimestamp } from '../core/time.ts'
+import { readJson } from '../lib/json/index.ts'
+import { isObject } from '../lib/schema/index.ts'
+import { ownTriggerType } from './names.ts'
+import { readRecords, type Fields } from './read-records.ts'
+import { kindOf, unescaped, type Converted, type HistoryKind } from './records.ts'
+
+/** Kinds of the history that are taken over. */
+export const importedHistory = ['execution', 'trace'] as const satisfies readonly HistoryKind[]
+export type ImportedHistoryKind = (typeof importedHistory)[number]
+
+/** Of a compressed value. */
+const MAX_VALUE_BYTES = 16 * 1024 * 1024
+
+export interface HistoryRecord {
+  /** Path and place. */
+  source: string
+  converted: Converted
+}
+
+/** Reads one record at a time. Never throws for what is in the files. */
+export async function* readHistory(kind: ImportedHistoryKind, files: readonly string[]): AsyncGenerator<HistoryRecord> {
+  for (const file of files) {
+    for await (const item of readRecords(file)) {
+      // A file of several kinds is read for each of them: its problems are known.
+      if ('problem' in item || kindOf(item) !== kind) continue
+      const converted = kind === 'execution' ? convertExecution(item.fields) : convertTrace(item.fields)
+      yield { source: `${file}: record ${item.index}`, converted }
+    }
+  }
+}
+
+const text = (value: unknown): string => (typeof value === 'string' ? value : '')
+const idPattern = /^[0-9a-f]{24}$/
+
+function idOf(fields: Fields): string {
+  return text(fields['id'] ?? fields['_id']).toLowerCase()
+}
+
+const finalStatuses: ReadonlySet<string> = new Set(['succeeded', 'failed', 'timeout', 'abandoned', 'canceled'])
+const knownStatuses: ReadonlySet<string> = new Set([
+  ...finalStatuses,
+  'requested',
+  'scheduled',
+  'delayed',
+  'running',
+  'canceling',
+  'pending',
+  'pausing',
+  'paused',
+  'resuming',
+])
+
+function convertExecution(fields: Fields): Converted {
+  const id = idOf(fields)
+  if (!idPattern.test(id)) return { name: id || '(without an id)', refused: 'its id is not 24 hexadecimal digits' }
+  const status = text(fields['status'])
+  if (!finalStatuses.has(status)) {
+    return knownStatuses.has(status)
+      ? { name: id, skipped: `it is ${status}: the next import takes it over when it has ended` }
+      : { name: id, refused: 'svc does not know its status' }
+  }
+  const start = timeOf(fields['start_timestamp'])
+  if (start === undefined) return { name: id, refused: 'it has no start_timestamp that is a time' }
+  const action = objectOf(fields['action'])
+  const runner = objectOf(fields['runner'])
+  const runnerType = action['runner_type']
+  let parameters: unknown
+  let result: unknown
+  try {
+    parameters = unescaped(stored(fields['parameters']))
+    result = unescaped(stored(fields['result']))
+  } catch {
+    return { name: id, refused: 'its parameters or its result cannot be read: they are damaged' }
+  }
+  // Up to StackStorm 3.8 it holds the live action, later only its id.
+  const liveaction = isObject(fields['liveaction'])
+    ? objectOf(fields['liveaction'])
+    : { id: text(fields['liveaction'] ?? fields['liveaction_id']) }
+  const trigger = objectOf(fields['trigger'])
+  const instance = objectOf(fields['trigger_instance'])
+  const parent = text(fields['parent'])
+  return {
+    name: id,
+    fromPack: false,
+    desired: given({
+      id,
+      status,
+      start_timestamp: start,
+      end_timestamp: timeOf(fields['end_timestamp']),
+      action: {
+        ...action,
+        // The database holds the runner type of the action as an object.
+        runner_type: isObject(runnerType) ? text(runnerType['name']) : text(runnerType) || text(runner['name']),
+      },
+      runner,
+      liveaction: { ...liveaction, notify: stored(liveaction['notify']) },
+      parameters: isObject(parameters) ? parameters : undefined,
+      result: result ?? undefined,
+      context: objectOf(fields['context']),
+      log: logOf(fields['log']),
+      parent: idPattern.test(parent) ? parent : undefined,
+      delay: Number.isSafeInteger(fields['delay']) && Number(fields['delay']) > 0 ? fields['delay'] : undefined,
+      rule: objectOf(fields['rule']),
+      trigger: Object.keys(trigger).length === 0 ? {} : { ...trigger, type: ownTriggerType(text(trigger['type'])) },
+      trigger_type: ownType(objectOf(fields['trigger_type'])),
+      trigger_instance: given({
+        id: text(instance['id'] ?? instance['_id']),
+        trigger: text(instance['trigger']),
+        occurrence_time: timeOf(instance['occurrence_time']),
+      }),
+    }),
+  }
+}
+
+function ownType(type: Fields): Fields {
+  const ref = text(type['ref'])
+  const own = ownTriggerType(ref)
+  return own === ref ? type : { ...type, ref: own, name: own.slice(own.indexOf('.') + 1) }
+}
+
+function convertTrace(fields: Fields): Converted {
+  const id = idOf(fields)
+  if (!idPattern.test(id)) return { name: id || '(without an id)', refused: 'its id is not 24 hexadecimal digits' }
+  const start = timeOf(fields['start_timestamp'])
+  if (start === undefined) return { name: id, refused: 'it has no start_timestamp that is a time' }
+  return {
+    name: id,
+    fromPack: false,
+    desired: {
+      id,
+      trace_tag: text(fields['trace_tag']),
+      start_timestamp: start,
+      action_executions: componentsOf(fields['action_executions'], start),
+      rules: componentsOf(fields['rules'], start),
+      trigger_instances: componentsOf(fields['trigger_instances'], start),
+    },
+  }
+}
+
+function componentsOf(value: unknown, start: string): Fields[] {
+  return (Array.isArray(value) ? value : []).filter(isObject).flatMap((component) => {
+    const objectId = text(component['object_id'])
+    if (objectId === '') return []
+    const causedBy = objectOf(component['caused_by'])
+    return {
+      object_id: objectId,
+      ref: ownTriggerType(text(component['ref'])),
+      updated_at: timeOf(component['updated_at']) ?? start,
+      caused_by: given({ type: text(causedBy['type']), id: text(causedBy['id']) }),
+    }
+  })
+}
+
+/** Only attributes with a value. */
+function given(fields: Fields): Fields {
+  return Object.fromEntries(
+    Object.entries(fields).filter(
+      ([, value]) => value !== undefined && value !== '' && !(isObject(value) && Object.keys(value).length === 0),
+    ),
+  )
+}
+
+function objectOf(value: unknown): Fields {
+  const plain = unescaped(value)
+  if (!isObject(plain) || Buffer.isBuffer(plain)) return {}
+  return '_id' in plain && !('id' in plain) ? { ...plain, id: plain['_id'] } : plain
+}
+
+function logOf(value: unknown): Fields[] {
+  return (Array.isArray(value) ? value : []).filter(isObject).flatMap((entry) => {
+    const timestamp = timeOf(entry['timestamp'])
+    const status = text(entry['status'])
+    return timestamp === undefined || !knownStatuses.has(status) ? [] : { status, timestamp }
+  })
+}
+
+/** A wire timestamp; the database has whole microseconds. */
+function timeOf(value: unknown): string | undefined {
+  if (typeof value === 'number') return Number.isSafeInteger(value) && value >= 0 ? formatMicros(value) : undefined
+  return typeof value === 'string' ? parseTimestamp(value) : undefined
+}
+
+const COLON = 0x3a
+
+/**
+ * Parameters and results are JSON in bytes, compressed or not, with or without a header of the two: `o:n:` or `o:z:`.
+ *
+ * @throws Error when they are damaged
+ */
+function stored(value: unknown): unknown {
+  if (!Buffer.isBuffer(value)) return value
+  const hasHeader = value.length >= 4 && value[1] === COLON && value[3] === COLON
+  const bytes = hasHeader ? value.subarray(4) : value
+  const isCompressed = bytes.length >= 4 && bytes.readUInt32LE(0) === ZSTANDARD_MAGIC
+  const plain = isCompressed ? zstdDecompressSync(bytes, { maxOutputLength: MAX_VALUE_BYTES }) : bytes
+  if (plain.length === 0) return undefined
+  return readJson(plain.toString(), { maxDepth: 100, maxValues: 4_000_000, refusedKey: '__proto__' })
+}
+
+const ZSTANDARD_MAGIC = 0xfd2fb528

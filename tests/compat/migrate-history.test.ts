@@ -1,0 +1,292 @@
+/** `svc migrate import --history`: what has run on StackStorm can be read here, and causes nothing. */
+import { zstdCompressSync } from 'node:zlib'
+import { Binary, Long, ObjectId, serialize } from 'bson'
+import { afterEach, beforeEach, describe, expect, test } from 'vitest'
+import { createTestApp, type InProcessApp } from '../helpers/app.ts'
+import { runCli } from '../helpers/cli.ts'
+import { fullOnly } from '../helpers/tiers.ts'
+import { makeInstallation, type Installation } from './installation.ts'
+
+interface Summary {
+  counts: Record<string, Record<string, number>>
+  attention: { name: string; outcome: string; why?: string }[]
+  problems: string[]
+  history: Record<string, number>
+}
+
+const action = {
+  id: '5a1f0c2e4b0a1d2c3e4f0001',
+  ref: 'shop.order',
+  name: 'order',
+  pack: 'shop',
+  runner_type: 'local-shell-cmd',
+  parameters: { card: { type: 'string', secret: true }, item: { type: 'string' } },
+}
+const runner = { name: 'local-shell-cmd', runner_parameters: { cmd: { type: 'string' } } }
+
+const parentId = '5a1f0c2e4b0a1d2c3e4f1001'
+const childId = '5a1f0c2f4b0a1d2c3e4f1002'
+const traceId = '5a1f0c2e4b0a1d2c3e4f2001'
+
+/** As the API and the command line export it. */
+const child = {
+  id: childId,
+  status: 'failed',
+  start_timestamp: '2017-11-29T20:00:00.000250Z',
+  end_timestamp: '2017-11-29T20:00:02.500250Z',
+  action,
+  runner,
+  liveaction: {
+    id: '5a1f0c2f4b0a1d2c3e4f3002',
+    action: 'shop.order',
+    callback: { source: 'hook' },
+    runner_info: { hostname: 'old', pid: 7 },
+    notify: { 'on-complete': { routes: ['chat'] } },
+  },
+  parameters: { card: '4111-1111', item: 'book' },
+  result: { stdout: 'paid with 4111-1111', succeeded: false, big: 12345678901234567890n },
+  context: { user: 'ada', parent: { pack: 'shop' } },
+  log: [
+    { status: 'requested', timestamp: '2017-11-29T20:00:00.000250Z' },
+    { status: 'running', timestamp: '2017-11-29T20:00:01.000000Z' },
+    { status: 'failed', timestamp: '2017-11-29T20:00:02.500250Z' },
+  ],
+  parent: parentId,
+  rule: { id: '5a1f0c2e4b0a1d2c3e4f4001', name: 'on_order', pack: 'shop', ref: 'shop.on_order' },
+  trigger: { name: 'x', pack: 'core', ref: 'core.x', type: 'core.st2.webhook' },
+  trigger_type: { name: 'st2.webhook', pack: 'core', ref: 'core.st2.webhook' },
+  trigger_instance: { id: '5a1f0c2e4b0a1d2c3e4f5001', payload: {}, trigger: 'core.x' },
+}
+const parent = {
+  id: parentId,
+  status: 'canceled',
+  start_timestamp: '2017-11-29T19:59:58.000000Z',
+  end_timestamp: '2017-11-29T20:00:03.000000Z',
+  action: { ...action, ref: 'shop.flow', name: 'flow', runner_type: 'orquesta', parameters: {} },
+  runner: { name: 'orquesta', runner_parameters: {} },
+  liveaction: { id: '5a1f0c2e4b0a1d2c3e4f3001', action: 'shop.flow' },
+  result: { output: null },
+  context: { user: 'ada' },
+}
+const trace = {
+  id: traceId,
+  trace_tag: 'order-1',
+  start_timestamp: '2017-11-29T19:59:58.000000Z',
+  action_executions: [
+    { object_id: parentId, ref: 'shop.flow', updated_at: '2017-11-29T19:59:58.000000Z', caused_by: {} },
+    {
+      object_id: childId,
+      ref: 'shop.order',
+      updated_at: '2017-11-29T20:00:00.000250Z',
+      caused_by: { type: 'action_execution', id: parentId },
+    },
+  ],
+  rules: [],
+  trigger_instances: [],
+}
+
+/** JSON with large numbers. */
+const json = (value: unknown): string =>
+  JSON.stringify(value, (_key, inner: unknown) => (typeof inner === 'bigint' ? `big:${inner}` : inner)).replaceAll(
+    /"big:(\d+)"/g,
+    '$1',
+  )
+
+describe('svc migrate import --history', () => {
+  let old: Installation
+  let app: InProcessApp
+  beforeEach(async () => {
+    old = makeInstallation()
+    app = await createTestApp()
+  })
+  afterEach(async () => {
+    await app.stop()
+    old.remove()
+  })
+
+  const cli = (...args: string[]) => runCli(args, { SVC_API_URL: `${app.urls.api}/v1` })
+
+  async function importAll(...args: string[]): Promise<Summary & { code: number | null; text: string }> {
+    const { code, stdout, stderr } = await runCli(
+      ['migrate', 'import', old.path, '--config-file', app.configFile, '-j', ...args],
+      {},
+    )
+    expect(stderr).toBe('')
+    return { code, text: stdout, ...(JSON.parse(stdout) as Summary) }
+  }
+
+  const read = async (path: string): Promise<unknown> => (await app.call('GET', path)).body
+
+  test('shows what has run, with its times, its secrets masked, and causes nothing', async () => {
+    await app.call('POST', '/v1/rules', {
+      name: 'every_end',
+      enabled: true,
+      trigger: { type: 'core.svc.generic.actiontrigger', parameters: {} },
+      criteria: {},
+      action: { ref: 'core.noop' },
+    })
+    old.write(
+      'executions.json',
+      json([
+        child,
+        parent,
+        { ...parent, id: '5a1f0c2e4b0a1d2c3e4f1003', status: 'running' },
+        { ...parent, id: '5a1f0c2e4b0a1d2c3e4f1004', status: 'odd' },
+      ]),
+    )
+    old.write('traces.json', [trace])
+    expect(await importAll()).toMatchObject({ code: 0, counts: {}, history: { execution: 4, trace: 1 } })
+    const counts = { execution: { imported: 2, skipped: 1, refused: 1 }, trace: { imported: 1 } }
+    expect(await importAll('--history', '--dry-run')).toMatchObject({ counts })
+    expect(await read('/v1/executions')).toEqual([])
+    const first = await importAll('--history')
+    expect(first).toMatchObject({ code: 1, counts, history: {}, problems: [] })
+    expect(first.attention).toEqual([
+      expect.objectContaining({ name: '5a1f0c2e4b0a1d2c3e4f1004', why: 'svc does not know its status' }),
+    ])
+
+    expect(await read(`/v1/executions/${childId}`)).toMatchObject({
+      id: childId,
+      status: 'failed',
+      start_timestamp: '2017-11-29T20:00:00.000250Z',
+      end_timestamp: '2017-11-29T20:00:02.500250Z',
+      elapsed_seconds: 2.5,
+      parent: parentId,
+      parameters: { card: '********', item: 'book' },
+      result: { stdout: 'paid with ********', succeeded: false },
+      context: { user: 'ada' },
+      log: child.log,
+      liveaction: {
+        id: '5a1f0c2f4b0a1d2c3e4f3002',
+        callback: { source: 'hook' },
+        runner_info: { hostname: 'old', pid: 7 },
+        notify: { 'on-complete': { routes: ['chat'] } },
+      },
+      rule: { name: 'on_order', ref: 'shop.on_order' },
+      trigger: { type: 'core.svc.webhook' },
+      trigger_type: { ref: 'core.svc.webhook' },
+      trigger_instance: { id: '5a1f0c2e4b0a1d2c3e4f5001' },
+    })
+    expect((await app.call('GET', `/v1/executions/${childId}/result`)).text).toContain('12345678901234567890')
+    expect(await read(`/v1/executions/${childId}?show_secrets=true`)).toMatchObject({
+      parameters: { card: '4111-1111' },
+    })
+    expect(await read(`/v1/executions/${parentId}`)).toMatchObject({
+      status: 'canceled',
+      children: [childId],
+      result: { output: null },
+    })
+    expect((await cli('execution', 'list')).stdout).toContain(parentId)
+    expect((await cli('execution', 'get', childId)).stdout).toContain('shop.order')
+    expect((await cli('trace', 'get', traceId)).stdout).toContain(childId)
+    expect(await read(`/v1/traces?execution=${childId}`)).toMatchObject([{ id: traceId, trace_tag: 'order-1' }])
+
+    const again = await importAll('--history')
+    expect(again.counts).toEqual({ execution: { unchanged: 2, skipped: 1, refused: 1 }, trace: { unchanged: 1 } })
+    // The first to be told of an end is one of here.
+    await app.call('POST', '/v1/executions', { action: 'core.noop' })
+    const { stdout } = await cli('run', 'core.noop')
+    expect(stdout).toContain('succeeded')
+    const instances = (await read('/v1/triggerinstances?trigger_type=core.svc.generic.actiontrigger')) as object[]
+    expect(JSON.stringify(instances)).not.toContain(childId)
+  })
+
+  test('the cleanup counts them by their own times', async () => {
+    old.write('executions.json', json([child, parent]))
+    old.write('traces.json', [trace])
+    await importAll('--history')
+    await app.call('POST', '/v1/purge/executions', { before: '2017-11-29T00:00:00Z' })
+    expect(await read('/v1/executions')).toHaveLength(2)
+    await app.call('POST', '/v1/purge/executions', { before: '2018-01-01T00:00:00Z' })
+    expect(await read('/v1/executions')).toEqual([])
+  })
+
+  test('reads the database as it is stored', async () => {
+    const at = 1_511_985_600_000_250
+    const stored = (value: unknown, header = ''): Binary =>
+      new Binary(Buffer.concat([Buffer.from(header), Buffer.from(JSON.stringify(value))]))
+    const compressed = zstdCompressSync(Buffer.from(JSON.stringify({ stdout: 'x'.repeat(10_000) })))
+    const document = (id: string, more: Record<string, unknown>): Record<string, unknown> => ({
+      _id: new ObjectId(id),
+      status: 'succeeded',
+      start_timestamp: Long.fromNumber(at),
+      end_timestamp: Long.fromNumber(at + 1_000_000),
+      action: { ...action, id: undefined, _id: new ObjectId(), runner_type: { name: 'local-shell-cmd' } },
+      runner,
+      liveaction: id,
+      parameters: stored({ 'item．name': 'book' }),
+      context: { user: 'ada' },
+      log: [{ status: 'succeeded', timestamp: new Date(1_511_985_601_000) }],
+      ...more,
+    })
+    const ids = ['5a1f10004b0a1d2c3e4f0001', '5a1f10004b0a1d2c3e4f0002', '5a1f10004b0a1d2c3e4f0003'] as const
+    const documents = [
+      document(ids[0], { result: stored({ a: 1 }), liveaction: { id: '5a1f0c2f4b0a1d2c3e4f3001' } }),
+      document(ids[1], { result: new Binary(Buffer.concat([Buffer.from('o:z:'), compressed])) }),
+      document(ids[2], { result: stored({ b: 2 }, 'o:n:') }),
+      document('5a1f10004b0a1d2c3e4f0004', { result: new Binary(Buffer.from('{"cut": ')) }),
+      document('5a1f10004b0a1d2c3e4f0005', { result: new Binary(compressed.subarray(0, 10)) }),
+    ]
+    old.write(
+      'dump/st2/action_execution_d_b.bson',
+      Buffer.concat(documents.map((each) => Buffer.from(serialize(each)))),
+    )
+    const { counts, attention } = await importAll('--history')
+    expect(counts).toEqual({ execution: { imported: 3, refused: 2 } })
+    expect(attention.map(({ why }) => why)).toEqual([
+      expect.stringContaining('damaged'),
+      expect.stringContaining('damaged'),
+    ])
+    expect(await read(`/v1/executions/${ids[0]}`)).toMatchObject({
+      start_timestamp: '2017-11-29T20:00:00.000250Z',
+      elapsed_seconds: 1,
+      parameters: { 'item.name': 'book' },
+      result: { a: 1 },
+      runner: { name: 'local-shell-cmd' },
+      liveaction: { id: '5a1f0c2f4b0a1d2c3e4f3001' },
+    })
+    expect(await read(`/v1/executions/${ids[1]}`)).toMatchObject({ result: { stdout: 'x'.repeat(10_000) } })
+    expect(await read(`/v1/executions/${ids[2]}`)).toMatchObject({
+      result: { b: 2 },
+      liveaction: { id: '5a1f10004b0a1d2c3e4f0003' },
+    })
+    expect((await importAll('--history')).counts).toEqual({ execution: { unchanged: 3, refused: 2 } })
+  })
+
+  test('one that the server refuses does not keep the others out', async () => {
+    const large = { ...child, id: '5a1f0c2f4b0a1d2c3e4f1005', log: Array.from({ length: 1001 }, () => child.log[0]) }
+    const twice = { ...child, id: '5a1f0c2f4b0a1d2c3e4f1006' }
+    old.write('executions.json', json([parent, large, child, twice]))
+    const { counts, attention } = await importAll('--history')
+    expect(counts).toEqual({ execution: { imported: 2, refused: 2 } })
+    expect(attention.map(({ name }) => name)).toEqual([large.id, twice.id])
+    old.write('executions.json', json([{ ...twice, id: '5a1f0c2f4b0a1d2c3e4f1007' }]))
+    expect((await importAll('--history')).attention).toEqual([
+      expect.objectContaining({ why: 'another execution has its live action' }),
+    ])
+  })
+
+  fullOnly(test)(
+    '20,000 executions need no more memory than a few',
+    async () => {
+      const count = 20_000
+      const records = Array.from({ length: count }, (_, i) =>
+        json({
+          ...child,
+          id: `5a1f0c2f${i.toString(16).padStart(16, '0')}`,
+          liveaction: {},
+          result: { stdout: `${i} `.repeat(200) },
+        }),
+      )
+      old.write('executions.json', `[${records.join(',')}]`)
+      records.length = 0
+      await importAll('--dry-run')
+      const before = process.memoryUsage().rss
+      expect((await importAll('--history')).counts).toEqual({ execution: { imported: count } })
+      expect(process.memoryUsage().rss - before).toBeLessThan(256 * 1024 * 1024)
+      const { headers } = await app.call('GET', '/v1/executions?limit=1')
+      expect(headers.get('x-total-count')).toBe(String(count))
+    },
+    300_000,
+  )
+})
