@@ -27,8 +27,21 @@ export interface PackScan {
  * Names that svc takes only with `[compat] stackstorm = True`. Python modules are not among them: svc has those under
  * their old names always.
  */
-const oldName =
-  /\bcore\.st2\.[a-zA-Z_.]+|\bst2kv\b|\bctx\(\)\.st2\b|\bctx\(st2\)|\bst2-(?:api-key|trace-tag)\b|\bST2_[A-Z][A-Z_]+/gi
+const oldName = new RegExp(
+  [
+    String.raw`\bcore\.st2\.[a-zA-Z_.]+`,
+    String.raw`\bst2kv\b`,
+    String.raw`\bctx\(\)\.st2\b`,
+    String.raw`\bctx\((["']?)st2\1\)`,
+    String.raw`\b[Ss]t2-(?:[Aa]pi-[Kk]ey|[Tt]race-[Tt]ag|[Cc]ontext)\b`,
+    // Events of the stream; `st2.execution` alone would be an action of the pack st2.
+    String.raw`\bst2\.[a-z.]+__[a-z]+`,
+    String.raw`\bwebhooks/st2\b`,
+    // Variables are in capitals: `st2_url` is a name of the pack's own.
+    String.raw`\bST2_[A-Z][A-Z_]+`,
+  ].join('|'),
+  'g',
+)
 
 const searched = /\.(?:ya?ml|json|py|sh|rb|js|pl|ps1)$/
 

@@ -2,7 +2,7 @@
 import { existsSync, readdirSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
-import { findPlaces } from '../../src/migrate/index.ts'
+import { findPlaces, scanPack } from '../../src/migrate/index.ts'
 import { spawnCli } from '../helpers/cli.ts'
 import { fullOnly } from '../helpers/tiers.ts'
 import { CONFIGS, makeInstallation, manifest, PACKS, writeGreetings, type Installation } from './installation.ts'
@@ -214,6 +214,28 @@ describe('svc migrate check', () => {
     })
     const missing = await spawnCli(['migrate', 'check', `${old.path}/none`], {})
     expect(missing).toMatchObject({ code: 2, stdout: expect.stringMatching(/does not exist/) })
+  })
+
+  test('tells names of StackStorm from names of the pack', async () => {
+    const names = [
+      'core.st2.webhook',
+      'st2kv',
+      'ctx().st2',
+      'ctx(st2)',
+      "ctx('st2')",
+      'St2-Api-Key',
+      'st2.execution__update',
+      'webhooks/st2',
+      'ST2_ACTION_API_URL',
+    ]
+    old.write('mine/pack.yaml', manifest('mine'))
+    old.write(
+      'mine/actions/own.yaml',
+      'a: st2_url st2.executions.cancel ctx().st2kv_of my_st2kv_ ST2_ core.st2 st2-notes',
+    )
+    old.write('mine/actions/their.py', names.join('\n'))
+    const { oldNames } = await scanPack(join(old.path, 'mine'))
+    expect(oldNames).toEqual(names.map((name) => ({ name, file: 'actions/their.py' })))
   })
 
   fullOnly(test)('says which packs need the names of StackStorm', async () => {
