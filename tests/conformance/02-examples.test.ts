@@ -43,7 +43,7 @@ async function run(action: string, parameters: Record<string, unknown>): Promise
 }
 
 it('is installed by its name, without a problem', () => {
-  const registered = { actions: 9, rules: 2, aliases: 1, policies: 1 }
+  const registered = { actions: 9, rules: 2, aliases: 1, policies: 1, sensors: 1, triggers: 1 }
   expect([installation.status, installation.result]).toMatchObject([
     'succeeded',
     { packs: { examples: { registered, problems: [] } } },
@@ -168,4 +168,16 @@ it('its webhook starts an action, its timer waits to be enabled', async () => {
   expect((await server.call('GET', '/v1/actionalias/examples.greet')).body).toMatchObject({
     action_ref: 'examples.greet',
   })
+})
+
+it('its sensor dispatches the load of the machine once it is enabled', async () => {
+  const path = '/v1/sensortypes/examples.HeartbeatSensor'
+  expect((await server.call<{ enabled: boolean }>('GET', path)).body.enabled).toBe(false)
+  expect((await server.call('PUT', path, { enabled: true })).status).toBe(200)
+  const found = await waitFor('a trigger instance', async () => {
+    const { body } = await server.call<{ payload: unknown }[]>('GET', '/v1/triggerinstances?trigger=examples.heartbeat')
+    return body[0]
+  })
+  expect(found.payload).toEqual({ load: expect.any(Number) as number })
+  await server.call('PUT', path, { enabled: false })
 })
