@@ -130,7 +130,10 @@ describe('resolving', () => {
     expect(new Set(secrets)).toEqual(new Set(['one', 'two']))
     const { problems } = await register(schema, 'sites: {a: {nohost: x}}\n')
     expect(problems).toMatchObject([{ key: 'sites.a.nohost' }])
-    expect((await register('a: {type: array, items: {$ref: "#/properties/none"}}\n')).problems).toHaveLength(1)
+    expect((await register('a: {type: array, items: {$ref: "#/properties/none"}}\n')).problems).toMatchObject([
+      { file: 'config.schema.yaml' },
+      { file: 'configs/mine.yaml' },
+    ])
   })
 
   test('references that double the work on each level cost no more than the bound', async () => {
@@ -258,7 +261,13 @@ describe('checking', () => {
     await register('a: {type: integer}\n', 'a: 1\n')
     expect(await register('a: {type: word}\n', 'a: 2\n')).toMatchObject({
       registered: 0,
-      problems: [{ key: 'a.type' }],
+      problems: [
+        { key: 'a.type' },
+        {
+          file: 'configs/mine.yaml',
+          message: 'it cannot be checked, because config.schema.yaml is invalid',
+        },
+      ],
     })
     expect(resolve().values).toEqual({ a: 1 })
     expect(await register('a: {type: integer}\n', 'a: [\n')).toMatchObject({ registered: 0, removed: 0 })

@@ -1,20 +1,25 @@
 import { copyFileSync, mkdirSync, readdirSync, rmSync, statSync, utimesSync, writeFileSync } from 'node:fs'
+import fs from 'node:fs/promises'
+import { syncBuiltinESMExports } from 'node:module'
 import { dirname, join } from 'node:path'
-import { afterEach, beforeEach, expect, test, vi } from 'vitest'
+import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest'
 import { createTestApp, type InProcessApp } from '../../../tests/helpers/app.ts'
 import { makeFolder, type TemporaryFolder } from '../../../tests/helpers/folders.ts'
 
-const { reads } = vi.hoisted(() => ({ reads: [] as string[] }))
+const reads: string[] = []
+const { open } = fs
 
-vi.mock('../../lib/files/index.ts', async (load) => {
-  const real = await load<typeof import('../../lib/files/index.ts')>()
-  return {
-    ...real,
-    readContainedFile(folder: string, path: string, maxBytes: number) {
-      reads.push(join(folder, path))
-      return real.readContainedFile(folder, path, maxBytes)
-    },
+/** Modules are shared by test files, so that the file system is watched, not a module. */
+beforeAll(() => {
+  fs.open = (path, ...more) => {
+    reads.push(String(path))
+    return open(path, ...more)
   }
+  syncBuiltinESMExports()
+})
+afterAll(() => {
+  fs.open = open
+  syncBuiltinESMExports()
 })
 
 let folder: TemporaryFolder
