@@ -28,6 +28,7 @@ import { readBootId } from './process/process-table.ts'
 import { createRemoteShellCmd } from './remote-shell-cmd.ts'
 import { createSensorProcesses, type SensorProcesses } from './sensor-process.ts'
 import { createRemoteShellScript } from './remote-shell-script.ts'
+import { createWinrmCmd } from './winrm-cmd.ts'
 import type { RecordedProcess, Runner } from './runner.ts'
 import { defaultBackground } from './process/run-command.ts'
 import { defaultSsh, pythonDefaults, type RunnerSettings } from './settings.ts'
@@ -111,6 +112,7 @@ export async function createRunners(settings: RunnerSettings): Promise<Runners> 
       createInquirer(),
       ofShell(createRemoteShellCmd(ssh)),
       ofShell(createRemoteShellScript(ssh)),
+      ofShell(createWinrmCmd({ maxResultBytes, warn })),
       createHttpRequest(settings.http ?? { allowedPrivateNetworks: [], maxBodyBytes: 10_485_760 }),
       ofVersion(
         createPythonScript({

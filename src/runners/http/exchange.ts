@@ -47,7 +47,7 @@ export class HttpProblem extends Error {
 }
 
 const MAX_REDIRECTS = 10
-const MAX_HEADER_BYTES = 65_536
+export const MAX_HEADER_BYTES = 65_536
 const ACCEPTED_ENCODINGS = 'gzip, deflate, br'
 /** Request headers that may go to another origin. */
 const HARMLESS_HEADERS = new Set(['accept', 'accept-encoding', 'accept-language', 'content-type', 'user-agent'])
@@ -118,7 +118,11 @@ async function finish(answer: Answer, { url, method }: HttpRequest, limits: Exch
   }
 }
 
-async function readBody(body: Readable, encoding: string, limits: ExchangeLimits): Promise<Buffer> {
+export async function readBody(
+  body: Readable,
+  encoding: string,
+  limits: Pick<ExchangeLimits, 'maxBodyBytes' | 'maxBodyName' | 'signal'>,
+): Promise<Buffer> {
   const { maxBodyBytes, maxBodyName, signal } = limits
   const chunks: Buffer[] = []
   let bytes = 0
@@ -328,7 +332,7 @@ const reasons: Record<string, string> = {
   Z_BUF_ERROR: 'the response body ends too early',
 }
 
-function problemOf(error: unknown, url: URL, { signal }: ExchangeLimits): unknown {
+export function problemOf(error: unknown, url: URL, { signal }: Pick<ExchangeLimits, 'signal'>): unknown {
   if (signal.aborted) return signal.reason
   if (error instanceof HttpProblem) return error
   const refused = causes(error).find((cause) => cause instanceof AddressRefused)

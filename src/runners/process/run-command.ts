@@ -438,14 +438,14 @@ export function timeoutText(seconds: number): string {
   return `Action failed to complete in ${seconds} seconds`
 }
 
-function textOf(output: ChildOutput): string {
+export function textOf(output: ChildOutput): string {
   const { text } = output
   // The end of a truncated text is not the end of the output.
   if (output.isTruncated || !text.endsWith('\n')) return text
   return text.endsWith('\r\n') ? text.slice(0, -2) : text.slice(0, -1)
 }
 
-function outcome(
+export function outcome(
   status: RunStatus,
   returnCode: number,
   stdout: string,
