@@ -243,6 +243,16 @@ describe('06.2 list and get', () => {
     }
   })
 
+  it('06.2 pack: those with a rule of it', async () => {
+    const { hook } = await makeHook()
+    const urlsOf = async (pack: string): Promise<unknown[]> =>
+      (await server.call<Webhook[]>('GET', `/v1/webhooks?pack=${pack}`)).body.map(({ parameters }) => parameters['url'])
+    const { body } = await server.call<Webhook & { rules: string[] }>('GET', `/v1/webhooks/${hook}`)
+    const [pack = ''] = body.rules[0]?.split('.') ?? []
+    expect(await urlsOf(pack)).toContain(hook)
+    for (const other of ['core', pack.slice(0, -1), `${pack}.`]) expect(await urlsOf(other)).toEqual([])
+  })
+
   it('06.2 the generic hook is not listed', async () => {
     const { body } = await server.call<Webhook[]>('GET', '/v1/webhooks')
     expect(body.filter(({ parameters }) => parameters['url'] === 'svc')).toEqual([])

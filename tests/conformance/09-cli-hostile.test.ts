@@ -133,6 +133,32 @@ describe('09.1 answers without end', () => {
   })
 })
 
+describe('09.3 sensor tail', () => {
+  const line = { seq: 1, timestamp: '2030-01-01T00:00:00Z', type: 'stdout', data: 'hello\n' }
+  it.each([
+    ['the same line again', [line]],
+    ['a line without text', [{ seq: 1 }]],
+    ['a line without a number', [{ data: 'hello' }]],
+    ['no list', {}],
+  ])('ends when the server sends %s', async (_name, body) => {
+    const { code, stdout } = await svc(['sensor', 'tail', 'x'], () => ({ body }))
+    expect([code, stdout]).toEqual([
+      1,
+      expect.stringMatching(/ERROR: The server did not return .* Check that --api-url/),
+    ])
+  })
+
+  it('asks again after what it has, and not at once when the server does not wait', async () => {
+    const queries: string[] = []
+    const { code, stdout } = await svc(['sensor', 'tail', 'x'], (_, url) => {
+      queries.push(url.search)
+      return queries.length === 1 ? { body: [line] } : queries.length === 2 ? { body: [] } : { status: 404, body: {} }
+    })
+    expect([code, stdout]).toEqual([2, expect.stringContaining('hello')])
+    expect(queries).toEqual(['?limit=100', '?after=1&wait=30', '?after=1&wait=30'])
+  })
+})
+
 describe('09.4 waiting through a proxy in front of the server', () => {
   it.each([502, 503, 504])('09.4 goes on while it answers %i', async (status) => {
     let times = 0

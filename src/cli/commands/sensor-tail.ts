@@ -1,6 +1,8 @@
 /** `svc sensor tail`: prints the output of a sensor. */
+import { setTimeout as delay } from 'node:timers/promises'
 import { InvalidArgumentError } from 'commander'
 import { CliCommand } from '../command.ts'
+import { foreignAnswer, listIn } from '../connection/responses.ts'
 import { exitCodes } from '../exit-codes.ts'
 import { names } from '../names.ts'
 import { addCommonOptions, type CommonFlags } from '../options.ts'
@@ -13,16 +15,11 @@ interface TailFlags extends CommonFlags {
   follow: boolean
 }
 
-interface OutputLine {
-  seq: number
-  timestamp: string
-  type: string
-  data: string
-}
-
 const MAX_RECORDS = 2_000
 /** Seconds that the server waits for more. */
 const WAIT_SECONDS = 30
+/** Before the next request when the server does not wait. */
+const PAUSE_MS = 1_000
 
 export function createSensorTailCommand(context: CommandContext, sensor: CliRecordKind): CliCommand {
   return addCommonOptions(new CliCommand('tail'))
@@ -40,15 +37,21 @@ export function createSensorTailCommand(context: CommandContext, sensor: CliReco
 async function follow(session: Session, sensor: CliRecordKind, ref: string, flags: TailFlags): Promise<number> {
   const subject = { ...subjectOf(sensor, ref), part: '/output' }
   let query: Record<string, number> = { limit: flags.last }
+  let last = 0
   for (;;) {
-    const { body } = await callOn(session, 'GET', subject, { query })
-    const lines = Array.isArray(body) ? (body as OutputLine[]) : [] // as the server's description says
+    const begun = performance.now()
+    const lines = listIn(await callOn(session, 'GET', subject, { query }))
     for (const line of lines) {
-      if (session.form === 'human') await session.print(printable(line.data))
+      const { seq, data } = line
+      // Without a number that rises, the same output would come for ever.
+      if (typeof seq !== 'number' || seq <= last || typeof data !== 'string') throw foreignAnswer('output of a sensor')
+      last = seq
+      if (session.form === 'human') await session.print(printable(data))
       else await session.printRecordLine(line)
     }
     if (!flags.follow) return exitCodes.ok
-    query = { after: lines.at(-1)?.seq ?? query['after'] ?? 0, wait: WAIT_SECONDS }
+    if (lines.length === 0 && performance.now() - begun < PAUSE_MS) await delay(PAUSE_MS)
+    query = { after: last, wait: WAIT_SECONDS }
   }
 }
 

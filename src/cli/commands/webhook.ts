@@ -1,7 +1,7 @@
 /** `svc webhook`: lists, shows and calls webhooks (contract 09, 9.3; contract 06). */
 import { CliCommand } from '../command.ts'
 import { attributeOf } from '../output/print.ts'
-import { createGetCommand, createListCommand, type CliResource } from '../resources.ts'
+import { createGetCommand, createListCommand, type CliResource, type ListFlags } from '../resources.ts'
 import { ruleColumn } from '../rule-column.ts'
 import type { CommandContext } from '../session.ts'
 import { createWebhookSendCommand } from './webhook-send.ts'
@@ -21,9 +21,10 @@ const webhook: CliResource = {
 }
 
 export function createWebhookCommand(context: CommandContext): CliCommand {
-  const list = createListCommand(context, webhook)
+  const list = createListCommand(context, webhook, ({ pack }: ListFlags & { pack?: string }) => ({ pack }))
     .description('List the webhooks of rules.')
-    .examples('svc webhook list')
+    .option('-p, --pack <pack>', 'only webhooks of rules of this pack')
+    .examples('svc webhook list -p examples')
 
   const get = createGetCommand(context, webhook, '<url...>', 'webhook names: the part after /v1/webhooks/')
     .description('Show webhooks.')

@@ -26,17 +26,18 @@ export function toList(value: unknown): Json[] {
 /** The record in the response. @throws CliFailure when there is none */
 export function recordIn({ body }: ApiResponse): Json {
   if (isPlain(body)) return { ...body }
-  throw foreignAnswer('record')
+  throw foreignAnswer('a record')
 }
 
 /** The list in the response. @throws CliFailure when there is none */
 export function listIn({ body }: ApiResponse): Json[] {
   if (Array.isArray(body)) return body.map(toObject)
-  throw foreignAnswer('list')
+  throw foreignAnswer('a list')
 }
 
-function foreignAnswer(kind: string): CliFailure {
-  return new CliFailure(`The server did not return a ${kind}. Check that --api-url is the API of an svc server.`)
+/** @param what the server should have sent: `a record` */
+export function foreignAnswer(what: string): CliFailure {
+  return new CliFailure(`The server did not return ${what}. Check that --api-url is the API of an svc server.`)
 }
 
 /** Deeper ones could not be printed. */

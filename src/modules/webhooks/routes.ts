@@ -1,5 +1,5 @@
 /** Endpoints of contract 06, 6.2 and 6.3. */
-import { listReply, pageHeaders, route, type Route } from '../../http/index.ts'
+import { listReply, pageHeaders, route, textFilter, type Route } from '../../http/index.ts'
 import { Type, type JsonSchema } from '../../lib/schema/index.ts'
 import { hookOf, WebhookRecord } from '../triggers/index.ts'
 import type { WebhookService } from './service.ts'
@@ -17,9 +17,10 @@ export function createWebhookRoutes(service: WebhookService): Route[] {
       path: '/webhooks',
       permission: 'webhook_list',
       summary: 'Lists the triggers of all webhooks.',
+      query: { pack: { type: 'string', description: 'Pack of a rule of the webhook.' } },
       response: Type.Array(WebhookRecord),
-      handler({ rights }) {
-        const { records, total } = service.list(rights)
+      handler({ rights, query }) {
+        const { records, total } = service.list(rights, textFilter(query, 'pack'))
         return listReply(records, pageHeaders({ limit: undefined, offset: 0 }, total))
       },
     }),

@@ -40,8 +40,8 @@ export interface WebhookService {
     hook: string,
     request: Pick<ApiRequest, 'headers' | 'rights' | 'principal'> & { query: SentQuery },
   ): WebhookRecord | Reply
-  /** Those that the caller can view, oldest first. */
-  list(rights: Rights): { records: Iterable<WebhookRecord>; total: number }
+  /** Those that the caller can view, oldest first. @param pack of a rule that the caller can view */
+  list(rights: Rights, pack: string | undefined): { records: Iterable<WebhookRecord>; total: number }
 }
 
 export function createWebhookService(deps: {
@@ -177,8 +177,12 @@ export function createWebhookService(deps: {
       if (first === undefined) throw webhookNotRegistered(name)
       return recordOf(first.record, rights)
     },
-    list(rights) {
-      const seen = registry.triggers().filter(({ hook }) => rights.may('webhook_view', webhookResource(hook)))
+    list(rights, pack) {
+      const isOfPack = ({ record }: HookTrigger): boolean =>
+        pack === undefined || rulesOf(record.id, rights).some((ref) => ref.startsWith(`${pack}.`))
+      const seen = registry
+        .triggers()
+        .filter((trigger) => rights.may('webhook_view', webhookResource(trigger.hook)) && isOfPack(trigger))
       return { records: recordsOf(seen, rights), total: seen.length }
     },
   }

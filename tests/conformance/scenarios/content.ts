@@ -379,6 +379,19 @@ export function contentScenarios(server: TestApp): Scenario[] {
       before: () => manage('uninstall', 'shop'),
       args: () => ['pack', 'install', 'examples', source('shop'), '-j', '-a', 'ref,version'],
     },
+    {
+      command: 'pack install',
+      about: 'one in detail',
+      before: () => manage('uninstall', 'examples'),
+      args: () => ['pack', 'install', 'examples', '-d', '-w', '40'],
+      unstable: [[/\/tmp\/svc-test-\w{6}/, '/tmp/svc-test-000000']],
+    },
+    {
+      command: 'pack install',
+      about: 'several in narrow columns',
+      before: () => manage('uninstall', 'shop'),
+      args: () => ['pack', 'install', 'examples', source('shop'), '-w', '8', '4', '-a', 'ref', 'version', 'author'],
+    },
     { command: 'pack install', about: 'unknown', args: () => ['pack', 'install', 'unheard_of'] },
     {
       command: 'pack install',

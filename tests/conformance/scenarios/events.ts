@@ -136,7 +136,12 @@ export function eventScenarios(server: TestApp): Scenario[] {
       { about: 'unknown', args: () => [unknownId] },
     ),
 
-    ...plays('webhook list', {}),
+    ...plays(
+      'webhook list',
+      {},
+      { about: 'of a pack', args: () => ['-p', 'shop', '-a', 'url', 'rule'] },
+      { about: 'of a pack without', args: () => ['-p', 'core'] },
+    ),
     ...plays('webhook get', { args: () => ['shop/orders'] }, { about: 'unknown', args: () => ['nope'] }),
     ...plays(
       'webhook send',

@@ -1,4 +1,6 @@
 /** Running actions, and what became of that. */
+import { rmSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
 import type { Scenario } from '../../helpers/scenarios.ts'
 import { run, runToEnd, waitForStatus, type TestApp } from '../../helpers/server.ts'
 import { unknownId } from '../support.ts'
@@ -46,6 +48,29 @@ tasks:
     await waitForStatus(server, body.id, ['failed'])
     return body.id
   }
+  /** The first task of `gated` waits for this file. */
+  const gate = (): string => join(server.basePath, 'gate')
+  const waitingWorkflow = async (): Promise<string> => {
+    rmSync(gate(), { force: true })
+    const content = `version: 1.0
+tasks:
+  wait: {action: 'core.local cmd="until [ -e ${gate()} ]; do sleep 0.05; done"', next: [{do: last}]}
+  last: {action: core.noop}
+`
+    const file = 'workflows/gated.yaml'
+    const data = { name: 'gated', pack: 'default', runner_type: 'orquesta', entry_point: file }
+    await server.call('POST', '/v1/actions', { ...data, data_files: [{ file_path: file, content }] })
+    const { body } = await server.call<{ id: string }>('POST', '/v1/executions', { action: 'default.gated' })
+    await waitForStatus(server, body.id, ['running'])
+    return body.id
+  }
+  const pausedWorkflow = async (): Promise<string> => {
+    const id = await waitingWorkflow()
+    await server.call('PUT', `/v1/executions/${id}`, { status: 'pausing' })
+    writeFileSync(gate(), '')
+    await waitForStatus(server, id, ['paused'])
+    return id
+  }
   const scenarios: Scenario[] = [
     { command: 'pack search', about: 'no index', args: () => ['pack', 'search', 'network'] },
     { command: 'run', args: () => ['run', 'core.local', 'echo', 'hello'] },
@@ -67,6 +92,11 @@ tasks:
       command: 'run',
       about: 'in a trace',
       args: () => ['run', '--trace-tag', 'release 7', 'core.noop', '--attr', 'status', 'context.trace_context'],
+    },
+    {
+      command: 'run',
+      about: 'in a trace, as StackStorm spells it',
+      args: () => ['run', '--trace_tag', 'release 8', 'core.noop', '--attr', 'context.trace_context'],
     },
     { command: 'run', about: 'following', args: () => ['run', '--tail', 'core.local', 'echo one; exit 4'] },
     { command: 'run', about: 'with a schema', args: () => ['run', '--with-schema', 'core.local', 'echo', 'hello'] },
@@ -102,6 +132,21 @@ tasks:
         'result.return_code',
       ],
     },
+    {
+      command: 'execution get',
+      about: 'following',
+      args: async () => [
+        'execution',
+        'get',
+        '--tail',
+        '--auto-dict',
+        '--delay',
+        '5',
+        await ended('echo hello'),
+        '-a',
+        'status',
+      ],
+    },
     { command: 'execution cancel', args: async () => ['execution', 'cancel', await running()] },
     {
       command: 'execution cancel',
@@ -129,6 +174,16 @@ tasks:
       args: async () => ['workflow', 'explain', await ended('true')],
     },
     { command: 'execution explain', args: async () => ['execution', 'explain', '--task', 'few', 'last'] },
+    {
+      command: 'execution pause',
+      about: 'a workflow, with chosen attributes',
+      args: async () => ['execution', 'pause', await waitingWorkflow(), '-a', 'action.ref', 'status'],
+    },
+    {
+      command: 'execution resume',
+      about: 'a workflow, with chosen attributes',
+      args: async () => ['execution', 'resume', await pausedWorkflow(), '-j', '-a', 'action.ref', 'status'],
+    },
     { command: 'execution resume', about: 'unknown', args: () => ['execution', 'resume', unknownId] },
   ]
   return scenarios.map((scenario) => ({ ...scenario, unstable: [...withoutDots, ...(scenario.unstable ?? [])] }))
