@@ -2,6 +2,7 @@
 import { cliProcess, withCliProcess, type CliProcess } from './cli-process.ts'
 import { exitCodes } from './exit-codes.ts'
 import { writeFilesSynchronously } from './output/file-output.ts'
+import { calledAsStackstorm } from '../core/compat/index.ts'
 import { argumentsFor, isCalledAsStackstorm } from './program-names.ts'
 import { runProgram } from './program.ts'
 
@@ -32,6 +33,6 @@ function runWords(): Promise<number> {
   const { argv, env } = cliProcess()
   const [, program = '', ...args] = argv
   // Whoever calls it by StackStorm's names means its names and files, also in what this process starts.
-  if (isCalledAsStackstorm()) env['SVC_COMPAT__STACKSTORM'] ??= 'True'
+  if (isCalledAsStackstorm()) env[calledAsStackstorm] = 'True'
   return runProgram(argumentsFor(program, args))
 }

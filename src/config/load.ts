@@ -6,6 +6,7 @@
 import { closeSync, constants, existsSync, fstatSync, openSync, readSync } from 'node:fs'
 import { SocketAddress, isIP } from 'node:net'
 import { resolve } from 'node:path'
+import { calledAsStackstorm } from '../core/compat/index.ts'
 import { closestWords, parseIniBytes, shown, type IniFile } from '../lib/text/index.ts'
 import { isLoopback } from '../lib/network/index.ts'
 import { secretMask } from '../lib/log/index.ts'
@@ -92,6 +93,9 @@ export function loadConfig(request: ConfigRequest): LoadedConfig {
   const files = chooseFiles(request)
   const inis = files.map((file) => readConfigFile(file, request.cwd, problems))
   const isCompatible = acceptsStackstorm(request, inis)
+  if (request.env[calledAsStackstorm] !== undefined) {
+    give('compat', 'stackstorm', { text: 'True', source: 'the name of the program' })
+  }
   unknown.areExpected = isCompatible
   for (const { label, sections } of inis) {
     for (const [section, values] of sections) {
@@ -193,7 +197,11 @@ const STACKSTORM_FILE = '/etc/st2/st2.conf'
 /** The option decides how files are read, so it is looked for before they are. */
 function acceptsStackstorm({ env, flags }: ConfigRequest, inis: readonly ReadIni[]): boolean {
   const inFiles = inis.map(({ sections }) => sections.get('compat')?.get('stackstorm')?.text)
-  const given = flags?.['compat.stackstorm'] ?? env['SVC_COMPAT__STACKSTORM'] ?? inFiles.findLast(Boolean)
+  const given =
+    flags?.['compat.stackstorm'] ??
+    env['SVC_COMPAT__STACKSTORM'] ??
+    inFiles.findLast(Boolean) ??
+    env[calledAsStackstorm]
   return given !== undefined && /^(?:true|1|yes|on)$/i.test(given.trim())
 }
 

@@ -9,10 +9,12 @@ import { listenerNames, ok, failedCheck, warning, type HealthCheck, type Result 
 
 export const configuration: HealthCheck = {
   name: 'configuration',
-  run({ loaded: { files, warnings, risks } }) {
+  run({ loaded: { files, warnings, risks, notes } }) {
     const unknown = warnings.filter((text) => !risks.includes(text))
+    const ignored = notes.map((text) => ok(`${text}.`))
     if (unknown.length > 0) {
-      return unknown.map((text) => warning(text, 'Correct the name or remove the line; the server ignores it.'))
+      const remedy = 'Correct the name or remove the line; the server ignores it.'
+      return [...unknown.map((text) => warning(text, remedy)), ...ignored]
     }
     return [
       ok(
@@ -20,6 +22,7 @@ export const configuration: HealthCheck = {
           ? 'No configuration file; all options have their defaults.'
           : `${files.join(', ')}: all options are known.`,
       ),
+      ...ignored,
     ]
   },
 }

@@ -1,13 +1,15 @@
 /** The client called by the names of StackStorm's programs (docs/compatibility.md). */
-import { mkdirSync, writeFileSync } from 'node:fs'
+import { execFile } from 'node:child_process'
+import { mkdirSync, symlinkSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { promisify } from 'node:util'
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import { argumentsFor, stackstormNames } from '../../src/cli/program-names.ts'
 import { createTestApp } from '../helpers/app.ts'
 import { runCli } from '../helpers/cli.ts'
 import { makeFolder } from '../helpers/folders.ts'
 import { basicAuth, firstPassword } from '../helpers/logins.ts'
-import { call, type TestApp } from '../helpers/server.ts'
+import { call, executable, type TestApp } from '../helpers/server.ts'
 
 let app: TestApp
 let key: string
@@ -61,6 +63,18 @@ it('st2 logs in with ~/.st2/config and keeps the token there', async () => {
   expect(printed.stdout).toContain(join(folder, 'config'))
   const { readdirSync } = await import('node:fs')
   expect(readdirSync(folder).toSorted()).toEqual(['config', 'token-admin'])
+})
+
+it('a link to the executable is enough', async () => {
+  const links = join(home.path, 'bin')
+  mkdirSync(links)
+  for (const name of ['st2', 'st2-validate-pack']) symlinkSync(executable, join(links, name))
+  const env = { PATH: process.env['PATH'], HOME: join(home.path, 'nobody'), ...addresses('ST2'), ST2_API_KEY: key }
+  const play = (name: string, ...args: string[]): Promise<{ stdout: string }> =>
+    promisify(execFile)(process.execPath, [join(links, name), ...args], { env })
+  expect((await play('st2', 'whoami')).stdout).toContain('admin')
+  expect((await play('st2', 'trigger', 'get', 'core.st2.webhook', '-a', 'ref')).stdout).toContain('core.st2.webhook')
+  expect((await play('st2-validate-pack', '--help')).stdout).toContain('Usage: ')
 })
 
 it('svc reads none of them, and says so when it needs one', async () => {

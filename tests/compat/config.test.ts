@@ -1,9 +1,11 @@
 /** Configuration files of StackStorm (docs/compatibility.md). */
-import { writeFileSync } from 'node:fs'
+import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { afterAll, expect, it } from 'vitest'
-import { loadConfig } from '../../src/config/index.ts'
+import { afterAll, describe, expect, it } from 'vitest'
+import { loadConfig, optionEntries, renamedOptions } from '../../src/config/index.ts'
+import { calledAsStackstorm } from '../../src/core/compat/index.ts'
 import { makeFolder } from '../helpers/folders.ts'
+import { projectRoot } from '../helpers/server.ts'
 
 const folder = makeFolder()
 afterAll(() => folder.remove())
@@ -56,6 +58,59 @@ it('says so itself: [compat] stackstorm in the file', () => {
   const own = join(folder.path, 'own.conf')
   writeFileSync(own, `${theirs}[compat]\nstackstorm = True\n`)
   expect(loadConfig({ files: [own], env: {}, cwd: folder.path }).config.api.port).toBe(9111)
+})
+
+it('says False itself: neither the name of the program nor its own comments change that', () => {
+  const own = join(folder.path, 'off.conf')
+  writeFileSync(own, `[system]\nbase_path = ${folder.path}\n[compat]\nstackstorm = False\n`)
+  const called = { [calledAsStackstorm]: 'True' }
+  const isOn = (request: Parameters<typeof loadConfig>[0]): boolean => loadConfig(request).config.compat.stackstorm
+  expect(isOn({ files: [], env: called, cwd: folder.path })).toBe(true)
+  expect(isOn({ files: [own], env: called, cwd: folder.path })).toBe(false)
+  expect(isOn({ files: [own], env: { ...called, ...on }, cwd: folder.path })).toBe(true)
+  expect(isOn({ files: [own], env: called, flags: { 'compat.stackstorm': 'True' }, cwd: folder.path })).toBe(true)
+  // How the file is read is decided by it too.
+  writeFileSync(own, `[api]\nport = 9111 # port\n[compat]\nstackstorm = False\n`)
+  expect(() => loadConfig({ files: [own], env: called, cwd: folder.path })).toThrow('on a separate line')
+})
+
+describe('the configuration of its packages', () => {
+  const packaged = join(import.meta.dirname, 'st2.conf')
+  let section = ''
+  /** Section and name, and the line. */
+  const options = readFileSync(packaged, 'utf8')
+    .split('\n')
+    .flatMap((line): [key: string, section: string, line: string][] => {
+      section = /^\[(\w+)\]$/.exec(line)?.[1] ?? section
+      const name = /^(\w+) =/.exec(line)?.[1]
+      return name === undefined ? [] : [[`${section}.${name}`, section, line]]
+    })
+  const ours = new Set(optionEntries.map(({ key }) => key))
+  const renamed = options.filter(([key]) => Object.hasOwn(renamedOptions, key))
+  const same = options.filter(([key]) => ours.has(key))
+  const others = options.filter(([key]) => !ours.has(key) && !Object.hasOwn(renamedOptions, key))
+
+  it('is read whole: the options without effect are in one note', () => {
+    const { warnings, notes, risks } = loadConfig({ files: [packaged], env: on, cwd: folder.path })
+    expect([warnings, notes]).toEqual([risks, [expect.stringMatching(/^Options without effect: /)]])
+    const set = others.filter(([, , line]) => !line.endsWith('= None')).map(([key]) => key)
+    expect(notes.join().replace('Options without effect: ', '').split(', ').toSorted()).toEqual(set.toSorted())
+  })
+
+  it('has as many options with and without effect as the documentation says', () => {
+    const documentation = readFileSync(join(projectRoot, 'docs/compatibility.md'), 'utf8').replace(/\s+/g, ' ')
+    expect(documentation).toContain(
+      `Of the ${options.length} options that StackStorm's packages can set, svc has ${same.length} in the same section under the same name and ${renamed.length} under a newer name; ${others.length} are without effect.`,
+    )
+  })
+
+  it('each without effect is named when it is set', () => {
+    const file = join(folder.path, 'others.conf')
+    const text = others.map(([, inside, line]) => `[${inside}]\n${line.replace(/= None$/, '= 1')}\n`).join('')
+    writeFileSync(file, text)
+    const { notes } = loadConfig({ files: [file], env: on, cwd: folder.path })
+    for (const [key] of others) expect(notes.join()).toContain(key)
+  })
 })
 
 it('with the option off a comment behind a value is refused with advice', () => {

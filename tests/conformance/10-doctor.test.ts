@@ -176,6 +176,18 @@ describe('svc doctor', () => {
     expect(await wrong([])).toEqual([expect.stringContaining('does not exist')])
   })
 
+  test('options without effect, which are nothing to change', async () => {
+    configure({ 'compat.stackstorm': 'True', 'database.host': '127.0.0.1', 'made_up.option': '1' })
+    expect(await examine(['configuration'])).toEqual([
+      expect.objectContaining({ state: 'ok', message: expect.stringContaining('all options are known') }),
+      expect.objectContaining({ state: 'ok', message: 'Options without effect: database.host, made_up.option.' }),
+    ])
+    configure({ 'scheduler.pool_size': '10' })
+    expect((await examine(['configuration'])).map(({ message }) => message)).toContain(
+      'Ignored options of other releases: scheduler.pool_size.',
+    )
+  })
+
   test('settings that are not safe', async () => {
     configure({
       'system.allow_open_network': 'True',

@@ -35,6 +35,12 @@ export const createCompat = (isOn: boolean): Compat => ({
   },
 })
 
+/**
+ * Variable of the environment that says that the program was called by a name of StackStorm, to what it starts. A
+ * configuration that says something else wins.
+ */
+export const calledAsStackstorm = 'SVC_CALLED_AS_STACKSTORM'
+
 /** While `[compat] stackstorm` is off. */
 export const noCompat: Compat = createCompat(false)
 
