@@ -82,6 +82,25 @@ it.each([
   expect(await idsOf('other')).toEqual([])
 })
 
+it.each([
+  ['rule', 'default.on_call', 'other.on_call'],
+  ['trigger_type', 'core.svc.webhook', 'default.svc.webhook'],
+] as const)('03.3 filter %s finds it by the reference too, by that of another pack not', async (name, ref, other) => {
+  const list = async (query: string): Promise<[string[], string | null]> => {
+    const { body, headers } = await server.call<{ id: string }[]>('GET', `/v1/executions?${query}`)
+    return [body.map(({ id }) => id), headers.get('x-total-count')]
+  }
+  expect(await list(`${name}=${ref}`)).toEqual([[started.id], '1'])
+  expect(await list(`${name}=${ref}&action=core.noop&sort=status`)).toEqual([[started.id], '1'])
+  for (const wrong of [other, `${ref}.`, `.${ref}`, 'default.'])
+    expect(await list(`${name}=${wrong}`)).toEqual([[], '0'])
+})
+
+it('03.3 filter trigger finds it by the reference too', async () => {
+  const { body } = await server.call<{ id: string }[]>('GET', `/v1/executions?trigger=${started.trigger['ref']}`)
+  expect(body.map(({ id }) => id)).toEqual([started.id])
+})
+
 it('03.3 the attribute trigger_instance, and the values to filter by', async () => {
   const attribute = await server.call('GET', `/v1/executions/${started.id}/attribute/trigger_instance`)
   expect([attribute.status, attribute.body]).toEqual([200, started.trigger_instance])

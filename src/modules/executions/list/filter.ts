@@ -17,6 +17,8 @@ export interface ExecutionFilter {
   trigger?: string | null
   trigger_type?: string | null
   trigger_instance?: string | null
+  /** References, besides the names, of what started it. */
+  refs?: Readonly<Partial<Record<ReferencedName, string>>>
   /** Wire timestamps. */
   startedAfter?: string
   startedBefore?: string
@@ -32,6 +34,10 @@ export interface ExecutionFilter {
   /** What the caller may see, whatever else is asked for. */
   within?: Visibility
 }
+
+/** Filters by the name of what started an execution, or by its reference. */
+export const referencedNames = ['rule', 'trigger', 'trigger_type'] as const
+export type ReferencedName = (typeof referencedNames)[number]
 
 export interface PathFilter {
   column: PathColumn

@@ -15,6 +15,7 @@ import { idBound } from '../../../core/ids.ts'
 import { microsOf } from '../../../core/time.ts'
 import type { Place } from '../../../http/index.ts'
 import type { CountDimension, ExecutionFilter, ExecutionPage, PathFilter, Sort, Visibility } from './filter.ts'
+import { referencedNames } from './filter.ts'
 
 export interface ExecutionListStore {
   /** Ids. */
@@ -57,7 +58,8 @@ export function createExecutionListStore(database: Database): ExecutionListStore
   }
 
   return {
-    async page({ filter: given, sort, limit, offset, place }) {
+    async page({ filter: asked, sort, limit, offset, place }) {
+      const given = withReferences(database, asked)
       const way = await chooseAccessPath(given)
       if (leadsNowhere(way)) return []
       const filter = hasWordsBesides(way, given) ? given : withoutWords(given)
@@ -72,7 +74,8 @@ export function createExecutionListStore(database: Database): ExecutionListStore
       const rows = isQuick(given, sort, offset, limit) ? database.all(query) : await database.scan(query)
       return rows.map((row) => row.id)
     },
-    async total(filter) {
+    async total(asked) {
+      const filter = withReferences(database, asked)
       if (isCounted(filter)) {
         const counts = countQuery(database, (where) => countConditions(filter, where), filter.within, filter.words)
         return sumOf(database, counts, filter)
@@ -100,6 +103,24 @@ export function createExecutionListStore(database: Database): ExecutionListStore
         .flatMap(({ id, parent }) => (parent === null ? [] : [{ id, parent }]))
     },
   }
+}
+
+/**
+ * A filter by the reference of a rule, trigger or trigger type: columns hold their names, and the snapshot of the origin
+ * the references. A name with a dot wins over a reference.
+ */
+function withReferences(database: Database, filter: ExecutionFilter): ExecutionFilter {
+  const { build } = database
+  let found = filter
+  for (const name of referencedNames) {
+    const value = filter[name]
+    const dot = value?.indexOf('.') ?? -1
+    if (!isGiven(value) || dot <= 0) continue
+    const named = build.selectFrom('execution_counts').select('count').where(name, '=', value).limit(1)
+    if (database.first(named) !== undefined) continue
+    found = { ...found, [name]: value.slice(dot + 1), refs: { ...found.refs, [name]: value } }
+  }
+  return found
 }
 
 /** From each reference to the next one: one action can have as many rows as statuses times users. */
@@ -208,7 +229,7 @@ const startedByRule = ['rule', 'trigger', 'trigger_type', 'trigger_instance'] as
 function isQuick(filter: ExecutionFilter, sort: readonly Sort[], offset: number, limit: number | undefined): boolean {
   if (filter.ids !== undefined || filter.liveaction !== undefined) return true
   if (offset > MAX_QUICK_OFFSET || limit === undefined || limit > MAX_QUICK_OFFSET) return false
-  if (filter.within !== undefined || filter.words !== undefined) return false
+  if (filter.within !== undefined || filter.words !== undefined || filter.refs !== undefined) return false
   // Their indexes hold only what is there.
   if (startedByRule.some((name) => filter[name] === null)) return false
   const { startedAfter: _a, startedBefore: _b, startedFrom: _f, startedTo: _t, ...equalities } = filter
@@ -299,6 +320,10 @@ function conditions(filter: ExecutionFilter, way: Way | undefined): (on: On) => 
       const value = filter[name as keyof typeof columnOf] // its own keys
       if (value === undefined) continue
       all.push(value === null ? sql<SqlBool>`${left(column)} is null` : sql<SqlBool>`${left(column)} = ${value}`)
+    }
+    for (const [name, ref] of Object.entries(filter.refs ?? {})) {
+      all.push(sql<SqlBool>`(select s.record ->> ${`$.${name}.ref`} from snapshots as s
+        where s.hash = executions.origin_hash) = ${ref}`)
     }
     // Ids are made from the start time, so the primary key serves time ranges.
     if (filter.startedFrom !== undefined) all.push(on('id', '>=', idBound(microsOf(filter.startedFrom))))
