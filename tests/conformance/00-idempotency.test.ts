@@ -1,5 +1,5 @@
 /** `Idempotency-Key` on changes of the API: carried out once, answered again, across restarts and lost answers. */
-import { readFileSync, writeFileSync } from 'node:fs'
+import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import Sqlite from 'better-sqlite3'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
@@ -296,6 +296,13 @@ describe('a lost answer', () => {
     type: 'core.svc.webhook',
     parameters: { url: name },
   })
+  const aliasOf = (name: string): object => ({
+    name,
+    pack: 'default',
+    action_ref: 'core.noop',
+    formats: [`say ${name}`],
+  })
+  const said = { user: 'ann', source_channel: 'ops' }
   const later = { ...noop, delay: 3_600_000 }
   /** A `PUT` of what was created just before. */
   const changeOf = (
@@ -312,6 +319,7 @@ describe('a lost answer', () => {
     body,
     count: table,
   })
+  let command = { name: '', text: '' }
   const cases: Case[] = [
     { name: 'execution', path: () => '/v1/executions', body: () => noop, count: 'executions', except: changing },
     {
@@ -321,6 +329,68 @@ describe('a lost answer', () => {
       body: () => ({}),
       count: 'executions',
       except: changing,
+    },
+    { name: 'alias', path: () => '/v1/actionalias', body: aliasOf, count: 'action_aliases' },
+    changeOf(
+      'an alias',
+      '/v1/actionalias',
+      aliasOf,
+      (name) => ({ ...aliasOf(name), enabled: false }),
+      'action_aliases',
+    ),
+    {
+      name: 'command of a chat',
+      async prepare() {
+        const name = fresh()
+        await create('/v1/actionalias', aliasOf(name))
+        command = { name, text: `say ${name}` }
+        return name
+      },
+      path: () => '/v1/aliasexecution',
+      body: () => ({ ...said, name: command.name, format: command.text, command: command.text }),
+      count: 'executions',
+      except: ['execution'],
+    },
+    {
+      name: 'command of a chat that finds its alias',
+      async prepare() {
+        const name = fresh()
+        await create('/v1/actionalias', aliasOf(name))
+        command = { name, text: `say ${name}` }
+        return name
+      },
+      path: () => '/v1/aliasexecution/match_and_execute',
+      body: () => ({ ...said, command: command.text }),
+      count: 'executions',
+      except: ['results'],
+    },
+    {
+      name: 'copy of an action',
+      path: () => '/v1/actions/core.noop/clone',
+      body: (name) => ({ dest_pack: 'default', dest_action: name }),
+      count: 'actions',
+    },
+    {
+      name: 'change of a sensor',
+      method: 'PUT',
+      async prepare() {
+        const pack = join(server.basePath, 'packs/idempotent')
+        mkdirSync(join(pack, 'sensors'), { recursive: true })
+        writeFileSync(
+          join(pack, 'pack.yaml'),
+          'name: idempotent\nref: idempotent\ndescription: x\nversion: 1.0.0\nauthor: x\n',
+        )
+        writeFileSync(
+          join(pack, 'sensors/one.yaml'),
+          'class_name: Sensor\nentry_point: one.py\nenabled: false\ntrigger_types: []\n',
+        )
+        writeFileSync(join(pack, 'sensors/one.py'), '')
+        const registered = await server.call('POST', '/v1/packs/register', { packs: ['idempotent'] }, admin)
+        if (registered.status !== 200) throw new Error(registered.text)
+        return ''
+      },
+      path: () => '/v1/sensortypes/idempotent.Sensor',
+      body: () => ({ enabled: false }),
     },
     {
       name: 'pack installation',
