@@ -675,6 +675,9 @@ describe('01.1 routes demand a credential', () => {
     const isPublic = (operation: { security?: unknown[] }): boolean => operation.security?.length === 0
     const open = Object.entries(body.paths).filter(([, operations]) => Object.values(operations).some(isPublic))
     expect(open.map(([path]) => path).toSorted()).toEqual([
+      '/auth/v1/sso',
+      '/auth/v1/sso/callback',
+      '/auth/v1/sso/request',
       '/healthz',
       '/readyz',
       '/v1/docs',

@@ -292,6 +292,9 @@ describe('CVE-2026-53576: a public ending that switches authentication off', () 
     const open = [...new Set(all.filter(([, , isPublic]) => isPublic).map(([, path]) => path))]
     const closed = [...new Set(all.filter(([, , isPublic]) => !isPublic).map(([, path]) => path))]
     expect(open.toSorted()).toEqual([
+      '/auth/v1/sso',
+      '/auth/v1/sso/callback',
+      '/auth/v1/sso/request',
       '/healthz',
       '/readyz',
       '/v1/docs',
