@@ -7,6 +7,7 @@ import { playResults } from './results.ts'
 const inOutput = 'the value does not come with the output, so no text in it can be in the way'
 const reason = 'the error says why, instead of a result'
 const onPurpose: Readonly<Record<string, string>> = {
+  res_024: 'whole numbers of any size stay numbers',
   res_148: inOutput,
   res_149: inOutput,
   g_python_module_008: 'a class that takes no configuration is the action only where no other has run()',
@@ -21,7 +22,7 @@ const folder = fileURLToPath(new URL('../golden/stackstorm/', import.meta.url))
 test('actions have the results of the golden data', async () => {
   const { differences, ...tally } = await playResults(folder)
   const unexpected = differences.filter(({ id }) => onPurpose[id] === undefined)
-  expect(printTally({ ...tally, differences: unexpected })).toBe('results: 112 agree, 0 differ')
+  expect(printTally({ ...tally, differences: unexpected })).toBe('results: 111 agree, 0 differ')
 })
 
 test('actions run as the golden data says', async () => {
