@@ -195,7 +195,7 @@ async function assemble(
     ...ports.datastore,
   })
   const { templates } = datastore
-  const traces = createTraces({ database, maxPageSize, ...ports.traces })
+  const traces = createTraces({ database, log, maxPageSize, ...ports.traces })
   const triggers = createTriggers({
     ...platform,
     log: log.of('notifier'),

@@ -37,7 +37,7 @@ describe('commands', () => {
     ['actions', ['list'], '(Did you mean action?)\n'],
     ['list', ['actions'], '(Did you mean svc action list?)\n'],
     ['show', ['rule', 'core.x'], '(Did you mean svc rule get?)\n'],
-    ['tail', [], '(Did you mean svc execution tail?)\n'],
+    ['tail', [], '(It is a sub-command of execution, sensor. Example: svc execution tail)\n'],
     ['execute', ['core.local'], expect.stringContaining('svc action execute')],
     ['frobnicate', [], ''],
     ['\u001b[2J', [], ''],

@@ -113,7 +113,7 @@ test('a copy has the record and the files of its source, under its own name, and
   expect((await server.call('POST', '/v1/packs/register', { packs: ['to'] })).status).toBe(200)
   expect((await get(`to.${name}`)).body).toEqual(copy)
   await waitFor('the audit record', () =>
-    auditRecords(server, 'action.created').some(
+    auditRecords(server, 'action.cloned').some(
       (record) => record['_action_id'] === copy.id && record['_source_action'] === 'from.greet',
     ),
   )

@@ -603,6 +603,50 @@ const rows: Row[] = [
     },
   },
 
+  {
+    event: 'action.cloned',
+    text: 'Action cloned. Action.id=<id>',
+    async act() {
+      const body = { dest_pack: 'default', dest_action: 'copied' }
+      await change('POST /v1/actions/{ref_or_id}/clone', { ref_or_id: 'core.noop' }, body)
+      return about({ _action: 'default.copied', _source_action: 'core.noop' })
+    },
+  },
+  {
+    event: 'execution.imported',
+    text: 'Executions imported.',
+    async act() {
+      const execution = {
+        id: '5a1f0c2e4b0a1d2c3e4f5070',
+        status: 'succeeded',
+        start_timestamp: '2026-01-31T12:00:00Z',
+        action: { ref: 'core.local', runner_type: 'local-shell-cmd' },
+      }
+      await change('POST /v1/executions/import', {}, { executions: [execution] })
+      return about({ _count: 1 })
+    },
+  },
+  {
+    event: 'trace.imported',
+    text: 'Traces imported.',
+    async act() {
+      const trace = { id: '5a1f0c2e4b0a1d2c3e4f5071', trace_tag: 'a', start_timestamp: '2026-01-31T12:00:00Z' }
+      await change('POST /v1/traces/import', {}, { traces: [trace] })
+      return about({ _count: 1 })
+    },
+  },
+  {
+    event: 'sensor.updated',
+    text: 'Sensor updated. Sensor.id=<id>',
+    async act() {
+      write('packs/mine/sensors/one.yaml', 'class_name: One\nentry_point: one.py\nenabled: false\n')
+      write('packs/mine/sensors/one.py', '')
+      await change('POST /v1/packs/register', {}, { packs: ['mine'], types: ['sensors'] })
+      await change('PUT /v1/sensortypes/{ref_or_id}', { ref_or_id: 'mine.One' }, { enabled: false })
+      return about({ _sensor: 'mine.One' })
+    },
+  },
+
   // Packs bring aliases and sensors along.
   {
     event: 'pack.configured',
@@ -668,6 +712,8 @@ const silent = [
   'POST /v1/actionalias/match',
   'POST /v1/aliasexecution',
   'POST /v1/aliasexecution/match_and_execute',
+  'POST /v1/packs/index/search',
+  'POST /auth/v1/sso/callback',
 ]
 
 function write(path: string, text: string): void {

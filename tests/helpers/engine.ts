@@ -129,7 +129,7 @@ export async function startEngine(options: EngineOptions): Promise<Engine> {
       log,
       encryption,
       actions,
-      traces: createTraces({ database, maxPageSize: 100, openTraces: () => [] }),
+      traces: createTraces({ database, log, maxPageSize: 100, openTraces: () => [] }),
       runners: [runner],
       killOrphans: () => Promise.resolve(0),
       bootId: 'boot',

@@ -165,7 +165,7 @@ export async function startRules(options: RulesOptions = {}): Promise<RulesWorld
   })
   actions.usePackFolder('test', folder.path)
 
-  const traces = createTraces({ database, maxPageSize: 100, openTraces: () => [] })
+  const traces = createTraces({ database, log, maxPageSize: 100, openTraces: () => [] })
   const triggers = createTriggers({
     database,
     bus,

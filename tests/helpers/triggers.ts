@@ -42,7 +42,12 @@ export async function startTriggers(
     bus.subscribe(name, (payload) => void facts.push({ name, payload } as Fact)) // a name with its own payload
   }
   watched.forEach((name) => listen(name))
-  const traces = createTraces({ database, maxPageSize: 100, openTraces: () => [] })
+  const traces = createTraces({
+    database,
+    log: createLog({ level: 'DEBUG', format: 'text', stream: sink }),
+    maxPageSize: 100,
+    openTraces: () => [],
+  })
   const encryption = await loadEncryption({ enabled: true, keyPath: '', ownKeyPath: join(folder, 'keys', 'keys.json') })
 
   async function create(changed: Partial<TriggersDeps> = {}): Promise<Triggers> {

@@ -23,7 +23,7 @@ const webhook: CliResource = {
 export function createWebhookCommand(context: CommandContext): CliCommand {
   const list = createListCommand(context, webhook, ({ pack }: ListFlags & { pack?: string }) => ({ pack }))
     .description('List the webhooks of rules.')
-    .option('-p, --pack <pack>', 'only webhooks of rules of this pack')
+    .option('-p, --pack <pack>', 'only items of this pack')
     .examples('svc webhook list -p examples')
 
   const get = createGetCommand(context, webhook, '<url...>', 'webhook names: the part after /v1/webhooks/')

@@ -126,7 +126,7 @@ export function createActionCloning(deps: {
         aboutAction(before, caller, { files: left }),
       )
     }
-    log.audit('action.created', `Action created. Action.id=${record.id}`, {
+    log.audit('action.cloned', `Action cloned. Action.id=${record.id}`, {
       ...aboutAction(record, caller, { files: paths }),
       source_action: source.ref,
     })

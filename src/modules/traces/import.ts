@@ -2,7 +2,9 @@
 import type { ImportOutcome, ImportOutcomes } from '../../core/import-outcomes.ts'
 import { parseTimestamp } from '../../core/time.ts'
 import { merge, type Database, type Unit } from '../../db/index.ts'
+import { aboutCaller, type Caller } from '../../http/index.ts'
 import { createKeyedLock } from '../../lib/concurrency/index.ts'
+import type { Log } from '../../lib/log/index.ts'
 import { traceUid } from './plan.ts'
 import type { TraceStore } from './store.ts'
 import type { CausedBy, TraceComponent, TraceImport, TraceMemberKind } from './types.ts'
@@ -15,14 +17,16 @@ const kinds = {
   action_executions: 'execution',
 } as const satisfies Record<string, TraceMemberKind>
 
-export type ImportTraces = (body: TraceImport) => Promise<ImportOutcomes>
+export type ImportTraces = (caller: Caller, body: TraceImport) => Promise<ImportOutcomes>
 
 export function createTraceImport({
   store,
   database,
+  log,
 }: {
   store: TraceStore
   database: Pick<Database, 'write'>
+  log: Log
 }): ImportTraces {
   // What one import finds missing may not be stored by another before it does so.
   const lock = createKeyedLock()
@@ -58,7 +62,7 @@ export function createTraceImport({
     }
   }
 
-  return ({ traces, dry_run: isDry = false }) =>
+  return (caller, { traces, dry_run: isDry = false }) =>
     lock('import', async () => {
       const outcomes: ImportOutcome[] = []
       const units: Unit[] = []
@@ -77,7 +81,10 @@ export function createTraceImport({
           outcomes.push({ id, outcome: 'imported' })
         }
       }
-      if (units.length > 0 && !isDry) await database.write(merge(...units))
+      if (units.length > 0 && !isDry) {
+        await database.write(merge(...units))
+        log.audit('trace.imported', 'Traces imported.', { count: units.length, ...aboutCaller(caller) })
+      }
       return { outcomes }
     })
 }

@@ -1,6 +1,7 @@
 /** Traces: every execution, rule and trigger instance that one event led to, in one group. */
 import type { Database } from '../../db/index.ts'
 import type { Module } from '../../core/module.ts'
+import type { Log } from '../../lib/log/index.ts'
 import type { TracesPorts } from './ports.ts'
 import { createTraceImport } from './import.ts'
 import { planTrace, type TracePlan } from './plan.ts'
@@ -24,15 +25,16 @@ export interface Traces extends Module {
 
 export interface TracesDeps extends TracesPorts {
   database: Database
+  log: Log
   /** `api.max_page_size` */
   maxPageSize: number
 }
 
-export function createTraces({ database, maxPageSize, openTraces }: TracesDeps): Traces {
+export function createTraces({ database, log, maxPageSize, openTraces }: TracesDeps): Traces {
   const store = createTraceStore(database)
   return {
     name: 'traces',
-    routes: createTraceRoutes({ store, maxPageSize, importTraces: createTraceImport({ store, database }) }),
+    routes: createTraceRoutes({ store, maxPageSize, importTraces: createTraceImport({ store, database, log }) }),
     retention: [createTraceRetention({ store, database, openTraces })],
     tagOf: (id) => store.find(id)?.trace_tag,
     plan: (cause, member, at) => planTrace(store, cause, member, at),

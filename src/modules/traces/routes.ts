@@ -139,7 +139,7 @@ export function createTraceRoutes({
       body: TraceImport,
       response: ImportOutcomes,
       failures: [400, 503],
-      handler: ({ body }) => importTraces(body),
+      handler: (request) => importTraces(request, request.body),
     }),
   ]
 }

@@ -6,9 +6,12 @@ import type { Database } from '../../db/database.ts'
 import { openSqlite } from '../../db/sqlite/open.ts'
 import { idBound, newId } from '../../core/ids.ts'
 import { microsOf, now } from '../../core/time.ts'
+import { createLog } from '../../lib/log/log.ts'
+import { TextSink } from '../../../tests/helpers/text-sink.ts'
 import { createTraces, type TracePlan, type Traces } from './index.ts'
 import type { Cause, TraceMember } from './types.ts'
 
+const log = createLog({ level: 'CRITICAL', format: 'text', stream: new TextSink() })
 let folder: TemporaryFolder
 let database: Database
 let traces: Traces
@@ -16,7 +19,7 @@ let traces: Traces
 beforeEach(async () => {
   folder = makeFolder()
   database = await openSqlite({ path: join(folder.path, 'svc.db'), synchronous: 'normal', announce: () => undefined })
-  traces = createTraces({ database, maxPageSize: 100, openTraces: () => [] })
+  traces = createTraces({ database, log, maxPageSize: 100, openTraces: () => [] })
 })
 
 afterEach(async () => {
@@ -156,7 +159,7 @@ test('a plan writes nothing by itself', () => {
 
 test('a trace that something joins while its many components go stays', async () => {
   const open: string[] = []
-  const { retention = [] } = createTraces({ database, maxPageSize: 100, openTraces: () => open })
+  const { retention = [] } = createTraces({ database, log, maxPageSize: 100, openTraces: () => open })
   const { trace_id } = await joinTrace(request())
   await Promise.all(Array.from({ length: 600 }, () => joinTrace(request({ trace_id }))))
   const removing = retention[0]?.remove({ before: '9999-01-01T00:00:00.000000Z', after: '', limit: 10 })

@@ -22,7 +22,7 @@ def contract_filters():
 
     return {
         "from_json_string": json.loads,
-        "to_json_string": lambda value, indent=None, sort_keys=False, separators=None: json.dumps(
+        "to_json_string": lambda value, indent=None, sort_keys=False, separators=(",", ": "): json.dumps(
             value, indent=indent, sort_keys=sort_keys, separators=separators
         ),
         "to_complex": json.dumps,
