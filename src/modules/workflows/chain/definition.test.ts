@@ -61,6 +61,11 @@ test.each([
   ['5', 'Failed to parse action chain definition from "chains/flow.yaml": Expected "dict", got "int"', undefined],
   ['1.5', 'Failed to parse action chain definition from "chains/flow.yaml": Expected "dict", got "float"', undefined],
   ['true', 'Failed to parse action chain definition from "chains/flow.yaml": Expected "dict", got "bool"', undefined],
+  [
+    'chain:\n  - name: a\n    ref: x.y\n    name: b\n',
+    'Failed to parse action chain definition from "chains/flow.yaml": found duplicate key "name"',
+    4,
+  ],
   ['{}', "'chain' is a required property", undefined],
   ['chain: a', "'a' is not of type 'array'", 1],
   ['chain: [a]', "'a' is not of type 'object'", 1],

@@ -55,7 +55,7 @@ export const hasTemplate = (text: string): boolean => text.includes('{{') || tex
 /** Keys that `<<` brings into a chain, as into other metadata. */
 const MAX_MERGE_KEYS = 2_000
 
-/** The YAML document of a chain; or why there is none, without a period. Of a key that is there twice the last one counts, with a warning. */
+/** The YAML document of a chain; or why there is none, without a period. */
 export function loadChain(text: string): MetadataDocument | { problem: string; line: number | undefined } {
   const document = readDocument(text, MAX_MERGE_KEYS)
   if (!('problem' in document)) return document

@@ -1,13 +1,7 @@
 /** Reads the text of a workflow definition (contract 08, 8.3). What it means is the matter of schema.ts and model.ts. */
 import { JsonNumber, entriesOf } from '../../../lib/json/index.ts'
 import { isObject, represent } from '../../../lib/schema/index.ts'
-import {
-  readYamlDocument,
-  refuseWarnings,
-  shown,
-  type MetadataDocument,
-  type YamlLimits,
-} from '../../../lib/text/index.ts'
+import { readStrictYamlDocument, shown, type MetadataDocument, type YamlLimits } from '../../../lib/text/index.ts'
 
 export const MAX_DEFINITION_BYTES = 1_048_576
 export const MAX_TASKS = 10_000
@@ -31,21 +25,20 @@ export type DefinitionDocument = MetadataDocument & { value: Record<string, unkn
  *
  * @param maxMergeKeys keys that `<<` may bring in
  */
-export function readDocument(text: string, maxMergeKeys: number): ReturnType<typeof readYamlDocument> {
+export function readDocument(text: string, maxMergeKeys: number): ReturnType<typeof readStrictYamlDocument> {
   if (Buffer.byteLength(text) > MAX_DEFINITION_BYTES) {
     const message = `it has more than ${MAX_DEFINITION_BYTES} bytes. Move parts of it into workflows that it calls`
     return { problem: { message } }
   }
-  return readYamlDocument(text, { ...definitionLimits, maxMergeKeys })
+  return readStrictYamlDocument(text, { ...definitionLimits, maxMergeKeys })
 }
 
 /** @returns the document, or why there is none: the end of a sentence, see `definitionUnreadable` */
 export function loadDefinition(text: string): DefinitionDocument | { problem: string } {
-  const read = readDocument(text, 0)
-  if ('problem' in read && read.isEmpty === true) return refuse('it is empty')
-  const document = refuseWarnings(read)
+  const document = readDocument(text, 0)
   if ('problem' in document) {
     const { message, line, key } = document.problem
+    if (document.isEmpty === true) return refuse('it is empty')
     return refuse(`${key === undefined ? '' : `${key}: `}${message}`, line)
   }
   const { value, lineOf, warnings } = document

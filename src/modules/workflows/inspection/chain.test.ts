@@ -101,12 +101,3 @@ test('the runner of an action decides what its definition must be', () => {
   ])
   expect(messages('[1]', 'chain')).toBe('it is [1], and a mapping with the key "chain" is needed.')
 })
-
-test('of a key that is there twice the last one counts, with a warning', () => {
-  expect(
-    inspect('chain:\n  - name: a\n    ref: core.noop\n    name: b\n  - {name: c, ref: core.noop}\ndefault: b\n'),
-  ).toEqual([
-    'warning null: In line 4: found duplicate key "name"; this one counts, not that of line 2.',
-    'warning chain[1].name: No other node leads to "c". It never runs.',
-  ])
-})

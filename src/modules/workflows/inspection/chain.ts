@@ -2,7 +2,7 @@
 import { entriesOf, keysOf } from '../../../lib/json/index.ts'
 import { isObject, represent } from '../../../lib/schema/index.ts'
 import { callableNames, callsOf, TemplateError } from '../../../lib/template/index.ts'
-import { shown, type MetadataDocument } from '../../../lib/text/index.ts'
+import { shown } from '../../../lib/text/index.ts'
 import type { InspectionEntry } from '../types.ts'
 import {
   findFirst,
@@ -34,7 +34,7 @@ export function inspectChain(text: string, hasHints: boolean, isChain: boolean):
   if (!isChain && !chainKey.test(text)) return undefined
   const loaded = loadChain(text)
   if ('problem' in loaded) return isChain || /^chain\s*:/m.test(text) ? refuse(loaded.problem, loaded.line) : undefined
-  const { value, lineOf, warnings } = loaded
+  const { value, lineOf } = loaded
   if (!isObject(value)) {
     const reason = `it is ${represent(value)}, and a mapping with the key "chain" is needed`
     return isChain ? refuse(reason) : undefined
@@ -46,7 +46,7 @@ export function inspectChain(text: string, hasHints: boolean, isChain: boolean):
     const size = `it has ${items.length} nodes and ${MAX_TASKS} are the limit`
     return refuse(`${size}. Move nodes into chains that it calls`, lineOf(['chain']))
   }
-  return inspectDocument(document, items, warnings, new Hints(hasHints))
+  return inspectDocument(document, items, new Hints(hasHints))
 }
 
 const nodePlace = (index: number, key: string): Place => ({
@@ -57,14 +57,9 @@ const nodePlace = (index: number, key: string): Place => ({
 function inspectDocument(
   document: Readonly<Record<string, unknown>>,
   items: readonly unknown[],
-  warnings: MetadataDocument['warnings'],
   hints: Hints,
 ): TextInspection {
   const findings = new Findings()
-  for (const { message, effect, line } of warnings) {
-    const text = `In line ${line}: ${message}; ${effect}.`
-    findings.addAll([{ type: 'warning', message: text, spec_path: null, schema_path: null }])
-  }
   for (const entry of inspectChainShape(document))
     findings.addAll([isHarmless(entry) ? { ...entry, type: 'warning' } : entry])
   const nodes = items.map((item) => readNode(isObject(item) ? item : {}))
