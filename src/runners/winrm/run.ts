@@ -217,7 +217,7 @@ function readParameters(context: RunContext, command: WindowsCommand): Request |
   }
   if (command.line.length > MAX_LINE_CHARACTERS) {
     return programStartFailure(
-      `The command has ${command.line.length} characters; Windows runs at most ${MAX_LINE_CHARACTERS}. Use an action of the runner winrm-ps-script.`,
+      `The command has ${command.line.length} characters; Windows runs at most ${MAX_LINE_CHARACTERS}. Put it into a script on the host, and run that.`,
     )
   }
   return { host: read, cwd, env, timeoutSeconds: common.timeoutSeconds }
