@@ -1,18 +1,16 @@
 /** `svc chat` in Mattermost. A real bot, a Mattermost of our own. */
-import { chmodSync, existsSync, readFileSync, writeFileSync } from 'node:fs'
+import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterAll, afterEach, beforeAll, beforeEach, expect, it } from 'vitest'
 import { createTestApp } from '../helpers/app.ts'
-import { startCli, type RunningCli } from '../helpers/cli.ts'
+import { makeChatBot, type ChatBot } from '../helpers/chat-bot.ts'
 import { MATTERMOST_BOT, startFakeMattermost, type FakeMattermost } from '../helpers/fake-mattermost.ts'
-import { makeFolder, type TemporaryFolder } from '../helpers/folders.ts'
 import { waitForStatus, type ExecutionAnswer, type TestApp } from '../helpers/server.ts'
 import { waitFor } from '../helpers/wait.ts'
 
 let server: TestApp
-let folder: TemporaryFolder
 let chat: FakeMattermost
-let bot: RunningCli | undefined
+let bot: ChatBot
 
 beforeAll(async () => {
   server = await createTestApp()
@@ -34,45 +32,19 @@ afterAll(async () => {
 })
 
 beforeEach(async () => {
-  folder = makeFolder()
+  bot = makeChatBot()
   chat = await startFakeMattermost()
-  writeFileSync(configFile(), `[chat]\nusers =\n  ann ann\n[mattermost]\nurl = ${chat.url}/\ntoken = ${chat.token}\n`)
-  chmodSync(configFile(), 0o600)
+  bot.configure(`[chat]\nusers =\n  ann ann\n[mattermost]\nurl = ${chat.url}/\ntoken = ${chat.token}\n`)
 })
 afterEach(async () => {
-  await stopBot()
+  await bot.stop()
   await chat.stop()
-  folder.remove()
+  bot.remove()
 })
 
-const configFile = (): string => join(folder.path, 'chat.conf')
-const stateText = (): string =>
-  existsSync(`${configFile()}.state`) ? readFileSync(`${configFile()}.state`, 'utf8') : ''
-const settled = () => waitFor('nothing to be owed', () => stateText().includes('"owed":[]'))
 const messages = (): string[] => chat.posts.map(({ message }) => message)
 
-async function startBot(): Promise<RunningCli> {
-  const started = startCli(['chat', configFile()], {
-    HOME: folder.path,
-    SVC_API_URL: `${server.urls.api}/v1`,
-    SVC_AUTH_URL: server.urls.auth,
-    SVC_STREAM_URL: `${server.urls.stream}/v1`,
-  })
-  bot = started
-  await waitFor(
-    'the bot to listen',
-    () => started.process.exitCode !== null || started.stderr().includes('mattermost: connected'),
-  )
-  if (started.process.exitCode !== null) throw new Error(started.stderr() + started.stdout())
-  return started
-}
-
-async function stopBot(signal: NodeJS.Signals = 'SIGKILL'): Promise<void> {
-  const ending = bot
-  bot = undefined
-  ending?.process.kill(signal)
-  await ending?.exit
-}
+const startBot = () => bot.start(bot.env(server), (started) => started.stderr().includes('mattermost: connected'))
 
 it('a command is carried out once, its result is posted in the thread, and calls nobody', async () => {
   await startBot()
@@ -116,7 +88,7 @@ it('waits when the server says so, and asks for what it missed when the connecti
   chat.cut()
   chat.say('!echo missed')
   await chat.waitForPost('It said missed')
-  await settled()
+  await bot.settled()
   expect(messages()).toEqual(['It said patient', 'It said missed'])
 })
 
@@ -125,25 +97,28 @@ it('a post whose answer was lost is there once', async () => {
   chat.answerNext('POST /posts', 502, '<html>', { isDone: true })
   chat.say('!echo once')
   await chat.waitForPost('It said once')
-  await settled()
+  await bot.settled()
   expect(messages()).toEqual(['It said once'])
   expect(chat.calls.some((call) => call.endsWith('/thread'))).toBe(true)
 })
 
 it('after a kill, what was said and what has ended meanwhile is dealt with once', async () => {
   await startBot()
-  const go = join(folder.path, 'go')
+  const go = join(bot.folder, 'go')
   chat.say(`!run "until [ -e ${go} ]; do sleep 0.05; done; echo done"`)
-  await waitFor('the execution to be known', () => /"executions":\["/.test(stateText()))
-  await stopBot()
+  await waitFor('the execution to be known', () => /"executions":\["/.test(bot.stateText()))
+  await bot.stop()
   writeFileSync(go, '')
-  await waitForStatus(server, /[0-9a-f]{24}/.exec(stateText().slice(stateText().indexOf('"executions"')))?.[0] ?? '')
+  await waitForStatus(
+    server,
+    /[0-9a-f]{24}/.exec(bot.stateText().slice(bot.stateText().indexOf('"executions"')))?.[0] ?? '',
+  )
   chat.say('!echo overslept', { isQuiet: true })
   await startBot()
   await chat.waitForPost('Ran: done')
   await chat.waitForPost('It said overslept')
-  await settled()
-  await stopBot('SIGTERM')
+  await bot.settled()
+  await bot.stop('SIGTERM')
   await startBot()
   chat.say('!echo end')
   await chat.waitForPost('It said end')

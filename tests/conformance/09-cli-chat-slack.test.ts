@@ -1,19 +1,18 @@
 /** `svc chat` in Slack: Socket Mode, slash commands, signed requests. A real bot, a Slack of our own. */
 import { createHmac, randomUUID } from 'node:crypto'
-import { chmodSync, existsSync, readFileSync, writeFileSync } from 'node:fs'
+import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { createTestApp } from '../helpers/app.ts'
-import { runCli, startCli, type RunningCli } from '../helpers/cli.ts'
+import { makeChatBot, type ChatBot } from '../helpers/chat-bot.ts'
+import { runCli } from '../helpers/cli.ts'
 import { SLACK_BOT, startFakeSlack, type FakeSlack } from '../helpers/fake-slack.ts'
-import { makeFolder, type TemporaryFolder } from '../helpers/folders.ts'
 import { waitForStatus, type ExecutionAnswer, type TestApp } from '../helpers/server.ts'
 import { waitFor } from '../helpers/wait.ts'
 
 let server: TestApp
-let folder: TemporaryFolder
 let chat: FakeSlack
-let bot: RunningCli | undefined
+let bot: ChatBot
 
 beforeAll(async () => {
   server = await createTestApp()
@@ -36,49 +35,21 @@ afterAll(async () => {
 })
 
 beforeEach(async () => {
-  folder = makeFolder()
+  bot = makeChatBot()
   chat = await startFakeSlack()
 })
 afterEach(async () => {
-  await stopBot()
+  await bot.stop()
   await chat.stop()
-  folder.remove()
+  bot.remove()
 })
-
-const configFile = (): string => join(folder.path, 'chat.conf')
-const stateText = (): string =>
-  existsSync(`${configFile()}.state`) ? readFileSync(`${configFile()}.state`, 'utf8') : ''
 
 function configure(more = `app_token = ${chat.appToken}\n`, chatOptions = ''): void {
   const users = 'users =\n  U0ANN ann\n  U0BOB bob\n'
-  writeFileSync(
-    configFile(),
-    `[chat]\n${users}${chatOptions}[slack]\nurl = ${chat.url}\ntoken = ${chat.token}\n${more}`,
-  )
-  chmodSync(configFile(), 0o600)
+  bot.configure(`[chat]\n${users}${chatOptions}[slack]\nurl = ${chat.url}\ntoken = ${chat.token}\n${more}`)
 }
 
-const env = (): Record<string, string> => ({
-  HOME: folder.path,
-  SVC_API_URL: `${server.urls.api}/v1`,
-  SVC_AUTH_URL: server.urls.auth,
-  SVC_STREAM_URL: `${server.urls.stream}/v1`,
-})
-
-async function startBot(ready = /slack: connected/): Promise<RunningCli> {
-  const started = startCli(['chat', configFile()], env())
-  bot = started
-  await waitFor('the bot to listen', () => started.process.exitCode !== null || ready.test(started.stderr()))
-  if (started.process.exitCode !== null) throw new Error(started.stderr() + started.stdout())
-  return started
-}
-
-async function stopBot(signal: NodeJS.Signals = 'SIGKILL'): Promise<void> {
-  const ending = bot
-  bot = undefined
-  ending?.process.kill(signal)
-  await ending?.exit
-}
+const startBot = (ready = /slack: connected/) => bot.start(bot.env(server), (started) => ready.test(started.stderr()))
 
 const texts = (): string[] => chat.posts.map(({ text }) => text)
 const executionsWith = async (message: string): Promise<ExecutionAnswer[]> => {
@@ -163,7 +134,7 @@ describe('Socket Mode', () => {
     chat.answerNext('chat.postMessage', 502, '<html>', { isDone: true })
     chat.say('!run "echo once"')
     await chat.waitForPost('Ran: once')
-    await waitFor('nothing to be owed', () => stateText().includes('"owed":[]'))
+    await bot.settled()
     expect(texts()).toEqual(['Ran: once'])
     expect(chat.calls).toContain('conversations.replies')
   })
@@ -171,17 +142,17 @@ describe('Socket Mode', () => {
   it('after a kill the command is carried out once and its result posted once', async () => {
     configure()
     await startBot()
-    const go = join(folder.path, 'go')
+    const go = join(bot.folder, 'go')
     chat.say(`!run "until [ -e ${go} ]; do sleep 0.05; done; echo done"`)
-    await waitFor('the execution to be known', () => /"executions":\["/.test(stateText()))
-    await stopBot()
+    await waitFor('the execution to be known', () => /"executions":\["/.test(bot.stateText()))
+    await bot.stop()
     writeFileSync(go, '')
-    await waitForStatus(server, /[0-9a-f]{24}/.exec(stateText())?.[0] ?? '')
+    await waitForStatus(server, /[0-9a-f]{24}/.exec(bot.stateText())?.[0] ?? '')
     chat.say('!echo missed')
     await startBot()
     await chat.waitForPost('Ran: done')
     await chat.waitForPost('It said missed')
-    await stopBot('SIGTERM')
+    await bot.stop('SIGTERM')
     expect(texts().filter((text) => text === 'Ran: done')).toHaveLength(1)
   })
 })
@@ -238,9 +209,8 @@ describe('a configuration that cannot be used', () => {
     ['no place', '[slack]\ntoken = x\nsigning_secret = y\n', /needs listen/],
     ['two systems', '[slack]\ntoken = x\napp_token = y\n[matrix]\nurl = http://x\ntoken = y\n', /a file each/],
   ])('%s is named', async (_, text, says) => {
-    writeFileSync(configFile(), text)
-    chmodSync(configFile(), 0o600)
-    const { code, stdout, stderr } = await runCli(['chat', configFile()], env())
+    bot.configure(text)
+    const { code, stdout, stderr } = await runCli(['chat', bot.configFile], bot.env(server))
     expect(code).not.toBe(0)
     expect(stdout + stderr).toMatch(says)
   })
