@@ -109,8 +109,8 @@ describe.concurrent('processes that outlive a command', () => {
     expect(pids?.filter((pid) => !marked.includes(pid) && existsSync(`/proc/${pid}`))).toEqual([])
     await own.runners.stop()
     await runThere(subject, { hosts, cmd: `touch ${go}` })
-    await waitFor('the job to end by itself', () => existsSync(done))
-    expect(readFileSync(done, 'utf8')).toBe('done\n')
+    // The shell creates the file before `echo` writes to it.
+    await waitFor('the job to end by itself', () => existsSync(done) && readFileSync(done, 'utf8') === 'done\n')
     await waitFor('what passed its output on to end', () => markedProcesses(context.executionId).length === 0)
   })
 

@@ -206,8 +206,7 @@ describe('the base path', () => {
       const before = readFileSync(runFile, 'utf8')
       rmSync(runFile)
       rmSync(socket)
-      await waitFor('the files', () => existsSync(runFile) && existsSync(socket))
-      expect(readFileSync(runFile, 'utf8')).toBe(before)
+      await waitFor('the files', () => read(runFile) === before && existsSync(socket))
       expect(await askBySocket(socket, 'GET', '/readyz')).toMatchObject({ status: 200 })
       expect(statSync(socket).mode & 0o777).toBe(0o600)
       expect(await wrong(app.configFile, 'server')).toEqual([])
@@ -226,7 +225,6 @@ describe('the log', () => {
     'log.file': join(logs(), 'svc.log'),
     'log.audit_file': join(folder.path, 'audit', 'audit.log'),
   })
-  const read = (path: string): string => (existsSync(path) ? readFileSync(path, 'utf8') : '')
 
   test('gets its file and its directory anew without a line that asks for them', () =>
     withApp({ basePath, settings: settings() }, async (app) => {
@@ -313,3 +311,7 @@ fullOnly(describe.skipIf(process.getuid?.() !== 0))('permissions that the accoun
     }
   })
 })
+
+function read(path: string): string {
+  return existsSync(path) ? readFileSync(path, 'utf8') : ''
+}
