@@ -126,13 +126,31 @@ function licenceOf(manifest) {
   return named === '' ? 'named below' : named
 }
 
-function readLicenceTexts(folder) {
+/** For a package that names its licence and has no file with the text. */
+const LICENCE_TEXTS = {
+  ISC: `Permission to use, copy, modify, and/or distribute this software for any
+purpose with or without fee is hereby granted, provided that the above
+copyright notice and this permission notice appear in all copies.
+
+THE SOFTWARE IS PROVIDED "AS IS" AND THE AUTHOR DISCLAIMS ALL WARRANTIES
+WITH REGARD TO THIS SOFTWARE INCLUDING ALL IMPLIED WARRANTIES OF
+MERCHANTABILITY AND FITNESS. IN NO EVENT SHALL THE AUTHOR BE LIABLE FOR
+ANY SPECIAL, DIRECT, INDIRECT, OR CONSEQUENTIAL DAMAGES OR ANY DAMAGES
+WHATSOEVER RESULTING FROM LOSS OF USE, DATA OR PROFITS, WHETHER IN AN
+ACTION OF CONTRACT, NEGLIGENCE OR OTHER TORTIOUS ACTION, ARISING OUT OF OR
+IN CONNECTION WITH THE USE OR PERFORMANCE OF THIS SOFTWARE.`,
+}
+
+function readLicenceTexts(folder, manifest) {
   const names = readdirSync(folder).toSorted()
   const read = (name) => readFileSync(join(folder, name), 'utf8').trim()
   const texts = names.filter((name) => /^(licen[cs]e|notice|copying)\b/i.test(name)).map(read)
   if (texts.length > 0) return texts
   const readmes = names.filter((name) => /^readme\b/i.test(name)).map(read)
-  return readmes.flatMap((text) => /^#+ licen[cs]e\b[^]*/im.exec(text) ?? [])
+  const sections = readmes.flatMap((text) => /^#+ licen[cs]e\b[^]*/im.exec(text) ?? [])
+  const standard = LICENCE_TEXTS[licenceOf(manifest)]
+  if (sections.length > 0 || standard === undefined) return sections
+  return [`Copyright (c) ${manifest.author?.name ?? manifest.author ?? manifest.name}`, standard]
 }
 
 export function writeNotices(path, folders) {
@@ -140,7 +158,7 @@ export function writeNotices(path, folders) {
     const manifest = JSON.parse(readFileSync(join(root, folder, 'package.json'), 'utf8'))
     return [
       `${manifest.name} ${manifest.version} (${licenceOf(manifest)})`,
-      ...readLicenceTexts(join(root, folder)),
+      ...readLicenceTexts(join(root, folder), manifest),
     ].join('\n\n')
   })
   const intro = 'The files in this directory contain parts of the packages below.'
