@@ -76,6 +76,7 @@ const EXTRA_LAYERS: Record<string, readonly Layer[]> = {
   'src/cli/commands/doctor.ts': ['config', 'doctor'],
   'src/cli/commands/restore.ts': ['db'],
   'src/cli/commands/compact.ts': ['db'],
+  'src/cli/commands/chat.ts': ['db'],
   'src/cli/control/clean.ts': ['db'],
   'src/cli/migrate/check.ts': ['migrate'],
   'src/cli/migrate/print-check.ts': ['migrate'],
@@ -131,7 +132,7 @@ const PACKAGES: Record<string, RegExp> = {
 const RULES = {
   layer: (layer: Layer) =>
     layer === 'cli'
-      ? 'The cli imports cli/*, core and lib only; commands/serve.ts also app.ts and config, operator-session.ts also config, commands/restore.ts, commands/compact.ts and control/clean.ts also db, commands/doctor.ts also config and doctor, migrate/* also migrate, and commands/workflow-test.ts and workflow-graph.ts what workflows offer offline.'
+      ? 'The cli imports cli/*, core and lib only; commands/serve.ts also app.ts and config, operator-session.ts also config, commands/restore.ts, commands/compact.ts, commands/chat.ts and control/clean.ts also db, commands/doctor.ts also config and doctor, migrate/* also migrate, and commands/workflow-test.ts and workflow-graph.ts what workflows offer offline.'
       : `The layer "${layer}" may import ${[layer, ...LAYERS[layer]].map((name) => `"${name}"`).join(', ')} only.`,
   unknownPlace: 'Every folder of src belongs to a layer: add it to the table first.',
   unknownModule: 'Every module has its row of edges: add it to the table first.',

@@ -1,20 +1,20 @@
 /** `svc chat`: commands from a Matrix room, their results, and what survives a crash. A real bot, a homeserver of our own. */
-import { chmodSync, existsSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { createTestApp } from '../helpers/app.ts'
-import { runCli, startCli, type RunningCli } from '../helpers/cli.ts'
+import { makeChatBot, type ChatBot } from '../helpers/chat-bot.ts'
+import { runCli, type RunningCli } from '../helpers/cli.ts'
 import { startFakeMatrix, type FakeMatrix } from '../helpers/fake-matrix.ts'
-import { makeFolder, type TemporaryFolder } from '../helpers/folders.ts'
+import { makeFolder } from '../helpers/folders.ts'
 import { basicAuth, firstPassword } from '../helpers/logins.ts'
 import { createRbacFiles } from '../helpers/rbac.ts'
 import { waitForStatus, type ExecutionAnswer, type TestApp } from '../helpers/server.ts'
 import { waitFor } from '../helpers/wait.ts'
 
 let server: TestApp
-let folder: TemporaryFolder
 let chat: FakeMatrix
-let bot: RunningCli | undefined
+let bot: ChatBot
 
 beforeAll(async () => {
   server = await createTestApp()
@@ -45,57 +45,27 @@ afterAll(async () => {
 })
 
 beforeEach(async () => {
-  folder = makeFolder()
+  bot = makeChatBot()
   chat = await startFakeMatrix()
 })
 afterEach(async () => {
-  await stopBot()
+  await bot.stop()
   await chat.stop()
-  folder.remove()
+  bot.remove()
 })
 
 const users = 'users =\n  @ann:fake ann\n  @bob:fake bob\n'
-const configFile = (): string => join(folder.path, 'chat.conf')
-const stateText = (): string =>
-  existsSync(`${configFile()}.state`) ? readFileSync(`${configFile()}.state`, 'utf8') : ''
 
-function configure(more = users): void {
-  writeFileSync(configFile(), `[chat]\n${more}[matrix]\nurl = ${chat.url}\ntoken = ${chat.token}\n`)
-  chmodSync(configFile(), 0o600)
-}
+const configure = (more = users): void =>
+  bot.configure(`[chat]\n${more}[matrix]\nurl = ${chat.url}\ntoken = ${chat.token}\n`)
 
-const env = (of: TestApp = server, more: Record<string, string> = {}): Record<string, string> => ({
-  HOME: folder.path,
-  SVC_API_URL: `${of.urls.api}/v1`,
-  SVC_AUTH_URL: `${of.urls.auth}`,
-  SVC_STREAM_URL: `${of.urls.stream}/v1`,
-  ...more,
-})
-
-async function startBot(variables = env()): Promise<RunningCli> {
-  const before = stateText()
-  const started = startCli(['chat', configFile()], variables)
-  bot = started
-  await waitFor(
-    'the bot to listen',
-    () =>
-      started.process.exitCode !== null || (stateText() !== '' && (before !== '' || stateText().includes('matrix'))),
-  )
-  if (started.process.exitCode !== null) throw new Error(started.stderr())
-  return started
-}
-
-async function stopBot(signal: NodeJS.Signals = 'SIGKILL'): Promise<void> {
-  const ending = bot
-  bot = undefined
-  ending?.process.kill(signal)
-  await ending?.exit
+function startBot(variables = bot.env(server)): Promise<RunningCli> {
+  const before = bot.stateText()
+  // Without a place in the stream of events it has not begun to listen.
+  return bot.start(variables, () => bot.stateText().includes(before === '' ? 'matrix' : 'positions'))
 }
 
 const bodies = (): string[] => chat.posts.map(({ body }) => body)
-/** Nothing is owed any more. */
-const settled = () => waitFor('nothing to be owed', () => stateText().includes('"owed":[]'))
-
 describe('commands', () => {
   beforeEach(async () => {
     configure()
@@ -109,7 +79,7 @@ describe('commands', () => {
     chat.say('!hush now')
     chat.say('!plain x')
     const plain = await chat.waitForPost(/core\.echo is succeeded/)
-    await settled()
+    await bot.settled()
     expect(bodies()).toEqual(['On it.', 'It said good morning', plain.body])
     expect(chat.posts.slice(0, 2).map(({ room, thread }) => [room, thread])).toEqual([
       ['!ops:fake', id],
@@ -161,6 +131,12 @@ describe('commands', () => {
     expect((await chat.waitForPost('It said still here')).room).toBe('!ops:fake')
   })
 
+  it('what is longer than a command is refused before it is kept', async () => {
+    chat.say(`!echo ${'x'.repeat(1024 * 1024)}`)
+    expect((await chat.waitForPost(/longer than the 10000 characters/)).room).toBe('!ops:fake')
+    expect(bot.stateText().length).toBeLessThan(1_000)
+  })
+
   it('results fit the chat, markup in them is text', async () => {
     chat.say('!run seq 1 20000')
     const long = await chat.waitForPost(/^Ran: 1\n/)
@@ -181,7 +157,7 @@ describe('commands', () => {
     chat.cut()
     chat.say('!echo back again')
     await chat.waitForPost('It said back again')
-    await settled()
+    await bot.settled()
     expect(bodies().filter((body) => body.includes('back again'))).toHaveLength(1)
   })
 
@@ -208,6 +184,24 @@ describe('commands', () => {
   })
 })
 
+describe('encrypted rooms', () => {
+  it('are named once, whether they were so before the bot came or became so', async () => {
+    configure()
+    chat.say('', { room: '!old:fake', type: 'm.room.encryption' })
+    const started = await startBot()
+    for (let i = 0; i < 3; i += 1) chat.say('', { room: '!secret:fake', type: 'm.room.encrypted' })
+    chat.say('', { room: '!old:fake', type: 'm.room.encrypted' })
+    chat.invite('!closed:fake', '@ann:fake', ['m.room.encryption'])
+    await waitFor('the room to be joined', () => chat.joined.length > 0)
+    chat.say('!echo readable')
+    await chat.waitForPost('It said readable')
+    const named = started.stderr().match(/!\w+:fake is encrypted/g) ?? []
+    expect(named.toSorted()).toEqual(
+      ['!closed:fake', '!old:fake', '!secret:fake'].map((room) => `${room} is encrypted`),
+    )
+  })
+})
+
 describe('inquiries', () => {
   it('are told once, and answered from the chat', async () => {
     configure(`${users}inquiry_channel = !ops:fake\ninquiry_route = ops\n`)
@@ -227,7 +221,7 @@ describe('inquiries', () => {
     const told = await chat.waitForPost(/An execution asks/)
     expect(told.body).toContain('go (boolean): Go on?')
     expect(told.body).toContain(`!approve ${id}`)
-    await stopBot()
+    await bot.stop()
     await startBot()
     chat.say(`!respond ${id} go=perhaps`)
     await chat.waitForPost(/go/)
@@ -242,22 +236,39 @@ describe('inquiries', () => {
   })
 })
 
+describe('the state of the bot', () => {
+  it('belongs to one bot at a time', async () => {
+    configure()
+    await startBot()
+    const second = await runCli(['chat', bot.configFile], bot.env(server))
+    expect([second.code, second.stdout + second.stderr]).toEqual([
+      1,
+      expect.stringMatching(/chat\.conf\.state is in use by another svc chat\..*--state|state of its own/),
+    ])
+    chat.say('!echo still here')
+    await chat.waitForPost('It said still here')
+    const elsewhere = join(bot.folder, 'none', 'state')
+    const homeless = await runCli(['chat', bot.configFile, '--state', elsewhere], bot.env(server))
+    expect([homeless.code, homeless.stdout + homeless.stderr]).toEqual([1, expect.stringMatching(/cannot be locked/)])
+  })
+})
+
 describe('after a crash', () => {
   it('a result that came while the bot was away is posted once', async () => {
     configure()
     await startBot()
-    const go = join(folder.path, 'go')
+    const go = join(bot.folder, 'go')
     chat.say(`!run "until [ -e ${go} ]; do sleep 0.05; done; echo done"`)
-    await waitFor('the execution to be known', () => /"executions":\["/.test(stateText()))
-    await stopBot()
+    await waitFor('the execution to be known', () => /"executions":\["/.test(bot.stateText()))
+    await bot.stop()
     writeFileSync(go, '')
-    const [id = ''] = /[0-9a-f]{24}/.exec(stateText()) ?? []
+    const [id = ''] = /[0-9a-f]{24}/.exec(bot.stateText()) ?? []
     await waitForStatus(server, id)
     expect(bodies()).toEqual([])
     await startBot()
     await chat.waitForPost('Ran: done')
-    await settled()
-    await stopBot()
+    await bot.settled()
+    await bot.stop()
     await startBot()
     chat.say('!echo after')
     await chat.waitForPost('It said after')
@@ -271,13 +282,13 @@ describe('after a crash', () => {
       chat.say(`!echo round ${round}`)
       await waitFor(
         'it to be owed or done',
-        () => stateText().includes(`echo round ${round}`) || bodies().includes(`It said round ${round}`),
+        () => bot.stateText().includes(`echo round ${round}`) || bodies().includes(`It said round ${round}`),
       )
-      await stopBot()
+      await bot.stop()
       await startBot()
       await chat.waitForPost(`It said round ${round}`)
     }
-    await settled()
+    await bot.settled()
     const { body } = await server.call<ExecutionAnswer[]>('GET', '/v1/executions?limit=200')
     for (let round = 0; round < 4; round += 1) {
       expect(body.filter(({ parameters }) => parameters['message'] === `round ${round}`)).toHaveLength(1)
@@ -288,7 +299,7 @@ describe('after a crash', () => {
   it('a command that is said while the bot is away is carried out when it is back', async () => {
     configure()
     await startBot()
-    await stopBot()
+    await bot.stop()
     chat.say('!echo missed')
     await startBot()
     expect((await chat.waitForPost('It said missed')).room).toBe('!ops:fake')
@@ -325,7 +336,7 @@ describe('with access control', () => {
     }
     await guarded.call('POST', '/v1/actionalias', alias, admin)
     configure(`${users}username = chatbot\npassword = ${service.password}\n`)
-    const started = await startBot(env(guarded, { SVC_API_KEY: key.body.key }))
+    const started = await startBot(bot.env(guarded, { SVC_API_KEY: key.body.key }))
     chat.say('!echo allowed')
     await chat.waitForPost(/allowed/)
     chat.say('!echo forbidden', { sender: '@bob:fake' })
@@ -340,9 +351,9 @@ describe('with access control', () => {
     expect(body.map(({ parameters, context }) => [parameters['message'], context['user']])).toEqual([
       ['allowed', 'ann'],
     ])
-    const all = [...bodies(), started.stdout(), started.stderr(), stateText()].join('\n')
+    const all = [...bodies(), started.stdout(), started.stderr(), bot.stateText()].join('\n')
     for (const secret of [service.password, key.body.key, chat.token]) expect(all).not.toContain(secret)
-    await stopBot()
+    await bot.stop()
     await guarded.stop()
     base.remove()
   })
@@ -350,9 +361,8 @@ describe('with access control', () => {
 
 describe('a configuration that cannot be used', () => {
   const refused = async (text: string): Promise<string> => {
-    writeFileSync(configFile(), text)
-    chmodSync(configFile(), 0o600)
-    const { code, stdout, stderr } = await runCli(['chat', configFile()], env())
+    bot.configure(text)
+    const { code, stdout, stderr } = await runCli(['chat', bot.configFile], bot.env(server))
     expect(code).not.toBe(0)
     return stdout + stderr
   }
@@ -379,10 +389,10 @@ describe('a configuration that cannot be used', () => {
   })
 
   it('a file that is none is named, and so is a state of something else', async () => {
-    expect((await runCli(['chat', join(folder.path, 'none.conf')], env())).stdout).toMatch(/none\.conf/)
+    expect((await runCli(['chat', join(bot.folder, 'none.conf')], bot.env(server))).stdout).toMatch(/none\.conf/)
     configure()
-    writeFileSync(`${configFile()}.state`, '[1, 2]')
-    expect((await runCli(['chat', configFile()], env())).stdout).toMatch(/not a state file of svc chat/)
-    rmSync(`${configFile()}.state`)
+    writeFileSync(`${bot.configFile}.state`, '[1, 2]')
+    expect((await runCli(['chat', bot.configFile], bot.env(server))).stdout).toMatch(/not a state file of svc chat/)
+    rmSync(`${bot.configFile}.state`)
   })
 })

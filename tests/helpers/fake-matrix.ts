@@ -20,10 +20,14 @@ export interface FakeMatrix {
   readonly attempts: () => number
   readonly joined: string[]
   /** @returns the id of the event */
-  say(body: string, more?: { sender?: string; room?: string; content?: Record<string, unknown>; at?: number }): string
+  say(
+    body: string,
+    more?: { sender?: string; room?: string; content?: Record<string, unknown>; at?: number; type?: string },
+  ): string
   /** Delivers an event once more. */
   repeat(id: string): void
-  invite(room: string, by: string): void
+  /** @param state types of further events of the room's state */
+  invite(room: string, by: string, state?: string[]): void
   /** The next requests whose path holds `part` get this answer. */
   answerNext(part: string, status: number, body: string, headers?: Record<string, string>): void
   /** Ends every connection that is open. */
@@ -47,7 +51,7 @@ export async function startFakeMatrix(): Promise<FakeMatrix> {
   /** Ids of events are never the same, on no homeserver. */
   const series = randomUUID()
   const events: { room: string; event: Record<string, unknown> }[] = []
-  const invites: { room: string; by: string }[] = []
+  const invites: { room: string; by: string; state: string[] }[] = []
   const posts: MatrixPost[] = []
   const joined: string[] = []
   const planned: Planned[] = []
@@ -78,14 +82,18 @@ export async function startFakeMatrix(): Promise<FakeMatrix> {
       })
     }
     const join: Record<string, { timeline: { events: unknown[] } }> = {}
-    for (const { room, event } of events.slice(from))
+    const state = since === null ? events.filter(({ event }) => event['type'] === 'm.room.encryption') : []
+    for (const { room, event } of [...state, ...events.slice(from)])
       (join[room] ??= { timeline: { events: [] } }).timeline.events.push(event)
     const invite = Object.fromEntries(
-      invites.splice(0).map(({ room, by }) => [
+      invites.splice(0).map(({ room, by, state }) => [
         room,
         {
           invite_state: {
-            events: [{ type: 'm.room.member', state_key: BOT, sender: by, content: { membership: 'invite' } }],
+            events: [
+              ...state.map((type) => ({ type, state_key: '', sender: by, content: {} })),
+              { type: 'm.room.member', state_key: BOT, sender: by, content: { membership: 'invite' } },
+            ],
           },
         },
       ]),
@@ -145,11 +153,14 @@ export async function startFakeMatrix(): Promise<FakeMatrix> {
     posts,
     attempts: () => attempts,
     joined,
-    say(body, { sender = '@ann:fake', room = '!ops:fake', content = {}, at = Date.now() } = {}) {
+    say(
+      body,
+      { sender = '@ann:fake', room = '!ops:fake', content = {}, at = Date.now(), type = 'm.room.message' } = {},
+    ) {
       count += 1
       const id = `$${series}-${count}:fake`
       add(room, {
-        type: 'm.room.message',
+        type,
         event_id: id,
         sender,
         origin_server_ts: at,
@@ -161,8 +172,8 @@ export async function startFakeMatrix(): Promise<FakeMatrix> {
       const known = events.find(({ event }) => event['event_id'] === id)
       if (known !== undefined) add(known.room, known.event)
     },
-    invite(room, by) {
-      invites.push({ room, by })
+    invite(room, by, state = []) {
+      invites.push({ room, by, state })
       wake()
     },
     answerNext: (part, status, body, headers = {}) => planned.push({ part, status, body, headers }),

@@ -40,6 +40,8 @@ export interface BotDeps {
 /** Commands of one chat user in a minute. */
 const MAX_COMMANDS_A_MINUTE = 20
 const MINUTE_MS = 60_000
+/** UTF-16 units of a command; the server takes no longer one. */
+const MAX_COMMAND_CHARS = 10_000
 /** Older commands are not carried out any more. */
 const MAX_AGE_MS = 15 * MINUTE_MS
 /** Chat users whose commands are counted. */
@@ -122,6 +124,9 @@ export async function runBot(deps: BotDeps): Promise<void> {
         `These are more than ${MAX_COMMANDS_A_MINUTE} commands in a minute; wait a little.`,
         `${message.id}-no`,
       )
+    }
+    if (command.length > MAX_COMMAND_CHARS) {
+      return say(to, `This is longer than the ${MAX_COMMAND_CHARS} characters of a command.`, `${message.id}-no`)
     }
     const [word = '', ...rest] = command.split(/\s+/)
     if (word === 'help') return say(to, await answering(() => help(user, rest.join(' '))), `${message.id}-help`)

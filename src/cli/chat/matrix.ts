@@ -29,6 +29,9 @@ const FIRST_RETRY_MS = 500
 const MAX_RETRY_MS = 60_000
 /** Events have at most 64 KiB, and carry the text twice. */
 const MAX_CHARS = 12_000
+/** Rooms that are told of once. */
+const MAX_NOTED = 10_000
+const encryptionTypes: ReadonlySet<string> = new Set(['m.room.encryption', 'm.room.encrypted'])
 
 type Json = Record<string, unknown>
 
@@ -52,7 +55,6 @@ export function createMatrix({ settings, position, knows, log }: MatrixDeps): Ch
   async function sync(since: string | undefined, signal: AbortSignal): Promise<Json> {
     const query = new URLSearchParams({
       timeout: since === undefined ? '0' : String(SYNC_MS),
-      // What was said before the bot was there is no command.
       filter: writeJson({
         presence: { types: [] },
         account_data: { types: [] },
@@ -67,6 +69,7 @@ export function createMatrix({ settings, position, knows, log }: MatrixDeps): Ch
     for (const [room, invited] of Object.entries(objectIn(rooms, 'invite'))) {
       const events = listIn(objectIn(invited, 'invite_state'), 'events')
       const invitation = events.find((event) => event['type'] === 'm.room.member' && event['state_key'] === self)
+      noteEncryption(room, events)
       const sender = invitation?.['sender']
       const by = typeof sender === 'string' ? sender : ''
       if (!knows(by)) {
@@ -78,6 +81,16 @@ export function createMatrix({ settings, position, knows, log }: MatrixDeps): Ch
         log(`matrix: ${room} cannot be joined: ${String(error)}`)
       })
     }
+  }
+
+  /** Rooms of which it has been said that they are encrypted, while the process runs. */
+  const encrypted = new Set<string>()
+
+  function noteEncryption(room: string, events: readonly Json[]): void {
+    if (encrypted.has(room) || encrypted.size >= MAX_NOTED) return
+    if (!events.some(({ type }) => encryptionTypes.has(String(type)))) return
+    encrypted.add(room)
+    log(`matrix: ${room} is encrypted; svc chat cannot read what is said there. Use a room without encryption.`)
   }
 
   return {
@@ -93,9 +106,12 @@ export function createMatrix({ settings, position, knows, log }: MatrixDeps): Ch
           const answer = await sync(since, signal)
           const rooms = objectIn(answer, 'rooms')
           await accept(rooms, self, signal)
-          if (since !== undefined) {
-            for (const [room, joined] of Object.entries(objectIn(rooms, 'join'))) {
-              for (const event of listIn(objectIn(joined, 'timeline'), 'events')) {
+          for (const [room, joined] of Object.entries(objectIn(rooms, 'join'))) {
+            const events = listIn(objectIn(joined, 'timeline'), 'events')
+            noteEncryption(room, [...listIn(objectIn(joined, 'state'), 'events'), ...events])
+            // What was said before the bot was there is no command.
+            if (since !== undefined) {
+              for (const event of events) {
                 const message = messageOf(event, room, self)
                 if (message !== undefined) await handle(message)
               }

@@ -4,6 +4,7 @@ import { CliCommand } from '../command.ts'
 import { createClient, type Client } from '../connection/client.ts'
 import { recordIn, textOrEmpty } from '../connection/responses.ts'
 import { exitCodes } from '../exit-codes.ts'
+import { CliFailure } from '../failures.ts'
 import { addCommonOptions, type CommonFlags } from '../options.ts'
 import { withSession, type CommandContext, type Session } from '../session.ts'
 import type { ChatAdapter, ChatPosition } from '../chat/adapter.ts'
@@ -49,16 +50,35 @@ async function run(session: Session, file: string, statePath: string): Promise<n
   if (config.isReadableByOthers) {
     session.warn(`Others may read ${file}, which holds credentials: chmod 600 ${file}`)
   }
-  const state = openChatState(absolutePath(statePath))
   const log = (text: string): void => session.note(`${text}\n`)
-  const users = createUsers(session, config)
-  const adapter = await createAdapter(config, state, log)
-  // A wrong address or credential ends the bot now, and not with the first command.
-  await session.client.call('GET', '/user')
-  log(`svc chat follows ${session.client.apiUrl}`)
-  const { client, interrupted: signal } = session
-  await runBot({ adapter, config, state, client, ...users, log, signal })
-  return exitCodes.ok
+  const lock = await lockState(statePath)
+  try {
+    const state = openChatState(absolutePath(statePath))
+    const users = createUsers(session, config)
+    const adapter = await createAdapter(config, state, log)
+    // A wrong address or credential ends the bot now, and not with the first command.
+    await session.client.call('GET', '/user')
+    log(`svc chat follows ${session.client.apiUrl}`)
+    const { client, interrupted: signal } = session
+    await runBot({ adapter, config, state, client, ...users, log, signal })
+    return exitCodes.ok
+  } finally {
+    lock.release()
+  }
+}
+
+/** Two bots with one state would each post what the other owes. @throws CliFailure */
+async function lockState(path: string): Promise<{ release(): void }> {
+  const { holdLockFile } = await import('../../db/sqlite/lock.ts')
+  const file = absolutePath(`${path}-lock`)
+  let lock: { release(): void } | undefined
+  try {
+    lock = holdLockFile(file)
+  } catch (error) {
+    throw new CliFailure(`${file} cannot be locked: ${error instanceof Error ? error.message : String(error)}`)
+  }
+  if (lock !== undefined) return lock
+  throw new CliFailure(`${path} is in use by another svc chat. Give each bot a configuration and a state of its own.`)
 }
 
 async function createAdapter(

@@ -13,14 +13,22 @@ export class DatabaseInUse extends Error {
 }
 
 /**
- * Holds the lock file beside a database until it is released. The operating system releases it when the process ends,
- * so a lock is never stale.
- *
  * @param advice what the reader of the error can do, or what has not been done
  * @throws DatabaseInUse
  */
 export function lockDatabase(path: string, advice: string): { release(): void } {
-  const file = `${path}-lock`
+  const lock = holdLockFile(`${path}-lock`)
+  if (lock === undefined) throw new DatabaseInUse(path, advice)
+  return lock
+}
+
+/**
+ * Holds a lock file, which is made if need be, until it is released. The operating system releases it when the process
+ * ends, so a lock is never stale.
+ *
+ * @returns undefined: another process holds it
+ */
+export function holdLockFile(file: string): { release(): void } | undefined {
   makeLockFile(file)
   const lock = new Sqlite(file, { timeout: 0, fileMustExist: true })
   try {
@@ -28,8 +36,7 @@ export function lockDatabase(path: string, advice: string): { release(): void } 
     lock.exec('begin exclusive')
   } catch (error) {
     lock.close()
-    if (error instanceof Sqlite.SqliteError && error.code.startsWith('SQLITE_BUSY'))
-      throw new DatabaseInUse(path, advice)
+    if (error instanceof Sqlite.SqliteError && error.code.startsWith('SQLITE_BUSY')) return undefined
     throw error
   }
   return { release: () => lock.close() }
