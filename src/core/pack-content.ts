@@ -1,6 +1,7 @@
 /**
  * What the definitions of every content kind in packs share: common attributes, validation, and the records to delete.
  */
+import { posix } from 'node:path'
 import { dump } from 'js-yaml'
 import { createPause } from '../lib/concurrency/index.ts'
 import { writeJson } from '../lib/json/index.ts'
@@ -40,6 +41,16 @@ export const tagsSchema: JsonSchema = {
     required: ['name', 'value'],
     properties: { name: { type: 'string' }, value: { type: 'string' } },
   },
+}
+
+/**
+ * The file of an entry point, relative to the folder of the pack, such as `actions/run.sh` and, of `../lib/run.sh`,
+ * `lib/run.sh`. Undefined: it lies outside of the pack, or is no path.
+ */
+export function entryPointFile(kind: 'actions' | 'sensors', entryPoint: string): string | undefined {
+  const path = posix.join(kind, entryPoint)
+  const isOutside = entryPoint.startsWith('/') || path === '..' || path.startsWith('../') || entryPoint.includes('\0')
+  return isOutside ? undefined : path
 }
 
 /** The definitions in one folder of a pack. */

@@ -447,6 +447,16 @@ describe('02.2 DELETE /actions/{ref_or_id}', () => {
     }
   })
 
+  it('leaves what an entry point names elsewhere in the pack, which runs', async () => {
+    writePack(pack, { 'lib/elsewhere.sh': '#!/bin/sh\necho elsewhere\n' })
+    const { ref } = await make({ runner_type: 'local-shell-script', entry_point: 'sub/../../lib/elsewhere.sh' })
+    expect((await server.call('GET', `/v1/actions/views/entry_point/${ref}`)).text).toContain('echo elsewhere')
+    const { body } = await server.call<ExecutionAnswer>('POST', '/v1/executions', { action: ref })
+    expect(await waitForStatus(server, body.id)).toMatchObject({ result: { stdout: 'elsewhere' } })
+    expect((await remove(ref, { remove_files: true })).status).toBe(204)
+    expect(read('lib/elsewhere.sh')).toContain('echo elsewhere')
+  })
+
   it('deletes a link itself, and nothing that it leads to', async () => {
     const outside = join(folder.path, 'precious.sh')
     writeFileSync(outside, 'precious')
@@ -543,6 +553,7 @@ describe('11.4 rights on actions and their files', () => {
       'actions/other.yaml': 'name: other\nrunner_type: local-shell-script\nentry_point: other.sh\n',
       'actions/other.sh': '#!/bin/sh\necho other\n',
       'actions/lib/helper.py': 'pass\n',
+      'secret.txt': 'of the pack\n',
     })
     place = await createTestApp({
       basePath: own.path,
@@ -589,6 +600,7 @@ describe('11.4 rights on actions and their files', () => {
       { metadata_file: 'lib/helper.py' },
       { entry_point: 'lib/helper.py' },
       { entry_point: './lib/helper.py' },
+      { entry_point: '../secret.txt' },
       action('lib/helper.py', 'lib/helper.py'),
     ]) {
       const { status, body } = await as('one', 'POST', '', { ...without, ...claim })

@@ -155,6 +155,7 @@ describe('2.13 the records', () => {
     for (const change of [
       { formats: [] },
       { formats: [{ display: 'a', representation: ['odd a'], colour: 1 }] },
+      { formats: [{ representation: ['odd a', 'odd b'] }] },
       { name: 'odd name' },
     ]) {
       const { status, body } = await call('POST', '/actionalias', { ...definition, name: 'odd', ...change })
@@ -241,7 +242,7 @@ describe('2.13 help', () => {
   it('lists the formats of enabled aliases, by pack, by a regular expression, page by page', async () => {
     const described = { pack: 'helping', description: 'Helps.' }
     const formats = [
-      'help me',
+      { representation: ['help me', 'support me'] },
       { display: 'help {{ somebody }}', representation: ['help {{ message }}', 'aid {{ message }}'] },
     ]
     await make('help', { ...described, formats })

@@ -794,14 +794,14 @@ const malformed: Malformed[] = [
     file: 'actions/bad.yaml',
     content: action('entry_point: ../../core/pack.yaml\n'),
     at: [3, 'entry_point'],
-    says: /below the actions folder/,
+    says: /does not lead out of the pack/,
   },
   {
     what: 'an absolute entry point',
     file: 'actions/bad.yaml',
     content: action('entry_point: /bin/sh\n'),
     at: [3, 'entry_point'],
-    says: /below the actions folder/,
+    says: /does not lead out of the pack/,
   },
   {
     what: 'an entry point that is a folder',
@@ -875,8 +875,9 @@ const malformed: Malformed[] = [
     what: 'a pattern that is none',
     file: 'actions/bad.yaml',
     content: action('parameters:\n  a:\n    type: string\n    pattern: "("\n'),
-    at: [4, 'parameters.a'],
-    says: /pattern/,
+    at: [6, 'parameters.a.pattern'],
+    says: /pattern.*svc refuses every value of this parameter/,
+    isWarning: true,
   },
   {
     what: 'a name that is taken',
@@ -947,6 +948,13 @@ const malformed: Malformed[] = [
     isWarning: true,
   },
   {
+    what: 'a sensor whose file lies outside',
+    file: 'sensors/bad.yaml',
+    content: 'class_name: Bad\nentry_point: ../../s.py\n',
+    at: [2, 'entry_point'],
+    says: /does not lead out of the pack/,
+  },
+  {
     what: 'a trigger type of another pack in a sensor',
     file: 'sensors/bad.yaml',
     content: 'class_name: Bad\nentry_point: s.py\ntrigger_types:\n  - name: ev\n    pack: other\n',
@@ -969,6 +977,7 @@ const malformed: Malformed[] = [
     content: alias('formats:\n  - do {{ this\n'),
     at: [4, 'formats.0'],
     says: /without \}\}/,
+    isWarning: true,
   },
   {
     what: 'a format with a strange name',
@@ -976,6 +985,7 @@ const malformed: Malformed[] = [
     content: alias('formats:\n  - ok\n  - do {{ this-that }}\n'),
     at: [5, 'formats.1'],
     says: /neither \{\{ name \}\}/,
+    isWarning: true,
   },
   {
     what: 'a format that is no regular expression',
@@ -983,6 +993,7 @@ const malformed: Malformed[] = [
     content: alias('formats:\n  - display: d\n    representation:\n      - do (it\n'),
     at: [6, 'formats.0.representation.0'],
     says: /regular expression is invalid/,
+    isWarning: true,
   },
   {
     what: 'an unknown key of an acknowledgement',

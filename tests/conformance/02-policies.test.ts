@@ -154,7 +154,7 @@ describe('02.11 the records', () => {
     [{ parameters: { threshold: 1.5 } }, 'PARAMETERS_INVALID', 'threshold'],
     [{ parameters: { threshold: 1, action: 'wait' } }, 'PARAMETERS_INVALID', 'action'],
     [{ parameters: { threshold: 1, more: 1 } }, 'PARAMETERS_INVALID', 'more'],
-    [{ policy_type: 'action.concurrency.attr' }, 'PARAMETERS_INVALID', 'attributes'],
+    [{ policy_type: 'action.concurrency.attr', parameters: {} }, 'PARAMETERS_INVALID', 'threshold'],
     [
       {
         policy_type: 'action.concurrency.attr',

@@ -4,6 +4,7 @@ import { compileDraft4, compileParameters, compileSchema } from './compile.ts'
 import { draft4MetaSchema, parameterMetaSchema } from './draft4.ts'
 import { represent } from './messages.ts'
 import { MAX_PATTERN_INSTRUCTIONS } from './pattern-size.ts'
+import { unusablePatternIn } from './pattern.ts'
 import { hasReference } from './references.ts'
 import { sizeOfSchema, type SchemaSize } from './schema-size.ts'
 import { isObject, type SchemaProblem } from './types.ts'
@@ -21,7 +22,7 @@ export function createSchemaRoom(): SchemaSize {
 
 /**
  * The problem of one parameter's schema (contract 02, 2.4), or undefined. An unknown keyword such as `order` gives
- * `Additional properties are not allowed ('order' was unexpected)`.
+ * `Additional properties are not allowed ('order' was unexpected)`. Of regular expressions `unusablePatternIn` tells.
  *
  * @param room of all parameters of an action; reduced
  * @param compiles whether it is compiled alone; false: the caller compiles it with those that it refers to
@@ -59,7 +60,7 @@ export function checkDraft4(schema: unknown): string | undefined {
   } catch (error) {
     return error instanceof Error ? shown(error.message) : 'it cannot be compiled'
   }
-  return undefined
+  return unusablePatternIn(schema)?.message
 }
 
 /** The library generates code for every node of a schema. Defaults and enums count too: it walks them as often. */

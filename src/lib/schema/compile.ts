@@ -5,7 +5,7 @@ import { Lru } from '../cache/index.ts'
 import { useFormats, useLinearUniqueItems, useQuickLengths, useSafeEnum } from './keywords.ts'
 import { explain, type Root } from './messages.ts'
 import { toPlainDraft4 } from './draft4.ts'
-import { compilePattern, MATCHES_TOO_LONG, withinMatchLimit } from './pattern.ts'
+import { compileAnyPattern, compilePattern, MATCHES_TOO_LONG, withinMatchLimit } from './pattern.ts'
 import { nearestCopy, useExactNumbers } from './exact.ts'
 import type { Schema } from './record.ts'
 import { costsTooMuch, hasReference } from './references.ts'
@@ -79,15 +79,25 @@ export function* compileParametersInGroups(
 }
 
 /**
- * Compiles a draft 4 schema whose properties may have a boolean `required`. Unknown keywords are ignored.
+ * Compiles a draft 4 schema whose properties may have a boolean `required`. Unknown keywords are ignored, and no text
+ * passes a regular expression that cannot be used.
  *
  * @throws Error for problems that `checkDraft4` reports
  */
 export function compileDraft4(schema: JsonSchema): SchemaCheck {
-  return compileOnce(`4${writeJson(schema)}`, toPlainDraft4(schema), () => new Draft4(options))
+  return compileOnce(
+    `4${writeJson(schema)}`,
+    toPlainDraft4(schema),
+    () => new Draft4({ ...options, code: { optimize: false, regExp: anyPatterns } }),
+  )
 }
 
 const Draft4 = draft4.default
+
+/** The name of `code` only matters for schemas compiled to files. */
+const strictPatterns = Object.assign((pattern: string) => compilePattern(pattern), { code: 'compilePattern' })
+/** Of people: no text passes an expression that cannot be used. */
+const anyPatterns = Object.assign((pattern: string) => compileAnyPattern(pattern), { code: 'compileAnyPattern' })
 
 const options: Options = {
   // New instances are cheap without the meta-schema, and a shared one would keep everything it compiles.
@@ -97,12 +107,8 @@ const options: Options = {
   verbose: true,
   ownProperties: true,
   logger: false,
-  // Optimising the generated code makes it no faster and takes a quarter of the time of the first start's checks. The
-  // name of `code` only matters for schemas compiled to files.
-  code: {
-    optimize: false,
-    regExp: Object.assign((pattern: string) => compilePattern(pattern), { code: 'compilePattern' }),
-  },
+  // Optimising the generated code makes it no faster and takes a quarter of the time of the first start's checks.
+  code: { optimize: false, regExp: strictPatterns },
 }
 
 function compileOnce(key: string, schema: Schema, createAjv: () => Ajv): SchemaCheck {

@@ -9,7 +9,7 @@ export {
 export { nearestDeclared } from './exact.ts'
 export { canonical } from './keywords.ts'
 export { MASK, represent } from './messages.ts'
-export { compilePattern } from './pattern.ts'
+export { compilePattern, unusablePatternIn } from './pattern.ts'
 export { MAX_PATTERN_INSTRUCTIONS, patternSize } from './pattern-size.ts'
 export { followReference, hasReference } from './references.ts'
 export { record, Type, type Schema, type Static, type TObject, type TProperties } from './record.ts'

@@ -2,7 +2,7 @@
 import type { ErrorObject } from 'ajv'
 import { shown } from '../text/index.ts'
 import { isExclusive, isNumber } from './exact.ts'
-import { compilePattern } from './pattern.ts'
+import { compileAnyPattern } from './pattern.ts'
 import type { Schema } from './record.ts'
 import { isObject, type SchemaProblem } from './types.ts'
 import { keysOf, writeJson } from '../json/index.ts'
@@ -59,7 +59,9 @@ function sentenceOf(error: AjvError, value: string): string {
       return `${value} is not ${represent(schema)}, the only value allowed`
     case 'pattern': {
       const pattern = String(params['pattern'])
-      const isLong = typeof data === 'string' && data.length > compilePattern(pattern).maxChars
+      const { maxChars, problem } = compileAnyPattern(pattern)
+      if (problem !== undefined) return `${value} cannot be checked: ${problem}`
+      const isLong = typeof data === 'string' && data.length > maxChars
       return `${value} does not match '${shown(pattern)}'${isLong ? ': it is too long to be matched' : ''}`
     }
     case 'minimum':
@@ -124,7 +126,7 @@ function sentenceOfUnexpected(error: AjvError): string {
   const allowed = isObject(schema['patternProperties']) ? Object.keys(schema['patternProperties']) : []
   const unexpected: string[] = []
   for (const name of Object.keys(isObject(error.data) ? error.data : {})) {
-    if (Object.hasOwn(known, name) || allowed.some((pattern) => compilePattern(pattern).test(name))) continue
+    if (Object.hasOwn(known, name) || allowed.some((pattern) => compileAnyPattern(pattern).test(name))) continue
     unexpected.push(name)
     if (unexpected.length > MAX_SHOWN_NAMES) break
   }
@@ -171,7 +173,7 @@ function subschemaOf(schema: Record<string, unknown>, segment: string): unknown 
   if (isObject(properties) && Object.hasOwn(properties, segment)) return properties[segment]
   if (isObject(patternProperties)) {
     for (const [pattern, subschema] of Object.entries(patternProperties)) {
-      if (compilePattern(pattern).test(segment)) return subschema
+      if (compileAnyPattern(pattern).test(segment)) return subschema
     }
   }
   if (isObject(additionalProperties)) return additionalProperties

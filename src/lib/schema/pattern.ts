@@ -3,6 +3,7 @@ import { RE2JS } from 're2js'
 import { Lru } from '../cache/index.ts'
 import { shown } from '../text/index.ts'
 import { MAX_PATTERN_INSTRUCTIONS, patternSize } from './pattern-size.ts'
+import { isObject, type SchemaProblem } from './types.ts'
 
 const MAX_PATTERN_CHARS = 2_000
 const MAX_MATCHED_CHARS = 65_536
@@ -34,6 +35,8 @@ export function withinMatchLimit<T>(check: () => T): { result: T; isExhausted: b
 interface Matcher {
   /** Longer texts do not match. */
   readonly maxChars: number
+  /** Why nothing matches. */
+  readonly problem?: string
   test(text: string): boolean
   toString(): string
 }
@@ -74,4 +77,31 @@ export function compilePattern(pattern: string): Matcher {
   }
   patterns.set(pattern, matcher)
   return matcher
+}
+
+/** As `compilePattern`, but an expression that cannot be used matches nothing. */
+export function compileAnyPattern(pattern: string): Matcher {
+  try {
+    return compilePattern(pattern)
+  } catch (error) {
+    const problem = error instanceof Error ? error.message : String(error)
+    return { maxChars: Infinity, problem, test: () => false, toString: () => pattern }
+  }
+}
+
+/** The first expression in a schema that cannot be used. */
+export function unusablePatternIn(schema: unknown, path: readonly string[] = []): SchemaProblem | undefined {
+  if (typeof schema !== 'object' || schema === null) return undefined
+  for (const [name, inner] of Object.entries(schema)) {
+    if (name === 'default' || name === 'enum') continue
+    const given: unknown[] =
+      name === 'pattern' ? [inner] : name === 'patternProperties' && isObject(inner) ? Object.keys(inner) : []
+    const problem = given
+      .map((pattern) => (typeof pattern === 'string' ? compileAnyPattern(pattern).problem : undefined))
+      .find((why) => why !== undefined)
+    if (problem !== undefined) return { path: [...path, name], message: problem }
+    const within = unusablePatternIn(inner, [...path, name])
+    if (within !== undefined) return within
+  }
+  return undefined
 }

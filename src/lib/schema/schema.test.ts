@@ -8,6 +8,7 @@ import {
   compilePattern,
   compileSchema,
   represent,
+  unusablePatternIn,
   type JsonSchema,
   type ParameterSchema,
 } from './index.ts'
@@ -134,8 +135,18 @@ describe('patterns', () => {
     expect(compilePattern('(a{30}){30}').maxChars).toBeLessThan(compilePattern('a').maxChars)
   })
 
-  test.each(['(?=x)', '(a)\\1', 'a{2000}', '('])('%s is rejected', (pattern) => {
-    expect(checkParameterSchema({ type: 'string', pattern })?.message).toContain('is invalid or unsupported')
+  test.each(['(?=x)', '(a)\\1', 'a{2000}', '('])('%s is told, and no text passes it', (pattern) => {
+    const schema: ParameterSchema = { type: 'string', pattern }
+    expect(unusablePatternIn({ items: schema })).toEqual({
+      path: ['items', 'pattern'],
+      message: expect.stringContaining('is invalid or unsupported'),
+    })
+    expect(checkDraft4(schema)).toContain('is invalid or unsupported')
+    expect(() => compileSchema(schema)).toThrow('is invalid or unsupported')
+    expect(checkParameterSchema(schema)).toBeUndefined()
+    const check = compileParameters({ text: schema, other: {} })
+    expect(check({ other: 1 })).toBeUndefined()
+    expect(check({ text: 'aa' })).toMatch(/^text: 'aa' cannot be checked: the pattern .* is invalid or unsupported/)
   })
 
   test('a large list is compared for duplicates in linear time', () => {

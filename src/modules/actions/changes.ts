@@ -1,14 +1,13 @@
 /** Creates, replaces and deletes actions on request, with their files (contract 02, 2.2). */
 import { fieldOf } from '../../lib/schema/index.ts'
 import { hostname } from 'node:os'
-import { posix } from 'node:path'
 import { Conflict, merge, type Step, type Unit } from '../../db/index.ts'
 import { bodyInvalid, conflict, contentChanged, contentNotFound, nameTaken, packProtected } from '../../core/errors.ts'
 import { problemOfContainedFile } from '../../lib/files/index.ts'
 import { aboutCaller, isTagged, type Caller, type ApiRequest } from '../../http/index.ts'
 import { newId } from '../../core/ids.ts'
 import type { Log, LogFields } from '../../lib/log/index.ts'
-import { defaultPack } from '../../core/pack-content.ts'
+import { defaultPack, entryPointFile } from '../../core/pack-content.ts'
 import type { KeyedLock } from '../../lib/concurrency/index.ts'
 import { checkActionDefinition } from './definition.ts'
 import { actionsFolder, pathInPack, removeFiles, writeFiles, type FileChange } from './files.ts'
@@ -82,7 +81,7 @@ export function createActionChanges(deps: {
 
   /**
    * A permission for one action must not give access to others through shared files. Checks the files to write now, and
-   * the files that the action names, because deleting the action may delete them.
+   * the files that the action names, because they can be read, and deleting the action may delete them.
    *
    * @param before the action so far
    * @throws PERMISSION_DENIED
@@ -98,14 +97,14 @@ export function createActionChanges(deps: {
     const others = store.ofPack(pack).filter((other) => other.id !== id)
     const ownersOf = (path: string): ActionRecord[] => others.filter((other) => filesOf(other).includes(path))
     const isThere = async (path: string): Promise<boolean> => (await problemOfContainedFile(folder, path)) !== 'missing'
-    const had = new Set(before?.pack === pack ? filesOf(before) : [])
+    const had = before?.pack === pack ? namedBy(before) : new Set<string>()
     const [entryPoint] = entryPointOf(record)
     for (const path of written) {
       const isOwn = path === entryPoint && (had.has(path) || !(await isThere(path)))
       if (!isOwn) rights.require('action_modify', packResource(pack))
       for (const other of ownersOf(path)) rights.require('action_modify', actionResource(other.ref))
     }
-    for (const path of filesOf(record)) {
+    for (const path of namedBy(record)) {
       // A file that another action shares stays with that action.
       if (written.includes(path) || had.has(path) || ownersOf(path).length > 0 || !(await isThere(path))) continue
       rights.require('action_modify', packResource(pack))
@@ -208,13 +207,19 @@ export function planWritten(planEvent: PlanEvent, ref: string, { written }: File
 /** Metadata file and entry point, relative to the pack; files outside its `actions` folder are omitted. */
 export function filesOf(action: ActionRecord): string[] {
   const { metadata_file: metadata } = action
-  return [...(metadata?.startsWith('actions/') === true ? [metadata] : []), ...entryPointOf(action)]
+  return [...(metadata === undefined ? [] : [metadata]), ...entryPointOf(action)].filter((path) =>
+    path.startsWith('actions/'),
+  )
 }
 
-/** Relative to the pack; authors may write `./run.sh`. */
+/** Relative to the pack. */
 function entryPointOf({ entry_point: path }: ActionRecord): string[] {
-  return path === '' ? [] : [posix.join('actions', path)]
+  const file = path === '' ? undefined : entryPointFile('actions', path)
+  return file === undefined ? [] : [file]
 }
+
+/** Those of them that lie elsewhere in the pack too. */
+const namedBy = (action: ActionRecord): ReadonlySet<string> => new Set([...filesOf(action), ...entryPointOf(action)])
 
 /** Keeps the metadata file of an action when the request does not name it. @throws DATA_FILE_INVALID */
 function withMetadataFile(definition: ActionDefinition, before: ActionRecord | undefined): ActionDefinition {

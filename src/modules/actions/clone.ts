@@ -10,7 +10,7 @@ import {
   systemPackFixed,
 } from '../../core/errors.ts'
 import { newId } from '../../core/ids.ts'
-import { yamlTextOf } from '../../core/pack-content.ts'
+import { entryPointFile, yamlTextOf } from '../../core/pack-content.ts'
 import { actionResource } from '../../core/permissions.ts'
 import { merge } from '../../db/index.ts'
 import type { KeyedLock } from '../../lib/concurrency/index.ts'
@@ -63,7 +63,11 @@ export function createActionCloning(deps: {
     if (folder === undefined) {
       throw entryPointNotFound(source.ref, `the pack "${source.pack}" has no folder on this server.`)
     }
-    const file = await readContainedBytes(folder, `actions/${source.entry_point}`, MAX_ENTRY_POINT_BYTES)
+    const file = await readContainedBytes(
+      folder,
+      entryPointFile('actions', source.entry_point) ?? '',
+      MAX_ENTRY_POINT_BYTES,
+    )
     if ('problem' in file) throw entryPointNotFound(source.ref, `its file is ${file.problem}.`)
     return { file_path: path, content: file.bytes, isExecutable: (file.mode & 0o111) !== 0 }
   }

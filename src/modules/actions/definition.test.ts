@@ -39,6 +39,28 @@ describe('definitions of actions', () => {
     })
   })
 
+  test.each(['sub/../run.sh', '../run.sh', './a/../../lib/run.sh'])('%s lies in the pack', async (entryPoint) => {
+    const given = { name: 'run', runner_type: 'local-shell-cmd', entry_point: entryPoint }
+    expect(await check(given)).toHaveProperty('definition.entry_point', entryPoint)
+  })
+
+  test('what is enabled by nothing is off', async () => {
+    const given = { name: 'run', runner_type: 'local-shell-cmd', enabled: null }
+    expect(await check(given)).toHaveProperty('definition.enabled', false)
+  })
+
+  test('a pattern that cannot be used is a warning', async () => {
+    for (const pattern of ['[', '^(?!root)']) {
+      expect(await problemsOf({ who: { type: 'string', pattern } })).toEqual([
+        ['parameters.who.pattern', expect.stringMatching(/svc refuses every value of this parameter$/)],
+      ])
+    }
+    const patternProperties = { '(a)\\1': {} }
+    expect(await problemsOf({ all: { type: 'array', items: { type: 'object', patternProperties } } })).toEqual([
+      ['parameters.all.items.patternProperties', expect.stringContaining('is invalid or unsupported')],
+    ])
+  })
+
   test('older names of runners are known', async () => {
     expect(await check({ name: 'run', runner_type: 'run-local' })).toHaveProperty(
       'definition.runner_type',
@@ -74,14 +96,14 @@ describe('definitions of actions', () => {
       `notify: Additional properties are not allowed ('on-complet' was unexpected)`,
     ],
     [
-      { name: 'a', runner_type: 'local-shell-cmd', entry_point: '../x.sh' },
+      { name: 'a', runner_type: 'local-shell-cmd', entry_point: '../../x.sh' },
       'entry_point',
-      'entry_point: use a path below the actions folder',
+      'entry_point: use a path relative to the folder actions',
     ],
     [
       { name: 'a', runner_type: 'local-shell-cmd', entry_point: '/bin/sh' },
       'entry_point',
-      'entry_point: use a path below the actions folder',
+      'entry_point: use a path relative to the folder actions',
     ],
     ['text', '', `'text' is not of type 'object'`],
   ])('%j is refused', async (given, path, message) => {

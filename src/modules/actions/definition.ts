@@ -1,6 +1,6 @@
 /** Checks action definitions (contract 02, 2.1–2.4). Pure functions. */
 import { entryPointHere } from '../../core/compat/index.ts'
-import { defaultPack, exportedSchemas } from '../../core/pack-content.ts'
+import { defaultPack, entryPointFile, exportedSchemas } from '../../core/pack-content.ts'
 import { createPause } from '../../lib/concurrency/index.ts'
 import {
   canonical,
@@ -8,6 +8,7 @@ import {
   createSchemaRoom,
   compileParameters,
   compileSchema,
+  unusablePatternIn,
   isObject,
   type ParameterSchema,
   type Schema,
@@ -58,7 +59,7 @@ export async function checkActionDefinition(
   const parameterProblems = await checkParameterSchemas(definition.parameters, pause)
   problems.push(...parameterProblems)
   const runnerParameters = runnerOf(definition.runner_type)
-  const warnings: DefinitionProblem[] = []
+  const warnings = Object.entries(definition.parameters).flatMap(([name, schema]) => warnOfPattern(name, schema))
   if (runnerParameters === undefined) {
     problems.push({ path: ['runner_type'], message: `RunnerType ${definition.runner_type} is not found` })
   } else if (parameterProblems.length === 0) {
@@ -88,7 +89,8 @@ export function fillActionDefinition(given: Partial<ActionDefinition>): ActionDe
     name: given.name ?? '',
     pack: given.pack ?? defaultPack,
     description: given.description ?? '',
-    enabled: given.enabled ?? true,
+    // Left empty, it turns the action off, as packs expect.
+    enabled: given.enabled ?? given.enabled === undefined,
     runner_type: (Object.hasOwn(olderRunnerNames, runner) ? olderRunnerNames[runner] : undefined) ?? runner,
     entry_point: entryPointHere(given.pack ?? defaultPack, given.entry_point ?? ''),
     parameters: given.parameters ?? {},
@@ -99,12 +101,10 @@ export function fillActionDefinition(given: Partial<ActionDefinition>): ActionDe
   }
 }
 
-/** Undefined for a path below the actions folder. */
+/** Undefined for a path within the pack. */
 function checkEntryPoint(path: string): string | undefined {
-  if (path === '') return undefined
-  const segments = path.split('/')
-  const escapes = path.startsWith('/') || segments.includes('..') || path.includes('\0') || path.includes('\\')
-  return escapes ? 'entry_point: use a path below the actions folder of the pack, without ".."' : undefined
+  if (entryPointFile('actions', path) !== undefined && !path.includes('\\')) return undefined
+  return 'entry_point: use a path relative to the folder actions that does not lead out of the pack'
 }
 
 /** Their names and schemas. */
@@ -127,6 +127,14 @@ async function checkParameterSchemas(
     }
   }
   return problems
+}
+
+/** The action runs without the parameter. */
+function warnOfPattern(name: string, schema: unknown): DefinitionProblem[] {
+  const problem = unusablePatternIn(schema)
+  if (problem === undefined) return []
+  const message = `parameters.${name}: ${problem.message}; svc refuses every value of this parameter`
+  return [{ path: ['parameters', name, ...problem.path], message }]
 }
 
 function checkOverrides(definition: ActionDefinition, runner: ParameterSchemas): DefinitionProblem[] {

@@ -1,6 +1,6 @@
 /** Endpoints of contract 02, 2.2 and 2.3. */
 import { contentNotFound, entryPointNotFound, namedNotFound } from '../../core/errors.ts'
-import { defaultPack } from '../../core/pack-content.ts'
+import { defaultPack, entryPointFile } from '../../core/pack-content.ts'
 import { actionResource, runnerTypeResource, type Resource } from '../../core/permissions.ts'
 import {
   aboutCaller,
@@ -330,7 +330,7 @@ async function readEntryPoint(service: ActionService, action: ActionRecord): Pro
   if (entryPoint === '') throw entryPointNotFound(ref, 'its runner needs none.')
   const folder = service.folderOf(pack)
   if (folder === undefined) throw entryPointNotFound(ref, `the pack "${pack}" has no folder on this server.`)
-  const file = await readContainedFile(folder, `actions/${entryPoint}`, MAX_ENTRY_POINT_BYTES)
+  const file = await readContainedFile(folder, entryPointFile('actions', entryPoint) ?? '', MAX_ENTRY_POINT_BYTES)
   if ('problem' in file) throw entryPointNotFound(ref, `its file is ${file.problem}.`)
   const [, extension = ''] = /\.(\w+)$/.exec(entryPoint) ?? []
   const mediaType = Object.hasOwn(mediaTypes, extension) ? mediaTypes[extension] : 'text/plain'

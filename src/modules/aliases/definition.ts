@@ -52,21 +52,26 @@ const aliasSchema: JsonSchema = {
   },
 }
 
-/** @param given with the pack it is of */
-export function checkAlias(given: unknown): { definition: AliasDefinition } | { problems: SchemaProblem[] } {
+/**
+ * @param given with the pack it is of
+ * @returns `warnings`: formats that no command can match
+ */
+export function checkAlias(
+  given: unknown,
+): { definition: AliasDefinition; warnings: SchemaProblem[] } | { problems: SchemaProblem[] } {
   const problem = compileSchema(aliasSchema).find(given)
   if (problem !== undefined) return { problems: [problem] }
   const definition = fill(given as GivenAlias) // has passed its schema
-  const problems: SchemaProblem[] = []
+  const warnings: SchemaProblem[] = []
   for (const [i, item] of definition.formats.entries()) {
     const texts = typeof item === 'string' ? [item] : item.representation
     for (const [j, text] of texts.entries()) {
       const why = problemOfFormat(text)
       const path = ['formats', String(i), ...(typeof item === 'string' ? [] : ['representation', String(j)])]
-      if (why !== undefined) problems.push({ path, message: `formats[${i}]: ${why}` })
+      if (why !== undefined) warnings.push({ path, message: `formats[${i}]: ${why}` })
     }
   }
-  return problems.length > 0 ? { problems } : { definition }
+  return { definition, warnings }
 }
 
 type GivenAlias = { [K in keyof AliasDefinition]?: AliasDefinition[K] | null } & { formats: GivenFormat[] }
@@ -89,8 +94,7 @@ function fill(given: GivenAlias): AliasDefinition {
 
 function fillFormat(given: GivenFormat): string | AliasFormat {
   if (typeof given === 'string') return given
-  const representation = [given.representation].flat()
-  return { ...given, display: given.display ?? representation[0] ?? '', representation }
+  return { ...given, representation: [given.representation].flat() }
 }
 
 function problemOfFormat(text: string): string | undefined {

@@ -48,7 +48,8 @@ export interface Matching {
 export function representationsOf(alias: AliasRecord): Representation[] {
   return alias.formats.flatMap((format) => {
     if (typeof format === 'string') return [{ alias, display: format, text: format, isMultiple: false }]
-    const { display, representation, match_multiple: isMultiple = false } = format
+    const { representation, match_multiple: isMultiple = false } = format
+    const display = format.display ?? representation[0] ?? ''
     return representation.map((text) => ({ alias, display, text, isMultiple }))
   })
 }

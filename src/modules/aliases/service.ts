@@ -61,10 +61,11 @@ export function createAliasService({
     pack: string,
   ): AliasDefinition {
     const checked = checkAlias({ ...given, pack: given.pack ?? pack })
-    if ('problems' in checked) {
-      const [problem] = checked.problems
+    const problems = 'problems' in checked ? checked.problems : checked.warnings
+    if ('problems' in checked || problems.length > 0) {
+      const [problem] = problems
       const path = problem === undefined ? [] : fieldOf(problem)
-      throw bodyInvalid(checked.problems.map(({ message }) => message).join('; '), { path })
+      throw bodyInvalid(problems.map(({ message }) => message).join('; '), { path })
     }
     refuseSystemPack(checked.definition)
     return checked.definition

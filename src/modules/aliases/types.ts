@@ -5,7 +5,7 @@ import { MAX_COMMAND_CHARS } from './format.ts'
 export const AliasFormat = record(
   'AliasFormat',
   Type.Object({
-    display: Type.String(),
+    display: Type.Optional(Type.String({ description: 'For help; default: the first representation.' })),
     representation: Type.Array(Type.String()),
     match_multiple: Type.Optional(Type.Boolean()),
   }),

@@ -1,5 +1,6 @@
 /** Reading a pack folder (contract 02, 2.7 and 2.8). Nothing outside of the folder is read, nothing in it is run. */
 import { basename, resolve } from 'node:path'
+import { entryPointFile } from '../../core/pack-content.ts'
 import { problemOfContainedFile } from '../../lib/files/index.ts'
 import {
   listFiles,
@@ -256,10 +257,9 @@ async function withEntryPoints(
   for (const file of files) {
     const { value, lineOf } = file.document
     const entryPoint = isObject(value) ? value['entry_point'] : undefined
-    // What is no text, or no path at all, is told by whoever checks the definition.
-    const isPath = typeof entryPoint === 'string' && entryPoint !== '' && !entryPoint.includes('\0')
-    const isInside = isPath && !leadsOut(entryPoint)
-    const problem = isInside ? await problemOfContainedFile(folder, `${kind}/${entryPoint}`) : undefined
+    // What is no text, or no path in the pack, is told by whoever checks the definition.
+    const path = typeof entryPoint === 'string' && entryPoint !== '' ? entryPointFile(kind, entryPoint) : undefined
+    const problem = path === undefined ? undefined : await problemOfContainedFile(folder, path)
     if (problem !== 'outside') good.push(file)
     if (problem === undefined) continue
     const why = `entry_point: "${shown(entryPoint)}" below ${kind}/: ${whyUnreadable(problem)}`
@@ -271,5 +271,3 @@ async function withEntryPoints(
   }
   return { files: good, paths }
 }
-
-const leadsOut = (path: string): boolean => path.startsWith('/') || path.split('/').includes('..')

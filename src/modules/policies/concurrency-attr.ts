@@ -22,12 +22,11 @@ export const concurrencyAttr: PolicyType = {
       ...concurrencyParameters,
       attributes: {
         type: 'array',
-        required: true,
         items: { type: 'string' },
-        minItems: 1,
         maxItems: MAX_ATTRIBUTES,
         uniqueItems: true,
-        description: 'Names of parameters of the action. Executions with equal values of all of them count together.',
+        description:
+          'Names of parameters of the action. Executions with equal values of all of them count together; without names, all executions of the action do.',
       },
     },
   },

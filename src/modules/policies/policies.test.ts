@@ -174,6 +174,17 @@ describe('a policy that cannot be applied', () => {
     )
   })
 
+  test('a limit by parameters that names none counts all executions', async () => {
+    const parameters = { threshold: 1 }
+    const all = { name: 'all', resource_ref: 'mine.do', policy_type: 'action.concurrency.attr', parameters }
+    await service.register(content('policies', { 'all.yaml': all }))
+    const keys = ['one', 'two'].map((host) => {
+      const [first] = applying.limitsOf(makeExecution({ action_ref: 'mine.do' }), () => ({ host }))
+      return first?.key
+    })
+    expect(keys).toEqual([expect.any(String), keys[0]])
+  })
+
   test('is logged, and the others still count', () => {
     const closed = (): never => {
       throw new Error('the key is missing')

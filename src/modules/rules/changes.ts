@@ -90,7 +90,6 @@ export function toRule(
   trigger: Pick<TriggerRecord, 'id' | 'ref' | 'type'>,
   { context, secret_owners: secretOwners, metadata_file: metadataFile }: WrittenBy,
 ): Rule {
-  const { description } = filled.trigger
   const { id, ref, type } = trigger
   return {
     id: before?.id ?? newId(),
@@ -102,7 +101,7 @@ export function toRule(
     description: filled.description,
     enabled: filled.enabled,
     type: filled.type,
-    trigger: { id, ref, type, ...(description === undefined ? {} : { description }) },
+    trigger: { id, ref, type },
     criteria: filled.criteria,
     action: filled.action,
     context,

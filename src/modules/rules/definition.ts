@@ -5,7 +5,7 @@ import type { CriterionDefinition, RuleDefinition, RuleRecord } from './types.ts
 export type FilledRule = Pick<
   RuleRecord,
   'name' | 'pack' | 'description' | 'enabled' | 'type' | 'criteria' | 'action' | 'tags'
-> & { trigger: { type: string; parameters: Record<string, unknown>; description?: string }; metadata_file?: string }
+> & { trigger: { type: string; parameters: Record<string, unknown> }; metadata_file?: string }
 
 /**
  * Fills in defaults.
@@ -21,11 +21,8 @@ export function fillRuleDefinition(given: RuleDefinition, pack: string): FilledR
     description: given.description ?? '',
     enabled: given.enabled ?? false,
     type: { ref: given.type?.ref ?? 'standard', parameters: given.type?.parameters ?? {} },
-    trigger: {
-      type: trigger.type,
-      parameters: trigger.parameters ?? {},
-      ...(trigger.description ? { description: trigger.description } : {}),
-    },
+    // A trigger has the description of its type.
+    trigger: { type: trigger.type, parameters: trigger.parameters ?? {} },
     criteria: (given.criteria ?? {}) as Record<string, CriterionDefinition>, // compiled before they are used
     action: {
       ref: action.ref,

@@ -29,14 +29,14 @@ export function createRegistration(deps: {
 
   function isStored(rule: Rule, filled: FilledRule, metadataFile: string): boolean {
     const { trigger, ...said } = filled
-    const { type, description } = rule.trigger
+    const { type } = rule.trigger
     const parameters = triggers.find(rule.trigger.id)?.parameters
     const stored: Record<string, unknown> = { ...rule, trigger: undefined }
     return (
       rule.metadata_file === metadataFile &&
       rule.context.user === systemUser &&
       Object.entries(said).every(([name, value]) => isSame(stored[name], value)) &&
-      isSame([type, description, parameters], [trigger.type, trigger.description, trigger.parameters])
+      isSame([type, parameters], [trigger.type, trigger.parameters])
     )
   }
 

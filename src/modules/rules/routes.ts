@@ -79,7 +79,7 @@ export function createRuleRoutes(deps: {
     return {
       ...record,
       action: { ...record.action, description: action?.description ?? record.action.description ?? '' },
-      trigger: { ...record.trigger, description: trigger?.description ?? record.trigger.description ?? '' },
+      trigger: { ...record.trigger, description: trigger?.description ?? '' },
     }
   }
 

@@ -155,7 +155,7 @@ export function createRuleService(deps: {
     maskedParameters,
     record(rule, unmasked) {
       const { revision: _r, secret_owners: _s, ...shown } = rule
-      const { id, ref, type, description } = rule.trigger
+      const { id, ref, type } = rule.trigger
       const trigger = triggers.find(id)
       return {
         ...shown,
@@ -163,7 +163,6 @@ export function createRuleService(deps: {
           type,
           ref: trigger?.ref ?? ref,
           parameters: trigger === undefined ? {} : triggers.record(trigger).parameters,
-          ...(description === undefined ? {} : { description }),
         },
         action: unmasked ? rule.action : { ...rule.action, parameters: maskedParameters(rule.action) },
       }

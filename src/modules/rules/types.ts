@@ -62,7 +62,7 @@ const ruleProperties = {
     type: Type.String({ description: 'Reference of the trigger type.' }),
     ref: Type.String({ description: 'Reference of the trigger.' }),
     parameters: Type.FreeForm(),
-    description: Type.Optional(Type.String()),
+    description: Type.Optional(Type.String({ description: 'Only in `/v1/rules/views`: that of the trigger.' })),
   }),
   criteria: Type.MapOf(CriterionDefinition),
   action: Type.Object({
@@ -104,7 +104,7 @@ export type RuleRecord = Static<typeof RuleRecord>
 /** A rule inside the server: its row with JSON parsed, unmasked. The parameters of its trigger are with the trigger. */
 export interface Rule extends Omit<RuleRecord, 'trigger'> {
   revision: number
-  trigger: { id: string; ref: string; type: string; description?: string }
+  trigger: { id: string; ref: string; type: string }
   /** Users whose secret action parameters it has; absent: only those of the user who wrote it last. */
   secret_owners?: string[]
 }
@@ -142,7 +142,9 @@ const definitionProperties = {
     {
       type: Type.String({ description: 'Reference of the trigger type.' }),
       parameters: givenParameters('They fit `parameters_schema` of the type.'),
-      description: givenDescription,
+      description: Type.Optional(
+        Type.Unsafe<string | null>({ ...descriptionSchema, description: 'Ignored: a trigger has its own.' }),
+      ),
       ref: Type.Optional(
         Type.Unsafe<string | null>({ type: ['string', 'null'], description: 'Ignored: answers contain it.' }),
       ),

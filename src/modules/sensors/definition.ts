@@ -3,6 +3,7 @@ import { join } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import {
   descriptionSchema,
+  entryPointFile,
   MAX_NAME_CHARS,
   packSchema,
   tagsSchema,
@@ -178,6 +179,11 @@ function problemOfKind(given: GivenSensor): Pick<RegistrationProblem, 'message' 
   const { sensor_type: kind = 'python', entry_point: file, http_poll: poll, poll_interval: interval } = given
   if (kind !== 'http-poll') {
     if (file === undefined) return { path: ['entry_point'], message: 'It is missing: the file of the sensor.' }
+    if (entryPointFile('sensors', file) === undefined)
+      return {
+        path: ['entry_point'],
+        message: 'Use a path relative to the folder sensors that does not lead out of the pack.',
+      }
     if (poll === undefined) return undefined
     return { path: ['http_poll'], message: 'It needs "sensor_type: http-poll".' }
   }

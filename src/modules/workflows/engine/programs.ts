@@ -1,6 +1,7 @@
 /** Reads the definitions of workflows from files, checks them, and keeps compiled ones. */
 import type { Compat } from '../../../core/compat/index.ts'
 import { isAppError } from '../../../core/errors.ts'
+import { entryPointFile } from '../../../core/pack-content.ts'
 import { allRights } from '../../../http/index.ts'
 import { Lru } from '../../../lib/cache/index.ts'
 import { createContainedFiles, type ContainedProblem } from '../../../lib/files/index.ts'
@@ -29,7 +30,7 @@ export function createPrograms(deps: {
   /** @returns the text, or why it cannot be read: the end of a sentence */
   async function readFile(packFolder: string, entryPoint: string): Promise<{ text: string } | { problem: string }> {
     if (entryPoint === '') return { problem: 'the action has no entry_point.' }
-    const file = await readContainedFile(packFolder, `actions/${entryPoint}`, MAX_DEFINITION_BYTES)
+    const file = await readContainedFile(packFolder, entryPointFile('actions', entryPoint) ?? '', MAX_DEFINITION_BYTES)
     return 'text' in file
       ? { text: deps.compat.definition(file.text) }
       : { problem: `the file ${entryPoint} ${problems[file.problem]}.` }
