@@ -1,6 +1,9 @@
 /** The clock of a server. Tests replace it. */
 import { nowMicros, setBacksSoFar } from './time.ts'
 
+/** Node fires longer timers immediately. */
+export const LONGEST_TIMER_MS = 2 ** 31 - 1
+
 export interface Clock {
   /** Microseconds since the epoch. */
   now(): number
@@ -8,7 +11,7 @@ export interface Clock {
   setBacks(): number
   /** Milliseconds of a clock that only goes forward. */
   monotonic(): number
-  /** Calls `fn` once after `ms`, unless the returned function is called before. */
+  /** Calls `fn` once after `ms`, at most `LONGEST_TIMER_MS`, unless the returned function is called before. */
   wait(ms: number, fn: () => void): () => void
 }
 

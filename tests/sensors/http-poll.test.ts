@@ -225,10 +225,15 @@ describe('a sensor of the type http-poll', () => {
     expect(asked('/limited')).toHaveLength(1)
   })
 
-  it('drops items that do not fit the trigger type, and says so once', async () => {
-    handlers.set('/odd', json([{ n: 'text' }, { n: 1 }]))
+  it('drops each item that does not fit the trigger type once, also after a poll that failed', async () => {
+    let items: unknown[] = [
+      { id: 1, n: 'text' },
+      { id: 2, n: 1 },
+    ]
+    const answer = (): void => void handlers.set('/odd', json(items))
+    answer()
     writePack(server.basePath, 'odd', {
-      'sensors/odd.yaml': sensorFile('Odd', '').replace(
+      'sensors/odd.yaml': sensorFile('Odd', '  key: $.id\n').replace(
         '{ name: odd }',
         '{ name: odd, payload_schema: { type: object, properties: { n: { type: integer } } } }',
       ),
@@ -236,7 +241,16 @@ describe('a sensor of the type http-poll', () => {
     await register(server, 'odd')
     await waitForInstances(server, 'odd.odd', 1)
     await pollsAgain('/odd')
-    expect((await outputOf(server, 'odd.Odd')).split('Items were dropped: 1.')).toHaveLength(2)
+    handlers.set('/odd', (_, response) => void response.writeHead(503).end())
+    await pollsAgain('/odd')
+    answer()
+    await pollsAgain('/odd')
+    expect((await sensorOf(server, 'odd.Odd')).runtime.dropped).toBe(1)
+    items = [...items, { id: 3, n: 'other' }, { id: 3, n: 'other' }]
+    answer()
+    await pollsAgain('/odd')
+    expect((await sensorOf(server, 'odd.Odd')).runtime).toMatchObject({ dropped: 2, dispatches: 1 })
+    expect((await outputOf(server, 'odd.Odd')).split('Items were dropped: 1.')).toHaveLength(3)
   })
 })
 

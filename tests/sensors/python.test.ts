@@ -51,6 +51,9 @@ class Passive(Sensor):
         self.sensor_service.dispatch(trigger="py.seen", payload={"n": 1, "config": self.config})
         self.sensor_service.dispatch("py.seen", {"n": "wrong"})
         self.sensor_service.dispatch("py.unknown", {})
+        self.sensor_service.dispatch("py.seen", {"n": object()})
+        self.sensor_service.dispatch("py.seen", {"text": "x" * (1 << 20)})
+        self.sensor_service.dispatch("py.seen", {"text": u"a \udcff b"})
         self.sensor_service.dispatch(trigger="py.seen", payload={"n": 2}, trace_tag="a tag")
         self.sensor_service.dispatch_with_context("py.seen", {"n": 3}, {"trace_tag": "a tag"})
         while True:
@@ -187,6 +190,7 @@ describe('a passive sensor', () => {
       place: 'from the datastore',
       key: 'a secret value',
     })
+    expect(instances.map(({ payload }) => payload['text'])).toContain('a � b')
     const [second] = instances.filter(({ payload }) => payload['n'] === 2)
     const [third] = instances.filter(({ payload }) => payload['n'] === 3)
     expect(second?.trace_id).toBe(third?.trace_id)
@@ -201,9 +205,11 @@ describe('a passive sensor', () => {
     expect(output).toContain(`svc.sensors.passive: WARNING  PackConfigDict: ${missing}\n`)
     expect(output).toContain('printed\n')
     expect(output).toContain('the payload does not fit trigger type "py.seen"')
+    expect(output).toContain('the payload cannot be sent: object is not JSON data (trigger py.seen)')
+    expect(output).toMatch(/cannot be sent: it has \d+ bytes, 1048576 are allowed \(trigger py\.seen\)/)
     expect(output).not.toContain('a secret value')
     const { runtime } = await sensorOf(server, 'py.Passive')
-    expect(runtime).toMatchObject({ state: 'running', node: 'sensornode1', pid: expect.any(Number), dropped: 2 })
+    expect(runtime).toMatchObject({ state: 'running', node: 'sensornode1', pid: expect.any(Number), dropped: 4 })
     expect(runtime.memory_bytes).toBeGreaterThan(1_000_000)
     const environment = readFileSync(`/proc/${runtime.pid}/environ`, 'utf8')
     expect(environment).toMatch(/\0?SVC_ACTION_EXECUTION_ID=[0-9a-f]{24}\0/)

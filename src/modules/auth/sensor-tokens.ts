@@ -1,4 +1,5 @@
 /** Tokens with which sensors call the API for as long as they run (contract 01, 1.7). */
+import { LONGEST_TIMER_MS } from '../../core/clock.ts'
 import { sensorsUser } from '../../core/permissions.ts'
 import { formatMicros } from '../../core/time.ts'
 import type { Database } from '../../db/index.ts'
@@ -45,7 +46,7 @@ export function createSensorTokens(options: {
           .write({ steps: [store.prolongToken(id, expiry)], facts })
           .catch((error: unknown) => warn(sensor.id, error))
       }
-      const timer = setInterval(prolong, Math.min((ttlSeconds * 1000) / 2, 2 ** 31 - 1)).unref()
+      const timer = setInterval(prolong, Math.min((ttlSeconds * 1000) / 2, LONGEST_TIMER_MS)).unref()
       return {
         token: made.token,
         async end() {

@@ -1,7 +1,5 @@
 /** Timers beyond the longest delay of a Node timer. */
-
-/** Node fires longer timers immediately. */
-const LONGEST_TIMER_MS = 2 ** 31 - 1
+import { LONGEST_TIMER_MS } from '../../core/clock.ts'
 
 /** Calls back once after the given time, however long; the returned function cancels it. */
 export function onDeadline(afterMs: number, callback: () => void): () => void {

@@ -65,6 +65,8 @@ interface Entry {
   readyAt: number | undefined
   /** Triggers that it knows, by id. */
   triggers: Map<string, TriggerRecord>
+  /** Keys of items in the last answer that were dropped. */
+  unfit: Set<string>
   timer: NodeJS.Timeout | undefined
   nextStart: string | undefined
   /** Ends since the last healthy run. */
@@ -155,6 +157,7 @@ export function createContainer(deps: ContainerDeps): Container {
       since: undefined,
       readyAt: undefined,
       triggers: new Map(),
+      unfit: new Set(),
       timer: undefined,
       nextStart: undefined,
       respawns: 0,
@@ -212,7 +215,7 @@ export function createContainer(deps: ContainerDeps): Container {
     const startOf = sensor.sensor_type === 'http-poll' ? startHttpPoll : startRun
     const run = startOf(
       deps,
-      { sensor, config, triggers: [...known.values()] },
+      { sensor, config, triggers: [...known.values()], unfit: entry.unfit },
       output,
       {
         started(process) {

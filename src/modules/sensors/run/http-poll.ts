@@ -2,6 +2,7 @@
 import { createHash } from 'node:crypto'
 import { validateHeaderName, validateHeaderValue } from 'node:http'
 import { setImmediate, setTimeout } from 'node:timers/promises'
+import { LONGEST_TIMER_MS } from '../../../core/clock.ts'
 import type { Database } from '../../../db/index.ts'
 import { readJson, writeJson } from '../../../lib/json/index.ts'
 import { canonical, isObject } from '../../../lib/schema/index.ts'
@@ -73,7 +74,7 @@ interface Item {
 /** @param turn resolves when the sensor may start */
 export function startHttpPoll(
   deps: HttpPollDeps,
-  { sensor, config }: Pick<RunInput, 'sensor' | 'config'>,
+  { sensor, config, unfit }: Pick<RunInput, 'sensor' | 'config' | 'unfit'>,
   output: OutputLog,
   listener: RunListener,
   turn: Promise<void>,
@@ -82,8 +83,6 @@ export function startHttpPoll(
   const stopping = new AbortController()
   const secrets = deps.maskSecrets ? createSecretValues(config.secrets) : undefined
   const masked = (text: string): string => secrets?.maskText(text) ?? text
-  /** What the last poll said of wrong items, so that a poll that finds the same says nothing. */
-  let saidOfDrops = ''
   /** Headers with which the server says whether anything has changed. */
   let validators = new Map<string, string>()
 
@@ -140,21 +139,25 @@ export function startHttpPoll(
     if (steps.length > 0) await database.write({ steps, facts: [] })
     if (skipped.size > 0) output.add('other', `svc: The first poll skips ${skipped.size} items that are there.\n`)
     const fresh = items.filter(({ key }) => !known.has(key) && !skipped.has(key))
-    const wrong: string[] = []
+    const wrong = new Map<string, string>()
     for (let at = 0; at < fresh.length; at += MAX_OPEN) {
       const some = fresh.slice(at, at + MAX_OPEN).map(async ({ key: id, payload }) => {
         const wanted = { id, trigger: definition.trigger, payload, trace_tag: undefined, trace_id: undefined }
         const outcome = await dispatches.store(sensor, wanted, stopping.signal)
-        if ('problem' in outcome) wrong.push(outcome.problem)
+        if ('problem' in outcome) wrong.set(id, outcome.problem)
         else if (!outcome.isRepeated) listener.dispatched()
       })
       // oxlint-disable-next-line no-await-in-loop -- bounds how many wait
       await Promise.all(some)
     }
-    const said = wrong.length === 0 ? '' : masked(`Items were dropped: ${wrong.length}. ${wrong[0]}.`)
-    for (const _ of wrong) listener.dropped(said)
-    if (said !== saidOfDrops && said !== '') output.add('other', `svc: ${said}\n`)
-    saidOfDrops = said
+    // An item that stays in the answer is dropped once.
+    const problems = [...wrong].flatMap(([key, problem]) => (unfit.has(key) ? [] : [problem]))
+    unfit.clear()
+    for (const key of wrong.keys()) unfit.add(key)
+    if (problems.length === 0) return
+    const said = masked(`Items were dropped: ${problems.length}. ${problems[0]}.`)
+    for (const _ of problems) listener.dropped(said)
+    output.add('other', `svc: ${said}\n`)
   }
 
   async function run(): Promise<RunEnd> {
@@ -169,7 +172,7 @@ export function startHttpPoll(
       await poll(definition, request)
       listener.ready()
       // oxlint-disable-next-line no-await-in-loop -- the time between two polls
-      await setTimeout(interval * 1000, undefined, { signal: stopping.signal, ref: false })
+      await setTimeout(Math.min(interval * 1000, LONGEST_TIMER_MS), undefined, { signal: stopping.signal, ref: false })
     }
   }
 

@@ -4,6 +4,7 @@ import { join } from 'node:path'
 import { newId } from '../../../core/ids.ts'
 import type { Database } from '../../../db/index.ts'
 import { isObject } from '../../../lib/schema/index.ts'
+import { shown } from '../../../lib/text/index.ts'
 import { createSecretValues } from '../../../lib/secrets/index.ts'
 import type { SensorEnd, SensorProcess, SensorProcesses } from '../../../runners/index.ts'
 import type { SensorTokens } from '../../auth/index.ts'
@@ -57,6 +58,8 @@ export interface RunInput {
   /** Of the pack, with its secrets. */
   config: { values: Record<string, unknown>; secrets: readonly unknown[] }
   triggers: readonly TriggerRecord[]
+  /** Of `http-poll`: keys of items in the last answer that were dropped; each poll replaces them. */
+  unfit: Set<string>
 }
 
 /** @param turn resolves when the sensor may start */
@@ -120,6 +123,8 @@ export function startRun(
     const { type = 'dispatch' } = message
     if (type === 'dispatch') return dispatch(message)
     if (type === 'ready') listener.ready()
+    // What the library of Python sensors cannot send.
+    else if (type === 'dropped') drop(shown(textOf(message['problem']) ?? 'it could not be sent'))
     else drop(`a line has an unknown type`)
     return undefined
   }

@@ -12,6 +12,8 @@ from svc.result import NotJson, to_json
 MAX_UNSTORED = 100
 #: Bytes of one dispatch.
 MAX_LINE_BYTES = 1024 * 1024
+#: Characters that explain why a dispatch is dropped.
+MAX_PROBLEM = 1000
 #: Seconds after which a dispatch without an answer is sent again.
 REPEAT_AFTER = 30
 #: Seconds for which a request waits for a server that is not ready.
@@ -103,7 +105,6 @@ class SensorService(object):
         self._class_name = class_name
         self._channel = channel
         self._keys = _Keys(pack, class_name, page_size, channel)
-        self._logger = log.get_logger(class_name)
 
     @property
     def datastore_service(self):
@@ -143,7 +144,9 @@ class SensorService(object):
         try:
             self._channel.dispatch(fields)
         except (TypeError, ValueError, OverflowError, RecursionError) as problem:
-            self._logger.error("Dispatch of %s dropped: the payload cannot be sent: %s", fields["trigger"], problem)
+            # The server counts it, and says so in the output.
+            said = "the payload cannot be sent: {} (trigger {})".format(problem, fields["trigger"])
+            self._channel.send({"type": "dropped", "problem": said[:MAX_PROBLEM]})
 
     def flush(self, timeout=None):
         """Waits until the server has stored everything dispatched before. Returns whether it has.

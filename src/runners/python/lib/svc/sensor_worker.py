@@ -12,8 +12,8 @@ Then follow `{"type": "stored", "id"}` for each dispatch, `{"type": "add_trigger
 "trigger"}`. At the end of stdin the server is gone, and this process ends.
 
 Descriptor 3 goes to the server, a line of JSON each: `{"type": "ready"}` after setup(), and dispatches
-`{"type": "dispatch", "id", "trigger", "payload", "trace_tag"?, "trace_id"?}`. stdout and stderr are the output of the
-sensor.
+`{"type": "dispatch", "id", "trigger", "payload", "trace_tag"?, "trace_id"?}`, or `{"type": "dropped", "problem"}` for one
+that cannot be sent. stdout and stderr are the output of the sensor.
 """
 
 import json
