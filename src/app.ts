@@ -67,7 +67,7 @@ export interface App {
  * Starts the whole server. When a step fails, undoes the previous steps.
  *
  * @param configFiles the files that the configuration was read from
- * @param clock for logins and timers; all else uses the clock of this machine
+ * @param clock for logins, timers and restarts of sensors; all else uses the clock of this machine
  * @param get for requests of the server itself; undefined: those to the internet
  * @throws ConfigProblems for files and folders in the configuration that cannot be used
  */
@@ -254,6 +254,7 @@ async function assemble(
   })
   const sensors = createSensors({
     ...platform,
+    clock,
     log: log.of('sensorcontainer'),
     triggers,
     datastore,

@@ -942,9 +942,9 @@ export const options = {
     }),
     respawn_delay: decimal({
       default: 2.5,
-      min: 0.1,
+      min: 0,
       max: 3600,
-      unit: 'seconds',
+      unit: 'seconds; 0: svc does not start it again',
       about: 'Time between an unexpected end of a sensor and its next start. After two such starts the time doubles.',
     }),
     max_respawn_delay: integer({

@@ -12,7 +12,14 @@ export function createSensorRecords(
 ): Pick<Sensors, 'check' | 'registerSensors' | 'packChanged'> {
   const runtime = { state: 'disabled', node: 'none', restarts: 0, dispatches: 0, dropped: 0 } as const
   const store = createSensorStore(database)
-  const service = createSensorService({ database, store, log, systemUser: 'svc', runtimeOf: () => runtime })
+  const service = createSensorService({
+    database,
+    store,
+    log,
+    systemUser: 'svc',
+    runtimeOf: () => runtime,
+    startNow: () => undefined,
+  })
   return {
     check: checkSensors,
     registerSensors: (content, checked = { sensors: [], problems: [], triggerTypes: [] }) =>

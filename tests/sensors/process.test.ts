@@ -162,6 +162,8 @@ describe('a program', () => {
     expect(await outputOf(server, 'sh.Crash')).toContain('why it ended')
     const broken = await waitForState(server, 'sh.None', 'failed')
     expect(broken.runtime.last_error).toContain('none.sh')
+    const { body } = await server.call<{ attention: string[] }>('GET', '/v1/status')
+    expect(body.attention).toContainEqual(expect.stringMatching(/^\d+ sensors have failed\. See `svc sensor list`/))
   })
 
   it('that closes its pipes goes on', async () => {

@@ -54,7 +54,7 @@ export function createSensorTestCommand(context: CommandContext): CliCommand {
           settings: {
             'sensorcontainer.enable': 'True',
             // Nobody waits here for a sensor that fails.
-            'sensorcontainer.respawn_delay': '3600',
+            'sensorcontainer.respawn_delay': '0',
             'http_runner.allowed_private_networks': '127.0.0.0/8',
           },
           prepare: (base) => prepare(base),
@@ -148,13 +148,12 @@ async function follow(session: Session, sensor: string, count: number): Promise<
   }
   for (;;) {
     await printOutput(LOOK_SECONDS)
-    const { runtime, sensor_type: kind, poll_interval: interval } = recordIn(await client.call('GET', place))
+    const { runtime } = recordIn(await client.call('GET', place))
     // After the state: a sensor that has ended dispatches no more.
     await printDispatches()
     if (printed >= count) return exitCodes.ok
     const { state, last_error: problem } = toObject(runtime)
-    const isBetweenRuns = state === 'waiting' && kind === 'process' && interval !== undefined && problem === undefined
-    if (state !== 'finished' && state !== 'failed' && (state !== 'waiting' || isBetweenRuns)) continue
+    if (state !== 'finished' && state !== 'failed') continue
     await printOutput(0)
     if (state === 'finished') return exitCodes.ok
     session.warn(`The sensor has failed: ${textOrEmpty(problem)}`)

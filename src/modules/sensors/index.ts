@@ -1,5 +1,6 @@
 /** Sensors: programs of packs that watch something and dispatch triggers (contract 05, 5.10). */
 import type { Bus } from '../../bus/index.ts'
+import type { Clock } from '../../core/clock.ts'
 import type { Gauge, Module } from '../../core/module.ts'
 import type { PackDefinitions, Registration } from '../../core/pack-content.ts'
 import type { Database } from '../../db/index.ts'
@@ -36,6 +37,8 @@ export interface SensorsDeps extends SensorsPorts {
   database: Database
   bus: Bus
   log: Log
+  /** For restarts. */
+  clock: Clock
   triggers: Triggers
   datastore: Pick<Datastore, 'read'>
   tokens: SensorTokens
@@ -46,7 +49,7 @@ export interface SensorsDeps extends SensorsPorts {
 }
 
 export function createSensors(deps: SensorsDeps): Sensors {
-  const { database, bus, log, triggers, datastore, runners, settings } = deps
+  const { database, bus, log, clock, triggers, datastore, runners, settings } = deps
   const { systemUser, maxPageSize, node } = settings
   const store = createSensorStore(database)
   const runs = createRunStore(database)
@@ -56,6 +59,7 @@ export function createSensors(deps: SensorsDeps): Sensors {
     database,
     bus,
     log,
+    clock,
     sensors: store,
     triggers,
     store: runs,
@@ -84,6 +88,7 @@ export function createSensors(deps: SensorsDeps): Sensors {
     log,
     systemUser,
     runtimeOf: (id) => container.runtimeOf(id),
+    startNow: (id) => container.startNow(id),
   })
   return {
     name: 'sensors',

@@ -35,8 +35,10 @@ export function createSensorService(deps: {
   /** Writes the sensors of packs. */
   systemUser: string
   readonly runtimeOf: (sensorId: string) => SensorRuntime
+  /** Starts an enabled sensor that has ended. */
+  readonly startNow: (sensorId: string) => void
 }): SensorService {
-  const { database, store, log, systemUser, runtimeOf } = deps
+  const { database, store, log, systemUser, runtimeOf, startNow } = deps
 
   function get(refOrId: string): Sensor {
     const sensor = (isId(refOrId) ? store.find(refOrId) : undefined) ?? store.findByRef(refOrId)
@@ -72,7 +74,7 @@ export function createSensorService(deps: {
     },
 
     async update(caller, refOrId, { enabled }) {
-      const { id } = get(refOrId)
+      const { id, revision } = get(refOrId)
       const plan = (): { result: Sensor; unit: Unit } => {
         const before = get(id)
         caller.rights.require('sensor_type_modify', sensorResource(before.ref))
@@ -82,6 +84,7 @@ export function createSensorService(deps: {
       }
       const sensor = await commitPlan(database, plan, `Sensor "${refOrId}"`)
       auditChange('updated', sensor, aboutCaller(caller))
+      if (enabled && sensor.revision === revision) startNow(id)
       return sensor
     },
 

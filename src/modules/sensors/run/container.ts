@@ -3,6 +3,7 @@ import { createHash } from 'node:crypto'
 import { readdir, stat } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { Bus } from '../../../bus/index.ts'
+import { LONGEST_TIMER_MS, type Clock } from '../../../core/clock.ts'
 import type { PackConfig } from '../../../core/pack-content.ts'
 import { formatMicros, nowMicros } from '../../../core/time.ts'
 import { createKeyedLock } from '../../../lib/concurrency/index.ts'
@@ -23,7 +24,7 @@ import { measureProcess } from './usage.ts'
 export interface ContainerSettings {
   /** `sensorcontainer.sensor_node_name` */
   node: string
-  /** `sensorcontainer.respawn_delay`: seconds between an unexpected end and the next start. */
+  /** `sensorcontainer.respawn_delay`: seconds between an unexpected end and the next start; 0: there is none. */
   respawnDelaySeconds: number
   /** `sensorcontainer.max_respawn_delay`: the longest such time; 0: svc gives up after `MAX_RESPAWNS`. */
   maxRespawnDelaySeconds: number
@@ -35,6 +36,8 @@ export interface Container {
   /** Resolves when no sensor runs. */
   stop(): Promise<void>
   runtimeOf(sensorId: string): SensorRuntime
+  /** Starts an enabled sensor that has ended, without the time that it would wait. */
+  startNow(sensorId: string): void
   /** Looks again at the sensors of a pack, whose files or configuration may have changed. */
   refresh(pack: string): void
   /** How many sensors are in a state. */
@@ -61,13 +64,14 @@ interface Entry {
   run: Run | undefined
   process: SensorProcess | undefined
   since: string | undefined
-  /** When it was ready, in milliseconds of a steady clock; undefined: it never was. */
+  /** When it was ready, as `Clock.monotonic`; undefined: it never was. */
   readyAt: number | undefined
   /** Triggers that it knows, by id. */
   triggers: Map<string, TriggerRecord>
   /** Keys of items in the last answer that were dropped. */
   unfit: Set<string>
-  timer: NodeJS.Timeout | undefined
+  /** Calls off the next start; undefined: there is none. */
+  cancelStart: (() => void) | undefined
   nextStart: string | undefined
   /** Ends since the last healthy run. */
   respawns: number
@@ -83,6 +87,7 @@ interface Entry {
 export interface ContainerDeps extends RunDeps, HttpPollDeps {
   bus: Bus
   log: Log
+  clock: Clock
   sensors: Pick<SensorStore, 'find' | 'all' | 'ofPack'>
   triggers: Pick<Triggers, 'find' | 'ofType' | 'planInternal'>
   outputs: Outputs
@@ -97,7 +102,7 @@ export interface ContainerDeps extends RunDeps, HttpPollDeps {
 }
 
 export function createContainer(deps: ContainerDeps): Container {
-  const { database, bus, log, sensors, triggers, store, outputs, partition, settings } = deps
+  const { database, bus, log, clock, sensors, triggers, store, outputs, partition, settings } = deps
   const entries = new Map<string, Entry>()
   const lock = createKeyedLock()
   const slots = createSlots(MAX_STARTING)
@@ -139,7 +144,7 @@ export function createContainer(deps: ContainerDeps): Container {
     }
     const signature = await signatureOf(sensor)
     const isAlive =
-      own.run !== undefined || own.timer !== undefined || own.state === 'finished' || own.state === 'failed'
+      own.run !== undefined || own.cancelStart !== undefined || own.state === 'finished' || own.state === 'failed'
     if (isAlive && own.signature === signature) return
     await halt(own)
     own.signature = signature
@@ -158,7 +163,7 @@ export function createContainer(deps: ContainerDeps): Container {
       readyAt: undefined,
       triggers: new Map(),
       unfit: new Set(),
-      timer: undefined,
+      cancelStart: undefined,
       nextStart: undefined,
       respawns: 0,
       restarts: 0,
@@ -175,8 +180,8 @@ export function createContainer(deps: ContainerDeps): Container {
 
   /** Resolves when nothing of it runs. */
   async function halt(entry: Entry): Promise<void> {
-    clearTimeout(entry.timer)
-    entry.timer = undefined
+    entry.cancelStart?.()
+    entry.cancelStart = undefined
     entry.nextStart = undefined
     const { run } = entry
     // First, so that its end is no surprise.
@@ -221,6 +226,9 @@ export function createContainer(deps: ContainerDeps): Container {
         started(process) {
           entry.process = process
           entry.since = formatMicros(nowMicros())
+          // What has changed since its first line was written.
+          const now = sensor.trigger_types.flatMap((type) => triggers.ofType(type))
+          for (const id of new Set([...known.keys(), ...now.map((trigger) => trigger.id)])) tellTrigger(entry, id)
           log.info('sensor.started', 'Sensor started', { sensor: sensor.ref, pid: process.identity.pid })
           tell('core.svc.sensor.process_spawn', {
             id: sensor.class_name,
@@ -232,7 +240,7 @@ export function createContainer(deps: ContainerDeps): Container {
         ready() {
           if (entry.run === run && entry.state === 'starting') {
             entry.state = 'running'
-            entry.readyAt = performance.now()
+            entry.readyAt = clock.monotonic()
             entry.since ??= formatMicros(nowMicros())
           }
           begun.release()
@@ -286,13 +294,13 @@ export function createContainer(deps: ContainerDeps): Container {
     }
     const problem = end.problem ?? 'It has ended.'
     fail(entry, problem)
-    if (entry.readyAt !== undefined && performance.now() - entry.readyAt >= HEALTHY_MS) entry.respawns = 0
+    if (entry.readyAt !== undefined && clock.monotonic() - entry.readyAt >= HEALTHY_MS) entry.respawns = 0
     const usual = delayAfter(entry.respawns)
     const asked = 'retryAfterSeconds' in end ? (end.retryAfterSeconds ?? 0) : 0
     const delay = usual === undefined ? undefined : Math.max(usual, asked)
     entry.respawns += 1
-    entry.state = entry.respawns > MAX_RESPAWNS ? 'failed' : 'waiting'
-    const next = delay === undefined ? 'svc gives up; enable it again to start it' : `next start in ${delay} s`
+    entry.state = delay === undefined || entry.respawns > MAX_RESPAWNS ? 'failed' : 'waiting'
+    const next = delay === undefined ? 'svc does not start it again' : `svc starts it again in ${delay} s`
     output.add('other', `svc: The sensor has ended: ${problem} ${next}.\n`)
     const message = `Sensor "${sensor.ref}" has ended; ${next}`
     log[entry.state === 'failed' ? 'error' : 'warning']('sensor.ended', message, { sensor: sensor.ref, problem })
@@ -302,20 +310,21 @@ export function createContainer(deps: ContainerDeps): Container {
   /** Undefined: not again. */
   function delayAfter(respawns: number): number | undefined {
     const { respawnDelaySeconds: first, maxRespawnDelaySeconds: most } = settings
+    if (first === 0 || (most === 0 && respawns >= MAX_RESPAWNS)) return undefined
     if (respawns < MAX_RESPAWNS) return first
-    if (most === 0) return undefined
     return Math.min(most, first * 2 ** Math.min(respawns - MAX_RESPAWNS + 2, 30))
   }
 
   function again(entry: Entry, seconds: number): void {
-    entry.nextStart = formatMicros(nowMicros() + Math.round(seconds * 1_000_000))
-    entry.timer = setTimeout(() => {
+    entry.nextStart = formatMicros(clock.now() + Math.round(seconds * 1_000_000))
+    const cancel = clock.wait(Math.min(seconds * 1000, LONGEST_TIMER_MS), () => {
       inBackground(entry.sensor.id, async () => {
-        if (entry.timer === undefined || state !== 'started') return
-        entry.timer = undefined
+        if (entry.cancelStart !== cancel || state !== 'started') return
+        entry.cancelStart = undefined
         begin(entry)
       })
-    }, seconds * 1000).unref()
+    })
+    entry.cancelStart = cancel
   }
 
   function tell(ref: string, payload: Record<string, unknown>): void {
@@ -338,19 +347,24 @@ export function createContainer(deps: ContainerDeps): Container {
     return hash.digest('hex')
   }
 
-  function onTrigger(change: 'created' | 'updated' | 'deleted', { id, type }: { id: string; type: string }): void {
+  /** Tells a sensor of a trigger, if it differs from what the sensor knows. */
+  function tellTrigger({ run, triggers: known }: Entry, id: string): void {
+    const before = known.get(id)
+    const now = triggers.find(id)
+    if (now === before) return
+    if (now !== undefined) {
+      known.set(id, now)
+      run?.tell(before === undefined ? 'add_trigger' : 'update_trigger', now)
+    } else if (before !== undefined) {
+      known.delete(id)
+      run?.tell('remove_trigger', before)
+    }
+  }
+
+  function onTrigger({ id, type }: { id: string; type: string }): void {
     for (const entry of entries.values()) {
-      if (entry.run === undefined || !entry.sensor.trigger_types.includes(type)) continue
-      const before = entry.triggers.get(id)
-      const trigger = triggers.find(id)
-      if (change === 'deleted' || trigger === undefined) {
-        if (before === undefined) continue
-        entry.triggers.delete(id)
-        entry.run.tell('remove_trigger', before)
-      } else {
-        entry.triggers.set(id, trigger)
-        entry.run.tell(before === undefined ? 'add_trigger' : 'update_trigger', trigger)
-      }
+      // One whose process starts just now is told afterwards.
+      if (entry.process !== undefined && entry.sensor.trigger_types.includes(type)) tellTrigger(entry, id)
     }
   }
 
@@ -358,9 +372,7 @@ export function createContainer(deps: ContainerDeps): Container {
     // Its pack says when all of it is registered: see `refresh`.
     if (by === 'client' || change === 'deleted') apply(id)
   })
-  bus.subscribe('trigger.created', (fact) => onTrigger('created', fact))
-  bus.subscribe('trigger.updated', (fact) => onTrigger('updated', fact))
-  bus.subscribe('trigger.deleted', (fact) => onTrigger('deleted', fact))
+  for (const fact of ['trigger.created', 'trigger.updated', 'trigger.deleted'] as const) bus.subscribe(fact, onTrigger)
 
   async function recover(): Promise<void> {
     const left = store.processes()
@@ -405,6 +417,17 @@ export function createContainer(deps: ContainerDeps): Container {
         ...(entry?.lastError === undefined ? {} : { last_error: entry.lastError }),
         ...(entry?.lastErrorAt === undefined ? {} : { last_error_at: entry.lastErrorAt }),
       }
+    },
+    startNow(sensorId) {
+      if (state !== 'started') return
+      inBackground(sensorId, async () => {
+        const entry = entries.get(sensorId)
+        const mayStart = entry !== undefined && ['waiting', 'failed', 'finished'].includes(entry.state)
+        if (!mayStart || state !== 'started') return
+        await halt(entry)
+        entry.respawns = 0
+        begin(entry)
+      })
     },
     refresh(pack) {
       for (const { id } of sensors.ofPack(pack)) apply(id)
