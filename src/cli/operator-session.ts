@@ -9,6 +9,7 @@ import { openFolder } from '../lib/files/index.ts'
 import { controlSocketName } from '../core/run-file.ts'
 import type { CliCommand } from './command.ts'
 import { loadSettings, type LoadedSettings } from './connection/settings.ts'
+import { isCalledAs } from './program-names.ts'
 import { addCommonOptionsWithoutFile, type CommonFlags } from './options.ts'
 import { withSession, type CommandContext, type Session } from './session.ts'
 
@@ -69,6 +70,21 @@ export async function withOperatorSession(
 ): Promise<void> {
   if (isElsewhere(context, flags)) return withSession(context, flags, work)
   return withSocketSession(context, flags, (await loadServerConfig(configFile)).system.base_path, work)
+}
+
+/**
+ * For a command that is also a program of its own, which operators call: by the name of that program, its `--config-file`
+ * is that of the server. By another name it is a command of the client. @param work resolves with the exit code
+ */
+export async function withProgramSession(
+  program: string,
+  context: CommandContext,
+  flags: CommonFlags,
+  work: (session: Session) => Promise<number>,
+): Promise<void> {
+  const { configFile, ...others } = flags
+  if (configFile === undefined || !isCalledAs(program)) return withSession(context, flags, work)
+  return withOperatorSession(context, { ...others, configFile: [configFile] }, work)
 }
 
 /** The same over the control socket in this base path. @param work resolves with the exit code */

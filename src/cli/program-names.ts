@@ -27,9 +27,15 @@ export const programNames: readonly string[] = ['svc', ...Object.keys(commandOf)
 /** Names of StackStorm's programs, for links to the executable: `st2`, `st2ctl`, `st2-register-content`, … */
 export const stackstormNames: readonly string[] = [...namesOf('program').keys()]
 
+const calledName = (): string => basename(cliProcess().argv[1] ?? '')
+
 /** Whether the executable was called by a name of StackStorm: it then reads that client's files and variables. */
-export function isCalledAsStackstorm(): boolean {
-  return ourName('program', basename(cliProcess().argv[1] ?? '')) !== undefined
+export const isCalledAsStackstorm = (): boolean => ourName('program', calledName()) !== undefined
+
+/** Whether the executable was called by one of `programNames`, or by StackStorm's name of that program. */
+export function isCalledAs(program: string): boolean {
+  const name = calledName()
+  return name === program || ourName('program', name) === program
 }
 
 /** The name of the client in commands that it suggests. */

@@ -85,6 +85,47 @@ it('svc reads none of them, and says so when it needs one', async () => {
   expect(listed.stdout + listed.stderr).toContain('ST2_API_KEY (here SVC_API_KEY)')
 })
 
+it('st2-rule-tester and st2-trigger-refire find the server by its st2.conf', async () => {
+  const file = join(home.path, 'st2.conf')
+  // As StackStorm has it: with options of a server that the client knows nothing of.
+  writeFileSync(
+    file,
+    `[system]\nbase_path = ${app.basePath} # of packs\n[database]\nhost = 127.0.0.1\n[api]\nport = None\n`,
+  )
+  const [rule, instance] = ['tested.yaml', 'instance.yaml'].map((name) => join(home.path, name))
+  writeFileSync(
+    rule ?? '',
+    'name: tested\npack: default\ntrigger: {type: core.st2.webhook, parameters: {url: t}}\naction: {ref: core.noop}\nenabled: true\n',
+  )
+  writeFileSync(instance ?? '', 'trigger: core.st2.webhook\npayload: {}\n')
+  const env = { HOME: join(home.path, 'nobody') }
+  const ask = (name: string, ...words: string[]): Promise<Awaited<ReturnType<typeof runCli>>> =>
+    runCli(['--config-file', file, ...words], env, { program: `/usr/bin/${name}` })
+  const tested = await ask('st2-rule-tester', `--rule=${rule}`, `--trigger-instance=${instance}`)
+  expect([tested.stderr, tested.stdout, tested.code]).toEqual(['', expect.stringContaining('=== RULE MATCHES ==='), 0])
+
+  const headers = { 'Svc-Api-Key': key }
+  const sent = await app.call('POST', '/v1/webhooks/svc', { trigger: 'core.svc.generic.inquiry', payload: {} }, headers)
+  const id = sent.headers.get('svc-trigger-instance-id') ?? ''
+  const fired = await ask('st2-trigger-refire', '-t', id)
+  expect([fired.stdout, fired.code]).toEqual([expect.stringContaining('Trigger re-fired'), 0])
+})
+
+it('st2 workflow test takes the names of StackStorm, and quotes them', async () => {
+  const file = join(home.path, 'workflow.yaml')
+  const tell = (condition: string, ...more: string[]): Promise<Awaited<ReturnType<typeof runCli>>> => {
+    writeFileSync(
+      file,
+      `version: 1.0\ntasks:\n  one: {action: core.echo, input: {message: <% ctx(st2).user %>}, next: [{when: ${condition}}]}\n`,
+    )
+    return runCli(['workflow', 'test', file, ...more], { HOME: home.path }, st2)
+  }
+  const fine = await tell('<% ctx().st2.user != x %>')
+  expect([fine.code, fine.stderr, fine.stdout]).toEqual([0, '', expect.stringContaining('<% ctx().st2.user != x %>')])
+  const wrong = await tell('<% ctx().st2.user + %>', '-j')
+  expect([wrong.code, wrong.stdout]).toEqual([1, expect.stringContaining('<% ctx().st2.user + %>')])
+})
+
 it('each program of StackStorm is a command', () => {
   for (const name of stackstormNames) {
     const own = name.replace(/^st2(?=-|ctl|$)/, 'svc')

@@ -29,6 +29,9 @@ output:
 tasks:
   one: {action: core.noop}
 `,
+  'actions/wrong.yaml': 'name: wrong\nrunner_type: orquesta\nentry_point: workflows/wrong.yaml\n',
+  'actions/workflows/wrong.yaml':
+    'version: 1.0\noutput:\n  - a: <% ctx().st2.user + ctx().gone %>\ntasks:\n  one: {action: core.noop}\n',
   'actions/chain.yaml': 'name: chain\nrunner_type: action-chain\nentry_point: chains/chain.yaml\n',
   'actions/chains/chain.yaml': `chain:
   - name: one
@@ -105,6 +108,37 @@ it('on: a workflow reads ctx().st2, ctx(st2) and st2kv()', async () => {
     'Content-Type': 'text/plain',
   })
   expect(inspect.body).toEqual([])
+})
+
+it('on: what is said of a definition quotes it as it is written', async () => {
+  const text = `version: 1.0
+vars:
+  - a: <% st2kv('system.x' %>
+tasks:
+  one:
+    action: core.noop
+    next:
+      - when: <% ctx().st2.user = ctx().gone %>
+        do: two
+  two:
+    action: core.noop
+    with: <% ctx(st2).items %>
+`
+  const ask = (path: string): Promise<{ text: string }> =>
+    on.call('POST', `/v1/workflows/${path}`, text, { 'Content-Type': 'text/plain' })
+  const inspected = (await ask('inspect')).text
+  expect(inspected).toContain("<% st2kv('system.x' %>")
+  expect(inspected).toContain('<% ctx().st2.user = ctx().gone %>')
+  const graph = (await ask('graph')).text
+  expect(graph).toContain('<% ctx().st2.user = ctx().gone %>')
+  expect(graph).toContain('<% ctx(st2).items %>')
+  expect(inspected + graph).not.toMatch(/svc/)
+
+  const { status, result } = await runToEnd(on, {}, { action: 'legacy.wrong' })
+  expect([status, JSON.stringify(result)]).toEqual([
+    'failed',
+    expect.stringContaining('<% ctx().st2.user + ctx().gone %>'),
+  ])
 })
 
 it('off: the workflow says the names', async () => {

@@ -96,6 +96,30 @@ it.each([
     expect(await list(`${name}=${wrong}`)).toEqual([[], '0'])
 })
 
+it.each([
+  ['rule.ref', 'default.on_call', 'other.on_call'],
+  ['rule.pack', 'default', 'other'],
+  ['trigger.type', 'core.svc.webhook', 'core.svc.CronTimer'],
+  ['trigger_type.ref', 'core.svc.webhook', 'default.svc.webhook'],
+  ['trigger_type.ref', 'core.svc.webhook', 'webhook'],
+] as const)('03.3 filter=%s:%s finds it, another value does not', async (path, value, other) => {
+  const list = async (filter: string, more = ''): Promise<[string[], string | null]> => {
+    const { body, headers } = await server.call<{ id: string }[]>('GET', `/v1/executions?filter=${filter}${more}`)
+    return [body.map(({ id }) => id), headers.get('x-total-count')]
+  }
+  expect(await list(`${path}:${value}`)).toEqual([[started.id], '1'])
+  expect(await list(`${path}:${value}`, '&rule=default.on_call&sort=status')).toEqual([[started.id], '1'])
+  expect(await list(`${path}:${other}`)).toEqual([[], '0'])
+  expect(await list(`${path}:${value}`, '&rule=other')).toEqual([[], '0'])
+})
+
+it('03.3 filter=rule.id and filter=trigger.ref find it', async () => {
+  for (const filter of [`rule.id:${started.rule['id']}`, `trigger.ref:${started.trigger['ref']}`]) {
+    const { body } = await server.call<{ id: string }[]>('GET', `/v1/executions?filter=${filter}`)
+    expect([filter, body.map(({ id }) => id)]).toEqual([filter, [started.id]])
+  }
+})
+
 it('03.3 filter trigger finds it by the reference too', async () => {
   const { body } = await server.call<{ id: string }[]>('GET', `/v1/executions?trigger=${started.trigger['ref']}`)
   expect(body.map(({ id }) => id)).toEqual([started.id])

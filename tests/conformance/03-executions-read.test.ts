@@ -190,6 +190,10 @@ describe('03.3 list', () => {
     ['action.ref:core.noop liveaction.action:core.local', () => []],
     ['result.return_code:4', () => [failed.id]],
     ['result.stdout:child', () => [child.id]],
+    ['action.name:noop', () => [noop.id]],
+    ['action.pack:core action.runner_type:noop action.enabled:true', () => [noop.id]],
+    ['runner.enabled:false', () => []],
+    ['rule.ref:default.on_call', () => []],
   ] as [string, () => string[]][])('03.3 filter=%s', async (filter, expected) => {
     const { records, total } = await list(`filter=${encodeURIComponent(filter)}`)
     expect([idsOf(records), total]).toEqual([expected(), expected().length])
@@ -266,6 +270,8 @@ describe('03.3 list', () => {
     ['unheard.of:1', 'unheard.of'],
     ['liveaction.unheard_of:1', 'liveaction.unheard_of'],
     ['liveaction.parameters:1', 'liveaction.parameters'],
+    ['action.parameters:{}', 'action.parameters'],
+    ['trigger.parameters.secret:a', 'trigger.parameters.secret'],
   ])('03.3 filter=%s → 400', async (filter, text) => {
     const { status, body } = await get(`/executions?filter=${encodeURIComponent(filter)}`)
     expect(status).toBe(400)

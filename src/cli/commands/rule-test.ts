@@ -7,7 +7,8 @@ import { addCommonOptions, type CommonFlags } from '../options.ts'
 import { printable, type Json } from '../output/print.ts'
 import { readDefinition } from '../resources.ts'
 import { maskSecretsOf } from '../rule-secrets.ts'
-import { withSession, type CommandContext, type Session } from '../session.ts'
+import { withProgramSession } from '../operator-session.ts'
+import type { CommandContext, Session } from '../session.ts'
 import { describeDetails, describeRuleOutcome } from '../rule-outcome.ts'
 
 interface TestFlags extends CommonFlags {
@@ -27,14 +28,16 @@ export function createRuleTestCommand(context: CommandContext): CliCommand {
     .notes(
       'The command needs a rule and a trigger instance. It prints the criterion that failed, or the parameters that the action would get. The server runs the test with its datastore.',
       'The exit code is 0 when the rule matches, and 1 when it does not. If the rule matches but its parameters are invalid for the action, the command prints the problem and exits with 0.',
-      'Also called svc-rule-tester.',
+      'Also called svc-rule-tester. By that name, --config-file is that of the server, and needs no login on its machine.',
     )
     .examples(
       'svc rule test --rule on_order.yaml --trigger-instance order.yaml',
       'svc rule test --rule-ref default.on_order --trigger-instance-id 6000000000000000000000aa',
     )
     .sample('order.yaml', 'trigger: core.svc.webhook\npayload: {body: {kind: order, id: 3}}')
-    .action((flags: TestFlags) => withSession(context, flags, (session) => testRule(session, flags)))
+    .action((flags: TestFlags) =>
+      withProgramSession('svc-rule-tester', context, flags, (session) => testRule(session, flags)),
+    )
 }
 
 async function testRule(session: Session, flags: TestFlags): Promise<number> {

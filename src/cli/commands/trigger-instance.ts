@@ -14,7 +14,8 @@ import {
   type Operand,
   type CliResource,
 } from '../resources.ts'
-import { withSession, type CommandContext, type Session } from '../session.ts'
+import { withProgramSession } from '../operator-session.ts'
+import type { CommandContext, Session } from '../session.ts'
 import { describeRuleOutcome } from '../rule-outcome.ts'
 
 const triggerInstance: CliResource = {
@@ -76,11 +77,13 @@ export function createTriggerInstanceCommand(context: CommandContext): CliComman
 /** `svc-trigger-refire -t <id>` (contract 05, 5.12). */
 function createRefireCommand(context: CommandContext): CliCommand {
   return addCommonOptionsWithoutT(new CliCommand('refire'))
-    .description('Re-emit a trigger instance. Also called svc-trigger-refire.')
+    .description('Re-emit a trigger instance. Also called svc-trigger-refire: --config-file is that of the server.')
     .requiredOption('-t, --trigger-instance-id <id>', 'id of the trigger instance')
     .examples('svc-trigger-refire -t 6000000000000000000000aa')
     .action((flags: CommonFlags & { triggerInstanceId: string }) =>
-      withSession(context, flags, (session) => reEmitInstance(session, flags.triggerInstanceId, 'Trigger re-fired.')),
+      withProgramSession('svc-trigger-refire', context, flags, (session) =>
+        reEmitInstance(session, flags.triggerInstanceId, 'Trigger re-fired.'),
+      ),
     )
 }
 

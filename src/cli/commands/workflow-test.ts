@@ -1,5 +1,6 @@
 /** `svc workflow test`: rehearses a workflow from scripted outcomes. No server takes part. */
 import { basename } from 'node:path'
+import { createCompat } from '../../core/compat/index.ts'
 import { readJson } from '../../lib/json/index.ts'
 import { CliCommand } from '../command.ts'
 import { exitCodes } from '../exit-codes.ts'
@@ -7,6 +8,7 @@ import { CliFailure } from '../failures.ts'
 import { readTextFile } from '../input/text-file.ts'
 import { addCommonOptions, type CommonFlags } from '../options.ts'
 import { printable } from '../output/print.ts'
+import { isCalledAsStackstorm } from '../program-names.ts'
 import { withSession, type CommandContext, type Session } from '../session.ts'
 import { renderRehearsal } from '../workflows/rehearsal.ts'
 import { MAX_DEFINITION_BYTES, printEntries, warnOf } from './workflow-inspect.ts'
@@ -53,7 +55,10 @@ async function testWorkflow(session: Session, file: string, { mock, input = [] }
   const mocks =
     mock === undefined ? undefined : { name: basename(mock), text: await readTextFile(mock, MAX_MOCKS_BYTES) }
   const { rehearseText } = await import('../../modules/workflows/offline.ts')
-  const answer = rehearseText({ text, mocks, input: Object.fromEntries(input.map(readInput)) })
+  const ours = createCompat(isCalledAsStackstorm()).definition(text)
+  const answer = ours.asWritten(
+    rehearseText({ text: ours.text, mocks, input: Object.fromEntries(input.map(readInput)) }),
+  )
   if ('problem' in answer) throw new CliFailure(printable(answer.problem), exitCodes.usage)
   if ('mistakes' in answer) {
     if (session.form === 'human')

@@ -22,12 +22,17 @@ test.each([
   ['<% ctx().st2 {{ ctx().st2 }}', '<% ctx().st2 {{ ctx().svc }}'],
   ['', ''],
 ])('%j', (text, expected) => {
-  expect(withOurExpressions(text)).toBe(expected)
-  expect(withOurExpressions(expected)).toBe(expected)
+  const { text: ours, asWritten } = withOurExpressions(text)
+  expect(ours).toBe(expected)
+  expect(asWritten({ message: `Wrong: ${ours}`, list: [ours, 1, null] })).toEqual({
+    message: `Wrong: ${text}`,
+    list: [text, 1, null],
+  })
+  expect(withOurExpressions(expected).text).toBe(expected)
   expect(expected).toHaveLength(text.length)
 })
 
 test('a text of openings alone takes no noticeable work', () => {
   const text = `st2${'<%{{{%'.repeat(50_000)}`
-  expect(withOurExpressions(text)).toBe(text)
+  expect(withOurExpressions(text).text).toBe(text)
 })

@@ -1,5 +1,5 @@
 /** Compatibility with StackStorm: its names beside ours (docs/compatibility.md). */
-import { withOurExpressions } from './expressions.ts'
+import { asItIs, withOurExpressions, type OurDefinition } from './expressions.ts'
 import { pathHere } from './paths.ts'
 import { actionVariables, ourName, type NameKind } from './names.ts'
 
@@ -17,14 +17,14 @@ export interface Compat {
   /** A path of StackStorm's folders below our base path; another one, and every one while the option is off, as it is. */
   readonly path: (basePath: string, path: string) => string
   /** The definition of a workflow or action chain with our names in its expressions. */
-  readonly definition: (text: string) => string
+  readonly definition: (text: string) => OurDefinition
 }
 
 export const createCompat = (isOn: boolean): Compat => ({
   isOn,
   ours: (kind, name) => (isOn ? ourName(kind, name) : undefined) ?? name,
   path: (basePath, path) => (isOn ? pathHere(basePath, path) : undefined) ?? path,
-  definition: (text) => (isOn ? withOurExpressions(text) : text),
+  definition: (text) => (isOn ? withOurExpressions(text) : asItIs(text)),
   environment(own) {
     if (!isOn) return { ...own }
     const copies = actionVariables.flatMap(([old, name]) => {
@@ -52,11 +52,12 @@ export {
   nameHere,
   namesOf,
   ourEvent,
+  ourEventPattern,
   ourName,
   theirEvent,
   theirName,
   type NameKind,
 } from './names.ts'
 export { entryPointHere, pathHere } from './paths.ts'
-export { withOurExpressions } from './expressions.ts'
+export type { OurDefinition } from './expressions.ts'
 export { adviceOnQueryValue, jsonWithTheirNames, ourText, withOurNames, withTheirNames } from './records.ts'

@@ -148,6 +148,9 @@ export function ourEvent(name: string): string | undefined {
 /** Whether a name or glob of an event begins as those of StackStorm do. */
 export const isTheirEventPattern = (pattern: string): boolean => pattern.startsWith('st2.')
 
+/** The same name or glob for our events. */
+export const ourEventPattern = (pattern: string): string => pattern.replace(/^st2\./, 'svc.')
+
 /** A sentence to put behind an error about a name that svc does not know; empty: nobody has such a name. */
 export function adviceOnName(kind: NameKind, name: string): string {
   const own = ourName(kind, name)

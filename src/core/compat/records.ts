@@ -1,5 +1,5 @@
 /** StackStorm's names in requests and answers of the API: only where a record has a name, never in data. */
-import { nameHere, ourEvent, ourName, theirName, type NameKind } from './names.ts'
+import { nameHere, ourName, theirName, type NameKind } from './names.ts'
 
 /** Attributes of records that can hold a name: `name` of records of the pack `core` alone. */
 const kinds: Readonly<Record<string, NameKind>> = {
@@ -50,10 +50,14 @@ function renamedUid(text: string, rename: Rename): string {
   return type === undefined || other === undefined ? text : `${type}:core:${other}${rest}`
 }
 
+/** Attributes that have the name of a trigger type alone where executions are counted or looked for by it. */
+const canBeNames: ReadonlySet<string> = new Set(['trigger', 'trigger_type'])
+
 function renamedText(key: string, text: string, rename: Rename): string {
   if (key === 'uid') return renamedUid(text, rename)
   const kind = Object.hasOwn(kinds, key) ? kinds[key] : undefined
-  return (kind === undefined ? undefined : rename(kind, text)) ?? text
+  const other = kind === undefined ? undefined : rename(kind, text)
+  return other ?? (canBeNames.has(key) ? rename('triggerName', text) : undefined) ?? text
 }
 
 /** @returns the value itself, if it holds no such name */
@@ -82,6 +86,14 @@ export const withTheirNames = (record: unknown): unknown => renamed(record, '', 
 /** A body of a request with our names. @returns the body itself, if it holds none of StackStorm's */
 export const withOurNames = (body: unknown): unknown => renamed(body, '', ourName)
 
+/** In `filter` of executions: `trigger_type.ref:core.st2.webhook` */
+const filterToken = /(?<=^|\s)((?:\w+\.)?(\w+):)(\S+)/g
+
+function renamedToken(token: string, path: string, key: string, value: string): string {
+  if (key === 'name' && !path.startsWith('trigger')) return token
+  return `${path}${renamedText(key, value, ourName)}`
+}
+
 /**
  * The value of a query parameter or of a part of the path with our names.
  *
@@ -90,6 +102,7 @@ export const withOurNames = (body: unknown): unknown => renamed(body, '', ourNam
 export function ourText(path: string, key: string, text: string): string {
   const isOfTriggers = path.startsWith('/trigger')
   if (key === 'name' && !isOfTriggers) return text
+  if (key === 'filter') return text.replace(filterToken, renamedToken)
   return renamedText(isOfTriggers && (key === 'ref_or_id' || key === 'id') ? 'ref' : key, text, ourName)
 }
 
@@ -97,10 +110,7 @@ export function ourText(path: string, key: string, text: string): string {
 export function adviceOnQueryValue(path: string, key: string, text: string): string {
   for (const item of text.split(',')) {
     const name = item.trim()
-    const own =
-      key === 'events' || key === 'end_event'
-        ? (ourEvent(name) ?? (name.startsWith('st2.') ? `svc.${name.slice(4)}` : name))
-        : ourText(path, key, name)
+    const own = ourText(path, key, name)
     if (own !== name) return ` ${nameHere(own)}`
   }
   return ''

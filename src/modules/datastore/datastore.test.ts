@@ -275,8 +275,10 @@ describe('secrets', () => {
     ] as const) {
       const wrong = await put(name, { value: text, encrypted: true })
       expect([wrong.status, wrong.body.code]).toEqual([400, 'CIPHER_TEXT_INVALID'])
-      expect(wrong.body.faultstring).toMatch(new RegExp(`^Unable to decrypt value for key ${name}: `))
+      expect(wrong.body.faultstring).toMatch(new RegExp(`^Unable to decrypt value for key ${name}: .*the name counts`))
     }
+    const ofUser = await put('s', { value, encrypted: true, scope: 'user' })
+    expect([ofUser.status, ofUser.body.faultstring]).toEqual([400, expect.stringMatching(/the scope and the user/)])
     expect((await get('other')).status).toBe(404)
     expect((await get('s?decrypt=1')).body.value).toBe('plain')
   })

@@ -1,5 +1,12 @@
-import { isTheirEventPattern, ourEvent, theirEvent, type Compat } from '../../core/compat/index.ts'
-import { headerInvalid, noExecutions, resourceNotFound } from '../../core/errors.ts'
+import {
+  isTheirEventPattern,
+  nameHere,
+  ourEvent,
+  ourEventPattern,
+  theirEvent,
+  type Compat,
+} from '../../core/compat/index.ts'
+import { headerInvalid, noExecutions, queryInvalid, resourceNotFound } from '../../core/errors.ts'
 import { textFilter, type ApiRequest, type EventSink, type Route } from '../../http/index.ts'
 import {
   AnnouncementEvent,
@@ -19,6 +26,7 @@ import { contentEvent, defaultEvents, type ExecutionParts, type GeneralStream, t
 import { executionResource } from '../../core/permissions.ts'
 import { ContentEvent } from './types.ts'
 import { writeJson } from '../../lib/json/index.ts'
+import { shown } from '../../lib/text/index.ts'
 
 /** Writes one stream, until it ends. */
 export type StreamRun = (sink: EventSink) => Promise<void>
@@ -131,10 +139,14 @@ const ourEventPrefix = /^svc\./
 const sendsTheirs = ({ dialect, headers }: Pick<ApiRequest, 'dialect' | 'headers'>, acceptsTheirs: boolean): boolean =>
   dialect === 'stackstorm' || (acceptsTheirs && headers['svc-dialect'] !== 'svc')
 
-/** @param acceptsTheirs with events of StackStorm, and these alone for clients that name none */
+/**
+ * @param acceptsTheirs with events of StackStorm, and these alone for clients that name none
+ * @throws QUERY_INVALID
+ */
 function filterOf({ query, dialect = 'svc', headers }: ApiRequest, acceptsTheirs: boolean): StreamFilter {
   const { events, action_refs, execution_ids, parent_ids, end_event, end_execution_id } = query
   const given = Array.isArray(events) ? events : undefined
+  if (!acceptsTheirs) refuseTheirs([...(given ?? []), ...(typeof end_event === 'string' ? [end_event] : [])])
   const isTheirs = (pattern: string): boolean =>
     acceptsTheirs &&
     (isTheirEventPattern(pattern) || (dialect === 'stackstorm' && ourEventPrefix.exec(pattern) === null))
@@ -153,6 +165,13 @@ function filterOf({ query, dialect = 'svc', headers }: ApiRequest, acceptsTheirs
         : undefined,
     parts: partsOf(query),
   }
+}
+
+/** No event has such a name: a client that waits for one would wait for ever. @throws QUERY_INVALID */
+function refuseTheirs(patterns: readonly string[]): void {
+  const theirs = patterns.find(isTheirEventPattern)
+  if (theirs === undefined) return
+  throw queryInvalid(`No event is called "${shown(theirs)}". ${nameHere(ourEventPattern(theirs))}`)
 }
 
 /** @throws QUERY_INVALID */

@@ -45,13 +45,14 @@ export function createWorkflowRoutes({
         const ref = query.action
         const action = ref === undefined ? undefined : visibleAction(actions, rights, ref)
         const form = action === undefined ? undefined : forms[action.runner_type]
-        const text = compat.definition((await raw?.text()) ?? '')
-        return inspector.inspect(text, {
+        const { text, asWritten } = compat.definition((await raw?.text()) ?? '')
+        const found = await inspector.inspect(text, {
           actions: catalog,
           action: action === undefined ? undefined : { ref: action.ref, parameters: action.parameters },
           hints: query.hints === true,
           ...(form === undefined ? {} : { form }),
         })
+        return asWritten(found)
       },
     }),
     route({
@@ -66,7 +67,10 @@ export function createWorkflowRoutes({
       changesNothing: true,
       response: WorkflowGraph,
       failures: [400, 503],
-      handler: async ({ raw }) => inspector.graph(compat.definition((await raw?.text()) ?? '')),
+      async handler({ raw }) {
+        const { text, asWritten } = compat.definition((await raw?.text()) ?? '')
+        return asWritten(await inspector.graph(text))
+      },
     }),
   ]
 }

@@ -17,8 +17,6 @@ export interface ExecutionFilter {
   trigger?: string | null
   trigger_type?: string | null
   trigger_instance?: string | null
-  /** References, besides the names, of what started it. */
-  refs?: Readonly<Partial<Record<ReferencedName, string>>>
   /** Wire timestamps. */
   startedAfter?: string
   startedBefore?: string
@@ -37,10 +35,9 @@ export interface ExecutionFilter {
 
 /** Filters by the name of what started an execution, or by its reference. */
 export const referencedNames = ['rule', 'trigger', 'trigger_type'] as const
-export type ReferencedName = (typeof referencedNames)[number]
 
 export interface PathFilter {
-  column: PathColumn
+  column: PathColumn | SnapshotPart
   path: string
   value: string
   /** Name of a parameter. Executions with a secret in it do not match: a caller could guess values. */
@@ -57,6 +54,10 @@ export interface Visibility {
 
 /** Columns that hold what `filter` can look into. */
 export type PathColumn = 'parameters' | 'context' | 'liveaction' | 'result'
+
+/** Parts of a record that are stored once for many executions. */
+export const snapshotParts = ['action', 'runner', 'rule', 'trigger', 'trigger_type', 'trigger_instance'] as const
+export type SnapshotPart = (typeof snapshotParts)[number]
 
 export type SortColumn =
   'id' | 'status' | 'action_ref' | 'user' | 'runner' | 'parent' | 'rule' | 'trigger' | 'trigger_type'

@@ -12,7 +12,14 @@ import {
   type QueryParameter,
   type QueryValue,
 } from '../../../http/index.ts'
-import type { ExecutionFilter, PathColumn, Sort, SortColumn } from './filter.ts'
+import {
+  snapshotParts,
+  type ExecutionFilter,
+  type PathColumn,
+  type PathFilter,
+  type Sort,
+  type SortColumn,
+} from './filter.ts'
 import { shown } from '../../../lib/text/index.ts'
 
 const text = (description: string): QueryParameter => ({ type: 'string', description })
@@ -159,7 +166,22 @@ const indexedPaths = new Map<string, EqualityName>([
   ['trigger_instance.id', 'trigger_instance'],
 ])
 
+/** Of what the record says about its action, its runner, and what started it: no schemas and no data. */
+const snapshotNames: ReadonlySet<string> = new Set([
+  'id',
+  'uid',
+  'ref',
+  'name',
+  'pack',
+  'type',
+  'runner_type',
+  'entry_point',
+  'enabled',
+  'trigger',
+  'occurrence_time',
+])
 const searchable: ReadonlySet<string> = new Set<PathColumn>(['parameters', 'context', 'liveaction', 'result'])
+const isSnapshotPart = (name: string): boolean => (snapshotParts as readonly string[]).includes(name)
 /** What is stored of the part `liveaction`; the rest of it says again what the execution says. */
 const storedOfLiveaction: ReadonlySet<string> = new Set(['callback', 'runner_info', 'notify'])
 const MAX_TOKENS = 20
@@ -174,7 +196,9 @@ function applyAdvanced(filter: ExecutionFilter, tokens: string, hidesSecrets: bo
     if (path === undefined || value === undefined) throw queryInvalid(`invalid format for filter "${shown(token)}"`)
     const equality = indexedPaths.get(path)
     const [column = '', ...inner] = path.replace(/^liveaction\.parameters\./, 'parameters.').split('.')
-    const isStored = searchable.has(column) && (column !== 'liveaction' || storedOfLiveaction.has(inner[0] ?? ''))
+    const isStored =
+      (searchable.has(column) && (column !== 'liveaction' || storedOfLiveaction.has(inner[0] ?? ''))) ||
+      (isSnapshotPart(column) && inner.length === 1 && snapshotNames.has(inner[0] ?? ''))
     if (equality !== undefined && (filter[equality] === undefined || filter[equality] === value)) {
       filter[equality] = value
     } else if (equality !== undefined) {
@@ -187,9 +211,9 @@ function applyAdvanced(filter: ExecutionFilter, tokens: string, hidesSecrets: bo
       const unlessSecret = hidesSecrets && column === 'parameters' ? inner[0] : undefined
       filter.paths = [
         ...(filter.paths ?? []),
-        // `column` is in the set of these names.
+        // `column` is in one of the sets of these names.
         {
-          column: column as PathColumn,
+          column: column as PathFilter['column'],
           path: jsonPath,
           value,
           ...(unlessSecret === undefined ? {} : { unlessSecret }),

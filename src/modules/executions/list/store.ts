@@ -14,7 +14,15 @@ import {
 import { idBound } from '../../../core/ids.ts'
 import { microsOf } from '../../../core/time.ts'
 import type { Place } from '../../../http/index.ts'
-import type { CountDimension, ExecutionFilter, ExecutionPage, PathFilter, Sort, Visibility } from './filter.ts'
+import type {
+  CountDimension,
+  ExecutionFilter,
+  ExecutionPage,
+  PathFilter,
+  SnapshotPart,
+  Sort,
+  Visibility,
+} from './filter.ts'
 import { referencedNames } from './filter.ts'
 
 export interface ExecutionListStore {
@@ -105,6 +113,9 @@ export function createExecutionListStore(database: Database): ExecutionListStore
   }
 }
 
+const REF_PATH = '$."ref"'
+const nameIn = (ref: string): string => ref.slice(ref.indexOf('.') + 1)
+
 /**
  * A filter by the reference of a rule, trigger or trigger type: columns hold their names, and the snapshot of the origin
  * the references. A name with a dot wins over a reference.
@@ -114,11 +125,19 @@ function withReferences(database: Database, filter: ExecutionFilter): ExecutionF
   let found = filter
   for (const name of referencedNames) {
     const value = filter[name]
-    const dot = value?.indexOf('.') ?? -1
-    if (!isGiven(value) || dot <= 0) continue
+    if (!isGiven(value) || value.indexOf('.') <= 0) continue
     const named = build.selectFrom('execution_counts').select('count').where(name, '=', value).limit(1)
     if (database.first(named) !== undefined) continue
-    found = { ...found, [name]: value.slice(dot + 1), refs: { ...found.refs, [name]: value } }
+    found = {
+      ...found,
+      [name]: nameIn(value),
+      paths: [...(found.paths ?? []), { column: name, path: REF_PATH, value }],
+    }
+  }
+  // The names in these have an index.
+  for (const { column, path, value } of found.paths ?? []) {
+    const name = referencedNames.find((one) => one === column)
+    if (name !== undefined && path === REF_PATH) found = { [name]: nameIn(value), ...found }
   }
   return found
 }
@@ -229,7 +248,7 @@ const startedByRule = ['rule', 'trigger', 'trigger_type', 'trigger_instance'] as
 function isQuick(filter: ExecutionFilter, sort: readonly Sort[], offset: number, limit: number | undefined): boolean {
   if (filter.ids !== undefined || filter.liveaction !== undefined) return true
   if (offset > MAX_QUICK_OFFSET || limit === undefined || limit > MAX_QUICK_OFFSET) return false
-  if (filter.within !== undefined || filter.words !== undefined || filter.refs !== undefined) return false
+  if (filter.within !== undefined || filter.words !== undefined) return false
   // Their indexes hold only what is there.
   if (startedByRule.some((name) => filter[name] === null)) return false
   const { startedAfter: _a, startedBefore: _b, startedFrom: _f, startedTo: _t, ...equalities } = filter
@@ -321,10 +340,6 @@ function conditions(filter: ExecutionFilter, way: Way | undefined): (on: On) => 
       if (value === undefined) continue
       all.push(value === null ? sql<SqlBool>`${left(column)} is null` : sql<SqlBool>`${left(column)} = ${value}`)
     }
-    for (const [name, ref] of Object.entries(filter.refs ?? {})) {
-      all.push(sql<SqlBool>`(select s.record ->> ${`$.${name}.ref`} from snapshots as s
-        where s.hash = executions.origin_hash) = ${ref}`)
-    }
     // Ids are made from the start time, so the primary key serves time ranges.
     if (filter.startedFrom !== undefined) all.push(on('id', '>=', idBound(microsOf(filter.startedFrom))))
     if (filter.startedAfter !== undefined) all.push(on('id', '>=', idBound(microsOf(filter.startedAfter) + 1)))
@@ -341,6 +356,16 @@ function conditions(filter: ExecutionFilter, way: Way | undefined): (on: On) => 
   }
 }
 
+/** Where the parts are that many executions share. */
+const snapshotHashes: Readonly<Record<SnapshotPart, 'action_hash' | 'runner_hash' | 'origin_hash'>> = {
+  action: 'action_hash',
+  runner: 'runner_hash',
+  rule: 'origin_hash',
+  trigger: 'origin_hash',
+  trigger_type: 'origin_hash',
+  trigger_instance: 'origin_hash',
+}
+
 function pathCondition({ column, path, value }: PathFilter): Expression<SqlBool> {
   // SQLite's own text of `true` would be 1, and that of a number another than the JSON has.
   const isValue = (json: Expression<unknown>): Expression<SqlBool> =>
@@ -351,7 +376,11 @@ function pathCondition({ column, path, value }: PathFilter): Expression<SqlBool>
     return sql<SqlBool>`exists (select 1 from execution_results as r where r.execution_id = executions.id
       and ${isValue(sql.ref('r.result'))})`
   }
-  return isValue(sql.ref(column))
+  const hash = snapshotHashes[column as SnapshotPart]
+  if (hash === undefined) return isValue(sql.ref(column))
+  const inside = hash === 'origin_hash' ? sql`(s.record -> ${`$.${column}`})` : sql.ref('s.record')
+  return sql<SqlBool>`exists (select 1 from snapshots as s where s.hash = ${sql.ref(`executions.${hash}`)}
+    and ${isValue(inside)})`
 }
 
 /** By the schemas that the execution was made with. */

@@ -1,5 +1,5 @@
 /** Reads the definitions of workflows from files, checks them, and keeps compiled ones. */
-import type { Compat } from '../../../core/compat/index.ts'
+import type { Compat, OurDefinition } from '../../../core/compat/index.ts'
 import { isAppError } from '../../../core/errors.ts'
 import { entryPointFile } from '../../../core/pack-content.ts'
 import { allRights } from '../../../http/index.ts'
@@ -28,11 +28,11 @@ export function createPrograms(deps: {
   const readContainedFile = createContainedFiles({ files: MAX_KEPT, chars: MAX_KEPT_CHARS })
 
   /** @returns the text, or why it cannot be read: the end of a sentence */
-  async function readFile(packFolder: string, entryPoint: string): Promise<{ text: string } | { problem: string }> {
+  async function readFile(packFolder: string, entryPoint: string): Promise<OurDefinition | { problem: string }> {
     if (entryPoint === '') return { problem: 'the action has no entry_point.' }
     const file = await readContainedFile(packFolder, entryPointFile('actions', entryPoint) ?? '', MAX_DEFINITION_BYTES)
     return 'text' in file
-      ? { text: deps.compat.definition(file.text) }
+      ? deps.compat.definition(file.text)
       : { problem: `the file ${entryPoint} ${problems[file.problem]}.` }
   }
 
@@ -54,11 +54,14 @@ export function createPrograms(deps: {
     return 'problem' in read ? read : keep(key, chainProgram(read))
   }
 
-  async function prepareWorkflow(text: string, start: WorkflowStart): Promise<Program | Unusable> {
+  async function prepareWorkflow(
+    { text, asWritten }: OurDefinition,
+    start: WorkflowStart,
+  ): Promise<Program | Unusable> {
     try {
       const actions = catalogFor(deps.actions, allRights)
       const errors = await deps.inspector.inspect(text, { actions, variables: ['svc', 'parent'], form: 'workflow' })
-      if (errors.length > 0) return unusable(...errors)
+      if (errors.length > 0) return unusable(...asWritten(errors))
     } catch (error) {
       if (!isAppError(error) || error.code !== 'DEFINITION_UNREADABLE') throw error
       return unusable({ message: error.message })
@@ -88,11 +91,13 @@ export function createPrograms(deps: {
       }
       const { text } = file
       if (!isChain) {
-        const program = await prepareWorkflow(text, start)
+        const program = await prepareWorkflow(file, start)
         return 'result' in program ? program : { text, program }
       }
       const program = chain(execution, text)
-      return 'problem' in program ? { result: brokenOff(program.problem, program.line) } : { text, program }
+      return 'problem' in program
+        ? { result: brokenOff(file.asWritten(program.problem), program.line) }
+        : { text, program }
     },
     compile(execution, text) {
       if (execution.runner.name !== actionChainName) return workflow(text)
