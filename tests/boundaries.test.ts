@@ -116,7 +116,7 @@ const PACKAGES: Record<string, RegExp> = {
   ssh2: /^src\/runners\/ssh\//,
   'ssh-config': /^src\/runners\/ssh\//,
   chokidar: /^src\/modules\/packs\/watcher\.ts$/,
-  saxes: /^src\/runners\/winrm\/xml\.ts$/,
+  saxes: /^src\/runners\/winrm\/(xml|clixml)\.ts$/,
   undici: /^src\/runners\/http\//,
   tar: /^src\/modules\/packs\/fetch\.ts$/,
   nodemailer: /^src\/runners\/send-mail\.ts$/,

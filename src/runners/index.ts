@@ -29,6 +29,8 @@ import { createRemoteShellCmd } from './remote-shell-cmd.ts'
 import { createSensorProcesses, type SensorProcesses } from './sensor-process.ts'
 import { createRemoteShellScript } from './remote-shell-script.ts'
 import { createWinrmCmd } from './winrm-cmd.ts'
+import { createWinrmPsCmd } from './winrm-ps-cmd.ts'
+import { createWinrmPsScript } from './winrm-ps-script.ts'
 import type { RecordedProcess, Runner } from './runner.ts'
 import { defaultBackground } from './process/run-command.ts'
 import { defaultSsh, pythonDefaults, type RunnerSettings } from './settings.ts'
@@ -111,8 +113,10 @@ export async function createRunners(settings: RunnerSettings): Promise<Runners> 
       createAnnouncement(),
       createInquirer(),
       ofShell(createRemoteShellCmd(ssh)),
-      ofShell(createRemoteShellScript(ssh)),
+      ofVersion(ofShell(createRemoteShellScript(ssh))),
       ofShell(createWinrmCmd({ maxResultBytes, warn })),
+      ofShell(createWinrmPsCmd({ maxResultBytes, warn })),
+      ofVersion(ofShell(createWinrmPsScript({ maxResultBytes, warn, directoryCheck }))),
       createHttpRequest(settings.http ?? { allowedPrivateNetworks: [], maxBodyBytes: 10_485_760 }),
       ofVersion(
         createPythonScript({

@@ -1,6 +1,7 @@
 /** Copies a script to other hosts and runs it there (contract 03, 3.6 to 3.9). */
 import { basename, join } from 'node:path'
 import { passArgumentsByEnvironment } from './arguments-by-environment.ts'
+import { contentVersionParameter } from './content-version.ts'
 import { findPackFolderProblem } from './pack-folder.ts'
 import { programStartFailure } from './process/run-command.ts'
 import type { Runner } from './runner.ts'
@@ -18,7 +19,11 @@ export function createRemoteShellScript(deps: RemoteDeps): Runner {
       enabled: true,
       runner_package: 'remote_runner',
       runner_module: 'remote_script_runner',
-      runner_parameters: { ...remoteParameters(deps.settings.remoteDir), ...secretArgumentsParameter },
+      runner_parameters: {
+        ...remoteParameters(deps.settings.remoteDir),
+        ...secretArgumentsParameter,
+        ...contentVersionParameter,
+      },
     },
     stopBackground: (run) => stopOnHosts(deps, run, false),
     run: async (context) => {

@@ -5,10 +5,13 @@ import { dirname, join } from 'node:path'
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import { createTestApp } from '../helpers/app.ts'
 import { makeFolder, type TemporaryFolder } from '../helpers/folders.ts'
+import { makeSshSite, type Sshd, type SshSite } from '../helpers/sshd.ts'
 import { runToEnd, waitForStatus, type ExecutionAnswer, type TestApp } from '../helpers/server.ts'
 
 let base: TemporaryFolder
 let server: TestApp
+let site: SshSite
+let host: Sshd
 /** A clone in the folder of the packs. */
 let clone: string
 
@@ -29,6 +32,8 @@ const filesOf = (ref: string, version: string): Record<string, string> => ({
   'pack.yaml': `name: ${ref}\nref: ${ref}\ndescription: x\nversion: ${version}\nauthor: tests\nemail: tests@example.test\n`,
   'actions/say.yaml': `name: say\nrunner_type: local-shell-script\nentry_point: say.sh\n${parameters}`,
   'actions/say.sh': `#!/bin/sh\necho "${version} $1 $(cat "$(dirname "$0")/../etc/beside")"\n`,
+  'actions/send.yaml': `name: send\nrunner_type: remote-shell-script\nentry_point: send.sh\n${parameters}`,
+  'actions/send.sh': `#!/bin/sh\necho "${version} $1 $(cat "$(dirname "$0")/lib/helper.py")"\n`,
   'actions/tell.yaml': `name: tell\nrunner_type: python-script\nentry_point: tell.py\n${parameters}`,
   'actions/tell.py':
     'import os\nimport helper\nfrom svc.action import Action\n\n\nclass Tell(Action):\n' +
@@ -55,12 +60,19 @@ beforeAll(async () => {
   clone = join(base.path, 'packs/cloned')
   makeRepository(clone, 'cloned')
   write(join(base.path, 'packs/plain'), filesOf('plain', '1.0.0'))
-  server = await createTestApp({ basePath: base.path })
+  site = await makeSshSite()
+  const key = site.makeKey('id_allowed')
+  host = await site.start()
+  server = await createTestApp({
+    basePath: base.path,
+    settings: { 'system_user.user': site.user, 'system_user.ssh_key_file': key.path },
+  })
   const { status, text } = await server.call('POST', '/v1/packs/register', { packs: ['cloned', 'plain'] })
   if (status !== 200) throw new Error(text)
 })
 afterAll(async () => {
   await server.stop()
+  await site.stop()
   base.remove()
 })
 
@@ -98,6 +110,15 @@ it('03.6 content_version runs scripts and Python of a branch, tag or commit, wit
   expect(git(clone, 'worktree', 'list').split('\n')).toHaveLength(1)
 })
 
+it('03.6 other hosts get the script of the revision, and its actions/lib', async () => {
+  const said = async (given: Record<string, unknown>): Promise<unknown> => {
+    const { result } = await run('cloned.send', { hosts: host.address, name: 'me', ...given })
+    return Object.values(result).map((one) => (one as { stdout?: string }).stdout ?? one)
+  }
+  expect(await said({ content_version: 'v1.0.0' })).toEqual(['1.0.0 me VERSION = "1.0.0"'])
+  expect(await said({})).toEqual(['3.0.0 me VERSION = "3.0.0"'])
+})
+
 it('03.6 the metadata are those of the installed pack, the script must be in the revision', async () => {
   write(clone, {
     'actions/new.yaml': 'name: new\nrunner_type: local-shell-script\nentry_point: new.sh\n',
@@ -114,13 +135,17 @@ it('03.6 the metadata are those of the installed pack, the script must be in the
 
 it.each([
   ['cloned.say', 'nowhere', 'no branch, tag or commit "nowhere"'],
+  ['cloned.send', 'nowhere', 'no branch, tag or commit "nowhere"'],
   ['cloned.tell', 'nowhere', 'no branch, tag or commit "nowhere"'],
   ['cloned.say', '--upload-pack=touch /tmp/x', 'must be a branch, tag or commit'],
   ['cloned.say', '../../etc', 'must be a branch, tag or commit'],
   ['plain.say', 'v1.0.0', 'no git repository of the pack "plain"'],
   ['plain.tell', 'v1.0.0', 'no git repository of the pack "plain"'],
 ])('03.6 %s fails at the revision %s', async (action, revision, error) => {
-  const { status, result } = await run(action, { content_version: revision })
+  const { status, result } = await run(action, {
+    content_version: revision,
+    ...(action === 'cloned.send' ? { hosts: host.address } : {}),
+  })
   expect([status, result]).toEqual(['failed', { error: expect.stringContaining(error), traceback: expect.any(String) }])
 })
 

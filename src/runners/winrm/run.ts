@@ -65,8 +65,10 @@ export async function runOnWindows(deps: WinrmDeps, context: RunContext, command
     shellId = await shell.create({ cwd, env }, signal)
     const { line, input } = command
     target = { shellId, commandId: await shell.start(shellId, line, input !== undefined, signal) }
-    if (input !== undefined) await sendInput(shell, target, input, signal)
-    exitCode = await receiveAll(shell, target, { stdout, stderr }, signal)
+    const unsent = input === undefined ? undefined : await sendInput(shell, target, input, signal)
+    const code = await receiveAll(shell, target, { stdout, stderr }, signal)
+    if (code === 0 && unsent !== undefined) throw unsent
+    exitCode = code
   } catch (error) {
     if (!signal.aborted && !(error instanceof WinrmProblem || error instanceof HttpProblem)) throw error
     if (!signal.aborted) problem = error as WinrmProblem | HttpProblem
@@ -121,10 +123,24 @@ function createOutput(
   }
 }
 
-async function sendInput(shell: RemoteShell, target: CommandTarget, input: Buffer, signal: AbortSignal): Promise<void> {
-  for (let at = 0; at < input.length; at += INPUT_CHUNK_BYTES) {
-    const isLast = at + INPUT_CHUNK_BYTES >= input.length
-    await shell.send(target, input.subarray(at, at + INPUT_CHUNK_BYTES), isLast, signal)
+/** @returns why the host did not take all of it: the command may have ended, and its output says more */
+async function sendInput(
+  shell: RemoteShell,
+  target: CommandTarget,
+  input: Buffer,
+  signal: AbortSignal,
+): Promise<WinrmProblem | undefined> {
+  let at = 0
+  try {
+    do {
+      const end = at + INPUT_CHUNK_BYTES
+      await shell.send(target, input.subarray(at, end), end >= input.length, signal)
+      at = end
+    } while (at < input.length)
+    return undefined
+  } catch (error) {
+    if (error instanceof WinrmProblem) return error
+    throw error
   }
 }
 
