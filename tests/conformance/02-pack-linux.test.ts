@@ -138,6 +138,7 @@ test.each<[string, (text: string) => Record<string, unknown>]>([
   ['rsync', (text) => ({ source: text, dest_server: text, destination: text, args: text })],
   ['scp', (text) => ({ source: text, destination: text, args: text, keyfile: text, dest_server: text })],
   ['service', (text) => ({ act: text, service: text })],
+  ['check_processes', (text) => ({ search: 'name', criteria: text, args: text })],
 ])(
   'no parameter of %s is read as a command',
   async (action, parameters) => {
@@ -340,6 +341,122 @@ test('dig gives the lines, some or in random order', async () => {
   // The real one is for others.
   rmSync(program)
 })
+
+test('check_loadavg gives the load of a processor', async () => {
+  const { status, stdout } = await onHost('check_loadavg', {})
+  const number = expect.stringMatching(/^\d+(\.\d+)?$/) as unknown
+  expect([status, JSON.parse(stdout)]).toEqual(['succeeded', { '1': number, '5': number, '15': number }])
+  for (const period of ['1', '5', '15']) {
+    expect(await onHost('check_loadavg', { period })).toMatchObject({ status: 'succeeded', stdout: number })
+  }
+})
+
+test('check_processes finds processes by command line, state or id', async () => {
+  const name = `svc-check ${randomUUID()}`
+  const child = spawn('sh', ['-c', 'read line', name], { stdio: ['pipe', 'ignore', 'ignore'], detached: true })
+  try {
+    await once(child, 'spawn')
+    const command = `sh -c read line ${name}`
+    const found = { status: 'succeeded', stdout: `{"${child.pid}": "${command}"}`, stderr: '' }
+    const criteria = `${name.slice(0, -5)}\\S{5}$`
+    expect(await onHost('check_processes', { criteria })).toMatchObject(found)
+    const pidlist = { criteria: String(child.pid), search: 'pid', args: 'pidlist' }
+    expect(await onHost('check_processes', pidlist)).toMatchObject({ ...found, stderr: String(child.pid) })
+    const { stdout } = await onHost('check_processes', { search: 'state', criteria: 'S' })
+    expect(JSON.parse(stdout)).toMatchObject({ [String(child.pid)]: command })
+    expect(await onHost('check_processes', { criteria: `${name}x` })).toMatchObject({ stdout: '{}' })
+    const wrong = {
+      status: 'failed',
+      return_code: 1,
+      stderr: expect.stringContaining('no regular expression') as unknown,
+    }
+    expect(await onHost('check_processes', { criteria: '(' })).toMatchObject(wrong)
+    expect(await onHost('check_processes', { search: 'pid' })).toMatchObject({ status: 'failed', return_code: 1 })
+  } finally {
+    child.kill('SIGKILL')
+  }
+})
+
+test('diag_loadavg gives what keeps a host busy', async () => {
+  const busy = spawn('sh', ['-c', 'while :; do :; done', 'svc-busy'], { stdio: 'ignore' })
+  try {
+    await once(busy, 'spawn')
+    const { status, result } = await run('diag_loadavg', { hostname: host.address })
+    const names = (result['tasks'] as { name: string }[]).map(({ name }) => name).filter((name) => name !== 'end')
+    expect([status, names]).toEqual([
+      'succeeded',
+      ['check_load', 'd_state_processes', 'r_state_processes', 'netstat', 'lsof'],
+    ])
+    expect(result['published']).toMatchObject({
+      load: expect.stringContaining('"15"') as unknown,
+      blocked: expect.stringMatching(/^\{.*\}$/) as unknown,
+      running: expect.stringContaining('svc-busy') as unknown,
+      pids: expect.stringMatching(new RegExp(`\\b${busy.pid}\\b`)) as unknown,
+    })
+  } finally {
+    busy.kill('SIGKILL')
+  }
+})
+
+test.each([
+  ['is_valid_ip', '192.168.0.1', { version: 4, is_private: true, reverse_pointer: '1.0.168.192.in-addr.arpa' }],
+  ['is_valid_ip', '::1', { version: 6, is_loopback: true, is_multicast: false, is_link_local: false }],
+  ['is_valid_ipv4', '0.0.0.0', { version: 4, is_unspecified: true, is_reserved: false }],
+  ['is_valid_ipv6', 'ff02::1', { version: 6, is_multicast: true }],
+])('%s tells what %s is', async (action, address, facts) => {
+  const { status, result } = await run(action, { ip_address: address })
+  expect([status, result['result']]).toEqual(['succeeded', expect.objectContaining(facts)])
+  expect(Object.keys(result['result'] as object)).toHaveLength(8)
+})
+
+test.each([
+  ['is_valid_ip', { ip_address: '192.168.0.256' }, '192.168.0.256'],
+  ['is_valid_ip', { ip_address: '127.0.0.1', no_loopback: true }, 'loopback'],
+  ['is_valid_ipv4', { ip_address: '::1' }, 'an IPv6 address, not one of IPv4'],
+  ['is_valid_ipv6', { ip_address: '127.0.0.1' }, 'an IPv4 address, not one of IPv6'],
+  ['get_open_ports', { ip_address: '127.0.0.0/8' }, '127.0.0.0/8'],
+  ['get_open_ports', { ip_address: '-iL/etc/passwd' }, '-iL'],
+])('%s fails with %j', async (action, given, message) => {
+  const { status, result } = await run(action, given)
+  expect([status, result['stderr']]).toEqual(['failed', expect.stringContaining(message)])
+})
+
+test('get_open_ports gives the ports that nmap finds', async () => {
+  const program = at('bin', 'nmap')
+  const ports =
+    '<port protocol="tcp" portid="22"><state state="open" reason="x"/><service name="ssh"/></port>' +
+    '<port protocol="tcp" portid="4000"><state state="open"/></port>'
+  const xml = `<?xml version="1.0"?><nmaprun><host><ports><extraports state="closed"/>${ports}</ports></host></nmaprun>`
+  writeFileSync(
+    program,
+    `#!/bin/sh\nif [ "$*" != "-sT --min-parallelism 100 -oX - -6 -- ::1" ]; then echo "$*" >&2; exit 9; fi\necho '${xml}'\n`,
+  )
+  chmodSync(program, 0o755)
+  expect((await run('get_open_ports', { ip_address: '::1' })).result['result']).toEqual([
+    { '22': { state: 'open', service: 'ssh', protocol: 'tcp' } },
+    { '4000': { state: 'open', service: '', protocol: 'tcp' } },
+  ])
+  const { status, result } = await run('get_open_ports', { ip_address: '127.0.0.1' })
+  expect([status, result['stderr']]).toEqual(['failed', expect.stringContaining('nmap failed with exit code 9')])
+  rmSync(program)
+})
+
+fullOnly(test)(
+  'get_open_ports asks nmap',
+  async () => {
+    await ensureDebianPackage('nmap', '/usr/bin/nmap')
+    // nmap resets its connections.
+    const listener = createServer((socket) => socket.on('error', () => undefined)).listen(8081, '127.0.0.123')
+    await once(listener, 'listening')
+    const { status, result } = await run('get_open_ports', { ip_address: '127.0.0.123' })
+    await once(listener.close(), 'close')
+    expect([status, result['result']]).toEqual([
+      'succeeded',
+      expect.arrayContaining([{ '8081': { state: 'open', service: expect.any(String), protocol: 'tcp' } }]),
+    ])
+  },
+  180_000,
+)
 
 test('wait_for_ssh ends with the first login, or after the last attempt', async () => {
   const given = { hostname: host.host, port: host.port, username: site.user, ssh_timeout: 0 }
