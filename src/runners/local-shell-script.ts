@@ -11,14 +11,16 @@ import { scriptArguments, secretArgumentsParameter } from './script-arguments.ts
 import { findScript, type ScriptFile } from './script-file.ts'
 import { quote } from '../lib/process/index.ts'
 
+type InterpreterAt = (path: string) => readonly string[]
+
 /**
  * @param ownPack the pack shipped with svc: variables for its scripts
- * @param interpreterAt where the interpreter is that a script names by a path; default: there
+ * @param interpreterAt the words that start the interpreter that a script names by a path; default: the path
  */
 export function createLocalShellScript(
   shell: LocalShell,
   ownPack: { name: string; env: Record<string, string> },
-  interpreterAt: (path: string) => string = (path) => path,
+  interpreterAt: InterpreterAt = (path) => [path],
 ): Runner {
   return {
     definition: {
@@ -44,7 +46,7 @@ async function runLocalShellScript(
   shell: LocalShell,
   context: RunContext,
   env: Record<string, string>,
-  interpreterAt: (path: string) => string,
+  interpreterAt: InterpreterAt,
 ): Promise<RunResult> {
   const script = await findScript(context, shell.directoryCheck)
   if ('problem' in script) return programStartFailure(script.problem)
@@ -72,11 +74,11 @@ async function runLocalShellScript(
 }
 
 /** The words of a `#!` line whose interpreter is not where the line says; undefined: it is there. */
-function movedInterpreter({ head }: ScriptFile, interpreterAt: (path: string) => string): string[] | undefined {
+function movedInterpreter({ head }: ScriptFile, interpreterAt: InterpreterAt): string[] | undefined {
   const [, path = '', argument = ''] = /^#![ \t]*(\/\S+)[ \t]*([^\n]*)/.exec(head) ?? []
-  const there = path === '' ? path : interpreterAt(path)
-  if (there === path) return undefined
-  return [there, ...(argument.trim() === '' ? [] : [argument.trim()])]
+  const words = path === '' ? [path] : interpreterAt(path)
+  if (words.length === 1 && words[0] === path) return undefined
+  return [...words, ...(argument.trim() === '' ? [] : [argument.trim()])]
 }
 
 /** sh runs a script without `#!` line, as shells do. */

@@ -1,4 +1,5 @@
 /** Settings of the runners, from the configuration or their defaults. */
+import { isTheirPython } from '../core/compat/index.ts'
 import { packFolders, type CommonSettings, type Config } from '../config/index.ts'
 import type { HttpRequestSettings } from './http-request.ts'
 import type { PackVersions } from './content-version.ts'
@@ -58,8 +59,8 @@ export interface RunnerSettings extends RunnersPorts {
   ssh?: Partial<SshSettings>
   /** Default: no private networks, responses of at most 10 MiB. */
   http?: HttpRequestSettings
-  /** Where the interpreter of a script is that names one by this path; default: there. */
-  readonly interpreterAt?: (path: string) => string
+  /** The words that start the interpreter that a script names by this path; default: the path. */
+  readonly interpreterAt?: (path: string) => readonly string[]
   /** Reports processes that could not be stopped. */
   warn?: (message: string, fields: Record<string, unknown>) => void
 }
@@ -87,6 +88,9 @@ export const defaultSsh: SshSettings = {
   maxParallel: 50,
 }
 
+/** @param binary `actionrunner.python_binary` */
+const wordsOfPython = (binary: string): readonly string[] => (binary === '' ? ['/usr/bin/env', 'python3'] : [binary])
+
 export function runnersSettings(
   config: Pick<Config, 'actionrunner' | 'content' | 'packs' | 'ssh_runner' | 'http_runner' | 'system_user'>,
   common: CommonSettings,
@@ -98,7 +102,10 @@ export function runnersSettings(
     background: { mode: actionrunner.background, graceSeconds: actionrunner.background_grace_seconds },
     decodeJsonOutput: actionrunner.decode_json_output,
     basePath: common.basePath,
-    interpreterAt: (path) => common.compat.path(common.basePath, path),
+    interpreterAt: (path) =>
+      common.compat.isOn && isTheirPython(path)
+        ? wordsOfPython(actionrunner.python_binary)
+        : [common.compat.path(common.basePath, path)],
     systemUser: common.systemUser,
     ssh: {
       knownHostsFile: ssh.known_hosts_file,

@@ -27,14 +27,17 @@ it('an entry point below the actions of its own pack is relative to them', () =>
 })
 
 it.each([
-  [true, 'succeeded', "said it's by"],
-  [false, 'failed', '/opt/stackstorm/virtualenvs/moved/bin/shell'],
-] as const)('scripts name interpreters in /opt/stackstorm: on is %s', async (isOn, expected, text) => {
+  [true, 'succeeded', "said it's by", 'python it'],
+  [false, 'failed', '/opt/stackstorm/virtualenvs/moved/bin/shell', '/opt/stackstorm/st2/bin/python3'],
+] as const)('scripts name interpreters in /opt/stackstorm: on is %s', async (isOn, expected, text, byPython) => {
   const folder = makeFolder()
   const files: Record<string, string> = {
     'pack.yaml': 'name: moved\ndescription: x\nversion: 1.0.0\nauthor: us\nemail: us@x.org\n',
     'actions/moved.yaml':
       'name: moved\nrunner_type: local-shell-script\nentry_point: /opt/stackstorm/packs/moved/actions/moved.sh\nparameters: {word: {type: string, position: 0}}\n',
+    'actions/snake.yaml':
+      'name: snake\nrunner_type: local-shell-script\nentry_point: snake.py\nparameters: {word: {type: string, position: 0}}\n',
+    'actions/snake.py': '#!/opt/stackstorm/st2/bin/python3\nimport sys\nprint("python " + sys.argv[1])\n',
     'actions/moved.sh': '#!/opt/stackstorm/virtualenvs/moved/bin/shell -u\necho "said $1 by $0"\n',
   }
   for (const [name, text] of Object.entries(files)) {
@@ -50,6 +53,8 @@ it.each([
     await app.call('POST', '/v1/packs/register', { packs: ['moved'] })
     const { status, result } = await runToEnd(app, { word: "it's" }, { action: 'moved.moved' })
     expect([status, JSON.stringify(result)]).toEqual([expected, expect.stringContaining(text)])
+    const snake = await runToEnd(app, { word: 'it' }, { action: 'moved.snake' })
+    expect([snake.status, JSON.stringify(snake.result)]).toEqual([expected, expect.stringContaining(byPython)])
   })
   folder.remove()
 })

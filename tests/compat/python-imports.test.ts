@@ -58,6 +58,51 @@ it('each name that packs import is there, and none takes another module along th
   })
 })
 
+/** What packs use of what they import. */
+const used = {
+  'st2client.client:Client': `actions actionaliases aliasexecutions apikeys config_schemas configs executions get_user_info
+    inquiries keys liveactions packs policies policytypes ruleenforcements rules runners sensors tokens trace
+    triggerinstances triggertypes webhooks workflows`,
+  'st2client.models.core:ResourceManager': `create delete delete_by_id get_all get_by_id get_by_name get_by_ref_or_id
+    get_property query query_with_count update`,
+  'st2client.models.action:ExecutionManager': 'get_children get_output pause re_run resume',
+  'st2client.models.action:ActionManager': 'clone delete_action get_entrypoint',
+  'st2client.models:KeyValuePair':
+    'deserialize get_alias get_display_name get_plural_name get_url_path_name serialize to_dict',
+  'st2client.models.action_alias:ActionAliasManager': 'match',
+  'st2client.models.aliasexecution:ActionAliasExecutionManager': 'match_and_execute',
+  'st2client.models.others:InquiryManager': 'respond',
+  'st2client.base:BaseCLIApp': 'get_client',
+  'svc.action_service:ActionService': `datastore_service delete_value get_api_client _get_api_client get_logger get_user_info
+    get_value list_values set_value`,
+  'svc.sensor_service:SensorService': `datastore_service delete_value dispatch dispatch_with_context get_logger get_user_info
+    get_value list_values set_value`,
+  'st2reactor.sensor.base:PollingSensor': `add_trigger cleanup get_poll_interval poll remove_trigger run set_poll_interval
+    setup update_trigger`,
+  'st2common.util:isotime': 'format parse validate',
+  'st2common.util:date': 'add_utc_tz convert_to_utc get_datetime_utc_now parse',
+  'st2common.util:jinja': 'convert_jinja_to_raw_block get_jinja_environment is_jinja_expression render_values',
+  'st2common.content:utils': `get_pack_base_path get_pack_directory get_pack_file_abs_path get_packs_base_paths
+    get_system_packs_base_path`,
+  'st2common:log': 'AUDIT getLogger',
+  'st2common.services:coordination': 'coordinator_setup coordinator_teardown get_coordinator',
+  'st2client.commands:action': `LIVEACTION_COMPLETED_STATES LIVEACTION_STATUS_ABANDONED LIVEACTION_STATUS_CANCELED
+    LIVEACTION_STATUS_FAILED LIVEACTION_STATUS_PAUSED LIVEACTION_STATUS_SUCCEEDED LIVEACTION_STATUS_TIMED_OUT`,
+}
+
+it('each member that packs use of these is there', () => {
+  const program =
+    'import json, sys\nsys.path.insert(0, sys.argv[1])\nmissing = []\n' +
+    'for row, names in json.load(sys.stdin).items():\n    module, _, name = row.partition(":")\n' +
+    '    exec("from %s import %s as found" % (module, name))\n' +
+    '    missing += [row + "." + one for one in names.split() if not hasattr(found, one)]\njson.dump(missing, sys.stdout)\n'
+  const { stdout, stderr } = spawnSync('python3', ['-S', '-c', program, dirname(fileURLToPath(startScript))], {
+    input: JSON.stringify(used),
+    encoding: 'utf8',
+  })
+  expect([stderr, stdout]).toEqual(['', '[]'])
+})
+
 it('what needs a package that is missing says so', () => {
   const program =
     'import sys\nsys.path.insert(0, sys.argv[1])\nfrom st2common.util import jinja, pack\n' +
@@ -185,6 +230,7 @@ describe('on a server', () => {
         old: ['2'],
         deleted: [true, true, true, true],
         service: 'y',
+        pack: 'importing',
       },
     ],
     [

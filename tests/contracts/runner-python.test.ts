@@ -486,6 +486,7 @@ except BlockingIOError:
     })
 
     it.each([
+      ['from urllib2 import URLError', /Only Python 2 has urllib2: .*newer version of the pack\.\n$/],
       ['import yaml_of_nobody', /add that to the requirements.txt of the pack\.\n$/],
       ['import st2common.services.keyvalues', /svc has no such module of StackStorm.*docs\/packs.md.*\n$/],
       ['import os.nothing', /'os' is not a package\n$/],

@@ -58,6 +58,6 @@ export {
   theirName,
   type NameKind,
 } from './names.ts'
-export { entryPointHere, pathHere } from './paths.ts'
+export { entryPointHere, isTheirPython, pathHere } from './paths.ts'
 export type { OurDefinition } from './expressions.ts'
 export { adviceOnQueryValue, jsonWithTheirNames, ourText, withOurNames, withTheirNames } from './records.ts'

@@ -14,6 +14,11 @@ export function pathHere(basePath: string, path: string): string | undefined {
   return folder === undefined ? undefined : join(basePath, clean.slice('/opt/stackstorm/'.length))
 }
 
+const theirPython = /^\/opt\/stackstorm\/st2\/bin\/python[\d.]*$/
+
+/** Whether a path is the Python that StackStorm itself runs with: scripts of packs name it in their first line. */
+export const isTheirPython = (path: string): boolean => theirPython.test(path)
+
 /** `/opt/stackstorm/packs/<pack>/actions/<file>` relative to the actions of the pack; another path as it is. */
 export function entryPointHere(pack: string, entryPoint: string): string {
   const actions = `/opt/stackstorm/packs/${pack}/actions/`

@@ -12,6 +12,10 @@ class ActionService:
     def __init__(self, pack, class_name, page_size=100):
         self._namespace = "{}.{}:".format(pack, class_name)
         self._page_size = page_size
+        # Packs ask the wrapper of their action for its pack, which they do not get elsewhere.
+        self._action_wrapper = self
+        self._pack = pack
+        self._class_name = class_name
 
     @property
     def datastore_service(self):
@@ -23,6 +27,8 @@ class ActionService:
         from st2client.client import Client
 
         return Client()
+
+    _get_api_client = get_api_client
 
     def get_logger(self, name):
         """Returns a logger like that of the action, with another name."""

@@ -233,6 +233,28 @@ def _make(found, config, service):
     return action
 
 
+#: Modules of Python 2 alone that packs import.
+OF_PYTHON_2 = {
+    "BaseHTTPServer",
+    "ConfigParser",
+    "Cookie",
+    "HTMLParser",
+    "Queue",
+    "SocketServer",
+    "StringIO",
+    "__builtin__",
+    "cPickle",
+    "cStringIO",
+    "commands",
+    "cookielib",
+    "httplib",
+    "sets",
+    "thread",
+    "urllib2",
+    "urlparse",
+    "xmlrpclib",
+}
+
 #: Modules whose package has another name.
 PACKAGES = {"yaml": "PyYAML", "dateutil": "python-dateutil", "git": "GitPython", "winrm": "pywinrm", "bs4": "beautifulsoup4"}
 
@@ -246,6 +268,8 @@ def _explain(problem, job):
     folder = os.path.join(job["cwd"] or "", "lib", name)
     if name.startswith("st2"):
         advice = "svc has no such module of StackStorm. Those that it has: docs/packs.md, What Python finds."
+    elif name in OF_PYTHON_2:
+        advice = "Only Python 2 has {}: this file of the pack was written for it. Take a newer version of the pack.".format(name)
     elif name in sys.modules:
         return
     elif job["cwd"] and (os.path.isdir(folder) or os.path.isfile(folder + ".py")):

@@ -32,5 +32,6 @@ class Keys(Action):
         instance.name = "importing.a"
         out["deleted"] += [client.keys.delete(instance), client.keys.delete(instance)]
         self.action_service.datastore_service.set_value("x", "y", scope="st2kv.system")
+        out["pack"] = getattr(self.action_service._action_wrapper, "_pack", "unknown")
         out["service"] = self.action_service.datastore_service.get_value("x")
         return out
