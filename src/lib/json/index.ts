@@ -1,4 +1,5 @@
 export {
+  floatText,
   JsonNumber,
   jsonNumber,
   JsonNumberError,

@@ -106,3 +106,20 @@ export function toNumeric(value: number | JsonNumber): number | bigint {
 export function nearestNumber(value: unknown): unknown {
   return value instanceof JsonNumber ? Number(value.text) : value
 }
+
+/** A float as Python prints it: shortest digits that read back the same, exponent below 1e-4 and from 1e16. */
+export function floatText(value: number): string {
+  if (Number.isNaN(value)) return 'nan'
+  if (!Number.isFinite(value)) return value > 0 ? 'inf' : '-inf'
+  const sign = value < 0 || Object.is(value, -0) ? '-' : ''
+  const [mantissa = '0', exponentText = '0'] = Math.abs(value).toExponential().split('e')
+  const digits = mantissa.replace('.', '')
+  const exponent = Number(exponentText)
+  if (exponent < -4 || exponent >= 16) {
+    const rest = digits.length > 1 ? `.${digits.slice(1)}` : ''
+    return `${sign}${digits[0] ?? '0'}${rest}e${exponent < 0 ? '-' : '+'}${String(Math.abs(exponent)).padStart(2, '0')}`
+  }
+  if (exponent < 0) return `${sign}0.${'0'.repeat(-exponent - 1)}${digits}`
+  const whole = digits.slice(0, exponent + 1).padEnd(exponent + 1, '0')
+  return `${sign}${whole}.${digits.slice(exponent + 1) || '0'}`
+}

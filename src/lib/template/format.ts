@@ -1,9 +1,10 @@
+import { floatText } from '../json/index.ts'
 import { exponentDigits, fixedDigits } from './decimal.ts'
 import { limitError, quoted, typeError } from './error.ts'
 import { getItem } from './access.ts'
 import type { Budget } from './limits.ts'
 import { isMapping, mappingGet, type Mapping } from './mapping.ts'
-import { asciiText, characterCount, floatText, pythonRepr, sliceCharacters, textOf } from './text.ts'
+import { asciiText, characterCount, pythonRepr, sliceCharacters, textOf } from './text.ts'
 import {
   Float,
   isFloatValue,

@@ -29,16 +29,7 @@ export {
   type TemplateScope,
 } from './render.ts'
 export { indexOfText, lastIndexOfText, splitByText } from './search.ts'
-export {
-  characterCount,
-  charactersOf,
-  floatText,
-  quoteText,
-  sliceCharacters,
-  splitSpace,
-  strip,
-  textOf,
-} from './text.ts'
+export { characterCount, charactersOf, quoteText, sliceCharacters, splitSpace, strip, textOf } from './text.ts'
 export {
   Float,
   LazyNamespace,

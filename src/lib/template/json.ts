@@ -1,5 +1,6 @@
 import {
   entriesOf,
+  floatText,
   JsonNumber,
   jsonNumber,
   JsonNumberError,
@@ -12,7 +13,7 @@ import { filterError, limitError, typeError } from './error.ts'
 import type { Budget } from './limits.ts'
 import { isObject } from '../schema/index.ts'
 import { isMapping, mappingEntries } from './mapping.ts'
-import { floatText, textOf } from './text.ts'
+import { textOf } from './text.ts'
 import {
   adopt,
   Dict,

@@ -21,7 +21,7 @@ export interface YamlLimits {
 
 const metadataLimits: YamlLimits = {
   maxValues: 20_000,
-  maxChars: Infinity,
+  maxChars: 4 * 1_048_576,
   maxAliases: 200,
   maxMergeKeys: 2_000,
   maxDepth: 60,

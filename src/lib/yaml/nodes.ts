@@ -30,6 +30,8 @@ export interface MappingNode {
 export interface NodeLimits {
   maxDepth: number
   maxAliases: number
+  /** Values, aliases counted as often as used. */
+  maxValues: number
 }
 
 /**
@@ -38,7 +40,7 @@ export interface NodeLimits {
  * @throws YamlError
  */
 export function composeYaml(text: string, limits: NodeLimits): YamlNode | undefined {
-  return new Composer(tokenize(text, limits.maxDepth), limits).compose()
+  return new Composer(tokenize(text, limits), limits).compose()
 }
 
 const coreTags = 'tag:yaml.org,2002:'
@@ -263,7 +265,10 @@ class Composer {
     const { line } = this.#token
     this.#at += 1
     return this.#nest(() => {
-      const key = this.#is('value', ',', ']') ? this.#empty() : this.#node(false)
+      const isEmpty = this.#is('value', ',', ']')
+      const key = isEmpty ? this.#empty() : this.#node(false)
+      // Libyaml steps over what stands in place of the key: `[? ,]` is a pair of nothing, `[?]` is not closed.
+      if (isEmpty) this.#at += 1
       const value = this.#take('value') && !this.#is(',', ']') ? this.#node(false) : this.#empty()
       return { kind: 'mapping', tag: undefined, pairs: [[key, value]], line }
     })

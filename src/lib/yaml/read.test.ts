@@ -31,6 +31,18 @@ test.each<[string, unknown]>([
   ['a: "x"# c', { a: 'x' }],
   ['<<: [{a: 1}, {a: 2, b: 3}]\nb: 4', { a: 1, b: 4 }],
   ['1: a\n~: b\non: c', { 1: 'a', null: 'b', true: 'c' }],
+  ['-0: a\n1.10: b\n1.5E+3: c\n0x10: d\n.5: e', { 0: 'a', 1.1: 'b', '1500.0': 'c', 16: 'd', 0.5: 'e' }],
+  ['a: 1\n\ufeff\n', { a: 1 }],
+  ['\ufeffa: \ufeffb', { a: '\ufeffb' }],
+  ['[a,\n\ufeffb]', ['a', 'b']],
+  ['[? ,]', [{ null: null }]],
+  ['{? , a: 1}', { null: null, a: 1 }],
+  ['!!binary "aG k=ignored"', 'hi'],
+  ['!!binary =', ''],
+  ['!!int " +3 "', 3],
+  ['!!int 0o7', 7],
+  ['!!int 0x-1', -1],
+  ['!!float " 2.5"', 2.5],
 ])('%j is %j', (text, value) => {
   expect(read(text)).toEqual(value)
 })
@@ -55,6 +67,16 @@ test.each([
   ['a: {b: 1', 1],
   ['a: &x [*x]', 1],
   ['2001-02-30', 1],
+  ['2001-01-01 1:00:00+24:00', 1],
+  ['2001-01-01 1:00:00 -24:00', 1],
+  ['x\n\ufeffy: 1', 2],
+  ['a: 1\n\ufeffb: 2', 2],
+  ['[?]', 1],
+  ['[? : a]', 1],
+  ['!!binary aGkx\u00e9', 1],
+  ['!!binary aG=', 1],
+  ['!!float "1:"', 1],
+  ['! "&"', 1],
   ['a: \u0001', 1],
   ['a: !ruby/object x', 1],
   ['a: "x" y', 1],
@@ -69,6 +91,33 @@ test.each([
   expect(problem).toBeInstanceOf(YamlError)
   expect(problem).toMatchObject({ line })
 })
+
+test('warnings of a file end with a number', () => {
+  const warnings = readYamlValue('a: 1\n'.repeat(500), limits)?.warnings
+  expect(warnings).toHaveLength(101)
+  expect(warnings?.at(-1)).toMatchObject({ message: 'there are more warnings', effect: 'svc lists 100 of a file' })
+})
+
+test('mappings that bring in each other twice are refused', () => {
+  for (const first of ['{}', '{x: 1}']) {
+    const levels = Array.from({ length: 60 }, (_, i) => `a${i + 1}: &a${i + 1} {<<: [*a${i}, *a${i}]}`)
+    expect(() => read([`a0: &a0 ${first}`, ...levels].join('\n'))).toThrow('"<<" brings in more than 2000')
+  }
+})
+
+test.each(['1,', '{a: 1},', 'a: ,', '? ,'])(
+  'a list of %j without end is left where its values are too many',
+  (item) => {
+    let problem: unknown
+    try {
+      read(`a:\n  ${'['.repeat(59)}${`  ${item}\n`.repeat(200_000)}`)
+    } catch (error) {
+      problem = error
+    }
+    expect(problem).toMatchObject({ message: expect.stringContaining('more than 20000 values') })
+    expect((problem as YamlError).line).toBeLessThan(200_000)
+  },
+)
 
 // Each of them once took minutes.
 test.each([

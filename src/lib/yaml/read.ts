@@ -1,5 +1,5 @@
 /** The values of a YAML 1.1 document as a reader in Python gets them; in place of what JSON lacks, the nearest that it has. */
-import { JsonNumber, keysOf, rememberOrder, setOwn } from '../json/index.ts'
+import { floatText, JsonNumber, keysOf, rememberOrder, setOwn } from '../json/index.ts'
 import {
   composeYaml,
   type ListNode,
@@ -9,13 +9,11 @@ import {
   type YamlNode,
 } from './nodes.ts'
 import { readBool, readFloat, readInt, readTimestamp, typeOfPlain, type ScalarValue } from './scalars.ts'
-import { YamlError } from './tokens.ts'
+import { tooManyValues, YamlError } from './tokens.ts'
 
 export interface ReadLimits extends NodeLimits {
-  /** Keys that `<<` brings in; 0 refuses `<<`. */
+  /** Mappings that `<<` names, and the keys that they bring in; 0 refuses `<<`. */
   maxMergeKeys: number
-  /** Values, aliases counted as often as used. */
-  maxValues: number
 }
 
 /** Read all the same. */
@@ -79,11 +77,7 @@ class Reader {
   read(node: YamlNode, depth: number): unknown {
     this.#values += 1
     const { maxValues, maxDepth } = this.#limits
-    if (this.#values > maxValues)
-      throw new YamlError(
-        `the file stands for more than ${maxValues} values, aliases counted as often as used`,
-        node.line,
-      )
+    if (this.#values > maxValues) throw new YamlError(tooManyValues(maxValues), node.line)
     if (depth > maxDepth) throw new YamlError(`values are nested more than ${maxDepth} deep`, node.line)
     const kind = node.tag?.startsWith(coreTags) === true ? node.tag.slice(coreTags.length) : node.tag
     switch (node.kind) {
@@ -98,6 +92,8 @@ class Reader {
 
   #warn(message: string, effect: string, line: number): void {
     if (this.warnings.length < MAX_WARNINGS) this.warnings.push({ message, effect, line })
+    else if (this.warnings.length === MAX_WARNINGS)
+      this.warnings.push({ message: 'there are more warnings', effect: `svc lists ${MAX_WARNINGS} of a file`, line })
   }
 
   #scalar(node: ScalarNode, tag: string | undefined): unknown {
@@ -127,17 +123,16 @@ class Reader {
         return this.#binary(text, line)
       case 'merge':
       case 'value':
+      case 'indicator':
         throw new YamlError(`${text} alone has a meaning of its own in YAML; put it in quotes`, line)
       default:
         return this.#unknownTag(node, tag)
     }
   }
 
-  /** As Python decodes it: other characters do not count. */
   #binary(text: string, line: number): string {
-    const base64 = text.replace(/[^A-Za-z0-9+/=]/g, '')
-    if (!/^[A-Za-z0-9+/]*={0,2}$/.test(base64) || base64.length % 4 !== 0)
-      throw new YamlError('this is no base64', line)
+    const base64 = readBase64(text)
+    if (base64 === undefined) throw new YamlError('this is no base64', line)
     this.#warn('JSON has no bytes (!!binary)', 'svc reads them as text', line)
     return Buffer.from(base64, 'base64').toString('utf8')
   }
@@ -192,7 +187,7 @@ class Reader {
     // `=` is a key like any other.
     if (key.tag === undefined && key.isPlain && key.text === '=') return { name: '=', isText: true }
     const value = this.read(key, depth + 1)
-    return { name: value instanceof JsonNumber ? value.text : String(value), isText: typeof value === 'string' }
+    return { name: nameOf(value), isText: typeof value === 'string' }
   }
 
   /** The pairs of a mapping after those that `<<` brings in. */
@@ -200,19 +195,30 @@ class Reader {
     const brought: Pair[] = []
     const others: Pair[] = []
     for (const pair of node.pairs) {
-      if (isMerge(pair[0])) brought.push(...this.#sources(pair[1]).flatMap((source) => this.#merged(source)))
-      else others.push(pair)
-    }
-    this.#mergedKeys += brought.length
-    const { maxMergeKeys } = this.#limits
-    if (this.#mergedKeys > maxMergeKeys) {
-      const message =
-        maxMergeKeys === 0
-          ? 'the merge key "<<" is not supported: write the keys out'
-          : `"<<" brings in more than ${maxMergeKeys} keys`
-      throw new YamlError(message, node.line)
+      if (!isMerge(pair[0])) {
+        others.push(pair)
+        continue
+      }
+      for (const source of this.#sources(pair[1])) {
+        // A mapping without keys counts too: mappings that bring in each other twice are doubled on each level.
+        this.#countMerged(1, node)
+        const keys = this.#merged(source)
+        this.#countMerged(keys.length, node)
+        brought.push(...keys)
+      }
     }
     return [...brought, ...others]
+  }
+
+  #countMerged(keys: number, { line }: YamlNode): void {
+    this.#mergedKeys += keys
+    const { maxMergeKeys } = this.#limits
+    if (this.#mergedKeys <= maxMergeKeys) return
+    const message =
+      maxMergeKeys === 0
+        ? 'the merge key "<<" is not supported: write the keys out'
+        : `"<<" brings in more than ${maxMergeKeys} mappings and keys`
+    throw new YamlError(message, line)
   }
 
   /** The last one counts most. */
@@ -223,6 +229,29 @@ class Reader {
       return each
     })
   }
+}
+
+/** What JSON of Python calls a key. */
+function nameOf(key: unknown): string {
+  if (!(key instanceof JsonNumber))
+    return typeof key === 'number' && !Number.isInteger(key) ? floatText(key) : String(key)
+  return /^-?\d+$/.test(key.text) ? String(BigInt(key.text)) : floatText(Number(key.text))
+}
+
+/** As Python decodes it: other ASCII characters do not count, and nothing after the padding. */
+function readBase64(text: string): string | undefined {
+  // eslint-disable-next-line no-control-regex
+  if (/[^\0-\x7f]/.test(text)) return undefined
+  let data = ''
+  let pads = 0
+  for (const character of text.replace(/[^A-Za-z0-9+/=]/g, '')) {
+    const given = data.length % 4
+    if (character !== '=') {
+      data += character
+      pads = 0
+    } else if (given >= 2 && given + ++pads >= 4) return data
+  }
+  return data.length % 4 === 0 ? data : undefined
 }
 
 const MAX_SHOWN_CHARS = 100

@@ -129,13 +129,22 @@ const escapes: Readonly<Record<string, string>> = {
 }
 const escapeLengths: Readonly<Record<string, number>> = { x: 2, u: 4, U: 8 }
 
-/**
- * @param maxDepth of brackets and braces: each token looks at what is open
- * @throws YamlError
- */
-export function tokenize(text: string, maxDepth: number): Token[] {
+export const tooManyValues = (maxValues: number): string =>
+  `the file stands for more than ${maxValues} values, aliases counted as often as used`
+
+/** Of one value at most: anchor, tag, the value itself, and what begins and ends its key, its place and its collection. */
+const MAX_TOKENS_PER_VALUE = 10
+
+export interface TokenLimits {
+  /** Of brackets and braces: each token looks at what is open. */
+  readonly maxDepth: number
+  readonly maxValues: number
+}
+
+/** @throws YamlError */
+export function tokenize(text: string, limits: TokenLimits): Token[] {
   refuseControlCharacters(text)
-  const scanner = new Scanner(text, maxDepth)
+  const scanner = new Scanner(text, limits)
   scanner.scan()
   return scanner.tokens
 }
@@ -152,7 +161,7 @@ function refuseControlCharacters(text: string): void {
 class Scanner {
   readonly tokens: Token[] = []
   readonly #text: string
-  readonly #maxDepth: number
+  readonly #limits: TokenLimits
   #at = 0
   #line = 1
   /** Where the line begins. */
@@ -164,10 +173,12 @@ class Scanner {
   #mayBeKey = true
   /** One for each open flow collection, and the outermost. */
   readonly #keys: (PossibleKey | undefined)[] = [undefined]
+  /** Below this flow depth no token can be a key any more. */
+  #firstKey = 0
 
-  constructor(text: string, maxDepth: number) {
+  constructor(text: string, limits: TokenLimits) {
     this.#text = text
-    this.#maxDepth = maxDepth
+    this.#limits = limits
   }
 
   get #column(): number {
@@ -175,8 +186,9 @@ class Scanner {
   }
 
   scan(): void {
+    const { maxValues } = this.#limits
     while (this.#scanToken()) {
-      // Each call adds tokens.
+      if (this.tokens.length > maxValues * MAX_TOKENS_PER_VALUE) this.#fail(tooManyValues(maxValues))
     }
   }
 
@@ -226,7 +238,8 @@ class Scanner {
         this.#noteKey()
         this.#keys.push(undefined)
         this.#flowDepth += 1
-        if (this.#flowDepth > this.#maxDepth) this.#fail(`values are nested more than ${this.#maxDepth} deep`)
+        if (this.#flowDepth > this.#limits.maxDepth)
+          this.#fail(`values are nested more than ${this.#limits.maxDepth} deep`)
         this.#mayBeKey = true
         return this.#addIndicator(character)
       case ']':
@@ -279,6 +292,7 @@ class Scanner {
       this.#lineStart = 1
     }
     for (;;) {
+      if (this.#column === 0 && this.#code() === BYTE_ORDER_MARK) this.#at += 1
       const allowsTab = this.#flowDepth > 0 || !this.#mayBeKey
       while (this.#code() === SPACE || (allowsTab && this.#code() === TAB)) this.#at += 1
       if (this.#code() === HASH) this.#skipLine()
@@ -312,6 +326,7 @@ class Scanner {
   #noteKey(): void {
     if (!this.#mayBeKey) return
     this.#forgetKey()
+    this.#firstKey = Math.min(this.#firstKey, this.#flowDepth)
     this.#keys[this.#flowDepth] = {
       token: this.tokens.length,
       at: this.#at,
@@ -329,8 +344,11 @@ class Scanner {
 
   /** A key is on one line. */
   #forgetOldKeys(): void {
-    for (const [depth, key] of this.#keys.entries()) {
-      if (key !== undefined && (key.line < this.#line || key.at + MAX_KEY_CHARS < this.#at)) this.#forgetKey(depth)
+    for (let depth = this.#firstKey; depth < this.#keys.length; depth += 1) {
+      const key = this.#keys[depth]
+      if (key === undefined) {
+        if (depth === this.#firstKey) this.#firstKey += 1
+      } else if (key.line < this.#line || key.at + MAX_KEY_CHARS < this.#at) this.#forgetKey(depth)
     }
   }
 

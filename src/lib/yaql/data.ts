@@ -1,5 +1,13 @@
-import { jsonNumber, JsonNumber, JsonNumberError, rememberOrder, setOwn, wholeNumber } from '../json/index.ts'
-import { Float, floatText, type Budget } from '../template/index.ts'
+import {
+  floatText,
+  jsonNumber,
+  JsonNumber,
+  JsonNumberError,
+  rememberOrder,
+  setOwn,
+  wholeNumber,
+} from '../json/index.ts'
+import { Float, type Budget } from '../template/index.ts'
 import { hashOf } from './equality.ts'
 import { limitExceeded, typeError } from './error.ts'
 import { DateTime } from './temporal.ts'

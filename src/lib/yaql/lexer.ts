@@ -1,4 +1,5 @@
-import { characterCount, Float, floatText } from '../template/index.ts'
+import { floatText } from '../json/index.ts'
+import { characterCount, Float } from '../template/index.ts'
 import { limitExceeded, YaqlError } from './error.ts'
 import { integerFromText, plainDigits } from './number-text.ts'
 import { signs, wordOperators } from './operators.ts'

@@ -1,4 +1,5 @@
-import { Float, floatText, isIntegerValue, quoteText, type Budget } from '../template/index.ts'
+import { floatText } from '../json/index.ts'
+import { Float, isIntegerValue, quoteText, type Budget } from '../template/index.ts'
 import { membersOf } from './equality.ts'
 import { YaqlError } from './error.ts'
 import { RegexValue } from './regex-value.ts'

@@ -1,11 +1,10 @@
 import { dump, loadAll, realMapTag, Schema, YAMLException } from 'js-yaml'
-import { JsonNumber } from '../../json/index.ts'
+import { floatText, JsonNumber } from '../../json/index.ts'
 import { pythonDumpSchema, pythonYamlSchema } from '../../text/index.ts'
 import { filterError, limitError, typeError } from '../error.ts'
 import { iterate } from '../iteration.ts'
 import type { Budget } from '../limits.ts'
 import { isMapping, mappingEntries } from '../mapping.ts'
-import { floatText } from '../text.ts'
 import {
   adopt,
   Dict,
