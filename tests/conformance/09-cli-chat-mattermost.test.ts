@@ -3,7 +3,7 @@ import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterAll, afterEach, beforeAll, beforeEach, expect, it } from 'vitest'
 import { createTestApp } from '../helpers/app.ts'
-import { makeChatBot, type ChatBot } from '../helpers/chat-bot.ts'
+import { makeChatBot, makePostMessage, type ChatBot } from '../helpers/chat-bot.ts'
 import { MATTERMOST_BOT, startFakeMattermost, type FakeMattermost } from '../helpers/fake-mattermost.ts'
 import { waitForStatus, type ExecutionAnswer, type TestApp } from '../helpers/server.ts'
 import { waitFor } from '../helpers/wait.ts'
@@ -76,6 +76,28 @@ it('mentions and direct messages need no prefix; posts of bots, webhooks and the
   chat.say('!echo x', { user_id: 'eve' })
   await chat.waitForPost(/eve is not known/)
   expect(messages().join('\n')).not.toContain('nothing')
+})
+
+it('extra is an attachment, whose texts call nobody; an announcement for a user calls or reaches that user alone', async () => {
+  await startBot()
+  const announce = await makePostMessage(server)
+  await announce({
+    channel: 'ops',
+    message: '@all a',
+    user: 'ann',
+    extra: { mattermost: { color: '#0a0', footer: '@here' } },
+  })
+  await waitFor('the first post', () => chat.posts.length === 1)
+  await announce({ channel: 'ops', message: 'b', user: 'stranger' })
+  await chat.waitForPost('stranger: b')
+  await announce({ channel: 'ops', message: 'c', user: 'ann', whisper: true })
+  expect((await chat.waitForPost('c')).channel_id).toBe('bot0__ann')
+  expect(chat.posts[0]).toMatchObject({
+    message: '@ann.smith ',
+    props: {
+      attachments: [{ color: '#0a0', footer: '@\u200bhere', text: '@\u200ball a', fallback: '@\u200ball a' }],
+    },
+  })
 })
 
 it('waits when the server says so, and asks for what it missed when the connection was lost', async () => {

@@ -3,10 +3,10 @@ import { rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { createTestApp } from '../helpers/app.ts'
-import { makeChatBot, type ChatBot } from '../helpers/chat-bot.ts'
+import { makeChatBot, makePostMessage, type ChatBot } from '../helpers/chat-bot.ts'
 import { runCli, type RunningCli } from '../helpers/cli.ts'
 import { startFakeMatrix, type FakeMatrix } from '../helpers/fake-matrix.ts'
-import { makeFolder } from '../helpers/folders.ts'
+import { makeFolder, type TemporaryFolder } from '../helpers/folders.ts'
 import { basicAuth, firstPassword } from '../helpers/logins.ts'
 import { createRbacFiles } from '../helpers/rbac.ts'
 import { waitForStatus, type ExecutionAnswer, type TestApp } from '../helpers/server.ts'
@@ -167,20 +167,68 @@ describe('commands', () => {
     await waitFor('the room to be joined', () => chat.joined.length > 0)
     expect(chat.joined).toEqual(['!known:fake'])
   })
+})
 
-  it('what others announce on its route is posted', async () => {
-    const announce = {
-      name: 'post',
-      pack: 'default',
-      runner_type: 'announcement',
-      parameters: { channel: { type: 'string' }, message: { type: 'string' }, route: { default: 'chatops' } },
-    }
-    expect((await server.call('POST', '/v1/actions', announce)).status).toBe(201)
+describe('announcements', () => {
+  let announce: Awaited<ReturnType<typeof makePostMessage>>
+  beforeAll(async () => {
+    announce = await makePostMessage(server)
+  })
+  const said = (text: string): number => bodies().filter((body) => body === text).length
+
+  it('on its route are posted, with what comes with them, to everybody or to one user', async () => {
+    configure()
+    await startBot()
     chat.say('!echo ready')
     await chat.waitForPost('It said ready')
-    const parameters = { channel: '!ops:fake', message: 'Disk is full' }
-    await server.call('POST', '/v1/executions', { action: 'default.post', parameters })
-    expect((await chat.waitForPost('Disk is full')).room).toBe('!ops:fake')
+    await announce({
+      channel: '!ops:fake',
+      message: 'Disk is full',
+      extra: { title: 'web1', fields: [{ title: 'Free', value: 0 }] },
+    })
+    expect((await chat.waitForPost(/Disk/)).body).toBe('Disk is full\nweb1\nFree: 0')
+    await announce({ channel: '!ops:fake', message: 'for you', user: 'bob' })
+    expect(await chat.waitForPost('@bob:fake: for you')).toMatchObject({ room: '!ops:fake', mentions: ['@bob:fake'] })
+    for (const message of ['one', 'two']) await announce({ channel: '!ops:fake', message, user: 'ann', whisper: true })
+    expect((await chat.waitForPost('one')).room).toBe('!private0:fake')
+    expect((await chat.waitForPost('two')).room).toBe('!private0:fake')
+    await bot.settled()
+  })
+
+  it('that were made while the bot was away are posted once, those before its time not at all', async () => {
+    await announce({ channel: '!ops:fake', message: 'too early' })
+    configure()
+    await startBot()
+    await announce({ channel: '!ops:fake', message: 'heard' })
+    await chat.waitForPost('heard')
+    await bot.settled()
+    await bot.stop()
+    for (let i = 0; i < 3; i += 1) await announce({ channel: '!ops:fake', message: `missed ${i}` })
+    await startBot()
+    await chat.waitForPost('missed 2')
+    await bot.settled()
+    expect(bodies()).toEqual(['heard', 'missed 0', 'missed 1', 'missed 2'])
+  })
+
+  it('that the chat refuses for a while are posted later, also by the next process; a final refusal ends them', async () => {
+    configure()
+    await startBot()
+    chat.answerNext('/send/', 502, '<html>')
+    await announce({ channel: '!ops:fake', message: 'patient' })
+    await chat.waitForPost('patient')
+    chat.answerNext('/send/', 403, '{"error":"not in the room"}')
+    await announce({ channel: '!other:fake', message: 'refused' })
+    await bot.settled()
+    for (let i = 0; i < 20; i += 1) chat.answerNext('/send/', 502, '<html>')
+    await announce({ channel: '!ops:fake', message: 'survives' })
+    await waitFor('an attempt', () => chat.planned() < 20)
+    await bot.stop()
+    expect(bot.stateText()).toContain('survives')
+    chat.answerAgain()
+    await startBot()
+    await chat.waitForPost('survives')
+    await bot.settled()
+    expect([said('patient'), said('refused'), said('survives')]).toEqual([1, 0, 1])
   })
 })
 
@@ -307,13 +355,21 @@ describe('after a crash', () => {
 })
 
 describe('with access control', () => {
-  it('a command runs in the name of the user that the chat user is', async () => {
-    const base = makeFolder()
+  const password = 'a long password of a bot'
+  let base: TemporaryFolder
+  let guarded: TestApp
+  let admin: Record<string, string>
+  let key: string
+
+  beforeAll(async () => {
+    base = makeFolder()
     const files = createRbacFiles(base.path)
     files.assign('admin', 'system_admin')
-    files.define('ann', [{ types: ['action_execute'], on: 'action:core:echo' }, { types: ['action_alias_help'] }])
-    files.define('bob', [])
-    const guarded = await createTestApp({
+    const inquiries = { types: ['inquiry_list', 'inquiry_view', 'inquiry_respond'] }
+    const words = { types: ['action_alias_match', 'action_alias_help'] }
+    files.define('ann', [{ types: ['action_execute'], on: 'action:core:echo' }, words, inquiries])
+    files.define('bob', [words, inquiries])
+    guarded = await createTestApp({
       basePath: base.path,
       settings: { 'auth.enable': 'True', 'rbac.enable': 'True', 'rbac.backend': 'default' },
     })
@@ -323,10 +379,13 @@ describe('with access control', () => {
       {},
       { Authorization: basicAuth('admin', firstPassword(base.path)) },
     )
-    const admin = { 'X-Auth-Token': login.body.token }
-    const service = { name: 'chatbot', password: 'a long password of a bot', is_service: true }
-    const created = await guarded.call('POST', '/v1/users', service, admin)
-    const key = await guarded.call<{ key: string }>('POST', '/v1/apikeys', {}, admin)
+    admin = { 'X-Auth-Token': login.body.token }
+    const ann = { name: 'ann', nicknames: { matrix: '@annie:fake', slack: '@other:fake' } }
+    for (const user of [{ name: 'chatbot', password, is_service: true }, ann]) {
+      const created = await guarded.call('POST', '/v1/users', user, admin)
+      if (created.status !== 201) throw new Error(created.text)
+    }
+    key = (await guarded.call<{ key: string }>('POST', '/v1/apikeys', {}, admin)).body.key
     const alias = {
       name: 'echo',
       pack: 'chat',
@@ -335,27 +394,75 @@ describe('with access control', () => {
       ack: { enabled: false },
     }
     await guarded.call('POST', '/v1/actionalias', alias, admin)
-    configure(`${users}username = chatbot\npassword = ${service.password}\n`)
-    const started = await startBot(bot.env(guarded, { SVC_API_KEY: key.body.key }))
+  })
+  afterAll(async () => {
+    await guarded.stop()
+    base.remove()
+  })
+
+  const start = (more: string): Promise<RunningCli> => {
+    configure(`${more}username = chatbot\npassword = ${password}\n`)
+    return startBot(bot.env(guarded, { SVC_API_KEY: key }))
+  }
+  async function ran(message: string): Promise<unknown[]> {
+    const { body } = await guarded.call<(ExecutionAnswer & { context: Record<string, unknown> })[]>(
+      'GET',
+      '/v1/executions?limit=50',
+      undefined,
+      admin,
+    )
+    return body.filter(({ parameters }) => parameters['message'] === message).map(({ context }) => context['user'])
+  }
+
+  it('a command runs in the name of the user that the chat user is', async () => {
+    const started = await start(users)
     chat.say('!echo allowed')
     await chat.waitForPost(/allowed/)
     chat.say('!echo forbidden', { sender: '@bob:fake' })
     await chat.waitForPost(/permission/i)
-    const { body } = await guarded.call<(ExecutionAnswer & { context: Record<string, unknown> })[]>(
-      'GET',
-      '/v1/executions?limit=10',
-      undefined,
-      admin,
-    )
-    expect(created.status).toBe(201)
-    expect(body.map(({ parameters, context }) => [parameters['message'], context['user']])).toEqual([
-      ['allowed', 'ann'],
-    ])
+    expect([await ran('allowed'), await ran('forbidden')]).toEqual([['ann'], []])
     const all = [...bodies(), started.stdout(), started.stderr(), bot.stateText()].join('\n')
-    for (const secret of [service.password, key.body.key, chat.token]) expect(all).not.toContain(secret)
-    await bot.stop()
-    await guarded.stop()
-    base.remove()
+    for (const secret of [password, key, chat.token]) expect(all).not.toContain(secret)
+  })
+
+  it('the server knows chat users by their nicknames in that chat', async () => {
+    await start('')
+    chat.invite('!eve:fake', '@eve:fake')
+    chat.invite('!annie:fake', '@annie:fake')
+    chat.say('!echo by nickname', { sender: '@annie:fake' })
+    await chat.waitForPost(/by nickname/)
+    for (const sender of ['@other:fake', '@bob:fake']) {
+      chat.say('!echo stranger', { sender })
+      await chat.waitForPost(new RegExp(`${sender} is not known here`))
+      chat.say('!help', { sender })
+    }
+    await waitFor(
+      'both to be refused twice',
+      () => bodies().filter((body) => body.includes('not known here')).length === 4,
+    )
+    chat.say('!help', { sender: '@annie:fake' })
+    await chat.waitForPost(/!echo \{\{ message/)
+    await bot.settled()
+    expect([await ran('by nickname'), await ran('stranger'), chat.joined]).toEqual([['ann'], [], ['!annie:fake']])
+  })
+
+  it('an inquiry for one user is answered by that user, not by another', async () => {
+    await start(`${users}inquiry_channel = !ops:fake\n`)
+    const schema = { type: 'object', properties: { go: { type: 'boolean' } } }
+    const body = { action: 'core.ask', parameters: { route: 'chatops', schema, users: ['ann'] } }
+    const { id } = (await guarded.call<{ id: string }>('POST', '/v1/executions', body, admin)).body
+    expect((await chat.waitForPost(/An execution asks/)).body).toContain(`!approve ${id}`)
+    chat.say(`!approve ${id}`, { sender: '@bob:fake' })
+    await chat.waitForPost(/bob/)
+    const pending = await guarded.call<ExecutionAnswer>('GET', `/v1/executions/${id}`, undefined, admin)
+    expect(pending.body.status).toBe('pending')
+    chat.say(`!deny ${id}`)
+    await chat.waitForPost(`Answered: ${id}.`)
+    const answered = await waitFor('the end', async () => {
+      const execution = await guarded.call<ExecutionAnswer>('GET', `/v1/executions/${id}`, undefined, admin)
+      return execution.body.status === 'succeeded' && execution.body
+    })
+    expect(answered.result).toMatchObject({ response: { go: false } })
   })
 })
 

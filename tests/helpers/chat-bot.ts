@@ -3,7 +3,7 @@ import { chmodSync, existsSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { startCli, type RunningCli } from './cli.ts'
 import { makeFolder } from './folders.ts'
-import type { TestApp } from './server.ts'
+import { waitForStatus, type TestApp } from './server.ts'
 import { waitFor } from './wait.ts'
 
 export interface ChatBot {
@@ -21,6 +21,36 @@ export interface ChatBot {
   /** Resolves when nothing is owed any more. */
   settled(): Promise<unknown>
   remove(): void
+}
+
+/** An action that announces as `chatops.post_message` does, without its pack. */
+export async function makePostMessage(
+  server: TestApp,
+): Promise<(parameters: Record<string, unknown>) => Promise<string>> {
+  const text = { type: 'string' }
+  const action = {
+    name: 'post_message',
+    pack: 'default',
+    runner_type: 'announcement',
+    parameters: {
+      channel: text,
+      message: text,
+      user: text,
+      whisper: { type: 'boolean' },
+      extra: { type: 'object' },
+      context: { type: 'object' },
+      route: { default: 'chatops', immutable: true },
+    },
+  }
+  await server.call('POST', '/v1/actions', action)
+  return async (parameters) => {
+    const { body } = await server.call<{ id: string }>('POST', '/v1/executions', {
+      action: 'default.post_message',
+      parameters,
+    })
+    await waitForStatus(server, body.id, ['succeeded'])
+    return body.id
+  }
 }
 
 export function makeChatBot(): ChatBot {
@@ -57,7 +87,7 @@ export function makeChatBot(): ChatBot {
       ending?.process.kill(signal)
       await ending?.exit
     },
-    settled: () => waitFor('nothing to be owed', () => stateText().includes('"owed":[]')),
+    settled: () => waitFor('nothing to be owed', () => /"owed":\[\],"announcements":\[\]/.test(stateText())),
     remove: () => {
       folder.remove()
     },

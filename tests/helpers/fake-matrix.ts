@@ -9,6 +9,8 @@ export interface MatrixPost {
   formatted: string
   thread: string | undefined
   transaction: string
+  /** Users who are called. */
+  mentions: string[]
 }
 
 export interface FakeMatrix {
@@ -30,6 +32,10 @@ export interface FakeMatrix {
   invite(room: string, by: string, state?: string[]): void
   /** The next requests whose path holds `part` get this answer. */
   answerNext(part: string, status: number, body: string, headers?: Record<string, string>): void
+  /** Such answers that have not been given. */
+  readonly planned: () => number
+  /** Forgets them. */
+  answerAgain(): void
   /** Ends every connection that is open. */
   cut(): void
   /** Text of every answered post. */
@@ -55,6 +61,9 @@ export async function startFakeMatrix(): Promise<FakeMatrix> {
   const posts: MatrixPost[] = []
   const joined: string[] = []
   const planned: Planned[] = []
+  let direct: Record<string, string[]> = {}
+  /** Room → who was invited when it was made. */
+  const made = new Map<string, string[]>()
   const seen = new Map<string, string>()
   let attempts = 0
   let count = 0
@@ -114,13 +123,34 @@ export async function startFakeMatrix(): Promise<FakeMatrix> {
     const path = url.pathname.replace('/_matrix/client/v3', '')
     if (path === '/account/whoami') return answer(response, 200, { user_id: BOT })
     if (path === '/sync') return sync(request, response, url)
+    if (path.endsWith('/account_data/m.direct')) {
+      if (request.method === 'PUT') direct = JSON.parse(text) as typeof direct
+      return answer(response, Object.keys(direct).length === 0 ? 404 : 200, direct)
+    }
+    if (path === '/createRoom') {
+      const room = `!private${made.size}:fake`
+      made.set(room, (JSON.parse(text) as { invite: string[] }).invite)
+      return answer(response, 200, { room_id: room })
+    }
+    const [, of = '', member = ''] = (/^\/rooms\/([^/]+)\/state\/m\.room\.member\/(.+)$/.exec(path) ?? []).map(
+      decodeURIComponent,
+    )
+    if (of !== '') {
+      const isThere = made.get(of)?.includes(member) === true
+      return answer(response, isThere ? 200 : 404, isThere ? { membership: 'invite' } : {})
+    }
     const [, room = '', operation, , transaction = ''] = path.slice(1).split('/').map(decodeURIComponent)
     if (operation === 'join') {
       joined.push(room)
       return answer(response, 200, { room_id: room })
     }
     attempts += 1
-    const content = JSON.parse(text) as { body: string; formatted_body: string; 'm.relates_to'?: { event_id: string } }
+    const content = JSON.parse(text) as {
+      body: string
+      formatted_body: string
+      'm.relates_to'?: { event_id: string }
+      'm.mentions'?: { user_ids?: string[] }
+    }
     const known = seen.get(transaction)
     if (known === undefined) {
       posts.push({
@@ -129,6 +159,7 @@ export async function startFakeMatrix(): Promise<FakeMatrix> {
         formatted: content.formatted_body,
         thread: content['m.relates_to']?.event_id,
         transaction,
+        mentions: content['m.mentions']?.user_ids ?? [],
       })
       seen.set(transaction, `$post${seen.size}`)
     }
@@ -177,6 +208,8 @@ export async function startFakeMatrix(): Promise<FakeMatrix> {
       wake()
     },
     answerNext: (part, status, body, headers = {}) => planned.push({ part, status, body, headers }),
+    planned: () => planned.length,
+    answerAgain: () => planned.splice(0),
     cut: () => server.closeAllConnections(),
     waitForPost: (wanted) =>
       waitFor(`the post ${String(wanted)}`, () =>

@@ -104,6 +104,8 @@ export async function startFakeMattermost(): Promise<FakeMattermost> {
       tell(post, 'O')
       return post
     }
+    if (method === 'POST' && path === '/channels/direct') return { id: (body as unknown as string[]).join('__') }
+    if (path === '/users/ann') return { id: 'ann', username: 'ann.smith' }
     if (path === '/users/me') return { id: MATTERMOST_BOT, username: 'svc' }
     if (path === '/users/me/teams') return [{ id: 'team0' }]
     if (path === '/users/me/teams/team0/channels') {

@@ -9,6 +9,7 @@ export interface SlackPost {
   text: string
   thread: string | undefined
   metadata: unknown
+  attachments: Record<string, unknown>[]
 }
 
 export interface FakeSlack {
@@ -89,9 +90,11 @@ export async function startFakeSlack(): Promise<FakeSlack> {
         text: fields.get('text') ?? '',
         thread: fields.get('thread_ts') ?? undefined,
         metadata: JSON.parse(fields.get('metadata') ?? 'null'),
+        attachments: JSON.parse(fields.get('attachments') ?? '[]') as Record<string, unknown>[],
       })
       return { ok: true, ts: `${Date.now() / 1000}` }
     }
+    if (method === 'conversations.open') return { ok: true, channel: { id: `D-${fields.get('users') ?? ''}` } }
     if (method === 'conversations.replies' || method === 'conversations.history') {
       const thread = fields.get('ts') ?? undefined
       const found = posts.filter((post) => post.channel === fields.get('channel') && post.thread === thread)
@@ -177,7 +180,7 @@ export async function startFakeSlack(): Promise<FakeSlack> {
     async waitForPost(text) {
       const isIt = (post: SlackPost): boolean => (typeof text === 'string' ? post.text === text : text.test(post.text))
       await waitFor(`a post ${String(text)}`, () => posts.some(isIt))
-      return posts.findLast(isIt) ?? { channel: '', text: '', thread: undefined, metadata: null }
+      return posts.findLast(isIt) ?? { channel: '', text: '', thread: undefined, metadata: null, attachments: [] }
     },
     async stop() {
       for (const socket of sockets.clients) socket.terminate()

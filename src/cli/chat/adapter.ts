@@ -1,4 +1,5 @@
 /** What the bot needs of a chat system. */
+import type { Attachment } from './attachments.ts'
 
 /** What somebody has written. */
 export interface ChatMessage {
@@ -23,6 +24,9 @@ export interface ChatPost {
   thread?: string | undefined
   /** Markdown with blocks between lines of three backquotes. */
   text: string
+  attachments: readonly Attachment[]
+  /** Chat user who is called; undefined: nobody is. */
+  user?: string | undefined
   /** Equal for the same post: one that is sent again with the same key appears once. */
   key: string
   /** It may be there already: an attempt to send it had no answer, or a process before this one was killed. */
@@ -46,6 +50,8 @@ export interface ChatAdapter {
    * @param handle resolves when the message is dealt with; only then it counts as read
    */
   run(handle: (message: ChatMessage) => Promise<void>, signal: AbortSignal): Promise<void>
+  /** Channel that the bot has with one user alone; made if need be. @throws ChatFailure */
+  privateChannel(user: string, signal: AbortSignal): Promise<string>
   /** Waits as long as the chat system says. @throws ChatFailure */
   post(post: ChatPost, signal: AbortSignal): Promise<void>
 }

@@ -16,10 +16,16 @@ import { readEvents } from '../connection/server-events.ts'
 import { isFinalRecord, recordStatusOf } from '../executions/calls.ts'
 import { HttpFailure, Interrupted } from '../failures.ts'
 import type { Json } from '../output/print.ts'
-import { ChatFailure, type ChatAdapter, type ChatMessage } from './adapter.ts'
+import type { ChatAdapter, ChatMessage } from './adapter.ts'
+import { createAnnouncements } from './announcements.ts'
 import { answerIn } from './answers.ts'
+import { attachmentsIn, type Attachment } from './attachments.ts'
 import type { ChatConfig } from './config.ts'
+import { createSay } from './say.ts'
 import { MAX_OWED, type ChatState, type OwedResult } from './state.ts'
+
+/** What is said to a chat user whose command is not carried out. */
+class Refusal extends Error {}
 
 export interface BotDeps {
   adapter: ChatAdapter
@@ -29,6 +35,8 @@ export interface BotDeps {
   client: Client
   /** With the permissions of a user. */
   readonly clientOf: (user: string) => Promise<Client>
+  /** Whom the server knows by this nickname in the chat system; undefined: nobody, or the bot may not ask. */
+  readonly userOfNickname: (chatUser: string) => Promise<string | undefined>
   /** The server has refused the credential of a user. */
   readonly forget: (user: string) => void
   readonly log: (text: string) => void
@@ -53,7 +61,7 @@ const SWEEP_MS = 30_000
 const MAX_HELP = 50
 
 export async function runBot(deps: BotDeps): Promise<void> {
-  const { adapter, config, state, client, clientOf, forget, log, signal } = deps
+  const { adapter, config, state, client, clientOf, userOfNickname, forget, log, signal } = deps
   const now = deps.now ?? Date.now
   const withLock = createKeyedLock()
   const recent = new Map<string, number[]>()
@@ -62,30 +70,23 @@ export async function runBot(deps: BotDeps): Promise<void> {
   /** Commands of a process before this one. */
   const resumed = new Set(state.owed.map(({ key }) => key))
 
-  async function say(
-    to: { channel: string; thread?: string | undefined; key?: string },
+  const tell = createSay({ adapter, log, signal, now })
+  const announcements = createAnnouncements({ adapter, config, state, client, say: tell, log, signal, now })
+
+  const say = (
+    { channel, thread, key: of }: { channel: string; thread?: string | undefined; key?: string },
     text: string,
     key: string,
-  ): Promise<void> {
-    let mayHaveBeenSent = to.key !== undefined && resumed.has(to.key)
-    for (let retry = FIRST_RETRY_MS; ; retry = Math.min(MAX_RETRY_MS, retry * 2)) {
-      const post = {
-        channel: to.channel,
-        thread: to.thread,
-        text: fitted(text, adapter.maxChars),
-        key,
-        mayHaveBeenSent,
-      }
-      try {
-        return await adapter.post(post, signal)
-      } catch (error) {
-        if (signal.aborted || !(error instanceof ChatFailure)) throw error
-        log(`${adapter.name}: ${error.message}`)
-        if (error.isFinal) return
-        mayHaveBeenSent = true
-        await delay(retry, undefined, { signal })
-      }
-    }
+    attachments: readonly Attachment[] = [],
+  ): Promise<void> =>
+    tell({ channel, thread, text, key, attachments, mayHaveBeenSent: of !== undefined && resumed.has(of) })
+
+  /** @throws Refusal */
+  async function userOf(chatUser: string): Promise<string> {
+    const user = config.users.get(chatUser) ?? (await userOfNickname(chatUser)) ?? config.defaultUser
+    if (user !== undefined) return user
+    log(`${adapter.name}: ${chatUser} is no known user`)
+    throw new Refusal(`${chatUser} is not known here. Whoever runs svc chat can add you to its users.`)
   }
 
   function isTooFast(user: string): boolean {
@@ -106,15 +107,6 @@ export async function runBot(deps: BotDeps): Promise<void> {
     const command = hasPrefix ? text.slice(config.prefix.length).trim() : text
     if (command === '') return
     const to = { channel: message.channel, thread: message.thread }
-    const user = config.users.get(message.user) ?? config.defaultUser
-    if (user === undefined) {
-      log(`${adapter.name}: ${message.user} is no known user`)
-      return say(
-        to,
-        `${message.user} is not known here. Whoever runs svc chat can add you to its users.`,
-        `${message.id}-no`,
-      )
-    }
     if (now() - message.at > MAX_AGE_MS) {
       return say(to, 'This was said while svc chat was away. Say it again if it is still wanted.', `${message.id}-no`)
     }
@@ -129,13 +121,23 @@ export async function runBot(deps: BotDeps): Promise<void> {
       return say(to, `This is longer than the ${MAX_COMMAND_CHARS} characters of a command.`, `${message.id}-no`)
     }
     const [word = '', ...rest] = command.split(/\s+/)
-    if (word === 'help') return say(to, await answering(() => help(user, rest.join(' '))), `${message.id}-help`)
+    if (word === 'help')
+      return say(
+        to,
+        await answering(async () => help(await userOf(message.user), rest.join(' '))),
+        `${message.id}-help`,
+      )
     if (['respond', 'approve', 'deny'].includes(word)) {
-      return say(to, await answering(() => respond(user, word, command)), `${message.id}-answer`)
+      return say(
+        to,
+        await answering(async () => respond(await userOf(message.user), word, command)),
+        `${message.id}-answer`,
+      )
     }
     if (state.owed.length >= MAX_OWED) {
       return say(to, `${MAX_OWED} commands are running already; try again later.`, `${message.id}-no`)
     }
+    const user = config.users.get(message.user)
     const entry = { key: message.id, adapter: adapter.name, ...to, user, chatUser: message.user, command }
     await state.put(entry)
     // Others need not wait until the server has answered.
@@ -197,30 +199,36 @@ export async function runBot(deps: BotDeps): Promise<void> {
       source_context: { adapter: entry.adapter, thread: entry.thread },
     }
     let answer: Json
+    let user = entry.user
     try {
+      user ??= await userOf(entry.chatUser)
       const headers = { 'Idempotency-Key': createHash('sha256').update(`${entry.adapter} ${entry.key}`).digest('hex') }
       answer = recordIn(
-        await (await clientOf(entry.user)).call('POST', '/aliasexecution/match_and_execute', { body, headers }),
+        await (await clientOf(user)).call('POST', '/aliasexecution/match_and_execute', { body, headers }),
       )
     } catch (error) {
-      if (error instanceof HttpFailure && error.status === 401) forget(entry.user)
-      if (!(error instanceof HttpFailure) || error.status >= 500 || [401, 429].includes(error.status)) throw error
-      const hint = error.status === 400 ? await suggestion(entry) : ''
+      if (error instanceof HttpFailure && error.status === 401 && user !== undefined) forget(user)
+      if (!isRefusal(error)) throw error
+      const isUnfit = error instanceof HttpFailure && error.status === 400
+      const hint = isUnfit && user !== undefined ? await suggestion(user, entry.command) : ''
       await say(entry, `${reasonOf(error)}${hint}`, `${entry.key}-ack`)
       await state.remove(entry.key)
       return undefined
     }
     const results = (answer['results'] as Json[] | undefined) ?? [] // of the schema of the answer
     const executions = results.map(({ execution }) => textOrEmpty(toObject(execution)['id']))
-    const said = results.map(acknowledgement).filter((text) => text !== '')
-    if (said.length > 0) await say(entry, said.join('\n'), `${entry.key}-ack`)
-    const started = { ...entry, executions }
+    const said = results.filter((result) => acknowledgement(result) !== '')
+    if (said.length > 0) {
+      const attachments = said.flatMap(({ extra }) => attachmentsIn(extra, adapter.name))
+      await say(entry, said.map(acknowledgement).join('\n'), `${entry.key}-ack`, attachments)
+    }
+    const started = { ...entry, user, executions }
     await state.put(started)
     return started
   }
 
   /** Formats that begin with the same word. */
-  async function suggestion({ user, command }: OwedResult): Promise<string> {
+  async function suggestion(user: string, command: string): Promise<string> {
     const [word = ''] = command.split(/\s+/)
     if (!/^[\p{L}\p{N}_-]+$/u.test(word)) return ''
     try {
@@ -239,19 +247,21 @@ export async function runBot(deps: BotDeps): Promise<void> {
     let left = entry?.executions ?? []
     for (const id of left) {
       if (entry === undefined) return
-      const of = await clientOf(entry.user)
+      const of = await clientOf(entry.user ?? (await userOf(entry.chatUser)))
       let text: string | undefined
+      let attachments: Attachment[] = []
       try {
         const query = { include_attributes: 'id,status' }
         const execution = recordIn(await of.call('GET', `/executions/${segment(id)}`, { query }))
         if (!isFinalRecord(recordStatusOf(execution))) continue
         const reply = recordIn(await of.call('GET', `/aliasexecution/${segment(id)}/reply`))
         text = reply['enabled'] === false ? undefined : textOrEmpty(reply['message']).replaceAll('{~}', '\n')
+        attachments = attachmentsIn(reply['extra'], adapter.name)
       } catch (error) {
         if (!(error instanceof HttpFailure) || (error.status !== 404 && error.status !== 403)) throw error
         text = `The result of ${id} cannot be read: ${reasonOf(error)}`
       }
-      if (text !== undefined) await say(entry, text, id)
+      if (text !== undefined) await say(entry, text, id, attachments)
       left = left.filter((other) => other !== id)
       if (left.length > 0) await state.put({ ...entry, executions: left })
     }
@@ -261,6 +271,7 @@ export async function runBot(deps: BotDeps): Promise<void> {
   async function sweep(): Promise<void> {
     await Promise.all(state.owed.filter((entry) => entry.adapter === adapter.name).map((entry) => work(entry)))
     await tellInquiries()
+    await announcements.catchUp()
   }
 
   async function tellInquiries(): Promise<void> {
@@ -283,17 +294,6 @@ export async function runBot(deps: BotDeps): Promise<void> {
     await state.noteTold(id)
   }
 
-  async function announce(payload: Json): Promise<void> {
-    const said = toObject(payload['payload'])
-    const channel = textOrEmpty(said['channel'])
-    const message = textOrEmpty(said['message']).replaceAll('{~}', '\n')
-    const { adapter: of, thread } = toObject(said['context'])
-    if (channel === '' || message === '' || (of !== undefined && of !== adapter.name)) return
-    const user = textOrEmpty(said['user'])
-    const to = { channel, ...(typeof thread === 'string' ? { thread } : {}) }
-    await say(to, user === '' ? message : `${user}: ${message}`, `announcement-${crypto.randomUUID()}`)
-  }
-
   async function follow(): Promise<void> {
     const announcement = `svc.announcement__${config.route}`
     const update = 'svc.execution__update'
@@ -311,8 +311,7 @@ export async function runBot(deps: BotDeps): Promise<void> {
         for await (const { name, data } of readEvents(response)) {
           const record = readJson(data)
           if (!isObject(record)) continue
-          if (name === announcement)
-            void announce(record).catch((error: unknown) => log(`${adapter.name}: ${reasonOf(error)}`))
+          if (name === announcement) announcements.hear()
           else await noteUpdate(record)
         }
       } catch (error) {
@@ -334,6 +333,7 @@ export async function runBot(deps: BotDeps): Promise<void> {
       if (answer !== undefined) void tellInquiry(recordIn(answer)).catch((error: unknown) => log(reasonOf(error)))
     }
     if (!isFinalRecord(status)) return
+    void announcements.noteEnd().catch((error: unknown) => log(`svc: ${reasonOf(error)}`))
     const entry = state.owed.find(({ executions }) => executions?.includes(id))
     if (entry !== undefined) void work(entry)
   }
@@ -345,6 +345,7 @@ export async function runBot(deps: BotDeps): Promise<void> {
     }
   }
 
+  announcements.resume()
   await Promise.all([adapter.run(handle, signal), follow(), sweepNowAndThen()])
 }
 
@@ -352,19 +353,17 @@ function acknowledgement({ execution, actionalias, message }: Json): string {
   const ack = toObject(toObject(actionalias)['ack'])
   if (ack['enabled'] === false) return ''
   const { id, web_url: url } = toObject(execution)
-  const said = textOrEmpty(message) || `Started: ${textOrEmpty(id)}`
+  const said = textOrEmpty(message).replaceAll('{~}', '\n') || `Started: ${textOrEmpty(id)}`
   return ack['append_url'] === false || textOrEmpty(url) === '' ? said : `${said} ${textOrEmpty(url)}`
 }
+
+/** Another attempt would be refused as well. */
+const isRefusal = (error: unknown): boolean =>
+  error instanceof Refusal ||
+  (error instanceof HttpFailure && error.status < 500 && error.status !== 401 && error.status !== 429)
 
 /** A sentence without addresses of the server. */
 function reasonOf(error: unknown): string {
   if (error instanceof HttpFailure) return error.faultstring
   return error instanceof Error ? error.message : String(error)
-}
-
-/** At a character boundary, with a block of code that ends. */
-function fitted(text: string, most: number): string {
-  if (text.length <= most) return text
-  const cut = `${text.slice(0, most - 8).replace(/[\uD800-\uDBFF]$/, '')}…`
-  return (cut.match(/^```/gm) ?? []).length % 2 === 1 ? `${cut}\n\`\`\`` : cut
 }

@@ -20,7 +20,8 @@ export interface ChatConfig {
   defaultUser: string | undefined
   /** Service account that may get tokens for users; undefined: everything runs with the credential of the client. */
   account: { name: string; password: string } | undefined
-  /** One of them. */
+  /** The chat system: `matrix`, `mattermost` or `slack`, whose settings follow. */
+  system: string
   matrix: MatrixSettings | undefined
   mattermost: MattermostSettings | undefined
   slack: SlackSettings | undefined
@@ -71,7 +72,8 @@ export function readChatConfig(path: string, env: NodeJS.ProcessEnv): ChatConfig
   const account = valueOf('chat', 'username')
   const has = (section: string): boolean => sections.has(section) || valueOf(section, 'token') !== undefined
   const systems = ['matrix', 'mattermost', 'slack'].filter(has)
-  if (systems.length !== 1) {
+  const [system] = systems
+  if (system === undefined || systems.length !== 1) {
     throw new CliFailure(
       systems.length === 0
         ? `${path}: name a chat system: [matrix] or [mattermost] with url and token, or [slack] with token and app_token.`
@@ -110,6 +112,7 @@ export function readChatConfig(path: string, env: NodeJS.ProcessEnv): ChatConfig
     users: usersIn(valueOf('chat', 'users') ?? '', path),
     defaultUser: valueOf('chat', 'default_user'),
     account: account === undefined ? undefined : { name: account, password: need('chat', 'password') },
+    system,
     matrix: has('matrix') ? accountOf('matrix') : undefined,
     mattermost: has('mattermost') ? accountOf('mattermost') : undefined,
     slack: has('slack') ? slackSettings() : undefined,

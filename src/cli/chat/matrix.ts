@@ -6,6 +6,7 @@ import { setTimeout as delay } from 'node:timers/promises'
 import { writeJson } from '../../lib/json/index.ts'
 import { isObject } from '../../lib/schema/index.ts'
 import { ChatFailure, type ChatAdapter, type ChatMessage, type ChatPosition, type ChatPost } from './adapter.ts'
+import { textOf } from './attachments.ts'
 import { callJson } from './json-api.ts'
 
 export interface MatrixSettings {
@@ -19,7 +20,7 @@ export interface MatrixDeps {
   /** Place in the stream of events up to which everything has been dealt with. */
   position: ChatPosition
   /** Whether invitations of this user are accepted. */
-  readonly knows: (user: string) => boolean
+  readonly knows: (user: string) => Promise<boolean>
   readonly log: (text: string) => void
 }
 
@@ -29,6 +30,8 @@ const FIRST_RETRY_MS = 500
 const MAX_RETRY_MS = 60_000
 /** Events have at most 64 KiB, and carry the text twice. */
 const MAX_CHARS = 12_000
+/** UTF-16 units of its attachments. */
+const MAX_ATTACHED_CHARS = 2_000
 /** Rooms that are told of once. */
 const MAX_NOTED = 10_000
 const encryptionTypes: ReadonlySet<string> = new Set(['m.room.encryption', 'm.room.encrypted'])
@@ -72,7 +75,7 @@ export function createMatrix({ settings, position, knows, log }: MatrixDeps): Ch
       noteEncryption(room, events)
       const sender = invitation?.['sender']
       const by = typeof sender === 'string' ? sender : ''
-      if (!knows(by)) {
+      if (!(await knows(by))) {
         log(`matrix: ${by} is no known user; the invitation to ${room} is left alone`)
         continue
       }
@@ -93,12 +96,20 @@ export function createMatrix({ settings, position, knows, log }: MatrixDeps): Ch
     log(`matrix: ${room} is encrypted; svc chat cannot read what is said there. Use a room without encryption.`)
   }
 
+  /** Of this bot, once it is known. */
+  let self: string | undefined
+
+  async function isIn(user: string, room: string, signal: AbortSignal): Promise<boolean> {
+    const path = `/rooms/${encodeURIComponent(room)}/state/m.room.member/${encodeURIComponent(user)}`
+    const { membership } = await ifAny(call('GET', path, undefined, signal))
+    return membership === 'join' || membership === 'invite'
+  }
+
   return {
     name: 'matrix',
     maxChars: MAX_CHARS,
     async run(handle, signal) {
       let retry = FIRST_RETRY_MS
-      let self: string | undefined
       let since = position.read()
       while (!signal.aborted) {
         try {
@@ -131,6 +142,26 @@ export function createMatrix({ settings, position, knows, log }: MatrixDeps): Ch
         }
       }
     },
+    async privateChannel(user, signal) {
+      self ??= String((await call('GET', '/account/whoami', undefined, signal))['user_id'])
+      const path = `/user/${encodeURIComponent(self)}/account_data/m.direct`
+      const known = await ifAny(call('GET', path, undefined, signal))
+      const given = known[user]
+      const rooms: unknown[] = Array.isArray(given) ? given : []
+      for (const room of rooms) {
+        if (typeof room === 'string' && (await isIn(user, room, signal))) return room
+      }
+      const made = await call(
+        'POST',
+        '/createRoom',
+        { is_direct: true, preset: 'trusted_private_chat', invite: [user] },
+        signal,
+      )
+      const { room_id: room } = made
+      if (typeof room !== 'string') throw new ChatFailure('The answer of the homeserver has no room_id', false)
+      await call('PUT', path, { ...known, [user]: [...rooms, room] }, signal)
+      return room
+    },
     async post(post, signal) {
       const room = encodeURIComponent(post.channel)
       // The homeserver takes a transaction id once, however often it comes.
@@ -159,8 +190,14 @@ function messageOf(event: Json, room: string, self: string): ChatMessage | undef
   }
 }
 
-function contentOf({ text, thread }: ChatPost): Json {
+function contentOf({ text: message, thread, user, attachments }: ChatPost): Json {
+  const text = [`${user === undefined ? '' : `${user}: `}${message}`, textOf(attachments)]
+    .filter((part) => part !== '')
+    .join('\n')
+    .slice(0, MAX_CHARS + MAX_ATTACHED_CHARS)
   return {
+    // Nobody is called but whom it is for.
+    'm.mentions': user === undefined ? {} : { user_ids: [user] },
     msgtype: 'm.notice',
     body: text,
     format: 'org.matrix.custom.html',
@@ -175,6 +212,16 @@ function contentOf({ text, thread }: ChatPost): Json {
             'm.in_reply_to': { event_id: thread },
           },
         }),
+  }
+}
+
+/** An empty object for what there is not. @throws ChatFailure */
+async function ifAny(answer: Promise<Json>): Promise<Json> {
+  try {
+    return await answer
+  } catch (error) {
+    if (error instanceof ChatFailure && error.isFinal) return {}
+    throw error
   }
 }
 

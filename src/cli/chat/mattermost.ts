@@ -6,6 +6,7 @@ import { setTimeout as delay } from 'node:timers/promises'
 import { readJson, writeJson } from '../../lib/json/index.ts'
 import { isObject } from '../../lib/schema/index.ts'
 import { ChatFailure, type ChatAdapter, type ChatMessage, type ChatPosition, type ChatPost } from './adapter.ts'
+import { mapTexts, placeText } from './attachments.ts'
 import { callJson, type JsonAnswer } from './json-api.ts'
 
 export interface MattermostSettings {
@@ -195,21 +196,44 @@ export function createMattermost({ settings, position, log }: MattermostDeps): C
         retry = Math.min(MAX_RETRY_MS, retry * 2)
       }
     },
+    async privateChannel(user, signal) {
+      const self = await call('GET', '/users/me', undefined, signal)
+      const answer = await call('POST', '/channels/direct', [isObject(self) ? self['id'] : '', user], signal)
+      if (!isObject(answer) || typeof answer['id'] !== 'string') {
+        throw new ChatFailure(`The Mattermost server has no direct messages with ${user}`, true)
+      }
+      return answer['id']
+    },
     async post(post, signal) {
       if (post.mayHaveBeenSent && (await isThere(post, signal))) return
-      const { channel, thread, text, key } = post
+      const { channel, thread, key, user } = post
+      const { text, attachments } = placeText(post.text, post.attachments)
       await call(
         'POST',
         '/posts',
         {
           channel_id: channel,
-          message: quiet(text),
-          props: { [KEY]: key },
+          message: `${user === undefined ? '' : await callOf(user, signal)}${quiet(text)}`,
+          props: {
+            [KEY]: key,
+            ...(attachments.length === 0 ? {} : { attachments: attachments.map((one) => mapTexts(one, quiet)) }),
+          },
           ...(thread === undefined ? {} : { root_id: thread }),
         },
         signal,
       )
     },
+  }
+
+  /** By the name that belongs to an id; what is no id stays text. */
+  async function callOf(user: string, signal: AbortSignal): Promise<string> {
+    try {
+      const answer = await call('GET', `/users/${encodeURIComponent(user)}`, undefined, signal)
+      if (isObject(answer) && typeof answer['username'] === 'string') return `@${answer['username']} `
+    } catch (error) {
+      if (!(error instanceof ChatFailure) || !error.isFinal) throw error
+    }
+    return `${quiet(user)}: `
   }
 
   /** Mattermost forgets the keys of posts after minutes, so the key is in the post. */

@@ -10,6 +10,7 @@ import { ErrorCode, WebClient } from '@slack/web-api'
 import { writeJson } from '../../lib/json/index.ts'
 import { isObject } from '../../lib/schema/index.ts'
 import { ChatFailure, type ChatAdapter, type ChatMessage, type ChatPost } from './adapter.ts'
+import { mapTexts, placeText } from './attachments.ts'
 
 export interface SlackSettings {
   /** `xoxb-…`, of the bot. */
@@ -142,13 +143,27 @@ export function createSlack({ settings, log }: SlackDeps): ChatAdapter {
         requests === undefined ? undefined : serve(requests, handle, log, signal),
       ])
     },
+    async privateChannel(user, signal) {
+      const { channel } = await call(() => web.conversations.open({ users: user }), signal)
+      if (channel?.id === undefined) throw new ChatFailure(`Slack has no direct messages with ${user}`, true)
+      return channel.id
+    },
     async post(post, signal) {
       if (post.mayHaveBeenSent && (await isThere(post, signal))) return
+      const { text, attachments } = placeText(post.text, post.attachments)
       await call(
         () =>
           web.chat.postMessage({
             channel: post.channel,
-            text: escaped(post.text),
+            text: `${callOf(post.user)}${escaped(text)}`,
+            ...(attachments.length === 0
+              ? {}
+              : {
+                  attachments: attachments.map((one) => ({
+                    ...mapTexts(one, escaped),
+                    mrkdwn_in: ['text', 'pretext', 'fields'],
+                  })),
+                }),
             // Nothing in an output calls people, or is fetched by Slack.
             parse: 'none',
             link_names: false,
@@ -231,6 +246,12 @@ function plain(text: string): string {
     .replaceAll('&lt;', '<')
     .replaceAll('&gt;', '>')
     .replaceAll('&amp;', '&')
+}
+
+/** A name that is no id of a user stays text. */
+function callOf(user: string | undefined): string {
+  if (user === undefined) return ''
+  return /^[UW][A-Z0-9]+$/.test(user) ? `<@${user}> ` : `${escaped(user)}: `
 }
 
 const escaped = (text: string): string => text.replaceAll('&', '&amp;').replaceAll('<', '&lt;').replaceAll('>', '&gt;')

@@ -15,16 +15,31 @@ export interface OwedResult {
   channel: string
   /** Undefined: the answers go into the channel itself. */
   thread?: string | undefined
-  /** User of svc in whose name it runs. */
-  user: string
+  /** User of svc in whose name it runs; undefined: the server has not been asked yet who that is. */
+  user: string | undefined
   chatUser: string
   command: string
   /** Undefined: it is not known yet whether the server has got it. */
   executions?: string[]
 }
 
+/** An announcement that is to be posted. */
+export interface OwedAnnouncement {
+  /** Of its execution. */
+  id: string
+  /** As the event has it. */
+  said: Record<string, unknown>
+  /** When, in milliseconds since the epoch. */
+  at: number
+}
+
 interface Content {
+  /** When the state was begun, in milliseconds since the epoch. */
+  since: number
   owed: OwedResult[]
+  announcements: OwedAnnouncement[]
+  /** Ids of announcements that are posted or owed. */
+  announced: string[]
   /** By the name of the adapter. */
   positions: Record<string, string>
   /** Inquiries that have been told. */
@@ -33,7 +48,10 @@ interface Content {
 
 /** Commands at once; a further one is refused. */
 export const MAX_OWED = 500
-const MAX_INQUIRIES = 2_000
+/** Announcements that wait to be posted; a further one is dropped. */
+const MAX_ANNOUNCEMENTS = 500
+/** Ids that are remembered. */
+const MAX_TOLD = 2_000
 
 export interface ChatState {
   readonly owed: readonly OwedResult[]
@@ -41,6 +59,12 @@ export interface ChatState {
   /** Resolves when it is on the disk. */
   put(entry: OwedResult): Promise<void>
   remove(key: string): Promise<void>
+  readonly since: number
+  readonly announcements: readonly OwedAnnouncement[]
+  hasAnnounced(id: string): boolean
+  /** @returns false: too many are owed, so that it is dropped */
+  oweAnnouncement(announcement: OwedAnnouncement): Promise<boolean>
+  removeAnnouncement(id: string): Promise<void>
   position(adapter: string): string | undefined
   setPosition(adapter: string, position: string): Promise<void>
   hasTold(inquiry: string): boolean
@@ -79,6 +103,22 @@ export function openChatState(path: string): ChatState {
       content.owed = content.owed.filter((entry) => entry.key !== key)
       return save()
     },
+    since: content.since,
+    get announcements() {
+      return content.announcements
+    },
+    hasAnnounced: (id) => content.announced.includes(id),
+    async oweAnnouncement(announcement) {
+      const hasRoom = content.announcements.length < MAX_ANNOUNCEMENTS
+      if (hasRoom) content.announcements = [...content.announcements, announcement]
+      content.announced = [...content.announced, announcement.id].slice(-MAX_TOLD)
+      await save()
+      return hasRoom
+    },
+    removeAnnouncement(id) {
+      content.announcements = content.announcements.filter((announcement) => announcement.id !== id)
+      return save()
+    },
     position: (adapter) => (Object.hasOwn(content.positions, adapter) ? content.positions[adapter] : undefined),
     setPosition(adapter, position) {
       if (content.positions[adapter] === position) return Promise.resolve()
@@ -87,18 +127,20 @@ export function openChatState(path: string): ChatState {
     },
     hasTold: (inquiry) => content.inquiries.includes(inquiry),
     noteTold(inquiry) {
-      content.inquiries = [...content.inquiries, inquiry].slice(-MAX_INQUIRIES)
+      content.inquiries = [...content.inquiries, inquiry].slice(-MAX_TOLD)
       return save()
     },
   }
 }
+
+const empty = (): Content => ({ since: 0, owed: [], announcements: [], announced: [], positions: {}, inquiries: [] })
 
 function read(path: string): Content {
   let text: string
   try {
     text = readFileSync(path, 'utf8')
   } catch (error) {
-    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return { owed: [], positions: {}, inquiries: [] }
+    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return { ...empty(), since: Date.now() }
     throw new CliFailure(`${path} cannot be read: ${error instanceof Error ? error.message : String(error)}`)
   }
   try {
@@ -109,7 +151,7 @@ function read(path: string): Content {
       isObject(value['positions']) &&
       Array.isArray(value['inquiries'])
     ) {
-      return value as unknown as Content // written by `replace`
+      return { ...empty(), since: Date.now(), ...(value as unknown as Partial<Content>) } // written by `replace`, perhaps of an older version
     }
   } catch {
     // said below

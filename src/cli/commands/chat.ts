@@ -1,10 +1,10 @@
 /** `svc chat`: a bot that carries out commands from a chat. */
 import { absolutePath, cliProcess } from '../cli-process.ts'
 import { CliCommand } from '../command.ts'
-import { createClient, type Client } from '../connection/client.ts'
+import { createClient, type Client, type Nickname } from '../connection/client.ts'
 import { recordIn, textOrEmpty } from '../connection/responses.ts'
 import { exitCodes } from '../exit-codes.ts'
-import { CliFailure } from '../failures.ts'
+import { CliFailure, HttpFailure } from '../failures.ts'
 import { addCommonOptions, type CommonFlags } from '../options.ts'
 import { withSession, type CommandContext, type Session } from '../session.ts'
 import type { ChatAdapter, ChatPosition } from '../chat/adapter.ts'
@@ -17,6 +17,9 @@ interface ChatFlags extends CommonFlags {
 
 /** A token is renewed before it ends. */
 const RENEW_MS = 60_000
+/** A change of nicknames is known this late at most. */
+const NICKNAME_MS = 60_000
+const MAX_NICKNAMES = 10_000
 
 export function createChatCommand(context: CommandContext): CliCommand {
   return addCommonOptions(new CliCommand('chat'))
@@ -55,7 +58,7 @@ async function run(session: Session, file: string, statePath: string): Promise<n
   try {
     const state = openChatState(absolutePath(statePath))
     const users = createUsers(session, config)
-    const adapter = await createAdapter(config, state, log)
+    const adapter = await createAdapter(config, state, users.userOfNickname, log)
     // A wrong address or credential ends the bot now, and not with the first command.
     await session.client.call('GET', '/user')
     log(`svc chat follows ${session.client.apiUrl}`)
@@ -84,6 +87,7 @@ async function lockState(path: string): Promise<{ release(): void }> {
 async function createAdapter(
   { matrix, mattermost, slack, users }: ChatConfig,
   state: ChatState,
+  userOfNickname: (chatUser: string) => Promise<string | undefined>,
   log: (text: string) => void,
 ): Promise<ChatAdapter> {
   if (slack !== undefined) {
@@ -103,20 +107,37 @@ async function createAdapter(
   return createMatrix({
     settings: matrix,
     position: positionOf('matrix'),
-    knows: (user) => users.has(user),
+    async knows(user) {
+      if (users.has(user)) return true
+      try {
+        return (await userOfNickname(user)) !== undefined
+      } catch (error) {
+        log(`svc: ${error instanceof Error ? error.message : String(error)}`)
+        return false
+      }
+    },
     log,
   })
 }
 
-/** A client for each user, with a token of that user if the bot may have one. */
-function createUsers(
-  session: Session,
-  { account }: Pick<ChatConfig, 'account'>,
-): { readonly clientOf: (user: string) => Promise<Client>; readonly forget: (user: string) => void } {
-  const clients = new Map<string, { client: Client; until: number }>()
+interface Users {
+  /** With a token of that user if the bot may have one, else with its own credential. */
+  readonly clientOf: (user: string) => Promise<Client>
+  readonly userOfNickname: (chatUser: string) => Promise<string | undefined>
+  readonly forget: (user: string) => void
+}
 
-  async function login(user: string, { name, password }: NonNullable<typeof account>): Promise<Client> {
-    const { token, expiry } = recordIn(await session.client.createToken(name, password, undefined, user))
+function createUsers(session: Session, { account, system }: Pick<ChatConfig, 'account' | 'system'>): Users {
+  const clients = new Map<string, { client: Client; until: number }>()
+  /** Chat user → user of svc. */
+  const nicknames = new Map<string, { user: string | undefined; until: number }>()
+
+  async function login(
+    of: string | Nickname,
+    { name, password }: NonNullable<typeof account>,
+  ): Promise<{ user: string; client: Client }> {
+    const { user: owner, token, expiry } = recordIn(await session.client.createToken(name, password, undefined, of))
+    const user = typeof of === 'string' ? of : textOrEmpty(owner)
     const credential = { header: 'X-Auth-Token', value: textOrEmpty(token) } as const
     const client = createClient({
       settings: { ...session.settings, credential },
@@ -127,7 +148,7 @@ function createUsers(
     })
     clients.get(user)?.client.close()
     clients.set(user, { client, until: Date.parse(textOrEmpty(expiry)) - RENEW_MS })
-    return client
+    return { user, client }
   }
 
   return {
@@ -135,7 +156,21 @@ function createUsers(
       if (account === undefined) return session.client
       const known = clients.get(user)
       if (known !== undefined && known.until > Date.now()) return known.client
-      return login(user, account)
+      return (await login(user, account)).client
+    },
+    async userOfNickname(nickname) {
+      if (account === undefined) return undefined
+      const known = nicknames.get(nickname)
+      if (known !== undefined && known.until > Date.now()) return known.user
+      let user: string | undefined
+      try {
+        user = (await login({ nickname, origin: system }, account)).user
+      } catch (error) {
+        if (!(error instanceof HttpFailure) || error.code !== 'USER_NOT_LOCATED') throw error
+      }
+      if (nicknames.size >= MAX_NICKNAMES) nicknames.clear()
+      nicknames.set(nickname, { user, until: Date.now() + NICKNAME_MS })
+      return user
     },
     forget(user) {
       clients.get(user)?.client.close()

@@ -37,6 +37,13 @@ export interface JsonRequest {
   maxBytes?: number
 }
 
+/** A user as a chat system knows it. */
+export interface Nickname {
+  nickname: string
+  /** Such as `slack`. */
+  origin: string
+}
+
 export interface Client {
   readonly apiUrl: string
   /**
@@ -51,7 +58,12 @@ export interface Client {
    * @param forUser whose token it is, if the account is a service that may have one; default: its own
    * @throws as `call`, and CliFailure for a name that cannot be sent, or for an answer without a token
    */
-  createToken(user: string, password: string, ttlSeconds: number | undefined, forUser?: string): Promise<ApiResponse>
+  createToken(
+    user: string,
+    password: string,
+    ttlSeconds: number | undefined,
+    forUser?: string | Nickname,
+  ): Promise<ApiResponse>
   /** Text below the API's address, such as output: the response, once it has begun with 200. */
   openText(path: string, query: Query): Promise<http.IncomingMessage>
   /** An event stream below the stream address: the response, once it has begun with 200. */
@@ -255,7 +267,10 @@ export function createClient({ settings, login, interrupted, warn, debug, env }:
         path: '/tokens',
         body: {
           ...(ttlSeconds === undefined ? {} : { ttl: ttlSeconds }),
-          ...(forUser === undefined ? {} : { user: forUser }),
+          ...(typeof forUser === 'string' ? { user: forUser } : {}),
+          ...(typeof forUser === 'object'
+            ? { impersonate_user: forUser.nickname, nickname_origin: forUser.origin }
+            : {}),
         },
         headers: { Accept: 'application/json' },
         basicAuth: `${user}:${password}`,
