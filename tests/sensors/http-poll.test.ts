@@ -240,17 +240,16 @@ describe('a sensor of the type http-poll', () => {
     })
     await register(server, 'odd')
     await waitForInstances(server, 'odd.odd', 1)
-    await pollsAgain('/odd')
     handlers.set('/odd', (_, response) => void response.writeHead(503).end())
-    await pollsAgain('/odd')
+    await waitForState(server, 'odd.Odd', 'waiting', 'failed')
+    items = [...items, { id: 3, n: 'other' }, { id: 3, n: 'other' }, { id: 4, n: 2 }]
     answer()
-    await pollsAgain('/odd')
-    expect((await sensorOf(server, 'odd.Odd')).runtime.dropped).toBe(1)
-    items = [...items, { id: 3, n: 'other' }, { id: 3, n: 'other' }]
-    answer()
-    await pollsAgain('/odd')
-    expect((await sensorOf(server, 'odd.Odd')).runtime).toMatchObject({ dropped: 2, dispatches: 1 })
-    expect((await outputOf(server, 'odd.Odd')).split('Items were dropped: 1.')).toHaveLength(3)
+    await waitForInstances(server, 'odd.odd', 2)
+    await waitFor(
+      'the second message',
+      async () => (await outputOf(server, 'odd.Odd')).split('Items were dropped: 1.').length === 3,
+    )
+    expect((await sensorOf(server, 'odd.Odd')).runtime.dropped).toBe(2)
   })
 })
 

@@ -43,6 +43,8 @@ echo '{"trigger": "sh.hostile", "payload": {}, "id": ""}'
 echo '{"type": "other"}'
 head -c 1100000 /dev/zero | tr '\\0' x
 echo
+printf '{"trigger": "sh.hostile", "payload": {"text": "a \\377 b"}}\\n'
+printf 'no \\377 text\\n' >&2
 echo '{"trigger": "sh.hostile", "payload": {"n": 1}}'
 exec sleep 1000
 `
@@ -118,10 +120,11 @@ describe('a program', () => {
   })
 
   it('wrong lines are dropped, counted and explained, and the right ones count', async () => {
-    await waitForInstances(server, 'sh.hostile', 1)
+    const instances = await waitForInstances(server, 'sh.hostile', 2)
+    expect(instances.map(({ payload }) => payload)).toEqual([{ text: 'a � b' }, { n: 1 }])
     const { runtime } = await sensorOf(server, 'sh.Hostile')
-    expect(runtime).toMatchObject({ state: 'running', dispatches: 1, dropped: 8 })
-    const output = await waitForOutput(server, 'sh.Hostile', 'a line has more than')
+    expect(runtime).toMatchObject({ state: 'running', dispatches: 2, dropped: 8 })
+    const output = await waitForOutput(server, 'sh.Hostile', 'no � text')
     for (const text of [
       'a line is not JSON: no json',
       'a line is no JSON object',
