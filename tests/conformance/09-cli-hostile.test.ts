@@ -157,6 +157,24 @@ describe('09.3 sensor tail', () => {
     expect([code, stdout]).toEqual([2, expect.stringContaining('hello')])
     expect(queries).toEqual(['?limit=100', '?after=1&wait=30', '?after=1&wait=30'])
   })
+
+  it('goes on while the server starts again, and says so once; not without an answer before', async () => {
+    const answers = [
+      { body: [line] },
+      { status: 503, body: {} },
+      { status: 502, body: {} },
+      { body: [{ ...line, seq: 2 }] },
+    ]
+    const queries: string[] = []
+    const { code, stdout, stderr } = await svc(['sensor', 'tail', 'x'], (_, url) => {
+      queries.push(url.search)
+      return queries.length > answers.length ? { status: 404, body: {} } : answers[queries.length - 1]
+    })
+    expect([code, stdout.split('hello\n').length]).toEqual([2, 3])
+    expect(stderr.split('Connection lost; reconnecting.')).toHaveLength(2)
+    expect(queries).toEqual(['?limit=100', ...Array.from({ length: 3 }, () => '?after=1&wait=30'), '?after=2&wait=30'])
+    expect((await svc(['sensor', 'tail', 'x'], () => ({ status: 503, body: {} }))).code).toBe(1)
+  })
 })
 
 describe('09.4 waiting through a proxy in front of the server', () => {

@@ -1,8 +1,8 @@
 /** `svc sensor tail`: prints the output of a sensor. */
-import { setTimeout as delay } from 'node:timers/promises'
 import { InvalidArgumentError } from 'commander'
 import { CliCommand } from '../command.ts'
 import { foreignAnswer, listIn } from '../connection/responses.ts'
+import { FIRST_POLL_MS, MAX_OUTAGE_MS, MAX_POLL_MS, mayPass, pause, POLL_GROWTH } from '../executions/calls.ts'
 import { exitCodes } from '../exit-codes.ts'
 import { names } from '../names.ts'
 import { addCommonOptions, type CommonFlags } from '../options.ts'
@@ -38,9 +38,24 @@ async function follow(session: Session, sensor: CliRecordKind, ref: string, flag
   const subject = { ...subjectOf(sensor, ref), part: '/output' }
   let query: Record<string, number> = { limit: flags.last }
   let last = 0
+  let answeredAt: number | undefined
+  let retryMs = FIRST_POLL_MS
   for (;;) {
     const begun = performance.now()
-    const lines = listIn(await callOn(session, 'GET', subject, { query }))
+    const answer = await callOn(session, 'GET', subject, { query }).catch((error: unknown) => {
+      // Without any answer before, waiting would only hide a wrong address.
+      if (answeredAt === undefined || !mayPass(error) || begun - answeredAt > MAX_OUTAGE_MS) throw error
+      return undefined
+    })
+    if (answer === undefined) {
+      if (retryMs === FIRST_POLL_MS) session.warn('Connection lost; reconnecting.')
+      await pause(session, retryMs)
+      retryMs = Math.min(MAX_POLL_MS, retryMs * POLL_GROWTH)
+      continue
+    }
+    answeredAt = performance.now()
+    retryMs = FIRST_POLL_MS
+    const lines = listIn(answer)
     for (const line of lines) {
       const { seq, data } = line
       // Without a number that rises, the same output would come for ever.
@@ -50,7 +65,7 @@ async function follow(session: Session, sensor: CliRecordKind, ref: string, flag
       else await session.printRecordLine(line)
     }
     if (!flags.follow) return exitCodes.ok
-    if (lines.length === 0 && performance.now() - begun < PAUSE_MS) await delay(PAUSE_MS)
+    if (lines.length === 0 && performance.now() - begun < PAUSE_MS) await pause(session, PAUSE_MS)
     query = { after: last, wait: WAIT_SECONDS }
   }
 }
