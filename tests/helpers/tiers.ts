@@ -21,6 +21,7 @@ export const FULL_ONLY = [
     (name) => `tests/faults/${name}.test.ts`,
   ),
   ...['ldap-gone', 'open-files', 'statsd-gone'].map((name) => `tests/faults/${name}.test.ts`),
+  ...['hostile', 'tail'].map((name) => `tests/sensors/${name}.test.ts`),
   ...['memory', 'resume', 'stubborn'].map((name) => `tests/stress/${name}.test.ts`),
   ...['accessibility', 'history-many', 'history-rerun', 'hostile', 'output-large', 'output-lost'].map(
     (name) => `tests/web/${name}.test.ts`,

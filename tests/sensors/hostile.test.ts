@@ -4,7 +4,6 @@ import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { createTestApp } from '../helpers/app.ts'
 import type { TestApp } from '../helpers/server.ts'
-import { fullOnly } from '../helpers/tiers.ts'
 import { waitFor } from '../helpers/wait.ts'
 import { instancesOf, register, sensorOf, waitForInstances, waitForOutput, waitForState, writePack } from './support.ts'
 
@@ -89,38 +88,28 @@ ${then}
 `
 
 describe('a sensor that starts processes in every way', () => {
-  fullOnly(it)(
-    'leaves none when it is disabled',
-    async () => {
-      await writeSensor('bomb', bombThat('time.sleep(3000)'))
-      await waitForInstances(server, 'bad.bomb', 1)
-      await waitFor('all of them', () => commandsOf(server.basePath).length > CHILDREN)
-      await server.call('PUT', '/v1/sensortypes/bad.Bomb', { enabled: false })
-      await waitForState(server, 'bad.Bomb', 'disabled')
-      expect(commandsOf(server.basePath)).toEqual([])
-    },
-    120_000,
-  )
+  it('leaves none when it is disabled', async () => {
+    await writeSensor('bomb', bombThat('time.sleep(3000)'))
+    await waitForInstances(server, 'bad.bomb', 1)
+    await waitFor('all of them', () => commandsOf(server.basePath).length > CHILDREN)
+    await server.call('PUT', '/v1/sensortypes/bad.Bomb', { enabled: false })
+    await waitForState(server, 'bad.Bomb', 'disabled')
+    expect(commandsOf(server.basePath)).toEqual([])
+  }, 120_000)
 
-  fullOnly(it)(
-    'leaves none when it ends',
-    async () => {
-      await writeSensor('bomb', bombThat('sys.exit(3)'))
-      await waitForInstances(server, 'bad.bomb', 1)
-      await waitForState(server, 'bad.Bomb', 'waiting')
-      expect(commandsOf(server.basePath)).toEqual([])
-    },
-    120_000,
-  )
+  it('leaves none when it ends', async () => {
+    await writeSensor('bomb', bombThat('sys.exit(3)'))
+    await waitForInstances(server, 'bad.bomb', 1)
+    await waitForState(server, 'bad.Bomb', 'waiting')
+    expect(commandsOf(server.basePath)).toEqual([])
+  }, 120_000)
 })
 
-fullOnly(it)(
-  'a line of 100 MB costs nothing but its time, and the next one counts',
-  async () => {
-    const before = process.memoryUsage().rss
-    await writeSensor(
-      'long',
-      `#!/usr/bin/env python3
+it('a line of 100 MB costs nothing but its time, and the next one counts', async () => {
+  const before = process.memoryUsage().rss
+  await writeSensor(
+    'long',
+    `#!/usr/bin/env python3
 import sys
 for out in (sys.stdout, sys.stderr):
     for _ in range(100):
@@ -129,15 +118,13 @@ for out in (sys.stdout, sys.stderr):
 print('{"trigger": "bad.long", "payload": {}}', flush=True)
 sys.stdin.read()
 `,
-    )
-    await waitForInstances(server, 'bad.long', 1)
-    expect((await sensorOf(server, 'bad.Long')).runtime).toMatchObject({ state: 'running', dispatches: 1, dropped: 1 })
-    await waitForOutput(server, 'bad.Long', 'a line has more than 1048576 bytes')
-    await waitForOutput(server, 'bad.Long', 'bytes of output: the sensor writes more than')
-    expect(process.memoryUsage().rss - before).toBeLessThan(150_000_000)
-  },
-  120_000,
-)
+  )
+  await waitForInstances(server, 'bad.long', 1)
+  expect((await sensorOf(server, 'bad.Long')).runtime).toMatchObject({ state: 'running', dispatches: 1, dropped: 1 })
+  await waitForOutput(server, 'bad.Long', 'a line has more than 1048576 bytes')
+  await waitForOutput(server, 'bad.Long', 'bytes of output: the sensor writes more than')
+  expect(process.memoryUsage().rss - before).toBeLessThan(150_000_000)
+}, 120_000)
 
 const DISPATCHES = 100_000
 
@@ -167,38 +154,32 @@ sys.stdout.flush()
 threading.Event().wait()
 `
 
-fullOnly(it)(
-  'of 100,000 dispatches at once none is lost and none is there twice, also when it is stopped',
-  async () => {
-    await writeSensor('flood', flood)
-    const notes = (): string[] => {
-      try {
-        return readFileSync(join(server.basePath, 'packs', 'bad', 'sensors', 'notes'), 'utf8')
-          .split('\n')
-          .slice(0, -1)
-      } catch {
-        return []
-      }
+it('of 100,000 dispatches at once none is lost and none is there twice, also when it is stopped', async () => {
+  await writeSensor('flood', flood)
+  const notes = (): string[] => {
+    try {
+      return readFileSync(join(server.basePath, 'packs', 'bad', 'sensors', 'notes'), 'utf8')
+        .split('\n')
+        .slice(0, -1)
+    } catch {
+      return []
     }
-    for (const count of [5_000, 20_000]) {
-      // oxlint-disable-next-line no-await-in-loop -- one stop after the other
-      await waitFor('many answers', () => notes().length >= count)
-      // oxlint-disable-next-line no-await-in-loop
-      await server.call('PUT', '/v1/sensortypes/bad.Flood', { enabled: false })
-      // oxlint-disable-next-line no-await-in-loop
-      await waitForState(server, 'bad.Flood', 'disabled')
-      // oxlint-disable-next-line no-await-in-loop
-      const numbers = new Map(
-        (await instancesOf(server, 'bad.flood')).map(({ payload }) => [String(payload['n']), true]),
-      )
-      expect(notes().filter((id) => !numbers.has(id))).toEqual([])
-      // oxlint-disable-next-line no-await-in-loop
-      await server.call('PUT', '/v1/sensortypes/bad.Flood', { enabled: true })
-    }
-    await waitFor('all answers', () => notes().length >= DISPATCHES, 300_000)
-    const numbers = (await instancesOf(server, 'bad.flood')).map(({ payload }) => Number(payload['n']))
-    expect(numbers.length).toBe(DISPATCHES)
-    expect(new Set(numbers).size).toBe(DISPATCHES)
-  },
-  400_000,
-)
+  }
+  for (const count of [5_000, 20_000]) {
+    // oxlint-disable-next-line no-await-in-loop -- one stop after the other
+    await waitFor('many answers', () => notes().length >= count)
+    // oxlint-disable-next-line no-await-in-loop
+    await server.call('PUT', '/v1/sensortypes/bad.Flood', { enabled: false })
+    // oxlint-disable-next-line no-await-in-loop
+    await waitForState(server, 'bad.Flood', 'disabled')
+    // oxlint-disable-next-line no-await-in-loop
+    const numbers = new Map((await instancesOf(server, 'bad.flood')).map(({ payload }) => [String(payload['n']), true]))
+    expect(notes().filter((id) => !numbers.has(id))).toEqual([])
+    // oxlint-disable-next-line no-await-in-loop
+    await server.call('PUT', '/v1/sensortypes/bad.Flood', { enabled: true })
+  }
+  await waitFor('all answers', () => notes().length >= DISPATCHES, 300_000)
+  const numbers = (await instancesOf(server, 'bad.flood')).map(({ payload }) => Number(payload['n']))
+  expect(numbers.length).toBe(DISPATCHES)
+  expect(new Set(numbers).size).toBe(DISPATCHES)
+}, 400_000)
