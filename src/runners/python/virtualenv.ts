@@ -13,6 +13,7 @@ import type { CommandDeps } from '../process/run-command.ts'
 import type { RunContext } from '../runner.ts'
 import type { FindPython, Python } from './find-python.ts'
 import { installedNames, requiredNames, withIncluded, type RequirementsFile } from './requirements.ts'
+import { problemOfPip } from './pip-problem.ts'
 import { runTool } from './tool.ts'
 import { readJson, writeJson } from '../../lib/json/index.ts'
 
@@ -245,7 +246,8 @@ export function createVirtualenvs(deps: CommandDeps, options: VirtualenvOptions)
       if (end.wasKilled) return problem(': svc stopped it.')
       if (end.exit.code === 0) return undefined
       // A signal came from outside.
-      return problem(`: ${lastWords(`${end.stdout.text}\n${end.stderr.text}`)}`, end.exit.code !== null)
+      const said = problemOfPip(`${end.stdout.text}\n${end.stderr.text}`)
+      return problem(`: ${lastWords(said)}`, end.exit.code !== null)
     } catch (error) {
       if (error instanceof SpawnError) return problem(`: ${error.message}`)
       throw error

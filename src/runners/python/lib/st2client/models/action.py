@@ -11,21 +11,17 @@ __all__ = ["Action", "ActionManager", "Execution", "ExecutionManager", "LiveActi
 class RunnerType(Resource):
     _alias = "Runner"
     _display_name = "Runner"
-    _url_path = "runnertypes"
-    _plural = "RunnerTypes"
     _plural_display_name = "Runners"
     _repr_attributes = ["name", "enabled", "description"]
 
 
 class Action(Resource):
-    _plural = "Actions"
     _repr_attributes = ["name", "pack", "enabled", "runner_type"]
 
 
 class Execution(Resource):
     """A run of an action: `action` (reference) and `parameters` for a new one."""
 
-    _alias = "Execution"
     _display_name = "Action Execution"
     _url_path = "executions"
     _plural = "ActionExecutions"

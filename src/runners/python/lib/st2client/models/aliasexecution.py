@@ -12,7 +12,6 @@ class ActionAliasExecution(Resource):
     _alias = "Action-Alias-Execution"
     _display_name = "Action Alias Execution"
     _url_path = "aliasexecution"
-    _plural = "ActionAliasExecutions"
     _plural_display_name = "Runs of aliases"
     _repr_attributes = ["name", "command"]
 

@@ -11,7 +11,6 @@ class KeyValuePair(Resource):
     """An item: `name`, `value` (text), `scope`, `user`, `secret`, `ttl` (seconds). Its id is its name."""
 
     _alias = "Key"
-    _url_path = "keys"
     _plural = "Keys"
     _repr_attributes = ["name", "scope"]
     _taken = ("name", "value", "description", "secret", "encrypted", "scope", "ttl", "user")

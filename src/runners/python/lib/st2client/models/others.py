@@ -5,12 +5,10 @@ from st2client.utils.httpclient import path_of
 
 
 class ApiKey(Resource):
-    _plural = "ApiKeys"
     _repr_attributes = ["id", "user", "metadata"]
 
 
 class Token(Resource):
-    _plural = "Tokens"
     _repr_attributes = ["user", "expiry"]
 
 
@@ -26,18 +24,15 @@ class Policy(Resource):
 
 class PolicyType(Resource):
     _alias = "Policy-Type"
-    _url_path = "policytypes"
-    _plural = "PolicyTypes"
     _repr_attributes = ["ref", "resource_type"]
 
 
 class Trace(Resource):
-    _plural = "Traces"
     _repr_attributes = ["id", "trace_tag"]
 
 
 class Workflow(Resource):
-    _plural = "Workflows"
+    pass
 
 
 class ServiceRegistryGroup(Resource):

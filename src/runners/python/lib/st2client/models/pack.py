@@ -7,12 +7,10 @@ __all__ = ["Config", "ConfigSchema", "Pack"]
 
 
 class Pack(Resource):
-    _plural = "Packs"
     _repr_attributes = ["ref", "name", "description", "version"]
 
 
 class Config(Resource):
-    _plural = "Configs"
     _repr_attributes = ["pack", "values"]
 
 

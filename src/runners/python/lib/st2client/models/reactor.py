@@ -7,51 +7,42 @@ __all__ = ["Rule", "RuleEnforcement", "Sensor", "Timer", "Trigger", "TriggerInst
 
 
 class Rule(Resource):
-    _plural = "Rules"
     _repr_attributes = ["name", "pack", "trigger", "criteria", "enabled"]
     _read_only = ("uid", "ref", "metadata_file", "context")
 
 
 class RuleEnforcement(Resource):
     _alias = "Rule-Enforcement"
-    _url_path = "ruleenforcements"
-    _plural = "RuleEnforcements"
     _repr_attributes = ["id", "rule", "trigger_instance_id", "execution_id"]
 
 
 class Sensor(Resource):
-    _url_path = "sensortypes"
     _plural = "Sensortypes"
     _plural_display_name = "Sensors"
     _repr_attributes = ["name", "pack"]
 
 
 class Timer(Resource):
-    _plural = "Timers"
     _repr_attributes = ["id"]
 
 
 class Trigger(Resource):
-    _plural = "Triggers"
     _repr_attributes = ["name", "pack"]
 
 
 class TriggerInstance(Resource):
     _alias = "Trigger-Instance"
-    _url_path = "triggerinstances"
     _plural = "Triggerinstances"
     _repr_attributes = ["id", "trigger", "occurrence_time", "payload", "status"]
 
 
 class TriggerType(Resource):
     _alias = "Trigger"
-    _url_path = "triggertypes"
     _plural = "Triggertypes"
     _repr_attributes = ["name", "pack"]
 
 
 class Webhook(Resource):
-    _plural = "Webhooks"
     _repr_attributes = ["url"]
 
 
