@@ -52,9 +52,6 @@ function bytesOf(text: unknown): Buffer | undefined {
   return Buffer.from(text, 'base64url')
 }
 
-/** Whether a key file is one of StackStorm, by its text. */
-export const looksLikeKeyFile = (text: string): boolean => /"aesKeyString"/.test(text) && /"hmacKey/.test(text)
-
 /** Tries the keys one after the other. */
 export function createDecrypt(keys: readonly DatastoreKey[]): Decrypt {
   return (cipherText) => {

@@ -61,7 +61,7 @@ export interface SensorProcesses {
 }
 
 /** Bytes of one line from a sensor; a payload in JSON with its frame. */
-export const MAX_SENSOR_LINE_BYTES = 1024 * 1024
+const MAX_SENSOR_LINE_BYTES = 1024 * 1024
 /** After the kill, for the end of the pipe. */
 const MAX_DRAIN_MS = 2000
 /** Bytes that wait for a sensor that does not read. */

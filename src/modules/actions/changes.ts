@@ -2,7 +2,7 @@
 import { fieldOf } from '../../lib/schema/index.ts'
 import { hostname } from 'node:os'
 import { Conflict, merge, type Step, type Unit } from '../../db/index.ts'
-import { bodyInvalid, conflict, contentChanged, contentNotFound, nameTaken, packProtected } from '../../core/errors.ts'
+import { bodyInvalid, conflict, contentChanged, nameTaken, packProtected } from '../../core/errors.ts'
 import { problemOfContainedFile } from '../../lib/files/index.ts'
 import { aboutCaller, isTagged, type Caller, type ApiRequest } from '../../http/index.ts'
 import { newId } from '../../core/ids.ts'
@@ -46,19 +46,13 @@ const writtenRef = 'core.svc.action.file_written'
 
 export function createActionChanges(deps: {
   store: ActionStore
-  service: Pick<ActionService, 'find' | 'findRunnerType' | 'folderOf' | 'commit'>
+  service: Pick<ActionService, 'get' | 'findRunnerType' | 'folderOf' | 'commit'>
   /** Shared with the registration of pack content, so that both never run at once. */
   withLock: KeyedLock
   readonly planEvent: PlanEvent
   log: Log
 }): ActionChanges {
   const { store, service, withLock, planEvent, log } = deps
-
-  function get(refOrId: string): ActionRecord {
-    const action = service.find(refOrId)
-    if (action === undefined) throw contentNotFound(refOrId)
-    return action
-  }
 
   /** @throws PACK_PROTECTED, BODY_INVALID */
   async function check({
@@ -140,11 +134,11 @@ export function createActionChanges(deps: {
     },
 
     async update(caller, refOrId, given, ifMatch) {
-      const seen = get(refOrId)
+      const seen = service.get(refOrId)
       if (seen.pack === protectedPack) throw packProtected()
       const definition = await check({ ...given, pack: given.pack ?? seen.pack })
       return withLock(definition.pack, async () => {
-        const before = get(seen.id)
+        const before = service.get(seen.id)
         caller.rights.require('action_modify', actionResource(before.ref))
         if (ifMatch !== undefined && !isTagged(ifMatch, entityTagOf(before))) {
           throw contentChanged(`Action "${before.ref}"`)
@@ -162,10 +156,10 @@ export function createActionChanges(deps: {
     },
 
     async delete(caller, refOrId, removesFiles) {
-      const { id, pack } = get(refOrId)
+      const { id, pack } = service.get(refOrId)
       if (pack === protectedPack) throw packProtected()
       await withLock(pack, async () => {
-        const action = get(id)
+        const action = service.get(id)
         caller.rights.require('action_delete', actionResource(action.ref))
         const shared = new Set(store.ofPack(action.pack).flatMap((other) => (other.id === id ? [] : filesOf(other))))
         const paths = removesFiles ? filesOf(action).filter((path) => !shared.has(path)) : []

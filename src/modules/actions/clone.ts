@@ -3,7 +3,6 @@ import { posix } from 'node:path'
 import {
   actionExists,
   bodyInvalid,
-  contentNotFound,
   dataFileInvalid,
   destinationPackMissing,
   entryPointNotFound,
@@ -43,19 +42,13 @@ export interface ActionCloning {
 
 export function createActionCloning(deps: {
   store: ActionStore
-  service: Pick<ActionService, 'find' | 'folderOf' | 'commit'>
+  service: Pick<ActionService, 'get' | 'folderOf' | 'commit'>
   /** Shared with all other changes of actions. */
   withLock: KeyedLock
   readonly planEvent: PlanEvent
   log: Log
 }): ActionCloning {
   const { store, service, withLock, planEvent, log } = deps
-
-  function get(refOrId: string): ActionRecord {
-    const action = service.find(refOrId)
-    if (action === undefined) throw contentNotFound(refOrId)
-    return action
-  }
 
   /** @throws ENTRY_POINT_NOT_FOUND */
   async function entryPointOf(source: ActionRecord, path: string): Promise<NewFile> {
@@ -139,11 +132,11 @@ export function createActionCloning(deps: {
 
   return {
     clone(caller, refOrId, wanted) {
-      const { id, pack } = get(refOrId)
+      const { id, pack } = service.get(refOrId)
       // Always in the same order, so that two copies in opposite directions do not wait for each other.
       const [first = pack, second = pack] = [pack, wanted.dest_pack].toSorted()
       const work = (): Promise<ActionRecord> => {
-        const source = get(id)
+        const source = service.get(id)
         caller.rights.require('action_view', actionResource(source.ref))
         return copy(caller, source, wanted)
       }

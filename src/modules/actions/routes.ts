@@ -1,5 +1,5 @@
 /** Endpoints of contract 02, 2.2 and 2.3. */
-import { contentNotFound, entryPointNotFound, namedNotFound } from '../../core/errors.ts'
+import { entryPointNotFound, namedNotFound } from '../../core/errors.ts'
 import { defaultPack, entryPointFile } from '../../core/pack-content.ts'
 import { actionResource, runnerTypeResource, type Resource } from '../../core/permissions.ts'
 import {
@@ -70,13 +70,6 @@ export function createActionRoutes(deps: ActionRoutesDeps): Route[] {
   return [...actionRoutes(deps), ...viewRoutes(deps), ...runnerTypeRoutes(deps)]
 }
 
-/** @throws CONTENT_NOT_FOUND */
-function get(service: ActionService, refOrId: string): ActionRecord {
-  const action = service.find(refOrId)
-  if (action === undefined) throw contentNotFound(refOrId)
-  return action
-}
-
 const entityTagHeader = { ETag: 'Differs after each change of the action. Send it as `If-Match`.' }
 
 const tagged = (action: ActionRecord): Reply => new Reply(action, { headers: { ETag: entityTagOf(action) } })
@@ -122,12 +115,12 @@ function actionRoutes({ service, changes, cloning, store, maxPageSize }: ActionR
       method: 'get',
       path: '/actions/:ref_or_id',
       permission: 'action_view',
-      resource: ({ params }) => actionResource(get(service, params.ref_or_id).ref),
+      resource: ({ params }) => actionResource(service.get(params.ref_or_id).ref),
       summary: 'Gets one action.',
       response: ActionRecord,
       failures: [404],
       answerHeaders: entityTagHeader,
-      handler: ({ params }) => tagged(get(service, params.ref_or_id)),
+      handler: ({ params }) => tagged(service.get(params.ref_or_id)),
     }),
     route({
       surface: 'api',
@@ -142,14 +135,14 @@ function actionRoutes({ service, changes, cloning, store, maxPageSize }: ActionR
       failures: [400, 403, 409, 500, 503],
       answerHeaders: entityTagHeader,
       handler: async (request) => tagged(await changes.create(request, request.body)),
-      answerAgain: (_, id = '') => tagged(get(service, id)),
+      answerAgain: (_, id = '') => tagged(service.get(id)),
     }),
     route({
       surface: 'api',
       method: 'post',
       path: '/actions/:ref_or_id/clone',
       permission: 'action_view',
-      resource: ({ params }) => actionResource(get(service, params.ref_or_id).ref),
+      resource: ({ params }) => actionResource(service.get(params.ref_or_id).ref),
       summary: 'Copies an action with its metadata file and entry point into a pack.',
       body: ActionClone,
       status: 201,
@@ -157,14 +150,14 @@ function actionRoutes({ service, changes, cloning, store, maxPageSize }: ActionR
       failures: [400, 403, 404, 409, 500, 503],
       answerHeaders: entityTagHeader,
       handler: async (request) => tagged(await cloning.clone(request, request.params.ref_or_id, request.body)),
-      answerAgain: (_, id = '') => tagged(get(service, id)),
+      answerAgain: (_, id = '') => tagged(service.get(id)),
     }),
     route({
       surface: 'api',
       method: 'put',
       path: '/actions/:ref_or_id',
       permission: 'action_modify',
-      resource: ({ params }) => actionResource(get(service, params.ref_or_id).ref),
+      resource: ({ params }) => actionResource(service.get(params.ref_or_id).ref),
       summary: 'Replaces an action and writes its files into its pack.',
       body: ActionRequest,
       response: ActionRecord,
@@ -175,14 +168,14 @@ function actionRoutes({ service, changes, cloning, store, maxPageSize }: ActionR
         const { params, body, headers } = request
         return tagged(await changes.update(request, params.ref_or_id, body, headers['if-match']))
       },
-      answerAgain: ({ params }, id = params.ref_or_id) => tagged(get(service, id)),
+      answerAgain: ({ params }, id = params.ref_or_id) => tagged(service.get(id)),
     }),
     route({
       surface: 'api',
       method: 'delete',
       path: '/actions/:ref_or_id',
       permission: 'action_delete',
-      resource: ({ params }) => actionResource(get(service, params.ref_or_id).ref),
+      resource: ({ params }) => actionResource(service.get(params.ref_or_id).ref),
       summary: 'Deletes an action; its executions stay.',
       body: ActionDeletion,
       status: 204,
@@ -209,11 +202,11 @@ function viewRoutes({ service, store, maxPageSize }: ActionRoutesDeps): Route[] 
       method: 'get',
       path: '/actions/views/parameters/:id',
       permission: 'action_view',
-      resource: ({ params }) => actionResource(get(service, params.id).ref),
+      resource: ({ params }) => actionResource(service.get(params.id).ref),
       summary: 'Gets all parameters of an action, those of its runner type included.',
       response: ActionParameters,
       failures: [404],
-      handler: ({ params }) => ({ parameters: service.parametersOf(get(service, params.id)) }),
+      handler: ({ params }) => ({ parameters: service.parametersOf(service.get(params.id)) }),
     }),
     listEndpoint({
       path: '/actions/views/overview',
@@ -237,23 +230,23 @@ function viewRoutes({ service, store, maxPageSize }: ActionRoutesDeps): Route[] 
       method: 'get',
       path: '/actions/views/overview/:ref_or_id',
       permission: 'action_view',
-      resource: ({ params }) => actionResource(get(service, params.ref_or_id).ref),
+      resource: ({ params }) => actionResource(service.get(params.ref_or_id).ref),
       summary: 'Gets one action with the parameters of its runner type merged in.',
       response: ActionRecord,
       failures: [404],
-      handler: ({ params }) => withMergedParameters(get(service, params.ref_or_id)),
+      handler: ({ params }) => withMergedParameters(service.get(params.ref_or_id)),
     }),
     route({
       surface: 'api',
       method: 'get',
       path: '/actions/views/entry_point/:ref_or_id',
       permission: 'action_view',
-      resource: ({ params }) => actionResource(get(service, params.ref_or_id).ref),
+      resource: ({ params }) => actionResource(service.get(params.ref_or_id).ref),
       summary: 'Gets the text of the file that an action runs.',
       response: Type.String(),
       mediaType: 'text/plain; charset=UTF-8',
       failures: [404],
-      handler: ({ params }) => readEntryPoint(service, get(service, params.ref_or_id)),
+      handler: ({ params }) => readEntryPoint(service, service.get(params.ref_or_id)),
     }),
   ]
 }

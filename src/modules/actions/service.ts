@@ -3,7 +3,7 @@ import { createHash } from 'node:crypto'
 import { join, resolve } from 'node:path'
 import { problemOfContainedFile } from '../../lib/files/index.ts'
 import { merge, type Database, type Step, type Unit } from '../../db/index.ts'
-import { namedNotFound } from '../../core/errors.ts'
+import { contentNotFound, namedNotFound } from '../../core/errors.ts'
 import { isId, newId } from '../../core/ids.ts'
 import { Lru } from '../../lib/cache/index.ts'
 import type { RunnerTypeDefinition } from '../../runners/index.ts'
@@ -37,6 +37,8 @@ const MAX_CACHED = 2_000
 export interface ActionService {
   /** By id when it looks like one, else by ref. The record is shared: it must not be changed. */
   find(refOrId: string): ActionRecord | undefined
+  /** The same. @throws CONTENT_NOT_FOUND */
+  get(refOrId: string): ActionRecord
   /** By id when it looks like one, else by name. The record is shared: it must not be changed. */
   findRunnerType(nameOrId: string): RunnerTypeRecord | undefined
   /** The parameters of the runner with the action's overrides, then the action's own. */
@@ -131,6 +133,12 @@ export function createActionService(deps: {
     return byId ?? remembered(actionsByRef, refOrId, (ref) => store.findByRef(ref))
   }
 
+  function get(refOrId: string): ActionRecord {
+    const action = find(refOrId)
+    if (action === undefined) throw contentNotFound(refOrId)
+    return action
+  }
+
   function findRunnerType(nameOrId: string): RunnerTypeRecord | undefined {
     const byId = isId(nameOrId) ? store.findRunnerType(nameOrId) : undefined
     return byId ?? remembered(runnerTypesByName, nameOrId, (name) => store.findRunnerTypeByName(name))
@@ -203,6 +211,7 @@ export function createActionService(deps: {
 
   return {
     find,
+    get,
     findRunnerType,
     parametersOf: (action) =>
       mergeParameters(findRunnerType(action.runner_type)?.runner_parameters ?? {}, action.parameters),

@@ -25,7 +25,7 @@ export interface AliasExecutions {
 }
 
 /** How an execution names the alias that asked for it: packs read `id` and `name`. */
-export const aliasReference = ({ id, name }: AliasRecord): { id: string; name: string } => ({ id, name })
+const aliasReference = ({ id, name }: AliasRecord): { id: string; name: string } => ({ id, name })
 
 /** @returns the id in such a reference */
 export const aliasIdIn = (reference: unknown): string | undefined =>

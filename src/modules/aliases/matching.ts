@@ -45,7 +45,7 @@ export interface Matching {
 }
 
 /** Formats of the alias in their order. */
-export function representationsOf(alias: AliasRecord): Representation[] {
+function representationsOf(alias: AliasRecord): Representation[] {
   return alias.formats.flatMap((format) => {
     if (typeof format === 'string') return [{ alias, display: format, text: format, isMultiple: false }]
     const { representation, match_multiple: isMultiple = false } = format

@@ -34,7 +34,7 @@ export interface Dispatches {
 }
 
 /** Ids that are remembered for each sensor. */
-export const MAX_REMEMBERED_IDS = 10_000
+const MAX_REMEMBERED_IDS = 10_000
 /** Dispatches between two removals of older ids. */
 const REMOVE_EVERY = 500
 const MAX_ID_LENGTH = 255

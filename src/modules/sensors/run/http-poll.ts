@@ -36,7 +36,7 @@ export interface HttpPollDeps {
 /** Bytes of an answer, after decompression. */
 export const MAX_ANSWER_BYTES = 1024 * 1024
 /** Items of an answer. */
-export const MAX_ANSWER_ITEMS = 2_000
+const MAX_ANSWER_ITEMS = 2_000
 /** Items that are stored at once. */
 const MAX_OPEN = 64
 /** Longer keys are remembered by their hash. */

@@ -30,7 +30,7 @@ export interface Outputs {
 
 /** Bytes and records that are kept for each sensor. */
 export const MAX_KEPT_BYTES = 1024 * 1024
-export const MAX_KEPT_RECORDS = 2_000
+const MAX_KEPT_RECORDS = 2_000
 /** Bytes of one record. */
 const MAX_RECORD_BYTES = 16 * 1024
 /** Bytes that a sensor may write at once, and that are added each second. */
