@@ -80,18 +80,40 @@ export async function setPassword(path: string, user: string, password: string, 
   if (wrongName !== undefined) throw new PasswordFileProblem(`The user name ${wrongName}.`)
   const wrongPassword = problemOfPassword(password)
   if (wrongPassword !== undefined) throw new PasswordFileProblem(`The password ${wrongPassword}.`)
-  const line = toBytes(`${user}:${await hashPassword(password)}`)
+  const hash = await hashPassword(password)
   await change(path, (lines) => {
     confirm?.()
-    const isOf = linesOf(user)
-    const first = lines.findIndex(isOf)
-    if (first !== -1) {
-      const end = lines[first]?.endsWith('\r') === true ? '\r' : ''
-      return lines.flatMap((each, i) => (i === first ? [line + end] : isOf(each) ? [] : [each]))
-    }
-    // The text after the last line break is either a line without one, or empty.
-    return lines.at(-1) === '' ? [...lines.slice(0, -1), line, ''] : [...lines, line, '']
+    return withLine(lines, user, hash)
   })
+}
+
+/** The lines with one for the user, in the place of its first. */
+function withLine(lines: string[], user: string, hash: string): string[] {
+  const line = toBytes(`${user}:${hash}`)
+  const isOf = linesOf(user)
+  const first = lines.findIndex(isOf)
+  if (first !== -1) {
+    const end = lines[first]?.endsWith('\r') === true ? '\r' : ''
+    return lines.flatMap((each, i) => (i === first ? [line + end] : isOf(each) ? [] : [each]))
+  }
+  // The text after the last line break is either a line without one, or empty.
+  return lines.at(-1) === '' ? [...lines.slice(0, -1), line, ''] : [...lines, line, '']
+}
+
+/** Sets hashes made elsewhere, each of a form that logins can verify. @throws PasswordFileProblem */
+export async function setPasswordHashes(path: string, hashes: ReadonlyMap<string, string>): Promise<void> {
+  await change(path, (lines) => [...hashes].reduce((all, [user, hash]) => withLine(all, user, hash), lines))
+}
+
+/** By user, of several lines the last, as logins take it; empty if the file is missing. @throws PasswordFileProblem */
+export async function passwordHashes(path: string): Promise<Map<string, string>> {
+  const { content } = await read(path)
+  const hashes = new Map<string, string>()
+  for (const rawLine of content.toString('utf8').split('\n')) {
+    const line = parsePasswordLine(rawLine)
+    if (line !== undefined && line.user !== '') hashes.set(line.user, line.hash)
+  }
+  return hashes
 }
 
 /** @returns false if the user does not exist. @throws PasswordFileProblem */
@@ -105,13 +127,7 @@ export async function removeUser(path: string, user: string): Promise<boolean> {
 
 /** In file order, each name once; empty if the file is missing. @throws PasswordFileProblem */
 export async function userNames(path: string): Promise<string[]> {
-  const { content } = await read(path)
-  const names = new Set<string>()
-  for (const line of content.toString('utf8').split('\n')) {
-    const user = parsePasswordLine(line)?.user
-    if (user !== undefined && user !== '') names.add(user)
-  }
-  return [...names]
+  return [...(await passwordHashes(path)).keys()]
 }
 
 /** Maps each byte to one character, so that invalid UTF-8 is kept. */

@@ -1,19 +1,7 @@
 /** Copies the folder of a pack: complete or not at all, within bounds, and nothing from outside of it. */
 import { createHash } from 'node:crypto'
 import { createReadStream } from 'node:fs'
-import {
-  chmod,
-  copyFile,
-  lchown,
-  lstat,
-  mkdir,
-  readdir,
-  readlink,
-  realpath,
-  rename,
-  rm,
-  symlink,
-} from 'node:fs/promises'
+import { chmod, copyFile, lstat, mkdir, readdir, readlink, realpath, rename, rm, symlink } from 'node:fs/promises'
 import { dirname, join, resolve, sep } from 'node:path'
 import { syncFolder, syncTree } from '../lib/files/index.ts'
 
@@ -23,11 +11,6 @@ const MAX_DEPTH = 32
 
 /** Made by programs from what is copied. */
 const isMade = (name: string): boolean => name === '__pycache__' || name.endsWith('.pyc')
-
-export interface Owner {
-  uid: number
-  gid: number
-}
 
 interface Entry {
   path: string
@@ -97,12 +80,7 @@ const oldName = (name: string): string => `.migrate-old-${name}`
  *
  * @throws errors of the file system; the earlier version is there then
  */
-export async function placePack(
-  { folder, entries }: PackTree,
-  packs: string,
-  name: string,
-  owner: Owner,
-): Promise<void> {
+export async function placePack({ folder, entries }: PackTree, packs: string, name: string): Promise<void> {
   const [place, fresh, before] = [name, newName(name), oldName(name)].map((each) => join(packs, each)) as [
     string,
     string,
@@ -110,7 +88,6 @@ export async function placePack(
   ]
   await rm(fresh, { recursive: true, force: true })
   await mkdir(fresh, { mode: 0o755 })
-  await lchown(fresh, owner.uid, owner.gid)
   for (const { path, kind, mode, target } of entries) {
     const to = join(fresh, path)
     if (kind === 'folder') await mkdir(to)
@@ -118,7 +95,6 @@ export async function placePack(
     else await copyFile(join(folder, path), to)
     // Neither setuid nor writable for others.
     if (kind !== 'link') await chmod(to, (mode & 0o755) | (kind === 'folder' ? 0o700 : 0o600))
-    await lchown(to, owner.uid, owner.gid)
   }
   await syncTree(fresh)
   const isThere = await lstat(place).then(

@@ -1,10 +1,24 @@
 /** `svc migrate import`: a made-up installation becomes a working server, once and again. */
 import { createHash } from 'node:crypto'
-import { existsSync, mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs'
+import {
+  chmodSync,
+  chownSync,
+  existsSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs'
 import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import { createTestApp, type InProcessApp } from '../helpers/app.ts'
-import { runCli } from '../helpers/cli.ts'
+import { runCli, spawnCli } from '../helpers/cli.ts'
+import { makeFolder } from '../helpers/folders.ts'
+import { startServer } from '../helpers/server.ts'
+import { fullOnly } from '../helpers/tiers.ts'
 import { CONFIGS, makeInstallation, PACKS, writeGreetings, type Installation } from './installation.ts'
 import { makeOldKey, type OldKey } from './secrets.ts'
 
@@ -23,6 +37,8 @@ interface Summary {
   proposed_conf: string
   report: string
 }
+
+const OTHER_ACCOUNT = 65534
 
 const apiKey = 'ZjIxYjY3YjM0NTM0NTNiNTM0'
 const keyHash = createHash('sha512').update(`saltnpeper${apiKey}`).digest('hex')
@@ -99,6 +115,45 @@ function writeExports({ write }: Installation, key: OldKey): void {
   write('etc/st2/st2.conf', '[auth]\ntoken_ttl = 3600\n[messaging]\nurl = amqp://u:hunter4@h/\n')
 }
 
+fullOnly(describe.skipIf(process.getuid?.() !== 0))('svc migrate import of root', () => {
+  test('acts as the account of the server, which must be able to read the folder', async () => {
+    const old = makeInstallation()
+    const folder = makeFolder()
+    const own = join(folder.path, 'base')
+    mkdirSync(own)
+    for (const path of [folder.path, old.path]) chmodSync(path, 0o755)
+    chownSync(own, OTHER_ACCOUNT, OTHER_ACCOUNT)
+    const account = ['--reuid', String(OTHER_ACCOUNT), '--regid', String(OTHER_ACCOUNT), '--clear-groups']
+    const server = await startServer({ basePath: own, through: (command) => ['setpriv', ...account, ...command] })
+    try {
+      writeGreetings(old)
+      const outside = folder.write('outside', 'of root')
+      mkdirSync(join(own, 'keys'), { recursive: true })
+      chownSync(join(own, 'keys'), OTHER_ACCOUNT, OTHER_ACCOUNT)
+      chmodSync(outside, 0o600)
+      symlinkSync(outside, join(own, 'keys', 'migrated.json'))
+      const import_ = () => spawnCli(['migrate', 'import', old.path, '--config-file', server.configFile], {})
+      chmodSync(old.path, 0o700)
+      expect(await import_()).toMatchObject({
+        code: 2,
+        stdout: expect.stringContaining('permission denied') as unknown,
+      })
+      chmodSync(old.path, 0o755)
+      expect(await import_()).toMatchObject({ code: 1, stdout: expect.stringContaining('migrated.json') as unknown })
+      rmSync(join(own, 'keys', 'migrated.json'))
+      expect(await import_()).toMatchObject({ code: 0 })
+      expect([statSync(outside).uid, readFileSync(outside, 'utf8')]).toEqual([0, 'of root'])
+      for (const name of ['keys/migrated.json', 'packs/greetings', 'configs/greetings.yaml']) {
+        expect([name, statSync(join(own, name)).uid]).toEqual([name, OTHER_ACCOUNT])
+      }
+    } finally {
+      await server.stop()
+      old.remove()
+      folder.remove()
+    }
+  })
+})
+
 describe('svc migrate import', () => {
   let old: Installation
   let app: InProcessApp
@@ -159,6 +214,26 @@ describe('svc migrate import', () => {
     expect(statSync(first.proposed_conf).mode & 0o777).toBe(0o600)
     const ran = await runCli(['run', 'greetings.greet'], { SVC_API_URL: `${app.urls.api}/v1` })
     expect(ran.stdout).toContain('hello world')
+  })
+
+  test('takes configurations over byte by byte, and keeps what else is in the password file', async () => {
+    writeGreetings(old)
+    old.write(`${CONFIGS}/greetings.yaml`, Buffer.from('greeting: Gr\xfcezi\n', 'latin1'))
+    old.write('etc/st2/htpasswd', 'ada:$apr1$A1b2C3d4$Yg4R0yXb3Mff8iQw4iC5g0\n')
+    const passwords = join(app.basePath, 'htpasswd')
+    writeFileSync(passwords, '# by hand\nada:*\n\nbob:$apr1$A1b2C3d4$Yg4R0yXb3Mff8iQw4iC5g0\n')
+    const first = await importAll('--on-conflict', 'replace')
+    expect(first.counts).toMatchObject({ config: { imported: 1 }, password: { replaced: 1 } })
+    expect(readFileSync(join(app.basePath, 'configs', 'greetings.yaml'), 'latin1')).toBe('greeting: Gr\xfcezi\n')
+    expect(readFileSync(passwords, 'utf8')).toMatch(/^# by hand\nada:\$apr1\$.*\n\nbob:\$apr1\$.*\n$/)
+    expect((await importAll()).counts).toMatchObject({ config: { unchanged: 1 }, password: { unchanged: 1 } })
+  })
+
+  test('says that the password file cannot be read, and leaves it', async () => {
+    old.write('etc/st2/htpasswd', 'ada:$apr1$A1b2C3d4$Yg4R0yXb3Mff8iQw4iC5g0\n')
+    mkdirSync(join(app.basePath, 'htpasswd'))
+    const { code, problems } = await importAll()
+    expect([code, problems]).toEqual([1, [expect.stringContaining('htpasswd cannot be read (it is not a file)')]])
   })
 
   test('changes nothing when it is run again, updates what has changed there, and keeps what was changed here', async () => {

@@ -4,7 +4,9 @@ import type { GivenPlaces } from '../../migrate/index.ts'
 import { absolutePath } from '../cli-process.ts'
 import { CliCommand } from '../command.ts'
 import { exitCodes } from '../exit-codes.ts'
-import { addServerConfigOption, loadServerConfig } from '../operator-session.ts'
+import { otherAccountOf } from '../../lib/process/index.ts'
+import { runAgainAs } from '../control/account.ts'
+import { addServerConfigOption, loadServerSettings } from '../operator-session.ts'
 import { addCommonOptionsWithoutFile, type CommonFlags } from '../options.ts'
 import type { CommandContext } from '../session.ts'
 
@@ -54,14 +56,16 @@ function createImportCommand(context: CommandContext): CliCommand {
       'It takes over packs, their configurations, the password file, role definitions, and from exports or a folder of mongodump keys with their secrets, API keys, service accounts, rules, actions, aliases, policies and trigger types. Records get the names of svc, such as core.svc.webhook; files of packs stay as they are.',
       'Running it again changes nothing, or takes over what has changed in the source. A record that was changed on the server since, or that no import has made, is a conflict and stays, unless --on-conflict replace is given.',
       'With --history, executions that have ended and traces keep their ids and times. Nothing follows from them: no rule, notification or policy. The cleanup counts them by their own times.',
-      'Root and the account of the server can run it. It finds the server through its configuration, as `svc serve` does, and writes a report in JSON, and a proposed configuration file made from st2.conf. The exit code is 1 when something was refused or is in conflict, or a pack has content that svc cannot use.',
+      'Run it as the account of the server or as root. As root it switches to that account, which must be able to read the folder. It finds the server through its configuration, as `svc serve` does, and writes a report in JSON, and a proposed configuration file made from st2.conf. The exit code is 1 when something was refused or is in conflict, or a pack has content that svc cannot use.',
     )
     .examples('svc migrate import /mnt/old-host --dry-run', 'svc migrate import /mnt/old-host')
     .action(async (folder: string, { configFile, ...flags }: ImportFlags) => {
-      const [{ importInstallation, exitCodeOf }, { printImport }, config] = await Promise.all([
+      const { config, files } = await loadServerSettings(configFile)
+      const account = otherAccountOf(config.system.base_path)
+      if (account !== undefined) return context.setExitCode(runAgainAs(account, files))
+      const [{ importInstallation, exitCodeOf }, { printImport }] = await Promise.all([
         import('../migrate/import.ts'),
         import('../migrate/print-import.ts'),
-        loadServerConfig(configFile),
       ])
       const { onConflict, dryRun = false, history = false, report } = flags
       const options = {

@@ -231,12 +231,12 @@ async function prepareRecords(
     basePath: base,
     packs: join(base, 'packs'),
     passwordFile: join(base, 'htpasswd'),
-    owner: await stat(base),
   }
   return {
     async importFirst() {
       await importRecords(session, loaded, firstKinds, manner)
-      await importPasswords(site.passwords, server, manner)
+      const { problem: problemOfPasswords } = await importPasswords(site.passwords, server, manner)
+      if (problemOfPasswords !== undefined) report.problems.push(problemOfPasswords)
       const { problem } = await importRoles(session, joinRoles(loaded, site), server, manner)
       if (problem !== undefined) report.problems.push(problem)
     },

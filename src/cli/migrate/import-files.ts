@@ -1,7 +1,8 @@
 /** Takes over what are files of the site in svc too: packs, configurations, role definitions, the password file. */
-import { chmod, lchown, mkdir, readFile, stat } from 'node:fs/promises'
+import { readFile, stat } from 'node:fs/promises'
 import { join } from 'node:path'
-import { describeFileError, replaceFile, syncFolder } from '../../lib/files/index.ts'
+import { PasswordFileProblem, passwordHashes, setPasswordHashes } from '../../core/password-file.ts'
+import { describeFileError, replaceSecretFile } from '../../lib/files/index.ts'
 import { isObject } from '../../lib/schema/index.ts'
 import { describeProblem, listFiles, readMetadataFile, type FileProblem } from '../../lib/text/index.ts'
 import {
@@ -11,7 +12,6 @@ import {
   viewOf,
   type Fields,
   type LoadedRecords,
-  type Owner,
   type Places,
   type SiteFile,
 } from '../../migrate/index.ts'
@@ -21,20 +21,18 @@ import { progressText } from '../output/progress.ts'
 import type { Session } from '../session.ts'
 import { allRecords, REGISTER_MS, toProblem } from './calls.ts'
 import { outcomeOf, type Manner } from './import-records.ts'
-import { refusalOf } from './rows.ts'
+import { refusalOf, type Row } from './rows.ts'
 import { HttpFailure } from '../failures.ts'
 
 /** Kind of the ledger: the pack was registered without a problem. */
 const WHOLE_PACK = 'pack.whole'
 const MAX_DEFINITION_BYTES = 262_144
-const MAX_PASSWORD_BYTES = 16 * 1024 * 1024
 
 /** Where the server has its files. */
 export interface ServerPlaces {
   basePath: string
   packs: string
   passwordFile: string
-  owner: Owner
 }
 
 /** Registers after the copies, and once more what needs packs that came later. */
@@ -115,7 +113,7 @@ async function importPack(
   const there = (await isUntouchedDefault(place, name)) ? undefined : await digestOf(place)
   const outcome = outcomeOf(ledger.decide('pack', name, digest, there), { onConflict })
   if (dryRun || outcome === 'conflict') return { outcome, problems: [], digest }
-  if (outcome !== 'unchanged') await placePack(tree, places.packs, name, places.owner)
+  if (outcome !== 'unchanged') await placePack(tree, places.packs, name)
   ledger.note('pack', name, digest)
   // Registering it again would enable what was disabled there or here, until the import has disabled it again.
   const isDone = outcome === 'unchanged' && registered.has(place) && ledger.isNoted(WHOLE_PACK, name, digest)
@@ -162,7 +160,7 @@ export async function importConfigs(
     const outcome = outcomeOf(decision, manner)
     let why: string | undefined
     if (!manner.dryRun && outcome !== 'conflict') {
-      if (outcome !== 'unchanged') await writeOwned(path, content.toString(), places.owner)
+      if (outcome !== 'unchanged') await replaceSecretFile(path, content)
       manner.ledger.note('config_file', name, content.toString('latin1'))
       why = await registerConfig(session, join(places.packs, name))
     }
@@ -188,39 +186,50 @@ async function registerConfig(session: Session, place: string): Promise<string |
 /** Hashes that svc can verify. */
 const knownHash = /^(?:\$(?:apr1|1|5|6|2[aby]|argon2id?)\$|\{SHA\})/
 
+/** @returns why the password file is left as it is */
 export async function importPasswords(
   passwords: readonly SiteFile[],
-  { passwordFile, owner }: ServerPlaces,
+  places: ServerPlaces,
+  manner: Manner,
+): Promise<{ problem?: string }> {
+  if (passwords.length === 0) return {}
+  try {
+    await mergePasswords(passwords, places, manner)
+    return {}
+  } catch (error) {
+    if (error instanceof PasswordFileProblem) return { problem: `${error.message} No password was imported.` }
+    throw error
+  }
+}
+
+async function mergePasswords(
+  passwords: readonly SiteFile[],
+  { passwordFile }: ServerPlaces,
   manner: Manner,
 ): Promise<void> {
-  if (passwords.length === 0) return
-  const text = await readFile(passwordFile, 'utf8').catch(() => '')
-  if (text.length > MAX_PASSWORD_BYTES) return
-  const lines = text.split('\n').filter((line) => line !== '')
-  let isChanged = false
+  const here = await passwordHashes(passwordFile)
+  /** Of every password that is then here, and of those that are to be changed. */
+  const [taken, changes] = [new Map<string, string>(), new Map<string, string>()]
+  const rows: Row[] = []
   for (const { name, content, source } of passwords) {
     const hash = content.toString()
     if (!knownHash.test(hash)) {
       const why = 'svc does not verify hashes of this form; set the password with svc user passwd'
-      manner.add({ kind: 'password', name, outcome: 'refused', why, source })
+      rows.push({ kind: 'password', name, outcome: 'refused', why, source })
       continue
     }
-    const at = lines.findLastIndex((line) => line.startsWith(`${name}:`))
-    const there = at === -1 ? undefined : lines[at]?.slice(name.length + 1)
-    const outcome = outcomeOf(manner.ledger.decide('password', name, hash, there), manner)
+    const outcome = outcomeOf(manner.ledger.decide('password', name, hash, here.get(name)), manner)
     if (outcome !== 'conflict') {
-      if (outcome !== 'unchanged') {
-        isChanged = true
-        if (at === -1) lines.push(`${name}:${hash}`)
-        else lines[at] = `${name}:${hash}`
-      }
-      if (!manner.dryRun) manner.ledger.note('password', name, hash)
+      taken.set(name, hash)
+      if (outcome !== 'unchanged') changes.set(name, hash)
     }
     const why = outcome === 'conflict' ? { why: 'the user has another password here' } : {}
-    manner.add({ kind: 'password', name, outcome, source, ...why })
+    rows.push({ kind: 'password', name, outcome, source, ...why })
   }
-  if (manner.dryRun || !isChanged) return
-  await writeOwned(passwordFile, `${lines.join('\n')}\n`, owner)
+  if (!manner.dryRun && changes.size > 0) await setPasswordHashes(passwordFile, changes)
+  for (const row of rows) manner.add(row)
+  if (manner.dryRun) return
+  for (const [name, hash] of taken) manner.ledger.note('password', name, hash)
   await manner.ledger.save()
 }
 
@@ -232,7 +241,7 @@ const keyOf = { role: 'name', role_assignment: 'username', group_mapping: 'group
 export async function importRoles(
   session: Session,
   records: Pick<LoadedRecords['records'], DefinitionKind>,
-  { basePath, owner }: ServerPlaces,
+  { basePath }: ServerPlaces,
   manner: Manner,
 ): Promise<{ note?: string; problem?: string }> {
   const root = join(basePath, 'rbac')
@@ -259,7 +268,7 @@ export async function importRoles(
       if (!manner.dryRun && outcome !== 'conflict') {
         if (outcome !== 'unchanged') {
           const file = current?.file ?? join(root, folderOf[kind], `${fileNameOf(name)}.yaml`)
-          await writeOwned(file, toYaml(view), owner)
+          await replaceSecretFile(file, toYaml(view))
           isChanged = true
         }
         manner.ledger.note(kind, name, view)
@@ -300,18 +309,6 @@ async function readHere(root: string, kind: DefinitionKind): Promise<Map<string,
       found.set(given, { file: join(root, folderOf[kind], name), value })
   }
   return found
-}
-
-/** Readable for the account of the server alone. */
-export async function writeOwned(path: string, content: string, owner: Owner): Promise<void> {
-  const folder = join(path, '..')
-  if (!(await isFolder(folder))) {
-    await mkdir(folder, { recursive: true, mode: 0o700 })
-    await lchown(folder, owner.uid, owner.gid)
-    await chmod(folder, 0o700)
-    await syncFolder(join(folder, '..'))
-  }
-  await replaceFile(path, Buffer.from(content), { ...owner, mode: 0o600 }, () => Promise.resolve(true))
 }
 
 function refusalOfFile(path: string, error: unknown): string {

@@ -3,8 +3,9 @@
  * that every rule of the server holds; packs, configurations and definitions as files, as an operator would copy them.
  */
 import { open, rm, stat, type FileHandle } from 'node:fs/promises'
-import { join } from 'node:path'
+import { dirname, join } from 'node:path'
 import type { Config } from '../../config/index.ts'
+import { makeFolder, replaceSecretFile } from '../../lib/files/index.ts'
 import { writeJson } from '../../lib/json/index.ts'
 import {
   importedHistory,
@@ -24,14 +25,7 @@ import { withSocketSession } from '../operator-session.ts'
 import type { CommonFlags } from '../options.ts'
 import type { CommandContext, Session } from '../session.ts'
 import { locate } from './check.ts'
-import {
-  importConfigs,
-  importPacks,
-  importPasswords,
-  importRoles,
-  writeOwned,
-  type ServerPlaces,
-} from './import-files.ts'
+import { importConfigs, importPacks, importPasswords, importRoles, type ServerPlaces } from './import-files.ts'
 import { importHistory } from './import-history.ts'
 import { firstKinds, importRecords, lastKinds, type Manner } from './import-records.ts'
 import { createRows, type Counts, type Row } from './rows.ts'
@@ -98,9 +92,8 @@ async function run(
   { dryRun, history, onConflict, report }: ImportOptions,
 ): Promise<ImportSummary> {
   const { base_path: basePath } = config.system
-  const { uid, gid } = await stat(basePath)
-  const own = process.getuid?.() ?? uid
-  if (own !== 0 && own !== uid) {
+  const { uid } = await stat(basePath)
+  if (process.getuid?.() !== uid) {
     throw new CliFailure(`${basePath} belongs to another account (${uid}). Run the import as root or as that account.`)
   }
   const { loaded, site, problems } = await readSource(session, places)
@@ -132,7 +125,6 @@ async function run(
     basePath,
     packs: config.content.system_packs_base_path,
     passwordFile: passwordFileOf(config),
-    owner: { uid, gid },
   }
   const ledgerPath = join(basePath, 'keys', 'migrated.json')
   const out = await openReport(dryRun, report, server)
@@ -151,7 +143,6 @@ async function run(
     }
     if (places.conf.length > 0) summary.proposed_conf = await propose(places, server, dryRun)
   } finally {
-    if (!dryRun) await giveTo(server, ledgerPath)
     summary.report = await out.close(summary)
   }
   return summary
@@ -177,7 +168,8 @@ async function importAll(
   await importConfigs(session, site.configs, server, manner)
   loaded.records.config = loaded.records.config.filter(({ converted }) => !files.has(converted.name))
   await importRecords(session, loaded, ['config'], manner)
-  await importPasswords(site.passwords, server, manner)
+  const { problem: problemOfPasswords } = await importPasswords(site.passwords, server, manner)
+  if (problemOfPasswords !== undefined) summary.problems.push(problemOfPasswords)
   const { note, problem } = await importRoles(session, joinRoles(loaded, site), server, manner)
   if (note !== undefined) summary.notes.push(note)
   if (problem !== undefined) summary.problems.push(problem)
@@ -189,7 +181,7 @@ function passwordFileOf({ system, auth }: Config): string {
   return typeof path === 'string' && path !== '' ? path : join(system.base_path, 'htpasswd')
 }
 
-async function propose(places: Places, { basePath, owner }: ServerPlaces, dryRun: boolean): Promise<string> {
+async function propose(places: Places, { basePath }: ServerPlaces, dryRun: boolean): Promise<string> {
   if (dryRun) return ''
   const { options } = await readConf(places.conf)
   let hasOldNames = false
@@ -197,15 +189,8 @@ async function propose(places: Places, { basePath, owner }: ServerPlaces, dryRun
     for (const name of names) hasOldNames ||= (await scanPack(join(folder, name))).oldNames.length > 0
   }
   const path = join(basePath, 'migration', 'svc.conf.proposed')
-  await writeOwned(path, proposeConf(options, hasOldNames), owner)
+  await replaceSecretFile(path, proposeConf(options, hasOldNames))
   return path
-}
-
-/** A file of root would keep the account of the server from the next import. */
-async function giveTo({ owner }: ServerPlaces, path: string): Promise<void> {
-  const file = await open(path).catch(() => undefined)
-  await file?.chown(owner.uid, owner.gid).catch(() => undefined)
-  await file?.close()
 }
 
 interface Report {
@@ -219,9 +204,7 @@ async function openReport(dryRun: boolean, given: string | undefined, server: Se
   if (given === undefined && dryRun) return { add: () => undefined, close: () => Promise.resolve('') }
   const stamp = new Date().toISOString().replaceAll(/[:.]/g, '-')
   const path = given ?? join(server.basePath, 'migration', `report-${stamp}.json`)
-  if (given === undefined) {
-    await writeOwned(path, '', server.owner)
-  }
+  if (given === undefined) await makeFolder(dirname(path))
   let file: FileHandle
   try {
     file = await open(path, 'w', 0o600)

@@ -70,7 +70,7 @@ export function createSecretFileSync(path: string, content: string): boolean {
 }
 
 /** As `createSecretFile`, but replaces an existing file. */
-export async function replaceSecretFile(path: string, content: string): Promise<void> {
+export async function replaceSecretFile(path: string, content: string | Buffer): Promise<void> {
   await makeFolder(dirname(path))
   await withTemporaryFile(path, content, (temporary) => rename(temporary, path))
 }
