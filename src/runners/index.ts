@@ -153,7 +153,7 @@ export async function createRunners(settings: RunnerSettings): Promise<Runners> 
       maxPageSize: python.maxPageSize,
     }),
     systemUser,
-    get: createHttpGet(settings.http?.allowedPrivateNetworks ?? []),
+    get: createHttpGet(settings.http?.allowedPrivateNetworks ?? [], settings.env ?? process.env),
     bootId,
     killOrphans: async (orphans) => {
       const { isRoot, sudoProgram } = systemUser

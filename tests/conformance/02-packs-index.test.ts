@@ -8,6 +8,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest'
 import { createTestApp } from '../helpers/app.ts'
 import { ensureDebianPackage } from '../helpers/apt.ts'
 import { makeFolder } from '../helpers/folders.ts'
+import { startProxy } from '../helpers/proxy.ts'
 import { waitForStatus, type ExecutionAnswer, type TestApp } from '../helpers/server.ts'
 import type { ErrorAnswer } from './support.ts'
 
@@ -183,5 +184,32 @@ test('without an index nothing is asked; private addresses need a permission', a
   } finally {
     await none.stop()
     await closed.stop()
+  }
+})
+
+test('02.8 indexes and repositories are reached through the proxies of the environment', async () => {
+  const proxy = await startProxy({ hosts: { 'index.test': new URL(place.url).host } })
+  const variables = { http_proxy: proxy.url, https_proxy: proxy.url, no_proxy: 'exempt.test' }
+  const before = { ...process.env }
+  Object.assign(process.env, variables)
+  const other = await createTestApp({
+    settings: { 'content.index_url': 'http://index.test/i.json, http://exempt.test:9/i.json' },
+  })
+  try {
+    const { body } = await other.call<{ index: unknown }>('GET', '/v1/packs/index')
+    expect(JSON.stringify(body)).toContain('Far away.')
+    const started = await other.call<{ execution_id: string }>('POST', '/v1/packs/install', {
+      packs: ['https://git.test/x.git'],
+    })
+    const { status, result } = await waitForStatus(other, started.body.execution_id)
+    expect([status, JSON.stringify(result)]).toEqual(['failed', expect.stringContaining('https://git.test/x.git')])
+    expect(new Set(proxy.requests)).toEqual(new Set(['GET http://index.test/i.json', 'CONNECT git.test:443']))
+  } finally {
+    await other.stop()
+    for (const name of Object.keys(variables)) {
+      if (before[name] === undefined) Reflect.deleteProperty(process.env, name)
+      else process.env[name] = before[name]
+    }
+    await proxy.close()
   }
 })

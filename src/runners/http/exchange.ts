@@ -14,10 +14,17 @@ export interface HttpRequest {
   body: string | Uint8Array | FormData | undefined
   followsRedirects: boolean
   verifiesCertificates: boolean
-  /** For `http:` and `https:` URLs. */
-  proxies: { http: URL | undefined; https: URL | undefined }
+  /** The proxy for a URL. @throws HttpProblem */
+  proxyFor(url: URL): RequestProxy | undefined
   /** Called for each URL before its request. @throws HttpProblem */
   checkUrl(url: URL): void
+}
+
+export interface RequestProxy {
+  /** With credentials. */
+  url: URL
+  /** Whether it may be anywhere, because the operator has named it. */
+  isTrusted: boolean
 }
 
 export interface HttpAnswer {
@@ -78,10 +85,11 @@ type Answer = Dispatcher.ResponseData & { rawHeaders: [string, string][]; header
 async function send(connections: Connections, request: HttpRequest, limits: ExchangeLimits): Promise<Answer> {
   const { url, method, headers, body } = request
   request.checkUrl(url)
+  const proxy = request.proxyFor(url)
   try {
     limits.addresses.checkLiteral(url.hostname)
     const answer = await (
-      await connections.to(url)
+      await connections.to(url, proxy)
     ).request({
       origin: url.origin,
       path: url.pathname + url.search,
@@ -98,7 +106,7 @@ async function send(connections: Connections, request: HttpRequest, limits: Exch
     const header = (name: string): string | undefined => rawHeaders.find(([given]) => given.toLowerCase() === name)?.[1]
     return Object.assign(answer, { rawHeaders, header })
   } catch (error) {
-    throw problemOf(error, url, limits)
+    throw problemOf(error, url, limits, proxy?.url)
   }
 }
 
@@ -200,7 +208,7 @@ function redirected(request: HttpRequest, statusCode: number, target: URL): Http
 
 interface Connections {
   /** @throws AddressRefused */
-  to(url: URL): Promise<Dispatcher>
+  to(url: URL, proxy: RequestProxy | undefined): Promise<Dispatcher>
   close(): Promise<void>
 }
 
@@ -217,11 +225,11 @@ function createConnections(
   const tls = { rejectUnauthorized: request.verifiesCertificates }
 
   /** All connections, also those to a proxy, are made here; `lookup` checks the names. */
-  function guard(connect: Connect): Connect {
+  function guard(connect: Connect, trusted?: string): Connect {
     return (options, done) => {
       try {
         if (isClosed) throw new Error('closed')
-        addresses.checkLiteral(options.hostname)
+        if (options.hostname !== trusted) addresses.checkLiteral(options.hostname)
       } catch (error) {
         done(error instanceof Error ? error : new Error(String(error)), null)
         return
@@ -242,17 +250,20 @@ function createConnections(
     return new undici.Agent({ ...common, connect: guard(undici.buildConnector(connecting)) })
   }
 
-  function through(proxy: URL): ProxyAgent {
+  function through({ url: proxy, isTrusted }: RequestProxy): ProxyAgent {
     const guarded = (origin: URL | string, options: object): Dispatcher => {
       const { connect } = options as { connect?: Connect | object }
-      const own = typeof connect === 'function' ? { connect: guard(connect as Connect) } : {}
+      const own =
+        typeof connect === 'function'
+          ? { connect: guard(connect as Connect, isTrusted ? proxy.hostname : undefined) }
+          : {}
       return new undici.Pool(origin, { ...options, ...common, ...own })
     }
     return new undici.ProxyAgent({
       ...common,
       uri: proxy.href,
       proxyTunnel: false,
-      proxyTls: connecting,
+      proxyTls: isTrusted ? { ...tls, timeout: 0 } : connecting,
       requestTls: { ...tls, timeout: 0 } as buildConnector.BuildOptions,
       clientFactory: guarded,
       factory: guarded,
@@ -260,13 +271,12 @@ function createConnections(
   }
 
   return {
-    async to(url) {
-      const proxy = url.protocol === 'https:' ? request.proxies.https : request.proxies.http
+    async to(url, proxy) {
       if (proxy !== undefined) {
-        addresses.checkLiteral(proxy.hostname)
+        if (!proxy.isTrusted) addresses.checkLiteral(proxy.url.hostname)
         await addresses.checkName(url.hostname)
       }
-      const key = proxy?.href ?? ''
+      const key = proxy?.url.href ?? ''
       const dispatcher = dispatchers.get(key) ?? (proxy === undefined ? direct() : through(proxy))
       dispatchers.set(key, dispatcher)
       return dispatcher
@@ -332,7 +342,7 @@ const reasons: Record<string, string> = {
   Z_BUF_ERROR: 'the response body ends too early',
 }
 
-export function problemOf(error: unknown, url: URL, { signal }: Pick<ExchangeLimits, 'signal'>): unknown {
+export function problemOf(error: unknown, url: URL, { signal }: Pick<ExchangeLimits, 'signal'>, proxy?: URL): unknown {
   if (signal.aborted) return signal.reason
   if (error instanceof HttpProblem) return error
   const refused = causes(error).find((cause) => cause instanceof AddressRefused)
@@ -340,7 +350,8 @@ export function problemOf(error: unknown, url: URL, { signal }: Pick<ExchangeLim
   const codes = causes(error).flatMap((cause) => codeOf(cause) ?? [])
   const code = codes.find((known) => reasons[known] !== undefined) ?? codes[0]
   const why = code === undefined ? 'the request failed' : (reasons[code] ?? 'the request failed')
-  return new HttpProblem(`No response from ${shownUrl(url)}: ${why}${code === undefined ? '' : ` (${code})`}`)
+  const way = proxy === undefined ? '' : ` through the proxy "${proxy.origin}"`
+  return new HttpProblem(`No response from ${shownUrl(url)}${way}: ${why}${code === undefined ? '' : ` (${code})`}`)
 }
 
 /** The error itself and its causes. */

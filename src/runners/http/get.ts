@@ -1,7 +1,11 @@
-/** GET requests of the server itself, to allowed addresses only, as those of http-request actions. */
+/**
+ * GET requests of the server itself, to allowed addresses only, as those of http-request actions; through the proxies of
+ * its environment.
+ */
 import { version } from '../../core/version.ts'
 import { createAddresses } from './addresses.ts'
-import { exchange, HttpProblem, type HttpAnswer } from './exchange.ts'
+import { environmentProxy } from '../../lib/network/index.ts'
+import { exchange, HttpProblem, type HttpAnswer, type RequestProxy } from './exchange.ts'
 
 export interface GetOptions {
   maxBytes: number
@@ -24,8 +28,11 @@ export type HttpGet = (
   options: GetOptions,
 ) => Promise<Pick<HttpAnswer, 'statusCode' | 'body'> & Partial<Pick<HttpAnswer, 'headers'>>>
 
-/** @param allowedPrivateNetworks `http_runner.allowed_private_networks` */
-export function createHttpGet(allowedPrivateNetworks: readonly string[]): HttpGet {
+/**
+ * @param allowedPrivateNetworks `http_runner.allowed_private_networks`
+ * @param env the server's: `http_proxy`, `https_proxy`, `no_proxy`
+ */
+export function createHttpGet(allowedPrivateNetworks: readonly string[], env: NodeJS.ProcessEnv): HttpGet {
   const addresses = createAddresses(allowedPrivateNetworks)
   return async (url, { maxBytes, signal, allowsHttp = false, followsRedirects = false, headers: given = [] }) => {
     const headers = new Map([['user-agent', `svc/${version}`], ['accept-encoding', 'identity'], ...given])
@@ -36,7 +43,7 @@ export function createHttpGet(allowedPrivateNetworks: readonly string[]): HttpGe
       body: undefined,
       followsRedirects,
       verifiesCertificates: true,
-      proxies: { http: undefined, https: undefined },
+      proxyFor: (target: URL) => proxyOf(target, env),
       checkUrl({ protocol }: URL) {
         if (protocol === 'https:' || (protocol === 'http:' && allowsHttp)) return
         throw new HttpProblem(`The URL is not one of ${allowsHttp ? 'http or ' : ''}https`)
@@ -44,4 +51,12 @@ export function createHttpGet(allowedPrivateNetworks: readonly string[]): HttpGe
     }
     return exchange(request, { addresses, maxBodyBytes: maxBytes, maxBodyName: 'the limit', signal })
   }
+}
+
+function proxyOf(target: URL, env: NodeJS.ProcessEnv): RequestProxy | undefined {
+  const found = environmentProxy(target, env)
+  if (found === undefined) return undefined
+  const { variable, url } = found
+  if (url === undefined) throw new HttpProblem(`${variable} of the server is not the address of an HTTP proxy`)
+  return { url, isTrusted: true }
 }

@@ -4,7 +4,7 @@ import { isAbsolute, relative } from 'node:path'
 import { readContainedBytes } from '../../lib/files/index.ts'
 import { version } from '../../core/version.ts'
 import type { RunContext } from '../runner.ts'
-import { HttpProblem, shownUrl, type HttpRequest } from './exchange.ts'
+import { HttpProblem, shownUrl, type HttpRequest, type RequestProxy } from './exchange.ts'
 import { readJson, writeJson } from '../../lib/json/index.ts'
 
 /** Headers that describe the transfer; svc sets them itself. */
@@ -44,10 +44,11 @@ export async function buildRequest(context: RunContext, maxFileBytes: number): P
   if (!/^[A-Z]{1,20}$/.test(method) || method === 'CONNECT') {
     throw new HttpProblem('The parameter "method" is not a supported HTTP method')
   }
-  const proxyOf = (name: string): URL | undefined => {
+  const proxyOf = (name: string): RequestProxy | undefined => {
     const given = textParameter(parameters, name)
-    return given === undefined ? undefined : urlOf(given, name)
+    return given === undefined ? undefined : { url: urlOf(given, name), isTrusted: false }
   }
+  const proxies = { http: proxyOf('http_proxy'), https: proxyOf('https_proxy') }
   return {
     method,
     url,
@@ -55,7 +56,7 @@ export async function buildRequest(context: RunContext, maxFileBytes: number): P
     body,
     followsRedirects: parameters['allow_redirects'] === true,
     verifiesCertificates: parameters['verify_ssl_cert'] !== false,
-    proxies: { http: proxyOf('http_proxy'), https: proxyOf('https_proxy') },
+    proxyFor: ({ protocol }) => (protocol === 'https:' ? proxies.https : proxies.http),
     checkUrl: hostCheck(parameters),
   }
 }
