@@ -11,10 +11,10 @@ import { shown } from './shown.ts'
 export interface YamlLimits {
   /** Values of the document, aliases counted as often as used. */
   maxValues: number
-  /** Characters of the texts among the values, aliases counted as often as used. */
+  /** Characters of keys and values, aliases counted as often as used. */
   maxChars: number
   maxAliases: number
-  /** Keys that `<<` brings in; 0 refuses `<<`. */
+  /** Mappings that `<<` names, and the keys that they bring in; 0 refuses `<<`. */
   maxMergeKeys: number
   maxDepth: number
 }

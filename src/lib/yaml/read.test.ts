@@ -1,7 +1,11 @@
 import { expect, test } from 'vitest'
+import { createRandom, seedOfRun, type Random } from '../../../tests/helpers/random.ts'
+import { rounds } from '../../../tests/helpers/tiers.ts'
 import { readYamlValue, YamlError } from './index.ts'
+import { composeYaml, type YamlNode } from './nodes.ts'
+import { readYamlNode } from './read.ts'
 
-const limits = { maxDepth: 60, maxAliases: 200, maxMergeKeys: 2_000, maxValues: 20_000 }
+const limits = { maxDepth: 60, maxAliases: 200, maxMergeKeys: 2_000, maxValues: 20_000, maxChars: 1_000_000 }
 const read = (text: string): unknown => readYamlValue(text, limits)?.value
 
 /** What Python's reader makes of each. */
@@ -131,4 +135,104 @@ test.each([
 
 test.each([`1${':30'.repeat(300_000)}`, '9'.repeat(900_000)])('a number of many digits is refused', (text) => {
   expect(() => read(text)).toThrow('the limit is 4300')
+})
+
+const levels = 12
+const fan = 8
+
+/** The innermost value, then a value of each level from an alias of the one below: the text stays short. */
+function bomb(innermost: string, ofAlias: (alias: string) => string): string {
+  const lines = [`- &a0 ${innermost}`]
+  for (let level = 1; level <= levels; level++) lines.push(`- &a${level} ${ofAlias(`*a${level - 1}`)}`)
+  return lines.join('\n')
+}
+const many = (part: string, between: string): string => Array.from({ length: fan }, () => part).join(between)
+
+test.each<[string, string, string]>([
+  ['empty mappings brought in', bomb('{}', (alias) => `{${many(`<<: ${alias} `, ', ')}}`), '"<<" brings in more than'],
+  ['lists of sources', bomb('{}', (alias) => `{<<: [${many(`${alias} `, ', ')}]}`), '"<<" brings in more than'],
+  ['mappings of one key', bomb('{k: 1}', (alias) => `{${many(`<<: ${alias} `, ', ')}}`), '"<<" brings in more than'],
+  ['empty lists', bomb('[]', (alias) => `[${many(`${alias} `, ', ')}]`), 'stands for more than'],
+  ['empty texts', bomb('', (alias) => `[${many(`${alias} `, ', ')}]`), 'stands for more than'],
+  ['pairs', bomb('1', (alias) => `!!omap [${many(`k: ${alias} `, ', ')}]`), 'stands for more than'],
+  [
+    'bytes',
+    `- &b !!binary ${'QUJD'.repeat(10_000)}\n- [${many('*b ', ', ')}, ${many('*b ', ', ')}, ${many('*b ', ', ')}, *b ]`,
+    'characters, aliases counted',
+  ],
+])('short texts that stand for much are refused: %s', (_, text, message) => {
+  expect(() => read(text)).toThrow(message)
+})
+
+test.each(['<<: {}', '<<: []', '- &e {}\n- {<<: *e }'])('where no key may be merged, %j is refused', (text) => {
+  expect(() => readYamlValue(text, { ...limits, maxMergeKeys: 0 })).toThrow('"<<" is not supported')
+})
+
+/** Nodes that count how often they are looked at, and what is in them. */
+function counting(root: YamlNode, look: (times: number) => void): YamlNode {
+  const copies = new Map<YamlNode, YamlNode>()
+  const copy = (node: YamlNode): YamlNode => {
+    const known = copies.get(node)
+    if (known !== undefined) return known
+    const parts = node.kind === 'list' ? node.items.map(copy) : []
+    const pairs = node.kind === 'mapping' ? node.pairs.map((pair) => pair.map(copy)) : []
+    const copied = Object.defineProperties(
+      { ...node },
+      {
+        kind: { get: () => (look(1), node.kind) },
+        items: { get: () => (look(parts.length), parts) },
+        pairs: { get: () => (look(pairs.length), pairs) },
+      },
+    ) as YamlNode // the same properties
+    copies.set(node, copied)
+    return copied
+  }
+  return copy(root)
+}
+
+function randomBomb(random: Random): string {
+  const lines = [`- &a0 ${random.pick(['{}', '[]', '', '1', '{k: 1}', '!!set {}', '{<<: {}}', '[{}]', '{<<: []}'])}`]
+  for (let level = 1; level <= levels; level++) {
+    // Mostly the level below: only so a text grows.
+    const alias = (): string => `*a${random.once(8) ? random.below(level) : level - 1} `
+    const aliases = (between: string, part: () => string): string =>
+      Array.from({ length: 1 + random.below(fan) }, part).join(between)
+    const shape = random.pick([
+      () => `{${aliases(', ', () => `<<: ${alias()}`)}}`,
+      () => `{${aliases(', ', () => `<<: ${alias()}`)}}`,
+      () => `{<<: [${aliases(', ', alias)}]}`,
+      () => `{<<: ${alias()}, k: ${alias()}}`,
+      () => `{k: ${alias()}, l: {<<: ${alias()}}}`,
+      () => `{${aliases(', ', () => `k: ${alias()}`)}}`,
+      () => `[${aliases(', ', alias)}]`,
+      () => `!!omap [${aliases(', ', () => `k: ${alias()}`)}]`,
+      () => `!!set {<<: ${alias()}}`,
+    ])
+    lines.push(`- &a${level} ${shape()}`)
+  }
+  return lines.join('\n')
+}
+
+const seed = seedOfRun()
+
+test(`no short text is looked at more often than its limits say (seed ${seed})`, () => {
+  const random = createRandom(seed)
+  const small = { maxDepth: 60, maxAliases: 1_000, maxMergeKeys: 500, maxValues: 1_000, maxChars: 10_000 }
+  for (let round = 0; round < rounds({ daily: 30, full: 1_000 }); round++) {
+    const text = randomBomb(random)
+    const node = composeYaml(text, small)
+    if (node === undefined) throw new Error('the text has a document')
+    let looks = 0
+    const most = 20 * (text.length + small.maxValues + small.maxMergeKeys)
+    const counted = counting(node, (times) => {
+      looks += times
+      if (looks > most) throw new Error(`looked more than ${most} times at:\n${text}`)
+    })
+    try {
+      readYamlNode(counted, small)
+    } catch (error) {
+      if (!(error instanceof YamlError)) throw error
+    }
+    expect(looks).toBeGreaterThan(0)
+  }
 })

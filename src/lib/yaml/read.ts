@@ -9,11 +9,13 @@ import {
   type YamlNode,
 } from './nodes.ts'
 import { readBool, readFloat, readInt, readTimestamp, typeOfPlain, type ScalarValue } from './scalars.ts'
-import { tooManyValues, YamlError } from './tokens.ts'
+import { tooManyChars, tooManyValues, YamlError } from './tokens.ts'
 
 export interface ReadLimits extends NodeLimits {
   /** Mappings that `<<` names, and the keys that they bring in; 0 refuses `<<`. */
   maxMergeKeys: number
+  /** Characters of keys and values, aliases counted as often as used. */
+  maxChars: number
 }
 
 /** Read all the same. */
@@ -39,7 +41,11 @@ export interface YamlValue {
  */
 export function readYamlValue(text: string, limits: ReadLimits): YamlValue | undefined {
   const node = composeYaml(text, limits)
-  if (node === undefined) return undefined
+  return node === undefined ? undefined : readYamlNode(node, limits)
+}
+
+/** The limits and the number of nodes bound the work, however often nodes refer to each other. @throws YamlError */
+export function readYamlNode(node: YamlNode, limits: ReadLimits): YamlValue {
   const reader = new Reader(limits)
   const value = reader.read(node, 0)
   return { value, node, warnings: reader.warnings }
@@ -68,6 +74,7 @@ class Reader {
   readonly warnings: YamlWarning[] = []
   readonly #limits: ReadLimits
   #values = 0
+  #chars = 0
   #mergedKeys = 0
 
   constructor(limits: ReadLimits) {
@@ -98,6 +105,9 @@ class Reader {
 
   #scalar(node: ScalarNode, tag: string | undefined): unknown {
     const { text, line } = node
+    this.#chars += text.length
+    const { maxChars } = this.#limits
+    if (this.#chars > maxChars) throw new YamlError(tooManyChars(maxChars), line)
     const type = tag ?? (node.isPlain ? typeOfPlain(text) : 'str')
     const read = (value: ScalarValue): unknown => {
       if ('problem' in value) throw new YamlError(value.problem, line)
@@ -199,8 +209,9 @@ class Reader {
         others.push(pair)
         continue
       }
+      // What brings in nothing counts too: mappings that bring in each other twice are doubled on each level.
+      if (pair[1].kind === 'list') this.#countMerged(1, node)
       for (const source of this.#sources(pair[1])) {
-        // A mapping without keys counts too: mappings that bring in each other twice are doubled on each level.
         this.#countMerged(1, node)
         const keys = this.#merged(source)
         this.#countMerged(keys.length, node)

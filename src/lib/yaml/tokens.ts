@@ -132,6 +132,9 @@ const escapeLengths: Readonly<Record<string, number>> = { x: 2, u: 4, U: 8 }
 export const tooManyValues = (maxValues: number): string =>
   `the file stands for more than ${maxValues} values, aliases counted as often as used`
 
+export const tooManyChars = (maxChars: number): string =>
+  `the texts of the file have more than ${maxChars} characters, aliases counted as often as used`
+
 /** Of one value at most: anchor, tag, the value itself, and what begins and ends its key, its place and its collection. */
 const MAX_TOKENS_PER_VALUE = 10
 
