@@ -7,6 +7,7 @@ import { makeFolder } from '../helpers/folders.ts'
 import { basicAuth, firstPassword } from '../helpers/logins.ts'
 import { call, runToEnd, type TestApp } from '../helpers/server.ts'
 import { openEvents } from '../helpers/sse.ts'
+import { waitFor } from '../helpers/wait.ts'
 
 type Json = Record<string, unknown>
 
@@ -21,6 +22,12 @@ beforeAll(async () => {
       `name: ${name}\ndescription: A fruit.\nversion: 1.0.0\nauthor: us\nemail: us@x.org\n`,
     )
     writeFileSync(join(pack, 'config.schema.yaml'), 'color: {type: string}\n')
+    mkdirSync(join(pack, 'sensors'))
+    writeFileSync(
+      join(pack, 'sensors', 'ripe.yaml'),
+      `class_name: Ripe\nentry_point: ripe.py\ndescription: Looks.\nenabled: false\npoll_interval: 30\ntrigger_types: [{name: ripe, description: It is.}]\n`,
+    )
+    writeFileSync(join(pack, 'sensors', 'ripe.py'), 'class Ripe:\n    pass\n')
     mkdirSync(join(folder.path, 'configs'), { recursive: true })
     writeFileSync(join(folder.path, 'configs', `${name}.yaml`), 'color: red\n')
   }
@@ -80,12 +87,85 @@ describe('lists by id', () => {
       const [first, second] = [await make(), await make()]
       const found = await server.call<Json[]>('GET', `/v1/apikeys?id=${second}`, undefined, headers)
       expect([found.body.map(({ id }) => id), found.headers.get('x-total-count')]).toEqual([[second], '1'])
+      const names = ['created_at', 'enabled', 'id', 'key_hash', 'metadata', 'uid', 'user']
+      expect(Object.keys(found.body[0] ?? {}).toSorted()).toEqual(expect.arrayContaining(names))
       const both = await server.call<Json[]>('GET', `/v1/apikeys?id=${second},${first}`, undefined, headers)
       expect(both.body.map(({ id }) => id)).toEqual([first, second])
       const none = await server.call<Json[]>('GET', '/v1/apikeys?id=0123456789abcdef01234567', undefined, headers)
       expect(none.body).toEqual([])
     })
   })
+})
+
+/**
+ * Attributes that StackStorm's records always have, by the path that answers with them. Of a list, its first record counts.
+ * svc has `svc_version` of packs in place of `stackstorm_version`.
+ */
+const attributes: Record<string, string> = {
+  '/v1/actions':
+    'description enabled entry_point id name notify output_schema pack parameters ref runner_type tags uid',
+  '/v1/actions/views/overview': 'description enabled entry_point id name pack parameters ref runner_type uid',
+  '/v1/actionalias':
+    'ack action_ref description enabled extra formats id immutable_parameters name pack ref result uid',
+  '/v1/actionalias/help': 'available helpstrings',
+  '/v1/config_schemas': 'attributes id pack',
+  '/v1/configs': 'id pack values',
+  '/v1/executions?action=core.echo':
+    'action context end_timestamp elapsed_seconds id liveaction log parameters result result_size runner start_timestamp status web_url',
+  '/v1/executions?rule=one': 'rule trigger trigger_instance trigger_type',
+  '/v1/executions/views/filters': 'action rule runner status trigger trigger_type user',
+  '/v1/inquiries': 'id roles route schema ttl users',
+  '/v1/keys': 'encrypted id name scope secret uid value',
+  '/v1/packs':
+    'author contributors dependencies description email files id keywords name path python_versions ref svc_version system uid version',
+  '/v1/packs/index': 'index status',
+  '/v1/packs/index/health': 'indexes packs',
+  '/v1/policies': 'description enabled id name pack parameters policy_type ref resource_ref uid',
+  '/v1/policytypes': 'description enabled id module name parameters ref resource_type uid',
+  '/v1/rbac/permission_types': 'action api_key execution pack rule sensor_type trace webhook',
+  '/v1/rules': 'action context criteria description enabled id name pack ref tags trigger type uid',
+  '/v1/rules/views': 'action criteria description enabled id name pack ref tags trigger type uid',
+  '/v1/ruleenforcements': 'enforced_at execution_id id rule status trigger_instance_id',
+  '/v1/ruleenforcements/views':
+    'enforced_at execution execution_id id rule status trigger_instance trigger_instance_id',
+  '/v1/ruletypes': 'description enabled id name parameters',
+  '/v1/runnertypes': 'description enabled id name runner_module runner_package runner_parameters uid',
+  '/v1/sensortypes': 'artifact_uri description enabled entry_point id name pack poll_interval ref trigger_types uid',
+  '/v1/service_registry/groups': 'groups',
+  '/v1/service_registry/groups/api/members': 'members',
+  '/v1/timers': 'description id name pack parameters ref type uid',
+  '/v1/traces': 'action_executions id rules start_timestamp trace_tag trigger_instances uid',
+  '/v1/triggerinstances': 'id occurrence_time payload status trigger',
+  '/v1/triggers': 'description id name pack parameters ref type uid',
+  '/v1/triggertypes': 'description id name pack parameters_schema payload_schema ref tags uid',
+  '/v1/user': 'authentication rbac username',
+  '/v1/webhooks': 'description id name pack parameters ref type uid',
+  '/auth/v1/sso': 'enabled',
+}
+
+it("records have the attributes of StackStorm's", async () => {
+  await app.call('PUT', '/v1/keys/color', { name: 'color', value: 'red' })
+  const alias = { name: 'say', pack: 'default', action_ref: 'core.echo', formats: ['say {{ message }}'] }
+  await app.call('POST', '/v1/actionalias', alias)
+  const parameters = { threshold: 3, action: 'delay' }
+  const policy = { name: 'few', pack: 'default', resource_ref: 'core.noop', policy_type: 'action.concurrency' }
+  await app.call('POST', '/v1/policies', { ...policy, parameters })
+  const trigger = { type: 'core.svc.IntervalTimer', parameters: { unit: 'hours', delta: 9 } }
+  await app.call('POST', '/v1/rules', { name: 'tick', pack: 'default', trigger, action: { ref: 'core.noop' } })
+  await runToEnd(app, { message: 'x' }, { action: 'core.echo' })
+  await runToEndPending()
+  await waitFor('the execution of the rule', async () => (await list('/v1/executions?rule=one')).length > 0)
+
+  const missing: string[] = []
+  for (const [path, names] of Object.entries(attributes)) {
+    const { body } = await app.call<Json | Json[]>('GET', path)
+    const record = Array.isArray(body) ? body[0] : body
+    if (record === undefined) missing.push(`${path}: no record`)
+    missing.push(
+      ...names.split(' ').flatMap((name) => (record !== undefined && name in record ? [] : `${path}: ${name}`)),
+    )
+  }
+  expect(missing).toEqual([])
 })
 
 describe('sorted lists', () => {
