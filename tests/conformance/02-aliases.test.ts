@@ -1,6 +1,8 @@
 /** Contract 02, 2.13: aliases of actions, and the executions that chat commands ask for. */
+import { load } from 'js-yaml'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { createTestApp } from '../helpers/app.ts'
+import { docBlock } from '../helpers/doc-blocks.ts'
 import { makeFolder, type TemporaryFolder } from '../helpers/folders.ts'
 import { firstPassword } from '../helpers/logins.ts'
 import { createRbacFiles } from '../helpers/rbac.ts'
@@ -467,6 +469,15 @@ describe('2.13 executions of aliases', () => {
       first.body.results.map(({ execution }) => execution.id),
     )
   })
+})
+
+it('the first example of docs/chat.md works as it is printed', async () => {
+  const alias = load(docBlock('chat.md', '# uptime.yaml')) as Record<string, unknown>
+  expect((await call('POST', '/actionalias', alias)).status).toBe(201)
+  const { execution, message } = await sayOne('uptime')
+  await waitForStatus(server, execution.id)
+  const { body } = await call<Record<string, unknown>>('GET', `/aliasexecution/${execution.id}/reply`)
+  expect([message, body['message']]).toEqual(['Looking.', expect.stringMatching(/^Up: .*load average/)])
 })
 
 describe('2.13 the reply to a chat', () => {

@@ -40,7 +40,7 @@ export function createAliases(deps: AliasesDeps): Aliases {
   const store = createAliasStore(database)
   const service = createAliasService({ database, store, log, systemUser: settings.systemUser })
   const matching = createMatching(store)
-  bus.subscribe('alias.changed', () => matching.forget())
+  bus.subscribe('alias.changed', ({ change, alias }) => matching.note(alias, change === 'delete'))
   const runs = createAliasExecutions({ matching, actions, executions })
   const replies = createReplies({ store, executions, thread: deps.templateThread })
   return {

@@ -40,8 +40,8 @@ export interface Matching {
   named(nameOrRef: string, format: string): Representation
   /** Parameters of each execution that a command asks for; at least one. @throws COMMAND_UNMATCHED */
   read(representation: Representation, command: string): CommandParameters[]
-  /** Aliases have changed. */
-  forget(): void
+  /** An alias has changed. @param isGone it is deleted */
+  note(alias: AliasRecord, isGone: boolean): void
 }
 
 /** Formats of the alias in their order. */
@@ -82,15 +82,23 @@ function toCandidate(representation: Representation): Candidate {
   }
 }
 
+const candidatesOf = (alias: AliasRecord): Candidate[] =>
+  alias.enabled ? representationsOf(alias).map(toCandidate) : []
+
+function byPackAndName({ alias: one }: Representation, { alias: other }: Representation): number {
+  if (one.pack !== other.pack) return one.pack < other.pack ? -1 : 1
+  return one.name === other.name ? 0 : one.name < other.name ? -1 : 1
+}
+
 export function createMatching(store: Pick<AliasStore, 'list' | 'findByRef' | 'named'>): Matching {
-  let known: readonly Candidate[] | undefined
+  /** By the id of the alias; undefined: nobody has asked yet. */
+  let known: Map<string, Candidate[]> | undefined
+  let inOrder: readonly Candidate[] | undefined
 
   function candidates(): readonly Candidate[] {
-    known ??= store
-      .list({}, { limit: undefined, offset: 0 })
-      .filter(({ enabled }) => enabled)
-      .flatMap((alias) => representationsOf(alias).map(toCandidate))
-    return known
+    known ??= new Map(store.list({}, { limit: undefined, offset: 0 }).map((alias) => [alias.id, candidatesOf(alias)]))
+    inOrder ??= [...known.values()].flat().toSorted(byPackAndName)
+    return inOrder
   }
 
   function fits(candidate: Candidate, command: string, budget: Budget): boolean {
@@ -120,8 +128,11 @@ export function createMatching(store: Pick<AliasStore, 'list' | 'findByRef' | 'n
 
   return {
     all: candidates,
-    forget() {
-      known = undefined
+    // The formats of the others stay compiled: that of thousands takes seconds.
+    note(alias, isGone) {
+      if (isGone) known?.delete(alias.id)
+      else known?.set(alias.id, candidatesOf(alias))
+      inOrder = undefined
     },
 
     async find(command) {
