@@ -82,7 +82,7 @@ test('a branch, a tag, a commit and HEAD are what they are now', async () => {
   commit('2')
   git('tag', '-a', '-m', 'x', 'second')
   git('branch', 'feature/x-1')
-  const lost = commit('3')
+  commit('3')
   expect((await hold('main')).text).toBe('3')
   git('checkout', '-q', '--detach')
   commit('4')
@@ -95,12 +95,60 @@ test('a branch, a tag, a commit and HEAD are what they are now', async () => {
     ['feature/x-1', '2'],
     [first, '1'],
     [first.slice(0, 9), '1'],
-    [lost, '3'],
     ['HEAD', '4'],
   ] as const) {
     expect([revision, (await hold(revision)).text]).toEqual([revision, text])
   }
   expect(commitsKept()).toHaveLength(4)
+})
+
+test('a commit that no branch and no tag contains does not run, however git serves it', async () => {
+  const first = commit('1')
+  git('checkout', '-q', '--detach')
+  const pulled = commit('of a copy')
+  // As public hosts keep what copies of the repository propose.
+  git('update-ref', 'refs/pull/1/head', pulled)
+  git('config', 'uploadpack.allowAnySHA1InWant', 'true')
+  const dangling = commit('of nobody')
+  git('checkout', '-q', 'main')
+  const tagged = commit('2')
+  git('tag', '-am', 'x', 'v2')
+  const tag = git('rev-parse', 'v2')
+  const left = commit('3')
+  await hold('main')
+  git('reset', '-q', '--hard', first)
+  rmSync(join(base.path, 'versions/mine', left), { recursive: true })
+  for (const [revision, text] of [
+    [first, '1'],
+    [tagged, '2'],
+    [tag, '2'],
+  ] as const) {
+    expect([revision, (await hold(revision)).text]).toEqual([revision, text])
+  }
+  // The last one is an object that an earlier fetch has brought.
+  for (const lost of [pulled, dangling, left, pulled.slice(0, 10), left.slice(0, 10)]) {
+    await expect(hold(lost)).rejects.toThrow(/no branch and no tag contains that commit/)
+  }
+})
+
+test('commits of the repository that a pack was installed from before do not run', async () => {
+  const first = commit('1')
+  const cloneTo = (name: string): string => {
+    execFileSync('git', ['clone', '-q', '--bare', '--single-branch', pack, join(base.path, name)])
+    return `file://${join(base.path, name)}`
+  }
+  const old = cloneTo('old')
+  git('checkout', '-q', '--orphan', 'fresh')
+  const second = commit('2')
+  const other = cloneTo('other')
+  rmSync(join(pack, '.git'), { recursive: true })
+  await versions.installed('mine', old)
+  ;(await hold(first)).release()
+  await versions.installed('mine', old)
+  expect(commitsKept()).toEqual([first])
+  await versions.installed('mine', other)
+  expect((await hold(second)).text).toBe('2')
+  await expect(hold(first)).rejects.toThrow(/no branch and no tag contains that commit/)
 })
 
 test('what is on the disk is used again, after a restart too, and without git for a commit', async () => {

@@ -40,7 +40,11 @@ export interface PackVersions {
    * @throws the reason of the abort
    */
   hold(wanted: WantedVersion, work: VersionWork): Promise<HeldVersion | { problem: string }>
-  /** @param url of the repository that the pack was installed from; undefined: from none */
+  /**
+   * What is kept of another repository is removed.
+   *
+   * @param url of the repository that the pack was installed from; undefined: from none
+   */
   installed(pack: string, url: string | undefined): Promise<void>
   /** Removes what is kept of the pack; files that are in use go with the next removal. */
   removed(pack: string): Promise<void>
@@ -177,15 +181,32 @@ export function createPackVersions({ folder, packsFolder }: { folder: string; pa
     }
   }
 
+  async function originOf(pack: string): Promise<string | undefined> {
+    const origin = await readFile(originFile(pack), 'utf8').then(readJson, () => undefined)
+    return isObject(origin) && typeof origin['url'] === 'string' ? origin['url'] : undefined
+  }
+
   async function findRepository(pack: string, packFolder: string): Promise<string> {
     if (packFolder !== '' && (await exists(join(packFolder, '.git')))) return `file://${encodeURI(packFolder)}`
-    const origin = await readFile(originFile(pack), 'utf8').then(readJson, () => undefined)
-    const isThere = packFolder === join(packsFolder, pack)
-    if (isThere && isObject(origin) && typeof origin['url'] === 'string') return origin['url']
+    const origin = packFolder === join(packsFolder, pack) ? await originOf(pack) : undefined
+    if (origin !== undefined) return origin
     throw new Problem(
       `The parameter "content_version" cannot be used: svc knows no git repository of the pack "${pack}". Install the pack ` +
         'from the address of its repository, or make its folder a clone of it; or omit the parameter.',
     )
+  }
+
+  /** Removes what is kept of the pack and not in use. */
+  async function forget(pack: string): Promise<void> {
+    await locks.hold(pack, new AbortController().signal, async () => {
+      await (reading ??= readKept())
+      for (const [key, entry] of kept) {
+        if (entry.pack !== pack || entry.users > 0) continue
+        kept.delete(key)
+        await rm(placeOf(pack, entry.commit), { recursive: true, force: true })
+      }
+      await rm(join(folder, pack, 'repository'), { recursive: true, force: true })
+    })
   }
 
   return {
@@ -211,6 +232,7 @@ export function createPackVersions({ folder, packsFolder }: { folder: string; pa
     },
     async installed(pack, url) {
       const file = originFile(pack)
+      if ((await originOf(pack)) !== url) await forget(pack)
       if (url === undefined) return await rm(file, { force: true })
       await mkdir(join(packsFolder, ORIGINS), { recursive: true })
       await writeFile(`${file}.new`, writeJson({ url }))
@@ -218,15 +240,7 @@ export function createPackVersions({ folder, packsFolder }: { folder: string; pa
     },
     async removed(pack) {
       await rm(originFile(pack), { force: true })
-      await locks.hold(pack, new AbortController().signal, async () => {
-        await (reading ??= readKept())
-        for (const [key, entry] of kept) {
-          if (entry.pack !== pack || entry.users > 0) continue
-          kept.delete(key)
-          await rm(placeOf(pack, entry.commit), { recursive: true, force: true })
-        }
-        await rm(join(folder, pack, 'repository'), { recursive: true, force: true })
-      })
+      await forget(pack)
     },
   }
 }
@@ -309,15 +323,17 @@ function createGit(repository: string, work: VersionWork): Git {
     return code === 0 && fullHash.test(commit) ? commit : undefined
   }
 
+  /** Whether a branch or tag has it in its history. @param kinds `heads`, `tags` or `remotes` */
+  async function isIn(kinds: readonly string[], commit: string): Promise<boolean> {
+    const places = kinds.map((kind) => `refs/${kind}/`)
+    return (await need(['for-each-ref', '--count=1', `--contains=${commit}`, '--format=x', ...places])) !== ''
+  }
+
   return {
     async find(url, revision, pack) {
       if (!(await exists(join(repository, 'HEAD')))) {
         await mkdir(repository, { recursive: true })
         await need(['init', '--quiet', '--bare', '--template='])
-      }
-      if (fullHash.test(revision)) {
-        const commit = await commitOf(revision)
-        if (commit !== undefined) return commit
       }
       const kinds = ['heads', 'tags', ...(url.startsWith('file:') ? ['remotes'] : [])]
       const head = 'refs/svc/head'
@@ -332,15 +348,14 @@ function createGit(repository: string, work: VersionWork): Git {
       const listed = new Set((await need(['for-each-ref', '--format=%(refname)', ...candidates])).split('\n'))
       const name = candidates.find((candidate) => listed.has(candidate))
       const isHash = /^[0-9a-f]{4,64}$/.test(revision)
-      let commit = name === undefined && !isHash ? undefined : await commitOf(name ?? revision)
-      if (commit === undefined && fullHash.test(revision)) {
-        // Of no branch and no tag.
-        await fetch(url, [revision])
-        commit = await commitOf(revision)
-      }
-      if (commit !== undefined) return commit
+      const commit = name === undefined && !isHash ? undefined : await commitOf(name ?? revision)
+      // Public hosts serve what anybody has pushed to a copy of the repository by its hash, and old objects stay here.
+      if (commit !== undefined && (name !== undefined || (await isIn(kinds, commit)))) return commit
       throw new Problem(
-        `The git repository of the pack "${pack}" has no branch, tag or commit "${revision}". Check the parameter "content_version".`,
+        isHash
+          ? `The git repository of the pack "${pack}" has no branch, tag or commit "${revision}", or no branch and no tag contains ` +
+              'that commit: svc runs no others. Push it to a branch, or change the parameter "content_version".'
+          : `The git repository of the pack "${pack}" has no branch, tag or commit "${revision}". Check the parameter "content_version".`,
       )
     },
     async measure(commit, pack, revision) {
