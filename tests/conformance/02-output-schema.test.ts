@@ -4,6 +4,7 @@ import { dirname, join } from 'node:path'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { createTestApp } from '../helpers/app.ts'
 import { makeFolder } from '../helpers/folders.ts'
+import { openEvents } from '../helpers/sse.ts'
 import { waitForStatus, type ExecutionAnswer, type TestApp } from '../helpers/server.ts'
 
 const person = {
@@ -46,6 +47,16 @@ tasks:
 output: [{name: <% from_json_string(ctx(give)).name %>}]
 `,
   },
+  open: {
+    runner: 'orquesta',
+    schema: person,
+    entry: 'workflows/open.yaml',
+    text: `input: [give]
+tasks:
+  a: {action: core.noop}
+output: [{name: <% from_json_string(ctx(give)).name %>}, {token: <% from_json_string(ctx(give)).token %>}]
+`,
+  },
   chain: {
     runner: 'action-chain',
     schema: person,
@@ -53,6 +64,12 @@ output: [{name: <% from_json_string(ctx(give)).name %>}]
     text: `chain:
   - {name: a, ref: core.noop, publish: {name: "{{ (give | from_json_string).name }}"}}
 `,
+  },
+  counting: {
+    runner: 'action-chain',
+    schema: { type: 'object', properties: { name: { type: 'object' } } },
+    entry: 'chains/chain.yaml',
+    text: '',
   },
   shell: { runner: 'local-shell-cmd', schema: person, entry: '', text: '' },
 }
@@ -107,11 +124,32 @@ test.each([
   expect(await run(name, give)).toMatchObject({ status: 'succeeded' })
 })
 
-test('a workflow whose output does not fit has failed everywhere', async () => {
-  const { id } = await run('flow', { name: 5 })
+test.each([
+  ['flow', "OutputSchemaError: name: 5 is not of type 'string'"],
+  ['counting', "OutputSchemaError: name: '5' is not of type 'object'"],
+])('a workflow whose output does not fit has failed everywhere: %s', async (name, error) => {
+  const { id } = await run(name, { name: 5 })
   for (const path of ['workflow', 'workflow/explain']) {
     const { body } = await server.call<{ status: string }>('GET', `/v1/executions/${id}/${path}`)
     expect([path, body.status]).toEqual([path, 'failed'])
+  }
+  const { text: explanation } = await server.call('GET', `/v1/executions/${id}/workflow/explain`)
+  expect(explanation).toContain(error)
+  const { text } = await server.call('GET', `/v1/executions/${id}/output`)
+  const last = text.trim().split('\n').at(-1)
+  expect(last).toMatch(/^Workflow shape\.\w+: failed after [\d.]+ s: OutputSchemaError/)
+  expect(last).toContain(error)
+  // Whoever follows it reads the reason too, before the end.
+  const client = await openEvents(`${server.urls.stream}/v1/executions/${id}/output`)
+  await client.ended
+  expect(JSON.stringify(client.frames.at(-2)?.data)).toContain('OutputSchemaError')
+})
+
+test('a secret that does not fit is not repeated by the workflow', async () => {
+  const { id } = await run('open', { name: 'Ada', token: 4711081512 })
+  for (const path of ['', '/output', '/workflow', '/workflow/explain']) {
+    const { text } = await server.call('GET', `/v1/executions/${id}${path}`)
+    expect(text.replace(/"parameters":\{"give".*?\}"?\}/g, '')).not.toContain('4711081512')
   }
 })
 

@@ -28,7 +28,7 @@ import { createCascades, isHalted, WITHDRAWN, type Cascades } from './cascade.ts
 import { isRefusal, planChild, type PlannedChild } from './child.ts'
 import type { WorkflowCommit } from './commit.ts'
 import { NeedsThread, type Evaluated, type Patience } from './evaluate.ts'
-import { linesOf, type Story } from './lines.ts'
+import { failureLine, linesOf, type Story } from './lines.ts'
 import { openChildrenOf } from './parents.ts'
 import { outsideOf, type OutsideDeps } from './outside.ts'
 import type { ProgramWorld, TaskRun } from './program.ts'
@@ -279,7 +279,7 @@ export function createAdvance(deps: AdvanceDeps): Advance {
     try {
       const result = resultOf(commit, run, execution)
       const failure = status === 'succeeded' ? executions.outputFailureOf(execution, result) : undefined
-      if (failure !== undefined) save(commit, run, failed(run.state, `OutputSchemaError: ${String(failure['error'])}`))
+      if (failure !== undefined) fail(commit, run, execution, `OutputSchemaError: ${String(failure['error'])}`)
       const stored = await executions.maskOutput(execution, failure ?? result, run.secretValues)
       await writeStoredJson(stored.result)
       change(commit, execution, { kind: 'exit', status: failure === undefined ? status : 'failed', ...stored })
@@ -293,12 +293,20 @@ export function createAdvance(deps: AdvanceDeps): Advance {
       })
       const message = `InternalError: The result cannot be stored: ${error instanceof Error ? error.message : String(error)}`
       const result = { output: null, errors: [{ type: 'error', message }] }
+      if (run.state.workflow.status === 'succeeded') fail(commit, run, execution, message)
       change(commit, execution, { kind: 'exit', status: status === 'succeeded' ? 'failed' : status, result })
     }
     const { held, request } = run.state.workflow
     // Inquiries, and what has not started.
     if (status === 'canceled') cascades.begin(commit, run, 'cancel')
     else if (held > 0 || request === 'pause') cascades.begin(commit, run, 'withdraw')
+  }
+
+  /** The workflow has succeeded, but what it gives cannot be taken. */
+  function fail(commit: WorkflowCommit, run: Run, execution: Execution, message: string): void {
+    const seconds = (microsOf(commit.at) - microsOf(execution.start_timestamp)) / 1_000_000
+    commit.say(run, execution, [failureLine(execution, { error: message }, seconds)])
+    save(commit, run, failed(run.state, message))
   }
 
   function resultOf(commit: WorkflowCommit, run: Run, execution: Execution): Record<string, unknown> {

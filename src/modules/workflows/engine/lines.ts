@@ -67,9 +67,14 @@ export function linesOf(story: Story): Line[] {
 
 const toLine = (text: string): Line => ({ text })
 
-/** @param result of an execution whose workflow does not start */
-export function failureLine(execution: Pick<Execution, 'action'>, result: unknown): Line {
-  return { text: `${nameOf(execution)}: failed${reasonText(result, 'failed')}`, isEnd: true }
+/**
+ * A failure that no event of the workflow brings about: it does not start, or its result cannot be taken.
+ *
+ * @param seconds since its start; absent: it does not start
+ */
+export function failureLine(execution: Pick<Execution, 'action'>, result: unknown, seconds?: number): Line {
+  const after = seconds === undefined ? '' : ` after ${secondsText(seconds)}`
+  return { text: `${nameOf(execution)}: failed${after}${reasonText(result, 'failed')}`, isEnd: true }
 }
 
 const MAX_LINES = 10_000
