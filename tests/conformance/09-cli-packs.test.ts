@@ -238,6 +238,11 @@ it('prints the packs that were installed or removed, in every form', async () =>
   expect(header(table.stdout)).toEqual(['ref', 'name', 'description', 'version', 'author'])
   const removed = await svc('pack', 'remove', 'printed', '-y')
   expect(removed.stdout).toMatch(/^---\n(?:.+\n)*ref: printed\n/)
+  const shown = await svc('pack', 'remove', 'other', '-w', '20', '-a', 'ref', 'version')
+  expect([shown.code, shown.stdout]).toEqual([
+    0,
+    expect.stringMatching(/^\| ref +\| other +\|\n(?:.*\n)*?\| version +\| 1\.0\.0/m),
+  ])
 })
 
 it('tells whoever may install and not look which execution does it', async () => {

@@ -17,8 +17,12 @@ import { withSession, type CommandContext, type Session } from '../session.ts'
 import { createPieceOutput } from '../executions/tail-output.ts'
 import { executionMessages, followExecution } from '../executions/tail.ts'
 
-interface InstallFlags extends AttributeFlags, WidthFlags {
+/** How packs are printed. */
+interface ShownFlags extends AttributeFlags, WidthFlags {
   detail?: boolean
+}
+
+interface InstallFlags extends ShownFlags {
   force?: boolean
   skipDependencies?: boolean
 }
@@ -31,9 +35,14 @@ interface Registering {
   failOnFailure: boolean
 }
 
+const addShownOptions = (command: CliCommand): CliCommand =>
+  addWidthOption(addAttributeOption(addCommonOptions(command))).option(
+    '-d, --detail',
+    'print every attribute of the packs',
+  )
+
 export function createInstallCommand(context: CommandContext, pack: CliResource): CliCommand {
-  return addWidthOption(addAttributeOption(addCommonOptions(new CliCommand('install'))))
-    .option('-d, --detail', 'print every attribute of the packs')
+  return addShownOptions(new CliCommand('install'))
     .description('Install packs, or change their versions. svc prints the progress, then the installed packs.')
     .completions({ source: 'file' })
     .argument('<source...>', 'name, directory, archive or git repository; append =version for a version')
@@ -55,13 +64,14 @@ export function createInstallCommand(context: CommandContext, pack: CliResource)
 }
 
 export function createUninstallCommand(context: CommandContext, pack: CliResource): CliCommand {
-  return addCommonOptions(new CliCommand('uninstall'))
+  return addShownOptions(new CliCommand('uninstall'))
     .alias('remove')
     .description('Remove packs with all their content. Their configurations stay.')
     .argument('<ref...>', 'references')
+    .notes('svc prints the progress. With -a, -d or -w it prints the removed packs too.')
     .examples('svc pack remove examples')
-    .action((refs: string[], flags: CommonFlags) =>
-      withSession(context, flags, (session) => uninstallPacks(session, pack, refs)),
+    .action((refs: string[], flags: ShownFlags & CommonFlags) =>
+      withSession(context, flags, (session) => uninstallPacks(session, pack, refs, flags)),
     )
 }
 
@@ -119,13 +129,15 @@ function absolute(source: string): string {
   return isPath ? `${absolutePath(path)}${version}` : source
 }
 
-async function uninstallPacks(session: Session, pack: CliResource, refs: string[]): Promise<number> {
+async function uninstallPacks(session: Session, pack: CliResource, refs: string[], flags: ShownFlags): Promise<number> {
+  const { attr, detail, width } = flags
+  const isAsked = attr !== undefined || detail === true || width !== undefined
   const packs = await readPacks(session, pack, refs)
   const answer = recordIn(await session.client.call('POST', '/packs/uninstall', { body: { packs: refs } }))
   return followPackExecution(session, answer, `Removing ${refs.join(', ')}`, async () => {
     if (packs === undefined) return false
     // The output of the execution has shown it.
-    if (session.form !== 'human') await showPacks(session, pack, packs, {})
+    if (session.form !== 'human' || isAsked) await showPacks(session, pack, packs, flags)
     return true
   })
 }
@@ -145,7 +157,7 @@ async function showPacks(
   session: Session,
   pack: CliResource,
   packs: Json[],
-  { attr, detail, width }: Pick<InstallFlags, 'attr' | 'detail' | 'width'>,
+  { attr, detail, width }: ShownFlags,
 ): Promise<void> {
   const { name, pluralName, columns, order } = pack
   const attributes = splitAttributes(attr) ?? (detail === true ? ['all'] : undefined)
