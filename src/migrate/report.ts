@@ -17,7 +17,7 @@ export interface PackReport {
   folder: string
   state: PackState
   /** By kind; without kinds that the pack has none of. */
-  content: Partial<Record<PackKind | 'workflows', Share>>
+  content: Partial<Record<PackKind | 'workflows' | 'configs', Share>>
   /** `none`: there is no configuration. */
   config: 'valid' | 'refused' | 'none'
   problems: FileProblem[]
@@ -51,7 +51,7 @@ export interface CheckReport {
   history: Record<string, number>
   options: Omit<ConfOption, 'written'>[]
   /** Sums over all packs, and over the records of exports. */
-  content: Partial<Record<PackKind | 'workflows' | 'records', Share>>
+  content: Partial<Record<PackKind | 'workflows' | 'configs' | 'records', Share>>
   /** Of all content that is counted, in percent; 100 when there is none. */
   usable_percent: number
   /** Needs `[compat] stackstorm = True`. */

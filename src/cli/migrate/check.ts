@@ -272,6 +272,7 @@ async function register(session: Session, { path, report, scanned }: Known): Pro
     : Number(answer['configs'] ?? 0) > 0
       ? 'valid'
       : 'none'
+  if (report.config !== 'none') report.content.configs = { total: 1, usable: report.config === 'valid' ? 1 : 0 }
 }
 
 const isAboutConfig = ({ file }: FileProblem): boolean => file.includes('configs/') || file === 'config.schema.yaml'
