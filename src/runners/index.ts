@@ -207,6 +207,7 @@ export type {
 } from './runner.ts'
 export { runnersSettings } from './settings.ts'
 export type { PythonSettings, RunnerSettings, RunnersPorts } from './settings.ts'
+export { MAX_SENSOR_LINE_BYTES } from './sensor-process.ts'
 export type { SensorEnd, SensorProcess, SensorProcesses, SensorRequest } from './sensor-process.ts'
 export { writeStartNote, type StartNote } from './start-note.ts'
 export { outputTypes, runnerTypeDefinition } from './runner.ts'

@@ -1,17 +1,19 @@
 /** Processes of sensors: they run until they end or are stopped, and talk to the server in lines of JSON. */
 import type { Readable } from 'node:stream'
-import { setTimeout } from 'node:timers/promises'
+import { setImmediate } from 'node:timers/promises'
 import { childEnvironment } from './environment.ts'
 import { ChildOutput } from './process/child-output.ts'
 import { MARKER_NAME, SHUTDOWN_GRACE_MS, type KillReport, type ProcessTrees } from './process/kill-tree.ts'
 import { SpawnError, type Child, type Exit, type Launcher } from './process/launcher.ts'
 import { createLineReader } from './process/line-reader.ts'
+import { readRest } from './process/pipe-rest.ts'
 import { markOf } from './process/process-table.ts'
 import { returnCodeOf } from './process/run-command.ts'
 import { signalText } from './process/signal-text.ts'
 import type { Virtualenvs } from './python/virtualenv.ts'
 import type { OutputType, ProcessIdentity } from './runner.ts'
 import { readJson, writeJson } from '../lib/json/index.ts'
+import { isObject } from '../lib/schema/index.ts'
 
 export interface SensorRequest {
   pack: string
@@ -26,10 +28,10 @@ export interface SensorRequest {
   job: Record<string, unknown>
   /** Text on stdout or stderr, or of the preparations. */
   readonly emit: (type: OutputType, text: string) => void
-  /** A line that the sensor sends, read as JSON; a returned promise pauses the pipe until it resolves. */
-  readonly message: (value: unknown) => Promise<void> | undefined
-  /** A line that is no JSON, or is too long. */
-  readonly wrongLine: (problem: string) => void
+  /** An object that the sensor sends; a returned promise pauses the pipe until it resolves. */
+  readonly message: (value: Record<string, unknown>) => Promise<void> | undefined
+  /** A line that is no object in JSON; undefined: it is longer than `MAX_SENSOR_LINE_BYTES`. Pauses the pipe likewise. */
+  readonly wrongLine: (line: string | undefined) => Promise<void> | undefined
   /** Gives up the preparations. */
   signal: AbortSignal
 }
@@ -49,6 +51,8 @@ export interface SensorProcess {
   send(message: Record<string, unknown>): void
   /** TERM, KILL after 5 s, to the whole tree. Resolves when it is gone. */
   stop(): Promise<KillReport>
+  /** Resolves when the process itself has ended; what it sent may still be read. Never rejects. */
+  readonly exited: Promise<unknown>
   /** Resolves when the process has ended, all that it sent has been handled, and what it left behind is killed. */
   readonly ended: Promise<SensorEnd>
 }
@@ -61,9 +65,10 @@ export interface SensorProcesses {
 }
 
 /** Bytes of one line from a sensor; a payload in JSON with its frame. */
-const MAX_SENSOR_LINE_BYTES = 1024 * 1024
-/** After the kill, for the end of the pipe. */
-const MAX_DRAIN_MS = 2000
+export const MAX_SENSOR_LINE_BYTES = 1024 * 1024
+/** Lines, and UTF-16 units in them, after which other work has its turn. */
+export const MAX_LINES_PER_TURN = 256
+const MAX_TURN_LENGTH = 64 * 1024
 /** Bytes that wait for a sensor that does not read. */
 const MAX_WAITING_BYTES = 1024 * 1024
 /** Bytes of the configuration in `SVC_SENSOR_CONFIG`; the kernel limits one variable to 128 KiB. */
@@ -124,6 +129,7 @@ export function createSensorProcesses(deps: {
         stdin.write(`${writeJson(message)}\n`)
       },
       stop: () => (stopped ??= trees.kill({ ...target, graceMs: SHUTDOWN_GRACE_MS })),
+      exited: child.exited,
       ended: end(),
     }
   }
@@ -187,62 +193,81 @@ export function createSensorProcesses(deps: {
   }
 }
 
-/** Reads messages one after the other. */
+/** Reads messages one after the other, some in each turn of the event loop. */
 function readLines(stream: Readable, request: SensorRequest): { drained(): Promise<void> } {
   const reader = createLineReader(MAX_SENSOR_LINE_BYTES)
-  const ended = Promise.withResolvers<void>()
-  let work: Promise<void> | undefined
+  const atEnd = Promise.withResolvers<void>()
+  const pipe = { isEnded: false, ended: atEnd.promise, bytesRead: 0, held: undefined as Promise<void> | undefined }
 
   function handle(line: string | undefined): Promise<void> | undefined {
-    if (line === undefined) {
-      request.wrongLine(`a line has more than ${MAX_SENSOR_LINE_BYTES} bytes`)
-      return undefined
+    const text = line?.trimStart()
+    if (text === '') return undefined
+    // An exception for each line of a flood would be expensive.
+    const value = text?.startsWith('{') === true ? objectIn(text) : undefined
+    return value === undefined ? request.wrongLine(line) : request.message(value)
+  }
+
+  /** Resolves when reading may go on; undefined: all lines have been handled. */
+  function handleSome(lines: Iterator<string | undefined, void>): Promise<void> | undefined {
+    let length = 0
+    for (let count = 0; count < MAX_LINES_PER_TURN && length < MAX_TURN_LENGTH; count++) {
+      const next = lines.next()
+      if (next.done === true) return undefined
+      const held = handle(next.value)
+      // What holds it may do so for no turn at all.
+      if (held !== undefined) return held.then(() => setImmediate())
+      length += next.value?.length ?? MAX_TURN_LENGTH
     }
-    if (line.trim() === '') return undefined
-    let value: unknown
-    try {
-      value = readJson(line)
-    } catch {
-      request.wrongLine(`a line is not JSON: ${line.slice(0, 200)}`)
-      return undefined
-    }
-    return request.message(value)
+    return setImmediate()
   }
 
-  async function handleAll(lines: readonly (string | undefined)[], from: Promise<void>): Promise<void> {
-    await from
-    for (const line of lines) await handle(line)
+  async function handleAll(lines: Iterator<string | undefined, void>, from: Promise<void>): Promise<void> {
+    for (let held: Promise<void> | undefined = from; held !== undefined; held = handleSome(lines)) await held
   }
 
-  function take(lines: readonly (string | undefined)[]): void {
-    for (const [i, line] of lines.entries()) {
-      const held = handle(line)
-      if (held === undefined) continue
-      stream.pause()
-      work = handleAll(lines.slice(i + 1), held).finally(() => {
-        work = undefined
-        stream.resume()
-      })
-      return
-    }
+  function take(lines: Iterator<string | undefined, void>): void {
+    const held = handleSome(lines)
+    if (held === undefined) return
+    stream.pause()
+    pipe.held = handleAll(lines, held).finally(() => {
+      pipe.held = undefined
+      stream.resume()
+    })
   }
 
-  async function idle(): Promise<void> {
-    while (work !== undefined) await work
+  const end = (): void => {
+    pipe.isEnded = true
+    atEnd.resolve()
   }
 
-  stream.on('data', (bytes: Buffer) => take(reader.push(bytes)))
+  const receive = (bytes: Buffer): void => {
+    pipe.bytesRead += bytes.length
+    take(reader.push(bytes))
+  }
+
+  stream.on('data', receive)
   stream.on('error', () => undefined)
-  stream.on('close', () => ended.resolve())
-  stream.on('end', () => ended.resolve())
+  stream.on('close', end)
+  stream.on('end', end)
   return {
     async drained() {
-      // A survivor of the kill may hold the pipe.
-      await Promise.race([ended.promise, setTimeout(MAX_DRAIN_MS, undefined, { ref: false })])
-      await idle()
+      await readRest(pipe)
+      // Later data is that of a process which has survived.
+      stream.off('data', receive)
+      await pipe.held
       take(reader.end())
-      await idle()
+      await pipe.held
     },
+  }
+}
+
+/** Undefined: it is no object in JSON. */
+function objectIn(text: string): Record<string, unknown> | undefined {
+  try {
+    const value = readJson(text)
+    return isObject(value) ? value : undefined
+  } catch {
+    return undefined
   }
 }
 

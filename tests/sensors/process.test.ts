@@ -126,8 +126,8 @@ describe('a program', () => {
     expect(runtime).toMatchObject({ state: 'running', dispatches: 2, dropped: 8 })
     const output = await waitForOutput(server, 'sh.Hostile', 'no � text')
     for (const text of [
-      'a line is not JSON: no json',
-      'a line is no JSON object',
+      'a line is no JSON object: no json',
+      'a line is no JSON object: [1, 2]',
       'the payload is no object',
       'the trigger is neither a reference nor an object',
       'the id must have 1 to 255 characters',

@@ -1,4 +1,4 @@
-export type { SecretFilter } from './filter.ts'
+export type { CutFilter, SecretFilter } from './filter.ts'
 export { MAX_VALUES as MAX_SECRET_VALUES } from './search.ts'
 export { maskedParts } from './masked-parts.ts'
 export { createSecretValues, type SecretValues } from './secret-values.ts'

@@ -172,6 +172,15 @@ describe('streams', () => {
     expect(cut).toEqual({ stdout: `is ${MASK}`, stdout_truncated: true, stderr: 'is hunter22-s' })
   })
 
+  it('masks in a message the start of a secret where a value was cut', () => {
+    const secrets = secretsOf('hunter22-secret', 'other "secret"')
+    const maskMessage = (message: string): string => secrets.maskMessage(message)
+    expect(maskMessage("'hunter22-secret' and 'hunter2… are wrong")).toBe(`'${MASK}' and '${MASK}… are wrong`)
+    expect(maskMessage(String.raw`["other \"sec… hunter22-s`)).toBe(`["${MASK}… hunter22-s`)
+    expect(maskMessage('hunter… and')).toBe(`${MASK}… and`)
+    expect(maskMessage('hun… and …')).toBe('hun… and …')
+  })
+
   it(`gives what looking everywhere gives, however it is split (SVC_TEST_SEED=${seed})`, () => {
     const random = createRandom(seed)
     for (let round = 0; round < 3000; round++) {

@@ -7,7 +7,7 @@
  */
 import { setImmediate } from 'node:timers/promises'
 import { MASK } from '../schema/index.ts'
-import { Everything, Filter, type CutFilter, type SecretFilter } from './filter.ts'
+import { Everything, Filter, type CutFilter } from './filter.ts'
 import { createSearch, MAX_LENGTH_TOGETHER, MAX_VALUES, MIN_LENGTH } from './search.ts'
 import { entriesOf, JsonNumber, objectOf, toNumeric } from '../json/index.ts'
 
@@ -16,6 +16,8 @@ export interface SecretValues {
   isIn(text: string): boolean
   /** Masks a short text, such as a message. */
   maskText(text: string): string
+  /** Masks a message that repeats values cut before a `…`: there also what can be the start of a secret. */
+  maskMessage(message: string): string
   /** A copy with masked texts and keys; the value itself if it contains no secret. */
   maskValue(value: unknown): unknown
   /**
@@ -30,11 +32,13 @@ export interface SecretValues {
   /** The error, or a masked copy if it contains a secret. */
   maskError<E>(error: E): E
   /** Masks a text that arrives in chunks. */
-  stream(): SecretFilter
+  stream(): CutFilter
 }
 
 /** Levels of lists and objects. Deeper values are masked completely, because reading them could overflow the stack. */
 const MAX_DEPTH = 500
+/** What messages write behind a value that they cut. */
+const CUT = '…'
 /** UTF-16 units masked before yielding to the event loop. */
 const SLICE_LENGTH = 64 * 1024
 const SLICE_MS = 5
@@ -156,6 +160,11 @@ function masking(newFilter: () => CutFilter, isSecret: (value: number | JsonNumb
   return {
     isIn: (text) => maskText(text) !== text,
     maskText,
+    maskMessage(message) {
+      const parts = maskText(message).split(CUT)
+      const last = parts.pop() ?? ''
+      return [...parts.map((part) => filter.filter(part) + filter.cut()), last].join(CUT)
+    },
     maskValue: (value) => maskValue(value),
     maskLater,
     maskError<E>(error: E): E {

@@ -1,12 +1,8 @@
 /** Reads one pipe of a child: emits decoded pieces as they arrive and keeps a bounded head for the result. */
 import type { Readable } from 'node:stream'
-import { setImmediate } from 'node:timers/promises'
+import { readRest } from './pipe-rest.ts'
 import { truncateUtf8, Utf8Decoder } from './utf8-decoder.ts'
 
-/** Time for a process left behind to flush piped output; after that svc takes only what the pipe holds. */
-const LINGER_MS = 100
-/** Upper bound of the bytes in a pipe when its writer has ended: the largest pipe of an unprivileged user. */
-const MAX_PIPE_BYTES = 1024 * 1024
 /** Pieces are joined in blocks, so that output written byte by byte does not become a million strings. */
 const PIECES_PER_BLOCK = 1024
 
@@ -64,6 +60,15 @@ export class ChildOutput {
     return this.#atEnd.promise
   }
 
+  get bytesRead(): number {
+    return this.#bytesRead
+  }
+
+  /** While `emit` holds the pipe back. */
+  get held(): Promise<void> | undefined {
+    return this.#held
+  }
+
   /** When data last arrived, by `performance.now`; now while `emit` holds the pipe back. */
   get readAt(): number {
     return this.#held === undefined ? this.#readAt : performance.now()
@@ -74,7 +79,7 @@ export class ChildOutput {
    * other end, the pipe stays open, and later data is discarded. Rejects with the error of `emit`.
    */
   async drain(): Promise<void> {
-    if (!this.#isEnded) await this.#takeRest()
+    await readRest(this)
     this.#stream.off('data', this.#receive)
     if (this.#held !== undefined) await this.#held
     if (!this.#isEnded) this.#stream.resume()
@@ -85,32 +90,9 @@ export class ChildOutput {
     if (this.#failure !== undefined) throw this.#failure.error
   }
 
-  async #takeRest(): Promise<void> {
-    let timer: NodeJS.Timeout | undefined
-    const lingered = new Promise<void>((resolve) => {
-      timer = setTimeout(resolve, LINGER_MS)
-    })
-    await Promise.race([this.#atEnd.promise, lingered])
-    clearTimeout(timer)
-    await this.#emptyPipe()
-  }
-
   readonly #end = (): void => {
     this.#isEnded = true
     this.#atEnd.resolve()
-  }
-
-  /** Until the pipe is empty, or more has come out than it can have held when its writer ended. */
-  async #emptyPipe(): Promise<void> {
-    const end = this.#bytesRead + MAX_PIPE_BYTES
-    while (!this.#isEnded && this.#bytesRead < end) {
-      const before = this.#bytesRead
-      if (this.#held !== undefined) await this.#held
-      // Two turns, so that the event loop has polled the pipe at least once.
-      await setImmediate()
-      await setImmediate()
-      if (this.#bytesRead === before && this.#held === undefined) return
-    }
   }
 
   readonly #receive = (bytes: Buffer): void => {

@@ -16,9 +16,9 @@ test('lines arrive whole, however the bytes are cut', () => {
 
 test('a line above the limit is dropped alone, and holds no memory', () => {
   const reader = createLineReader(4)
-  expect(reader.push(bytes('four\nfive5\nok\n'))).toEqual(['four', undefined, 'ok'])
-  expect(reader.push(bytes('x'.repeat(1000)))).toEqual([])
-  expect(reader.push(bytes('more\nend'))).toEqual([undefined])
-  expect(reader.end()).toEqual(['end'])
-  expect(reader.end()).toEqual([])
+  expect([...reader.push(bytes('four\nfive5\nok\n'))]).toEqual(['four', undefined, 'ok'])
+  expect([...reader.push(bytes('x'.repeat(1000)))]).toEqual([])
+  expect([...reader.push(bytes('more\nend'))]).toEqual([undefined])
+  expect([...reader.end()]).toEqual(['end'])
+  expect([...reader.end()]).toEqual([])
 })

@@ -1,11 +1,13 @@
 /** Splits bytes into lines. A line longer than the limit is dropped, and said so. */
-import { StringDecoder } from 'node:string_decoder'
 
 export interface LineReader {
-  /** Complete lines, without their line feeds; `undefined` in the place of one that was too long. */
-  push(bytes: Buffer): (string | undefined)[]
+  /**
+   * Complete lines, without their line feeds; `undefined` in the place of one that was too long. Each line is made when
+   * it is taken; take all of them before the next call.
+   */
+  push(bytes: Buffer): Generator<string | undefined, void>
   /** The last line, if it has no line feed; `undefined` if it was too long. */
-  end(): (string | undefined)[]
+  end(): Generator<string | undefined, void>
 }
 
 /** @param maxBytes of one line */
@@ -20,13 +22,15 @@ export function createLineReader(maxBytes: number): LineReader {
       isTooLong = true
       pieces = []
     } else if (bytes.length > 0) {
-      // A copy: the buffer belongs to a larger one that would stay in memory.
-      pieces.push(Buffer.from(bytes))
+      pieces.push(bytes)
     }
   }
 
   function take(): string | undefined {
-    const line = isTooLong ? undefined : new StringDecoder('utf8').end(Buffer.concat(pieces)).replace(/\r$/, '')
+    const [first, ...others] = pieces
+    const whole = others.length === 0 ? first : Buffer.concat(pieces)
+    const text = whole?.toString('utf8') ?? ''
+    const line = isTooLong ? undefined : text.endsWith('\r') ? text.slice(0, -1) : text
     pieces = []
     length = 0
     isTooLong = false
@@ -34,17 +38,18 @@ export function createLineReader(maxBytes: number): LineReader {
   }
 
   return {
-    push(bytes) {
-      const lines: (string | undefined)[] = []
+    *push(bytes) {
       let from = 0
       for (let at = bytes.indexOf(10); at !== -1; at = bytes.indexOf(10, from)) {
         add(bytes.subarray(from, at))
-        lines.push(take())
+        yield take()
         from = at + 1
       }
-      add(bytes.subarray(from))
-      return lines
+      // A copy: the buffer belongs to a larger one that would stay in memory.
+      add(Buffer.from(bytes.subarray(from)))
     },
-    end: () => (length === 0 ? [] : [take()]),
+    *end() {
+      if (length > 0) yield take()
+    },
   }
 }

@@ -249,10 +249,10 @@ export function createContainer(deps: ContainerDeps): Container {
           entry.dispatches += 1
           entry.lastDispatch = formatMicros(nowMicros())
         },
-        dropped(problem) {
-          entry.dropped += 1
-          fail(entry, problem)
+        dropped(count) {
+          entry.dropped += count
         },
+        explained: (problem) => fail(entry, problem),
       },
       begun.taken,
     )

@@ -25,12 +25,19 @@ export interface Dispatch {
 
 export type DispatchOutcome = { instance: string; isRepeated: boolean } | { problem: string }
 
+interface StoreOptions {
+  signal: AbortSignal
+  readonly mask: (text: string) => string
+}
+
 export interface Dispatches {
   /**
    * Waits while the server takes no events: its disk is full, or too many wait for rules. Rejects with the reason of the
-   * signal.
+   * signal. A problem repeats parts of the dispatch.
+   *
+   * @param options.mask removes secrets of what is cut in a problem
    */
-  store(sensor: Sensor, dispatch: Dispatch, signal: AbortSignal): Promise<DispatchOutcome>
+  store(sensor: Sensor, dispatch: Dispatch, options: StoreOptions): Promise<DispatchOutcome>
 }
 
 /** Ids that are remembered for each sensor. */
@@ -68,8 +75,12 @@ export function createDispatches(deps: {
     return { steps: count >= REMOVE_EVERY ? [store.deleteOldDispatches(sensorId, MAX_REMEMBERED_IDS)] : [], facts: [] }
   }
 
-  async function storeNew(sensor: Sensor, dispatch: Dispatch, signal: AbortSignal): Promise<DispatchOutcome> {
-    const trigger = findTrigger(triggers, dispatch.trigger)
+  async function storeNew(
+    sensor: Sensor,
+    dispatch: Dispatch,
+    { signal, mask }: StoreOptions,
+  ): Promise<DispatchOutcome> {
+    const trigger = findTrigger(triggers, dispatch.trigger, mask)
     if (typeof trigger === 'string') return { problem: trigger }
     const { id, payload, trace_tag: tag, trace_id: trace } = dispatch
     if (!isObject(payload)) return { problem: 'the payload is no object' }
@@ -109,9 +120,9 @@ export function createDispatches(deps: {
   }
 
   return {
-    store(sensor, dispatch, signal) {
+    store(sensor, dispatch, options) {
       const { id } = dispatch
-      if (id === undefined) return storeNew(sensor, dispatch, signal)
+      if (id === undefined) return storeNew(sensor, dispatch, options)
       if (id === '' || id.length > MAX_ID_LENGTH)
         return Promise.resolve({ problem: `the id must have 1 to ${MAX_ID_LENGTH} characters` })
       const key = `${sensor.id} ${id}`
@@ -119,7 +130,7 @@ export function createDispatches(deps: {
       if (known !== undefined) return known.then((outcome) => ({ ...outcome, isRepeated: true }))
       const instance = store.findDispatch(sensor.id, id)
       if (instance !== undefined) return Promise.resolve({ instance, isRepeated: true })
-      const work = storeNew(sensor, dispatch, signal).finally(() => open.delete(key))
+      const work = storeNew(sensor, dispatch, options).finally(() => open.delete(key))
       open.set(key, work)
       return work
     },
@@ -127,8 +138,18 @@ export function createDispatches(deps: {
 }
 
 /** The trigger that a sensor names, or why there is none. */
-function findTrigger(triggers: Pick<Triggers, 'find' | 'findType' | 'ofType'>, named: unknown): TriggerRecord | string {
-  if (typeof named === 'string') return triggers.find(named) ?? problemOfName(triggers, named)
+function findTrigger(
+  triggers: Pick<Triggers, 'find' | 'findType' | 'ofType'>,
+  named: unknown,
+  mask: StoreOptions['mask'],
+): TriggerRecord | string {
+  const problemOf = (name: string): string => {
+    const said = shown(mask(name))
+    return triggers.findType(name) === undefined
+      ? `there is no trigger "${said}"`
+      : `trigger type "${said}" takes parameters: dispatch a trigger that add_trigger got`
+  }
+  if (typeof named === 'string') return triggers.find(named) ?? problemOf(named)
   if (!isObject(named)) return 'the trigger is neither a reference nor an object'
   const { id, ref, pack, name, type, parameters } = named
   const found = typeof id === 'string' ? triggers.find(id) : undefined
@@ -141,11 +162,5 @@ function findTrigger(triggers: Pick<Triggers, 'find' | 'findType' | 'ofType'>, n
   const reference =
     typeof ref === 'string' ? ref : typeof pack === 'string' && typeof name === 'string' ? `${pack}.${name}` : undefined
   if (reference === undefined) return 'the object names no trigger by id, ref, pack and name, or type and parameters'
-  return triggers.find(reference) ?? problemOfName(triggers, reference)
-}
-
-function problemOfName(triggers: Pick<Triggers, 'findType'>, name: string): string {
-  return triggers.findType(name) === undefined
-    ? `there is no trigger "${shown(name)}"`
-    : `trigger type "${shown(name)}" takes parameters: dispatch a trigger that add_trigger got`
+  return triggers.find(reference) ?? problemOf(reference)
 }

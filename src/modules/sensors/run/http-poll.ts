@@ -82,13 +82,14 @@ export function startHttpPoll(
   const { database, store, dispatches } = deps
   const stopping = new AbortController()
   const secrets = deps.maskSecrets ? createSecretValues(config.secrets) : undefined
-  const masked = (text: string): string => secrets?.maskText(text) ?? text
+  const mask = (text: string): string => secrets?.maskText(text) ?? text
+  const maskMessage = (text: string): string => secrets?.maskMessage(text) ?? text
   /** Headers with which the server says whether anything has changed. */
   let validators = new Map<string, string>()
 
   async function poll(definition: HttpPollDefinition, request: { url: URL; headers: Map<string, string> }) {
     const { url } = request
-    const where = `${url.origin}${url.pathname.slice(0, 200)}`
+    const where = `${url.origin}${mask(url.pathname).slice(0, 200)}`
     const limit = AbortSignal.timeout(definition.timeout * 1000)
     const answer = await deps
       .get(url, {
@@ -143,20 +144,23 @@ export function startHttpPoll(
     for (let at = 0; at < fresh.length; at += MAX_OPEN) {
       const some = fresh.slice(at, at + MAX_OPEN).map(async ({ key: id, payload }) => {
         const wanted = { id, trigger: definition.trigger, payload, trace_tag: undefined, trace_id: undefined }
-        const outcome = await dispatches.store(sensor, wanted, stopping.signal)
+        const outcome = await dispatches.store(sensor, wanted, { signal: stopping.signal, mask })
         if ('problem' in outcome) wrong.set(id, outcome.problem)
         else if (!outcome.isRepeated) listener.dispatched()
       })
       // oxlint-disable-next-line no-await-in-loop -- bounds how many wait
       await Promise.all(some)
+      // oxlint-disable-next-line no-await-in-loop -- wrong items wait for nothing
+      await setImmediate()
     }
     // An item that stays in the answer is dropped once.
     const problems = [...wrong].flatMap(([key, problem]) => (unfit.has(key) ? [] : [problem]))
     unfit.clear()
     for (const key of wrong.keys()) unfit.add(key)
     if (problems.length === 0) return
-    const said = masked(`Items were dropped: ${problems.length}. ${problems[0]}.`)
-    for (const _ of problems) listener.dropped(said)
+    const said = maskMessage(`Items were dropped: ${problems.length}. ${problems[0]}.`)
+    listener.dropped(problems.length)
+    listener.explained(said)
     output.add('other', `svc: ${said}\n`)
   }
 
@@ -178,7 +182,7 @@ export function startHttpPoll(
 
   const ended = run().catch((error: unknown): RunEnd => {
     if (stopping.signal.aborted) return { problem: 'It was stopped.' }
-    const problem = masked(error instanceof Error ? error.message : String(error))
+    const problem = maskMessage(error instanceof Error ? error.message : String(error))
     const after = error instanceof PollProblem ? error.retryAfterSeconds : undefined
     return { problem, ...(after === undefined ? {} : { retryAfterSeconds: after }) }
   })

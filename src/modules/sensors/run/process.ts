@@ -3,7 +3,6 @@ import { once } from 'node:events'
 import { join } from 'node:path'
 import { newId } from '../../../core/ids.ts'
 import type { Database } from '../../../db/index.ts'
-import { isObject } from '../../../lib/schema/index.ts'
 import { shown } from '../../../lib/text/index.ts'
 import { createSecretValues } from '../../../lib/secrets/index.ts'
 import type { SensorEnd, SensorProcess, SensorProcesses } from '../../../runners/index.ts'
@@ -11,6 +10,7 @@ import type { SensorTokens } from '../../auth/index.ts'
 import type { TriggerRecord } from '../../triggers/types.ts'
 import type { Sensor } from '../types.ts'
 import type { Dispatches } from './dispatches.ts'
+import { createDrops } from './drops.ts'
 import type { OutputLog } from './output.ts'
 import type { RunStore } from './store.ts'
 
@@ -20,8 +20,10 @@ export interface RunListener {
   /** The sensor has done its setup, or a poll of an HTTP server. */
   ready(): void
   dispatched(): void
-  /** A dispatch was dropped. */
-  dropped(problem: string): void
+  /** Dispatches were dropped. */
+  dropped(count: number): void
+  /** Why one was dropped, without secrets; not for each. */
+  explained(problem: string): void
 }
 
 export type RunEnd =
@@ -81,11 +83,14 @@ export function startRun(
 
   const say = (text: string): void => output.add('other', `svc: ${text}\n`)
 
-  function drop(problem: string): void {
-    const text = `A dispatch was dropped: ${problem}.`
-    say(text)
-    listener.dropped(text)
-  }
+  const drops = createDrops({
+    secrets: () => secrets,
+    say,
+    dropped: () => listener.dropped(1),
+    explained: (text) => listener.explained(text),
+  })
+  stopping.signal.addEventListener('abort', () => drops.release())
+  const withoutSecrets = (text: string): string => secrets?.maskText(text) ?? text
 
   /** @returns a promise while there are too many */
   function dispatch(message: Record<string, unknown>): Promise<void> | undefined {
@@ -94,15 +99,17 @@ export function startRun(
     open += 1
     const wanted = { id: given, trigger, payload: payload ?? {}, trace_tag: textOf(tag), trace_id: textOf(trace) }
     void dispatches
-      .store(sensor, wanted, stopping.signal)
+      .store(sensor, wanted, { signal: stopping.signal, mask: withoutSecrets })
       .then((outcome) => {
-        if ('problem' in outcome) drop(outcome.problem)
-        else if (!outcome.isRepeated) listener.dispatched()
         if (given !== undefined) process?.send({ type: 'stored', id: given })
+        if ('problem' in outcome) return drops.add(outcome.problem)
+        if (!outcome.isRepeated) listener.dispatched()
+        return undefined
       })
       .catch((error: unknown) => {
         // Without an answer, so that the sensor repeats it.
-        if (!stopping.signal.aborted) drop(error instanceof Error ? error.message : String(error))
+        if (!stopping.signal.aborted) return drops.add(messageOf(error))
+        return undefined
       })
       .finally(() => {
         open -= 1
@@ -115,17 +122,14 @@ export function startRun(
     return room.promise
   }
 
-  function receive(message: unknown): Promise<void> | undefined {
-    if (!isObject(message)) {
-      drop('a line is no JSON object')
-      return undefined
-    }
+  function receive(message: Record<string, unknown>): Promise<void> | undefined {
     const { type = 'dispatch' } = message
     if (type === 'dispatch') return dispatch(message)
     if (type === 'ready') listener.ready()
     // What the library of Python sensors cannot send.
-    else if (type === 'dropped') drop(shown(textOf(message['problem']) ?? 'it could not be sent'))
-    else drop(`a line has an unknown type`)
+    else if (type === 'dropped')
+      return drops.add(shown(withoutSecrets(textOf(message['problem']) ?? 'it could not be sent')))
+    else return drops.add('a line has an unknown type')
     return undefined
   }
 
@@ -159,7 +163,7 @@ export function startRun(
         job: jobOf(input),
         emit: (type: 'stdout' | 'stderr' | 'other', text: string) => output.add(type, masked(type, text)),
         message: receive,
-        wrongLine: drop,
+        wrongLine: drops.addLine,
         signal: stopping.signal,
       }
       const started =
@@ -168,6 +172,7 @@ export function startRun(
           : await deps.processes.startProgram(request)
       if ('problem' in started) return started
       process = started
+      void started.exited.then(() => drops.release())
       if (stopping.signal.aborted) void started.stop()
       await database.write({
         steps: [store.updateProcess(marker, { ...started.identity, bootId: deps.bootId })],
@@ -179,6 +184,7 @@ export function startRun(
       return await started.ended
     } finally {
       stopping.abort()
+      drops.end()
       for (const [type, stream] of streams) output.add(type as 'stdout', stream.end())
       await output.flush()
       await credential?.end()
@@ -186,7 +192,7 @@ export function startRun(
     }
   }
 
-  const ended = run().catch((error: unknown) => ({ problem: error instanceof Error ? error.message : String(error) }))
+  const ended = run().catch((error: unknown) => ({ problem: withoutSecrets(messageOf(error)) }))
   return {
     ended,
     tell: (type, trigger) => process?.send({ type, trigger: shownTrigger(trigger) }),
@@ -198,6 +204,7 @@ export function startRun(
   }
 }
 
+const messageOf = (error: unknown): string => (error instanceof Error ? error.message : String(error))
 const textOf = (value: unknown): string | undefined => (typeof value === 'string' && value !== '' ? value : undefined)
 
 function jobOf({ sensor, config, triggers }: RunInput): Record<string, unknown> {

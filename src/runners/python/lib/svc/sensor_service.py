@@ -146,7 +146,9 @@ class SensorService(object):
         except (TypeError, ValueError, OverflowError, RecursionError) as problem:
             # The server counts it, and says so in the output.
             said = "the payload cannot be sent: {} (trigger {})".format(problem, fields["trigger"])
-            self._channel.send({"type": "dropped", "problem": said[:MAX_PROBLEM]})
+            if len(said) > MAX_PROBLEM:
+                said = said[:MAX_PROBLEM] + "\u2026"
+            self._channel.send({"type": "dropped", "problem": said})
 
     def flush(self, timeout=None):
         """Waits until the server has stored everything dispatched before. Returns whether it has.
