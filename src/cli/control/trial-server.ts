@@ -29,6 +29,7 @@ export async function withTrialServer(
   work: (session: Session, basePath: string) => Promise<number>,
 ): Promise<void> {
   const base = mkdtempSync(join(tmpdir(), 'svc-trial-'))
+  const signals = listenForSignals()
   try {
     await prepare?.(base)
     const all = {
@@ -47,11 +48,39 @@ export async function withTrialServer(
     const env = Object.fromEntries(Object.entries(cliProcess().env).filter(([name]) => !name.startsWith('SVC_')))
     const args = ['serve', '--config-file', join(base, 'svc.conf')]
     await startInBackground({ basePath: base, logFile: '' }, { args, cwd: base, env })
-    await withSocketSession(context, flags, base, (session) => work(session, base))
+    await withSocketSession(context, flags, base, (session) => {
+      signals.interrupts(session)
+      return work(session, base)
+    })
   } finally {
     const server = findServer(base)
     if (server !== undefined) await stopServer(server, { graceSeconds: 0, skipsGrace: true })
     rmSync(base, { recursive: true, force: true })
+    signals.close()
+  }
+}
+
+/** Signals that would end the command alone end the server first: as Ctrl-C does once there is a session. */
+function listenForSignals(): { interrupts(session: Session): void; close(): void } {
+  const own = cliProcess()
+  let session: Session | undefined
+  let isHeard = false
+  const hear = (signal: NodeJS.Signals): void => {
+    isHeard = true
+    // A session hears Ctrl-C itself.
+    if (signal !== 'SIGINT') session?.interrupt()
+  }
+  // Without a terminal a hang-up is none of its own.
+  const signals = ['SIGINT', 'SIGTERM', ...(own.isTerminal(1) ? (['SIGHUP'] as const) : [])] as const
+  for (const signal of signals) own.on(signal, hear)
+  return {
+    interrupts(begun) {
+      session = begun
+      if (isHeard) begun.interrupt()
+    },
+    close() {
+      for (const signal of signals) own.off(signal, hear)
+    },
   }
 }
 
