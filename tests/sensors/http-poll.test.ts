@@ -225,6 +225,18 @@ describe('a sensor of the type http-poll', () => {
     expect(asked('/limited')).toHaveLength(1)
   })
 
+  it('says that its configuration lacks what a template uses', async () => {
+    writePack(server.basePath, 'lacks', {
+      'sensors/lacks.yaml': sensorFile('Lacks', `  headers: { Authorization: '{{ config_context.token }}' }\n`),
+    })
+    await register(server, 'lacks')
+    const { runtime } = await waitForState(server, 'lacks.Lacks', 'waiting', 'failed')
+    expect(runtime.last_error).toMatch(
+      /headers\.Authorization: .*token.* Check the configuration: svc pack config lacks\.$/,
+    )
+    expect(asked('/lacks')).toEqual([])
+  })
+
   it('drops each item that does not fit the trigger type once, also after a poll that failed', async () => {
     let items: unknown[] = [
       { id: 1, n: 'text' },

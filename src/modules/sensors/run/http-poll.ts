@@ -169,7 +169,7 @@ export function startHttpPoll(
     if (definition === undefined || interval === undefined) throw new PollProblem('The sensor has no "http_poll".')
     const stopped = new Promise<void>((resolve) => stopping.signal.addEventListener('abort', () => resolve()))
     await Promise.race([turn, stopped])
-    const request = requestOf(definition, config.values)
+    const request = requestOf(sensor.pack, definition, config.values)
     for (;;) {
       stopping.signal.throwIfAborted()
       // oxlint-disable-next-line no-await-in-loop -- one poll after another
@@ -200,6 +200,7 @@ export function startHttpPoll(
 
 /** The request with the values of the configuration. @throws PollProblem */
 function requestOf(
+  pack: string,
   definition: HttpPollDefinition,
   values: Record<string, unknown>,
 ): { url: URL; headers: Map<string, string> } {
@@ -208,7 +209,8 @@ function requestOf(
     try {
       return String(render(text, { config_context: values }, { budget, isStrict: true, isText: true }))
     } catch (error) {
-      throw new PollProblem(`Could not render ${name}: ${error instanceof Error ? error.message : String(error)}.`)
+      const why = error instanceof Error ? error.message : String(error)
+      throw new PollProblem(`Could not render ${name}: ${why}. Check the configuration: svc pack config ${pack}.`)
     }
   }
   const text = filled('http_poll.url', definition.url)
