@@ -163,6 +163,14 @@ describe('a program', () => {
     expect(runtime.restarts).toBeGreaterThanOrEqual(2)
     expect(runtime).toMatchObject({ last_error: 'Failed: exit code 3.', next_start: expect.any(String) })
     expect(await outputOf(server, 'sh.Crash')).toContain('why it ended')
+    for (const [trigger, payload] of [
+      ['core.svc.sensor.process_spawn', { pid: expect.any(Number), cmd: expect.stringMatching(/\/crash\.sh$/) }],
+      ['core.svc.sensor.process_exit', { exit_code: 3 }],
+    ] as const) {
+      // oxlint-disable-next-line no-await-in-loop -- one list after the other
+      const told = (await instancesOf(server, trigger)).find((each) => each.payload['id'] === 'Crash')
+      expect(told?.payload).toEqual({ id: 'Crash', timestamp: expect.any(Number), ...payload })
+    }
     const broken = await waitForState(server, 'sh.None', 'failed')
     expect(broken.runtime.last_error).toContain('none.sh')
     const { body } = await server.call<{ attention: string[] }>('GET', '/v1/status')
