@@ -85,7 +85,7 @@ it('svc reads none of them, and says so when it needs one', async () => {
   expect(listed.stdout + listed.stderr).toContain('ST2_API_KEY (here SVC_API_KEY)')
 })
 
-it('st2-rule-tester and st2-trigger-refire find the server by its st2.conf', async () => {
+it('st2-rule-tester, st2-trigger-refire and st2-apply-rbac-definitions find the server by its st2.conf', async () => {
   const file = join(home.path, 'st2.conf')
   // As StackStorm has it: with options of a server that the client knows nothing of.
   writeFileSync(
@@ -109,6 +109,9 @@ it('st2-rule-tester and st2-trigger-refire find the server by its st2.conf', asy
   const id = sent.headers.get('svc-trigger-instance-id') ?? ''
   const fired = await ask('st2-trigger-refire', '-t', id)
   expect([fired.stdout, fired.code]).toEqual([expect.stringContaining('Trigger re-fired'), 0])
+  // The server says so: access control is off in this test.
+  const applied = await ask('st2-apply-rbac-definitions')
+  expect([applied.code, applied.stderr, applied.stdout]).toEqual([1, '', expect.stringContaining('rbac.enable')])
 })
 
 it('st2 workflow test takes the names of StackStorm, and quotes them', async () => {

@@ -2,10 +2,11 @@
 import { CliCommand } from '../command.ts'
 import { recordIn, toObject } from '../connection/responses.ts'
 import { exitCodes } from '../exit-codes.ts'
+import { withProgramSession } from '../operator-session.ts'
 import { addCommonOptions, type CommonFlags } from '../options.ts'
 import { cellText, renderTable } from '../output/print.ts'
 import { showList, type CliResource } from '../resources.ts'
-import { withSession, type CommandContext, type Session } from '../session.ts'
+import type { CommandContext, Session } from '../session.ts'
 import { role, roleAssignment } from './role.ts'
 
 interface ApplyFlags extends CommonFlags {
@@ -23,11 +24,13 @@ export function createRbacCommand(context: CommandContext): CliCommand {
       'The files are in the directory `rbac` of the base path: `roles/*.yaml`, `assignments/*.yaml` and `mappings/*.yaml`. The command prints how many definitions were created, updated and removed. If a file is invalid, it lists all errors and changes nothing.',
       'For example, `{username: alice, roles: [observer]}` in `assignments/alice.yaml` gives alice read-only access.',
       'Administrators only. Without a login, signal the server process instead: `kill -HUP <pid of svc serve>`.',
-      'Also called svc-apply-rbac-definitions.',
+      'Also called svc-apply-rbac-definitions. By that name, --config-file is that of the server, and needs no login on its machine.',
     )
     .examples('svc rbac apply', 'svc rbac apply --verbose')
     .action((flags: ApplyFlags) =>
-      withSession(context, flags, (session) => applyDefinitions(session, flags.verbose === true)),
+      withProgramSession('svc-apply-rbac-definitions', context, flags, (session) =>
+        applyDefinitions(session, flags.verbose === true),
+      ),
     )
   return new CliCommand('rbac').addCommand(apply)
 }
