@@ -261,6 +261,10 @@ describe('2.13 help', () => {
     expect(await help('?pack=nothing')).toEqual({ available: 0, helpstrings: [] })
     expect((await help('')).available).toBeGreaterThan(2)
     expect((await call('GET', '/actionalias/help?filter=(')).status).toBe(400)
+    expect(await call('GET', '/actionalias/help?filter=(a?){900}b')).toMatchObject({
+      status: 400,
+      body: { faultstring: expect.stringContaining('more than 400 instructions') },
+    })
   })
 })
 

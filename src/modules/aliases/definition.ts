@@ -1,11 +1,14 @@
 /** What may be an alias of an action (contract 02, 2.13). */
 import { descriptionSchema, exportedSchemas, MAX_NAME_CHARS, nameSchema, packSchema } from '../../core/pack-content.ts'
+import { createPause } from '../../lib/concurrency/index.ts'
 import { compileSchema, type JsonSchema, type SchemaProblem } from '../../lib/schema/index.ts'
 import { compileFormat } from './format.ts'
 import type { AliasDefinition, AliasFormat } from './types.ts'
 
 const MAX_FORMATS = 100
 const MAX_FORMAT_CHARS = 1_000
+/** Instructions of the expressions of all formats: more than a thousand captures. */
+export const MAX_ALIAS_INSTRUCTIONS = 50_000
 
 const format: JsonSchema = { type: 'string', minLength: 1, maxLength: MAX_FORMAT_CHARS }
 const extra: JsonSchema = { type: ['object', 'null'] }
@@ -56,22 +59,39 @@ const aliasSchema: JsonSchema = {
  * @param given with the pack it is of
  * @returns `warnings`: formats that no command can match
  */
-export function checkAlias(
+export async function checkAlias(
   given: unknown,
-): { definition: AliasDefinition; warnings: SchemaProblem[] } | { problems: SchemaProblem[] } {
+): Promise<{ definition: AliasDefinition; warnings: SchemaProblem[] } | { problems: SchemaProblem[] }> {
   const problem = compileSchema(aliasSchema).find(given)
   if (problem !== undefined) return { problems: [problem] }
   const definition = fill(given as GivenAlias) // has passed its schema
   const warnings: SchemaProblem[] = []
-  for (const [i, item] of definition.formats.entries()) {
-    const texts = typeof item === 'string' ? [item] : item.representation
-    for (const [j, text] of texts.entries()) {
-      const why = problemOfFormat(text)
-      const path = ['formats', String(i), ...(typeof item === 'string' ? [] : ['representation', String(j)])]
-      if (why !== undefined) warnings.push({ path, message: `formats[${i}]: ${why}` })
+  const pause = createPause()
+  let instructions = 0
+  for (const { text, path, where } of formatsOf(definition)) {
+    await pause()
+    try {
+      instructions += compileFormat(text).size
+    } catch (error) {
+      warnings.push({ path, message: `${where}: ${error instanceof Error ? error.message : String(error)}` })
     }
+    if (instructions <= MAX_ALIAS_INSTRUCTIONS) continue
+    const message =
+      `${where}: up to here, the formats of the alias have more than ${MAX_ALIAS_INSTRUCTIONS} instructions; ` +
+      'write shorter repetitions, or divide it into several aliases'
+    return { problems: [{ path, message }] }
   }
   return { definition, warnings }
+}
+
+function* formatsOf({ formats }: AliasDefinition): Generator<{ text: string; path: string[]; where: string }> {
+  for (const [i, item] of formats.entries()) {
+    const where = `formats[${i}]`
+    if (typeof item === 'string') yield { text: item, path: ['formats', String(i)], where }
+    else
+      for (const [j, text] of item.representation.entries())
+        yield { text, path: ['formats', String(i), 'representation', String(j)], where }
+  }
 }
 
 type GivenAlias = { [K in keyof AliasDefinition]?: AliasDefinition[K] | null } & { formats: GivenFormat[] }
@@ -95,13 +115,4 @@ function fill(given: GivenAlias): AliasDefinition {
 function fillFormat(given: GivenFormat): string | AliasFormat {
   if (typeof given === 'string') return given
   return { ...given, representation: [given.representation].flat() }
-}
-
-function problemOfFormat(text: string): string | undefined {
-  try {
-    compileFormat(text)
-    return undefined
-  } catch (error) {
-    return error instanceof Error ? error.message : 'it is no regular expression'
-  }
 }

@@ -131,6 +131,8 @@ function prefixOf(text: string): string {
 
 /** A format that commands can be compared with. */
 export interface CompiledFormat {
+  /** Instructions of its expression. */
+  readonly size: number
   /**
    * The parameters of a command that fits.
    *
@@ -144,18 +146,21 @@ export interface CompiledFormat {
 /** @throws Error that says what is no format, or no regular expression that takes linear time */
 export function compileFormat(text: string): CompiledFormat {
   const format = parseFormat(text)
-  const budget = createCommandBudget()
   const compile = (isAnchored: boolean) => {
+    const budget = createCommandBudget()
     try {
       return compileTemplatePattern(format.pattern(isAnchored), { dotAll: true, fromStart: isAnchored }, budget)
     } catch (error) {
-      if (error instanceof TemplateError) throw new Error(error.message, { cause: error })
+      if (error instanceof TemplateError && !(error instanceof BudgetExhausted))
+        throw new Error(error.message, { cause: error })
       throw error
     }
   }
   // First as it is: within the group of the anchors, a pattern with an extra bracket could become valid.
-  const loose = compile(false)
+  compile(false)
   const anchored = compile(true)
+  /** Only `find` needs it, and few formats are searched for. */
+  let loose: typeof anchored | undefined
   const names = Object.entries(anchored.namedGroups() as Record<string, number>) // the engine declares no type
 
   const twice = format.captures.find(({ name }) => names.some(([known]) => known === name))
@@ -198,6 +203,7 @@ export function compileFormat(text: string): CompiledFormat {
   }
 
   return {
+    size: anchored.programSize(),
     match(command, spend) {
       for (const { text: words, pairs } of readings(command)) {
         const [match] = search(anchored, words, 1, spend)
@@ -207,7 +213,7 @@ export function compileFormat(text: string): CompiledFormat {
     },
     find(command, spend) {
       for (const { text: words, pairs } of readings(command)) {
-        const found = search(loose, words, MAX_FINDS + 1, spend)
+        const found = search((loose ??= compile(false)), words, MAX_FINDS + 1, spend)
         const all = found.filter(({ start, end }) => end > start).map((match) => parametersOf(match, pairs))
         if (all.length > 0) return all
       }

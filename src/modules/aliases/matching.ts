@@ -7,6 +7,7 @@ import {
   commandUnmatched,
   commandWithoutValue,
 } from '../../core/errors.ts'
+import { Lru } from '../../lib/cache/index.ts'
 import { createPause } from '../../lib/concurrency/index.ts'
 import { BudgetExhausted, type Budget } from '../../lib/template/index.ts'
 import { shown } from '../../lib/text/index.ts'
@@ -55,30 +56,15 @@ function representationsOf(alias: AliasRecord): Representation[] {
 }
 
 interface Candidate extends Representation {
-  readonly prefix: string
   /** Undefined: it is no format, which its registration has said. */
-  compiled(): CompiledFormat | undefined
+  readonly prefix: string | undefined
 }
 
 function toCandidate(representation: Representation): Candidate {
-  let compiled: CompiledFormat | undefined | null = null
-  let prefix = ''
   try {
-    prefix = parseFormat(representation.text).prefix
+    return { ...representation, prefix: parseFormat(representation.text).prefix }
   } catch {
-    compiled = undefined
-  }
-  return {
-    ...representation,
-    prefix,
-    compiled() {
-      try {
-        if (compiled === null) compiled = compileFormat(representation.text)
-      } catch {
-        compiled = undefined
-      }
-      return compiled
-    },
+    return { ...representation, prefix: undefined }
   }
 }
 
@@ -90,10 +76,32 @@ function byPackAndName({ alias: one }: Representation, { alias: other }: Represe
   return one.name === other.name ? 0 : one.name < other.name ? -1 : 1
 }
 
+/** Formats that stay compiled. An instruction takes some 200 bytes; a usual format has 50 to 150. */
+const MAX_COMPILED = 20_000
+const MAX_COMPILED_INSTRUCTIONS = 1024 * 1024
+
 export function createMatching(store: Pick<AliasStore, 'list' | 'findByRef' | 'named'>): Matching {
   /** By the id of the alias; undefined: nobody has asked yet. */
   let known: Map<string, Candidate[]> | undefined
   let inOrder: readonly Candidate[] | undefined
+  const compiled = new Lru<string, { readonly format: CompiledFormat | undefined }>(
+    MAX_COMPILED,
+    MAX_COMPILED_INSTRUCTIONS,
+  )
+
+  /** Undefined: it is no format. */
+  function compile(text: string): CompiledFormat | undefined {
+    const kept = compiled.get(text)
+    if (kept !== undefined) return kept.format
+    let format: CompiledFormat | undefined
+    try {
+      format = compileFormat(text)
+    } catch {
+      // Its registration has said so.
+    }
+    compiled.set(text, { format }, format?.size)
+    return format
+  }
 
   function candidates(): readonly Candidate[] {
     known ??= new Map(store.list({}, { limit: undefined, offset: 0 }).map((alias) => [alias.id, candidatesOf(alias)]))
@@ -101,10 +109,11 @@ export function createMatching(store: Pick<AliasStore, 'list' | 'findByRef' | 'n
     return inOrder
   }
 
-  function fits(candidate: Candidate, command: string, budget: Budget): boolean {
-    if (candidate.isMultiple) return (candidate.compiled()?.find(command, budget).length ?? 0) > 0
-    if (!command.trimStart().startsWith(candidate.prefix)) return false
-    return candidate.compiled()?.match(command, budget) !== undefined
+  function fits({ text, prefix, isMultiple }: Candidate, command: string, budget: Budget): boolean {
+    if (prefix === undefined) return false
+    if (isMultiple) return (compile(text)?.find(command, budget).length ?? 0) > 0
+    if (!command.trimStart().startsWith(prefix)) return false
+    return compile(text)?.match(command, budget) !== undefined
   }
 
   async function fitting(command: string, isMultiple: boolean, budget: Budget): Promise<Candidate[]> {
@@ -165,16 +174,16 @@ export function createMatching(store: Pick<AliasStore, 'list' | 'findByRef' | 'n
 
     read(representation, command) {
       const { text, isMultiple } = representation
-      const compiled = toCandidate(representation).compiled()
-      if (compiled === undefined) throw commandUnfit(command, text)
       const budget = createCommandBudget()
       try {
+        const format = compile(text)
+        if (format === undefined) throw commandUnfit(command, text)
         if (isMultiple) {
-          const found = compiled.find(command, budget)
+          const found = format.find(command, budget)
           if (found.length > MAX_FINDS) throw commandRefused(`the command asks for more than ${MAX_FINDS} executions`)
           if (found.length > 0) return found
         } else {
-          const parameters = compiled.match(command, budget)
+          const parameters = format.match(command, budget)
           if (parameters !== undefined) return [parameters]
         }
       } catch (error) {

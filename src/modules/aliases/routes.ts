@@ -12,6 +12,7 @@ import {
   textFilter,
   type Route,
 } from '../../http/index.ts'
+import { createPause } from '../../lib/concurrency/index.ts'
 import { Type } from '../../lib/schema/index.ts'
 import { compileTemplatePattern, findAll, TemplateError } from '../../lib/template/index.ts'
 import { isId } from '../../core/ids.ts'
@@ -41,6 +42,8 @@ import {
 } from './types.ts'
 
 const DEFAULT_LIMIT = 100
+/** Times the characters of a display: some 50 milliseconds at worst. */
+const MAX_FILTER_INSTRUCTIONS = 400
 
 interface AliasRoutesDeps {
   service: AliasService
@@ -87,16 +90,19 @@ function wordRoutes({ matching }: AliasRoutesDeps): Route[] {
       },
       response: HelpRecord,
       failures: [400],
-      handler({ query }): HelpRecord {
+      async handler({ query }): Promise<HelpRecord> {
         const pack = textFilter(query, 'pack')
         const isWanted = filterOf(textFilter(query, 'filter'))
         const seen = new Set<string>()
-        const all = matching.all().flatMap(({ alias, display }) => {
+        const all: HelpRecord['helpstrings'] = []
+        const pause = createPause()
+        for (const { alias, display } of matching.all()) {
+          await pause()
           const key = `${alias.ref} ${display}`
-          if (display === '' || seen.has(key) || (pack !== undefined && pack !== alias.pack)) return []
+          if (display === '' || seen.has(key) || (pack !== undefined && pack !== alias.pack)) continue
           seen.add(key)
-          return isWanted(display) ? [{ pack: alias.pack, display, description: alias.description }] : []
-        })
+          if (isWanted(display)) all.push({ pack: alias.pack, display, description: alias.description })
+        }
         const limit = query.limit === undefined || query.limit < 1 ? undefined : query.limit
         return { available: all.length, helpstrings: slicePage(all, { limit, offset: Math.max(0, query.offset ?? 0) }) }
       },
@@ -117,6 +123,11 @@ function filterOf(given: string | undefined): (text: string) => boolean {
     }
   }
   const pattern = translated(() => compileTemplatePattern(given, { ignoreCase: true }, budget))
+  if (pattern.programSize() > MAX_FILTER_INSTRUCTIONS) {
+    throw queryInvalid(
+      `filter: the regular expression has more than ${MAX_FILTER_INSTRUCTIONS} instructions; write shorter repetitions.`,
+    )
+  }
   return (text) => translated(() => findAll(pattern, text, budget).next().done !== true)
 }
 

@@ -56,11 +56,11 @@ export function createAliasService({
   }
 
   /** @throws BODY_INVALID, SYSTEM_PACK_FIXED */
-  function check(
+  async function check(
     { id: _i, uid: _u, ref: _r, metadata_file: _m, ...given }: AliasRequest,
     pack: string,
-  ): AliasDefinition {
-    const checked = checkAlias({ ...given, pack: given.pack ?? pack })
+  ): Promise<AliasDefinition> {
+    const checked = await checkAlias({ ...given, pack: given.pack ?? pack })
     const problems = 'problems' in checked ? checked.problems : checked.warnings
     if ('problems' in checked || problems.length > 0) {
       const [problem] = problems
@@ -99,7 +99,7 @@ export function createAliasService({
     get,
 
     async create(caller, given) {
-      const definition = check(given, defaultPack)
+      const definition = await check(given, defaultPack)
       const ref = `${definition.pack}.${definition.name}`
       const alias = await commitPlan(database, () => planWrite(undefined, definition), `Action alias "${ref}"`)
       audit('created', alias, aboutCaller(caller))
@@ -107,12 +107,12 @@ export function createAliasService({
     },
 
     async update(caller, refOrId, given) {
-      const { id } = get(refOrId)
+      const { id, pack } = get(refOrId)
+      const definition = await check(given, pack)
       const plan = (): { result: AliasRecord; unit: Unit } => {
         const before = get(id)
         caller.rights.require('action_alias_modify', actionAliasResource(before.ref))
         refuseSystemPack(before)
-        const definition = check(given, before.pack)
         if (`${definition.pack}.${definition.name}` !== before.ref)
           caller.rights.require('action_alias_create', actionAliasResource(`${definition.pack}.${definition.name}`))
         const { metadata_file: file } = before
