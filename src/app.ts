@@ -158,6 +158,7 @@ async function assemble(
   }
   const runners = await createRunners({
     launcher,
+    clock,
     ...runnersSettings(config, common),
     ...ports.runners,
     warn: (message, fields) => log.of('actionrunner').warning('process.survived', message, fields),

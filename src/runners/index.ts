@@ -22,6 +22,7 @@ import { createVirtualenvs, type Virtualenvs } from './python/virtualenv.ts'
 import { createPackManagerRunner } from './pack-manager.ts'
 import { createBackgroundRuns } from './process/background-runs.ts'
 import { createDirectoryCheck } from './process/directory-check.ts'
+import { machineClock } from '../core/clock.ts'
 import { createProcessTrees } from './process/kill-tree.ts'
 import { decideSystemUser, type SystemUserDecision } from './process/system-user.ts'
 import { readBootId } from './process/process-table.ts'
@@ -89,6 +90,7 @@ export async function createRunners(settings: RunnerSettings): Promise<Runners> 
     virtualenvOpts: python.virtualenvOpts,
     pipOpts: python.pipOpts,
     changed: (program) => interpreters.forget(program),
+    clock: settings.clock ?? machineClock,
   })
   const shell = createLocalShell({ ...processes, systemUser, inheritedEnv: actionEnv, backgroundDefault })
 

@@ -1,4 +1,5 @@
 /** Settings of the runners, from the configuration or their defaults. */
+import type { Clock } from '../core/clock.ts'
 import { isTheirPython } from '../core/compat/index.ts'
 import { packFolders, type CommonSettings, type Config } from '../config/index.ts'
 import type { HttpRequestSettings } from './http-request.ts'
@@ -61,6 +62,8 @@ export interface RunnerSettings extends RunnersPorts {
   http?: HttpRequestSettings
   /** The words that start the interpreter that a script names by this path; default: the path. */
   readonly interpreterAt?: (path: string) => readonly string[]
+  /** Default: that of the machine. */
+  clock?: Pick<Clock, 'now'>
   /** Reports processes that could not be stopped. */
   warn?: (message: string, fields: Record<string, unknown>) => void
 }

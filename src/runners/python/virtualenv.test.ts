@@ -2,6 +2,7 @@ import { execFileSync } from 'node:child_process'
 import { existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { TestClock } from '../../../tests/helpers/clock.ts'
 import { makeFolder, type TemporaryFolder } from '../../../tests/helpers/folders.ts'
 import { markedProcesses } from '../../../tests/helpers/marked-processes.ts'
 import { recordRun, type RecordedRun } from '../../../tests/helpers/run-context.ts'
@@ -29,6 +30,8 @@ afterAll(async () => {
 })
 
 interface World {
+  /** Of the runners. */
+  clock: TestClock
   pack: string
   packFolder: string
   venv: string
@@ -52,9 +55,11 @@ async function makeWorld(options = quickVenv): Promise<World> {
       '    def run(self):\n        return [tiny_test_wheel.VERSION, sys.prefix]\n',
   )
   const basePath = join(folder.path, 'base')
+  const clock = new TestClock()
   const boot = (): Promise<Runners> =>
     createRunners({
       launcher,
+      clock,
       maxResultBytes: 100_000,
       basePath,
       systemUser: 'svc-no-such-account',
@@ -62,6 +67,7 @@ async function makeWorld(options = quickVenv): Promise<World> {
     })
   let runners = await boot()
   return {
+    clock,
     pack,
     packFolder,
     venv: join(basePath, 'virtualenvs', pack),
@@ -164,7 +170,7 @@ describe.concurrent('virtual environments', () => {
       await world.restart()
       const next = world.start()
       expect((await next.ended).result['error']).toMatch(
-        /no-such-package-of-ours[^]*\nThat was at 20.*svc tries again when requirements.txt.*packs.setup_virtualenv packs=mine\d+/,
+        /no-such-package-of-ours[^]*\nThat was at 20.*svc tries again after 20[^]*requirements.txt.*packs.setup_virtualenv packs=mine\d+/,
       )
       expect(next.output.other).toBe('')
       // Whoever asks for it gets another try.
@@ -181,6 +187,38 @@ describe.concurrent('virtual environments', () => {
       })
       expect((await world.start().ended).result['result']).toEqual(['1.0', world.venv])
       expect(await world.runners.virtualenvs.examine(world.pack, world.packFolder)).toEqual({ missing: [] })
+      await world.runners.stop()
+    },
+    240_000,
+  )
+
+  fullOnly(it)(
+    'one that could not be made is tried again after minutes, later after hours, also after a restart',
+    async () => {
+      const world = await makeWorld()
+      const { clock, packFolder } = world
+      // Its name is the requirement; the wheel is the index that is back.
+      writeFileSync(join(packFolder, 'requirements.txt'), './tiny_test_wheel-1.0-py3-none-any.whl\n')
+      /** What pip says to an execution; empty: pip has not been asked. */
+      const attempt = async (): Promise<[status: string, pip: boolean]> => {
+        const run = world.start()
+        const { status } = await run.ended
+        return [status, run.output.other !== '']
+      }
+      const MINUTE = 60_000
+      expect(await attempt()).toEqual(['failed', true])
+      clock.advance(5 * MINUTE - 1)
+      expect(await attempt()).toEqual(['failed', false])
+      await world.restart()
+      expect(await attempt()).toEqual(['failed', false])
+      clock.advance(1)
+      expect(await attempt()).toEqual(['failed', true])
+      clock.advance(10 * MINUTE - 1)
+      expect(await attempt()).toEqual(['failed', false])
+      clock.advance(1)
+      makeWheel(packFolder, '1.0')
+      expect(await attempt()).toEqual(['succeeded', true])
+      expect((await world.start().ended).result['result']).toEqual(['1.0', world.venv])
       await world.runners.stop()
     },
     240_000,

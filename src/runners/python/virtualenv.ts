@@ -5,8 +5,10 @@
 import { createHash } from 'node:crypto'
 import { mkdir, readFile, rename, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
+import type { Clock } from '../../core/clock.ts'
 import { virtualenvFailure } from '../../core/virtualenv-files.ts'
 import { hasCode } from '../../lib/process/index.ts'
+import { isObject } from '../../lib/schema/index.ts'
 import { DIRECTORY_LIMIT_MS } from '../process/directory-check.ts'
 import { SpawnError } from '../process/launcher.ts'
 import type { CommandDeps } from '../process/run-command.ts'
@@ -31,8 +33,8 @@ export type VirtualenvOutcome = { program: string } | { problem: string }
 export interface Virtualenvs {
   /**
    * The Python that runs the actions of a pack; creates the environment if it is missing or out of date. What could not
-   * be created is not tried again until its inputs change or somebody asks for it (`ensure`, `recreate`), also after a
-   * restart.
+   * be created is tried again after minutes, later after hours, also over restarts; at once when its inputs change or
+   * somebody asks for it (`ensure`, `recreate`).
    */
   interpreterFor(
     context: Pick<RunContext, 'pack' | 'packFolder' | 'signal' | 'emit' | 'executionId'>,
@@ -69,6 +71,7 @@ export interface VirtualenvOptions {
   pipOpts: readonly string[]
   /** Called before an environment changes, with its Python. */
   changed(program: string): void
+  clock: Pick<Clock, 'now'>
 }
 
 /** Written last: a folder without it is incomplete. */
@@ -76,6 +79,9 @@ const RECORD = '.svc-requirements.json'
 /** Written instead when programs have failed. */
 const FAILURE = virtualenvFailure
 const MAX_REQUIREMENTS_BYTES = 1024 * 1024
+/** A network may be back, or an index repaired. Doubled with each failure. */
+const RETRY_SECONDS = 300
+const MAX_RETRY_SECONDS = 6 * 3600
 const QUESTION_LIMIT_SECONDS = 60
 const neverAborted = new AbortController().signal
 /** For each of the two programs; pip may have to compile. */
@@ -95,6 +101,8 @@ interface FailureRecord extends VirtualenvRecord {
   problem: string
   /** ISO 8601 */
   at: string
+  /** Failures with these inputs, one after the other. */
+  failures: number
 }
 
 export function createVirtualenvs(deps: CommandDeps, options: VirtualenvOptions): Virtualenvs {
@@ -128,9 +136,8 @@ export function createVirtualenvs(deps: CommandDeps, options: VirtualenvOptions)
         continue
       }
       if (!isAnew && fits(known.get(pack), wanted)) return { program }
-      const failure = isAsked ? undefined : await readRecord(join(path, FAILURE))
-      if (failure !== undefined && fits(failure, wanted) && failure.problem !== undefined)
-        return { problem: remembered(pack, failure.problem, failure.at) }
+      const failure = isAsked ? undefined : await readFailure(path, wanted)
+      if (failure !== undefined && !isDue(failure)) return { problem: remembered(pack, failure) }
       if (busy.has(pack)) continue
       const { promise, resolve } = Promise.withResolvers<unknown>()
       busy.set(pack, promise)
@@ -190,6 +197,11 @@ export function createVirtualenvs(deps: CommandDeps, options: VirtualenvOptions)
     const { pack, packFolder, path, program, python, user, wanted } = job
     options.changed(program)
     known.delete(pack)
+    const failures = (await readFailure(path, wanted))?.failures ?? 0
+    const failed = async (problem: RunProblem): Promise<{ problem: string }> => {
+      if (problem.isLasting) await rememberFailure(path, { ...wanted, problem: problem.text, failures: failures + 1 })
+      return { problem: problem.text }
+    }
     // From here on it is incomplete.
     await rm(join(path, RECORD), { force: true })
     await rm(join(path, FAILURE), { force: true })
@@ -200,7 +212,7 @@ export function createVirtualenvs(deps: CommandDeps, options: VirtualenvOptions)
         { file: python.program, args: ['-m', 'venv', ...options.virtualenvOpts, path], cwd: '/' },
         user,
       )
-      if (problem !== undefined) return await failed(path, wanted, problem)
+      if (problem !== undefined) return await failed(problem)
     }
     const pip = ['-m', 'pip', 'install', '--disable-pip-version-check', '--no-input', ...options.pipOpts]
     const problem = await run(
@@ -208,18 +220,21 @@ export function createVirtualenvs(deps: CommandDeps, options: VirtualenvOptions)
       { file: program, args: [...pip, '-r', 'requirements.txt'], cwd: packFolder },
       user,
     )
-    if (problem !== undefined) return await failed(path, wanted, problem)
+    if (problem !== undefined) return await failed(problem)
     await writeRecord(join(path, RECORD), wanted)
     return { program }
   }
 
-  async function failed(path: string, wanted: VirtualenvRecord, problem: RunProblem): Promise<{ problem: string }> {
-    if (problem.isLasting) {
-      await mkdir(path, { recursive: true })
-      const record: FailureRecord = { ...wanted, problem: problem.text, at: new Date().toISOString() }
-      await writeRecord(join(path, FAILURE), record)
-    }
-    return { problem: problem.text }
+  async function rememberFailure(path: string, failure: Omit<FailureRecord, 'at'>): Promise<void> {
+    await mkdir(path, { recursive: true })
+    const record: FailureRecord = { ...failure, at: timeOf(options.clock.now()) }
+    await writeRecord(join(path, FAILURE), record)
+  }
+
+  function isDue(failure: FailureRecord): boolean {
+    const elapsedMs = options.clock.now() / 1000 - Date.parse(failure.at)
+    // Before: the clock has been set back.
+    return elapsedMs < 0 || elapsedMs >= retrySeconds(failure) * 1000
   }
 
   /** Returns the problem, if any. */
@@ -282,9 +297,8 @@ export function createVirtualenvs(deps: CommandDeps, options: VirtualenvOptions)
       const names = requiredNames(files, python.version)
       const installed = await installedNames(path, () => systemFolders(python.program))
       const missing = names.filter((name) => !installed.has(name))
-      const failure = await readRecord(join(path, FAILURE))
-      const isFailed = failure !== undefined && fits(failure, wantedWith(python, files))
-      return { missing, ...(isFailed && failure.problem !== undefined ? { problem: failure.problem } : {}) }
+      const failure = await readFailure(path, wantedWith(python, files))
+      return { missing, ...(failure === undefined ? {} : { problem: failure.problem }) }
     },
     async remove(pack) {
       for (let other = busy.get(pack); other !== undefined; other = busy.get(pack)) await other
@@ -328,18 +342,34 @@ async function writeRecord(path: string, record: VirtualenvRecord): Promise<void
   await rename(`${path}.new`, path)
 }
 
-async function readRecord(path: string): Promise<(VirtualenvRecord & Partial<FailureRecord>) | undefined> {
+/** Undefined: missing, incomplete or damaged. */
+async function readObject(path: string): Promise<Record<string, unknown> | undefined> {
   try {
     const found: unknown = readJson(await readFile(path, 'utf8'))
-    if (typeof found !== 'object' || found === null) return undefined
-    const { made, requirements, problem, at } = found as Record<string, unknown> // an object
-    if (typeof made !== 'string' || typeof requirements !== 'string') return undefined
-    return { made, requirements, ...(typeof problem === 'string' && typeof at === 'string' ? { problem, at } : {}) }
+    return isObject(found) ? found : undefined
   } catch {
-    // Missing, incomplete or damaged: create it again.
     return undefined
   }
 }
+
+async function readRecord(path: string): Promise<VirtualenvRecord | undefined> {
+  const { made, requirements } = (await readObject(path)) ?? {}
+  return typeof made === 'string' && typeof requirements === 'string' ? { made, requirements } : undefined
+}
+
+/** Of the environment at `path`, with these inputs. */
+async function readFailure(path: string, wanted: VirtualenvRecord): Promise<FailureRecord | undefined> {
+  const file = join(path, FAILURE)
+  if (!fits(await readRecord(file), wanted)) return undefined
+  const { problem, at, failures = 1 } = (await readObject(file)) ?? {}
+  if (typeof problem !== 'string' || typeof at !== 'string' || typeof failures !== 'number') return undefined
+  return { ...wanted, problem, at, failures }
+}
+
+const retrySeconds = ({ failures }: Pick<FailureRecord, 'failures'>): number =>
+  Math.min(MAX_RETRY_SECONDS, RETRY_SECONDS * 2 ** (failures - 1))
+
+const timeOf = (micros: number): string => new Date(Math.floor(micros / 1000)).toISOString()
 
 function isFailure(
   outcome: unknown,
@@ -357,10 +387,11 @@ function aborted(signal: AbortSignal): Promise<undefined> {
   })
 }
 
-function remembered(pack: string, problem: string, at = ''): string {
+function remembered(pack: string, failure: FailureRecord): string {
+  const next = timeOf((Date.parse(failure.at) + retrySeconds(failure) * 1000) * 1000)
   return (
-    `${problem}\nThat was at ${at}. svc tries again when requirements.txt or the Python changes, or after ` +
-    `"svc run packs.setup_virtualenv packs=${pack}".`
+    `${failure.problem}\nThat was at ${failure.at}. svc tries again after ${next}; at once when requirements.txt or the ` +
+    `Python changes, or on "svc run packs.setup_virtualenv packs=${pack}".`
   )
 }
 
