@@ -17,6 +17,7 @@ import * as idempotentRequests from './0011-idempotent-requests.ts'
 import * as workflows from './0012-workflows.ts'
 import * as packRemarks from './0013-pack-remarks.ts'
 import * as sensors from './0014-sensors.ts'
+import * as packDisabledFiles from './0015-pack-disabled-files.ts'
 
 export const migrations: Record<string, Migration> = {
   '0001-core': core,
@@ -33,4 +34,5 @@ export const migrations: Record<string, Migration> = {
   '0012-workflows': workflows,
   '0013-pack-remarks': packRemarks,
   '0014-sensors': sensors,
+  '0015-pack-disabled-files': packDisabledFiles,
 }

@@ -63,6 +63,12 @@ export interface PackDefinitions {
   metadataFiles: ReadonlySet<string>
   /** Files with problems or warnings when they were registered last: they are checked again, also unchanged ones. */
   remarked?: ReadonlySet<string>
+  /**
+   * Whether a definition is enabled, whatever its file says; undefined, or absent: as the file says.
+   *
+   * @param registered whether its record is; undefined: there is none
+   */
+  enabledOf?: ((metadataFile: string, name: string, registered: boolean | undefined) => boolean | undefined) | undefined
 }
 
 export interface RegistrationProblem extends SchemaProblem {
@@ -131,6 +137,16 @@ export function withoutEmptyPack(given: unknown): unknown {
   if (!isObject(given) || given['pack'] !== '') return given
   const { pack: _, ...others } = given
   return others
+}
+
+/** A definition as it is registered: enabled as `enabledOf` says. @param before its record */
+export function asEnabled<D extends Named & { enabled: boolean }>(
+  { enabledOf }: PackDefinitions,
+  definition: D,
+  before: { enabled: boolean } | undefined,
+): D {
+  const enabled = enabledOf?.(definition.metadata_file ?? '', definition.name, before?.enabled)
+  return enabled === undefined ? definition : { ...definition, enabled }
 }
 
 /** Whether the record's file is missing or now defines another name. */

@@ -417,6 +417,8 @@ export interface PackTable {
   fingerprint: string
   /** Problems and warnings of the last registration, as JSON. */
   remarks: Generated<string>
+  /** Metadata files that disabled what they define when the pack was registered last, as JSON; null: not known. */
+  disabled_files: Generated<string | null>
   /** The whole wire record (contract 02, 2.8). */
   record: string
 }

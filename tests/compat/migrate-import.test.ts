@@ -290,7 +290,7 @@ describe('svc migrate import', () => {
     writeGreetings(old)
     writeExports(old, makeOldKey())
     const { counts, report } = await importAll('--dry-run')
-    expect(counts).toMatchObject({ key: { imported: 3 }, pack: { imported: 2 }, rule: { imported: 1, refused: 1 } })
+    expect(counts).toMatchObject({ key: { imported: 3 }, pack: { imported: 2 }, rule: { imported: 1, changed: 1 } })
     expect(report).toBe('')
     expect((await app.call('GET', '/v1/keys')).body).toEqual([])
     expect(readdirSync(join(app.basePath, 'packs'))).toEqual(['default'])
@@ -360,6 +360,57 @@ describe('svc migrate import', () => {
     await app.call('PUT', '/v1/sensortypes/greetings.Look', { enabled: false })
     expect(await importAll()).toMatchObject({ code: 1, counts: { sensor: { conflict: 1 }, action: { unchanged: 1 } } })
     expect(await here()).toEqual([true, true, true, true, false])
+  })
+
+  test('a pack that has changed, or has a problem, enables nothing that was disabled there or here', async () => {
+    writeGreetings(old)
+    const at = (name: string): string => `${PACKS}/greetings/${name}`
+    old.write(at('actions/gone.yaml'), 'name: gone\nrunner_type: mistral-v2\n')
+    old.write(at('aliases/hi.yaml'), 'name: hi\naction_ref: greetings.greet\nformats: [hi]\n')
+    old.write('rules.json', [
+      {
+        pack: 'greetings',
+        name: 'on_visit',
+        enabled: false,
+        metadata_file: 'rules/on_visit.yaml',
+        trigger: { type: 'visits.visit' },
+        criteria: {},
+        action: { ref: 'greetings.greet' },
+      },
+    ])
+    const here = async (): Promise<unknown[]> =>
+      Promise.all(
+        ['rules/greetings.on_visit', 'actions/greetings.greet', 'actionalias/greetings.hi'].map(
+          async (path) => (await read(`/v1/${path}`))['enabled'],
+        ),
+      )
+    expect(await importAll()).toMatchObject({ counts: { rule: { changed: 1 } }, packs_with_problems: ['greetings'] })
+    expect(await here()).toEqual([false, true, true])
+
+    const action = await read('/v1/actions/greetings.greet')
+    await app.call('PUT', '/v1/actions/greetings.greet', { ...action, enabled: false })
+    // It has a problem: it is registered each time.
+    expect(await importAll()).toMatchObject({ counts: { pack: { unchanged: 2 }, rule: { unchanged: 1 } } })
+    expect(await here()).toEqual([false, false, true])
+    old.write(at('actions/more.yaml'), 'name: more\nrunner_type: noop\n')
+    old.write(at('aliases/hi.yaml'), 'name: hi\nenabled: false\naction_ref: greetings.greet\nformats: [hi]\n')
+    expect(await importAll()).toMatchObject({
+      counts: { pack: { unchanged: 1, changed: 1 }, rule: { unchanged: 1 } },
+      attention: [],
+    })
+    // What the changed file says itself counts.
+    expect(await here()).toEqual([false, false, false])
+
+    const rule = await read('/v1/rules/greetings.on_visit')
+    await app.call('PUT', '/v1/rules/greetings.on_visit', { ...rule, enabled: true })
+    old.write(at('README.md'), 'changed')
+    expect(await importAll()).toMatchObject({
+      counts: { pack: { changed: 1 }, rule: { conflict: 1 } },
+      attention: [{ kind: 'rule', why: 'it has been enabled here since the last import' }],
+    })
+    expect(await here()).toEqual([true, false, false])
+    expect(await importAll('--on-conflict', 'replace')).toMatchObject({ counts: { rule: { replaced: 1 } } })
+    expect(await here()).toEqual([false, false, false])
   })
 
   test('a key that expires later expires here at the same moment', async () => {

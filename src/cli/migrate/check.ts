@@ -225,6 +225,7 @@ async function prepareRecords(
     ledger: await openLedger(join(base, 'keys', 'migrated.json')),
     dryRun: false,
     onConflict: 'replace',
+    before: new Map(),
     add: rows.add,
   }
   const server = {

@@ -20,13 +20,15 @@ import { toYaml } from '../output/yaml.ts'
 import { progressText } from '../output/progress.ts'
 import type { Session } from '../session.ts'
 import { allRecords, REGISTER_MS, toProblem } from './calls.ts'
-import { outcomeOf, type Manner } from './import-records.ts'
+import { outcomeOf, switchesOf, type Manner } from './import-records.ts'
 import { refusalOf, type Row } from './rows.ts'
 import { HttpFailure } from '../failures.ts'
 
 /** Kind of the ledger: the pack was registered without a problem. */
 const WHOLE_PACK = 'pack.whole'
 const MAX_DEFINITION_BYTES = 262_144
+
+type Switches = Awaited<ReturnType<typeof switchesOf>>
 
 /** Where the server has its files. */
 export interface ServerPlaces {
@@ -39,6 +41,7 @@ export interface ServerPlaces {
 export async function importPacks(
   session: Session,
   { packs }: Places,
+  loaded: LoadedRecords,
   places: ServerPlaces,
   manner: Manner,
 ): Promise<{ needEnvironment: string[]; withProblems: string[] }> {
@@ -49,7 +52,7 @@ export async function importPacks(
   const registered = new Set(paths.map(({ path }) => path))
   const all = packs.flatMap(({ folder, names }) => names.map((name) => ({ name, from: join(folder, name) })))
   const progress = session.progress('Copying packs')
-  const again: { name: string; digest: string }[] = []
+  const again: { name: string; digest: string; switches: Switches }[] = []
   const needEnvironment: string[] = []
   const withProblems: string[] = []
   const seen = new Set<string>()
@@ -71,9 +74,18 @@ export async function importPacks(
     }
     seen.add(name)
     try {
-      const { outcome, problems, digest } = await importPack(session, name, from, places, registered, manner)
+      const { outcome, problems, digest, switches } = await importPack(
+        session,
+        name,
+        from,
+        loaded,
+        places,
+        registered,
+        manner,
+      )
       const [first] = problems
-      if (problems.some(({ file }) => /^(?:rules|aliases|policies)\//.test(file))) again.push({ name, digest })
+      if (problems.some(({ file }) => /^(?:rules|aliases|policies)\//.test(file)))
+        again.push({ name, digest, switches })
       if (first !== undefined) withProblems.push(name)
       if (await isFile(join(from, 'requirements.txt'))) needEnvironment.push(name)
       const why =
@@ -87,9 +99,9 @@ export async function importPacks(
     }
     if (!manner.dryRun) await manner.ledger.save()
   }
-  for (const { name, digest } of again) {
+  for (const { name, digest, switches } of again) {
     progress.update(`Registering packs again: ${name}`)
-    if ((await register(session, join(places.packs, name))).length > 0) continue
+    if ((await register(session, join(places.packs, name), switches)).length > 0) continue
     withProblems.splice(withProblems.indexOf(name), 1)
     manner.ledger.note(WHOLE_PACK, name, digest)
   }
@@ -102,25 +114,31 @@ async function importPack(
   session: Session,
   name: string,
   from: string,
+  loaded: LoadedRecords,
   places: ServerPlaces,
   /** Folders of packs that the server has. */
   registered: ReadonlySet<string>,
-  { ledger, dryRun, onConflict }: Manner,
-): Promise<{ outcome: ReturnType<typeof outcomeOf>; problems: FileProblem[]; digest: string }> {
+  manner: Manner,
+): Promise<{ outcome: ReturnType<typeof outcomeOf>; problems: FileProblem[]; digest: string; switches: Switches }> {
+  const { ledger, dryRun, onConflict } = manner
   const tree = await readTree(from)
   const { digest } = tree
   const place = join(places.packs, name)
   const there = (await isUntouchedDefault(place, name)) ? undefined : await digestOf(place)
   const outcome = outcomeOf(ledger.decide('pack', name, digest, there), { onConflict })
-  if (dryRun || outcome === 'conflict') return { outcome, problems: [], digest }
+  if (outcome === 'conflict') return { outcome, problems: [], digest, switches: {} }
+  if (dryRun) {
+    const switches = await switchesOf(session, loaded, name, registered.has(place), manner)
+    return { outcome, problems: [], digest, switches }
+  }
   if (outcome !== 'unchanged') await placePack(tree, places.packs, name)
   ledger.note('pack', name, digest)
-  // Registering it again would enable what was disabled there or here, until the import has disabled it again.
   const isDone = outcome === 'unchanged' && registered.has(place) && ledger.isNoted(WHOLE_PACK, name, digest)
-  if (isDone) return { outcome, problems: [], digest }
-  const problems = await register(session, place)
+  if (isDone) return { outcome, problems: [], digest, switches: {} }
+  const switches = await switchesOf(session, loaded, name, registered.has(place), manner)
+  const problems = await register(session, place, switches)
   if (problems.length === 0) ledger.note(WHOLE_PACK, name, digest)
-  return { outcome, problems, digest }
+  return { outcome, problems, digest, switches }
 }
 
 async function digestOf(place: string): Promise<string | undefined> {
@@ -135,8 +153,9 @@ async function isUntouchedDefault(place: string, name: string): Promise<boolean>
   return entries.every(({ kind, path }) => kind === 'folder' || path === 'pack.yaml')
 }
 
-async function register(session: Session, place: string): Promise<FileProblem[]> {
-  const body = { packs: [place], fail_on_failure: false }
+/** Nothing that is disabled there or here is enabled for a moment. */
+async function register(session: Session, place: string, switches: Switches): Promise<FileProblem[]> {
+  const body = { packs: [place], fail_on_failure: false, keep_enabled: true, enabled: switches }
   try {
     const answer = recordIn(await session.client.call('POST', '/packs/register', { body, timeoutMs: REGISTER_MS }))
     return toList(answer['problems']).map(toProblem)

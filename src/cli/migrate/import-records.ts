@@ -22,12 +22,21 @@ export const firstKinds: readonly ApiKind[] = ['user', 'key', 'api_key']
 /** After the packs, which they may name. */
 export const lastKinds: readonly ApiKind[] = ['trigger_type', 'action', 'rule', 'action_alias', 'policy', 'sensor']
 
+interface BeforePack {
+  /** Undefined: it was not there. */
+  enabled: boolean | undefined
+  /** Somebody has enabled or disabled it here since the last import. */
+  isSwitchedHere: boolean
+}
+
 export interface Manner {
   ledger: Ledger
   /** Changes nothing. */
   dryRun: boolean
   /** What to do with what differs and was not left so by an import. */
   onConflict: 'skip' | 'replace'
+  /** Kind and name of what packs define → as it was before this import registered its pack. */
+  before: Map<string, BeforePack>
   readonly add: (row: Row) => void
 }
 
@@ -111,12 +120,53 @@ export function outcomeOf(decision: Decision, { onConflict }: Pick<Manner, 'onCo
 const isOfPack = (record: Json | undefined): boolean =>
   typeof record?.['metadata_file'] === 'string' && record['metadata_file'] !== ''
 
-const paths: Partial<Record<ApiKind, string>> = {
-  action: '/actions',
-  rule: '/rules',
-  action_alias: '/actionalias',
-  policy: '/policies',
-  sensor: '/sensortypes',
+/** Kinds that packs define and somebody can enable and disable: where they are, and what registration calls them. */
+const switched = {
+  action: { path: '/actions', plural: 'actions' },
+  rule: { path: '/rules', plural: 'rules' },
+  action_alias: { path: '/actionalias', plural: 'aliases' },
+  policy: { path: '/policies', plural: 'policies' },
+  sensor: { path: '/sensortypes', plural: 'sensors' },
+} as const satisfies Partial<Record<ApiKind, unknown>>
+type SwitchedKind = keyof typeof switched
+
+const isSwitched = (kind: ApiKind): kind is SwitchedKind => Object.hasOwn(switched, kind)
+const switchesIn = (kind: ApiKind): string => `${kind}.enabled`
+
+/** Whether somebody has enabled or disabled it here since the last import. */
+function isSwitchedHere(kind: ApiKind, name: string, here: boolean, { ledger }: Pick<Manner, 'ledger'>): boolean {
+  const ofKind = switchesIn(kind)
+  return ledger.knows(ofKind, name) && !ledger.isNoted(ofKind, name, here)
+}
+
+/**
+ * What of a pack is to be enabled and disabled when it is registered: as exports say, except where that was changed here.
+ *
+ * @param isThere whether the server has the pack
+ */
+export async function switchesOf(
+  session: Session,
+  { records }: Pick<LoadedRecords, 'records'>,
+  pack: string,
+  isThere: boolean,
+  manner: Manner,
+): Promise<Record<string, Record<string, boolean>>> {
+  const targets = createTargets(session)
+  const found: Record<string, Record<string, boolean>> = {}
+  for (const kind of Object.keys(switched) as SwitchedKind[]) {
+    for (const { converted } of records[kind]) {
+      if (!('desired' in converted) || !converted.fromPack || !converted.name.startsWith(`${pack}.`)) continue
+      const { name, desired } = converted
+      const { enabled } = desired
+      if (typeof enabled !== 'boolean') continue
+      const here = isThere ? (await targets[kind].read(name, desired))?.['enabled'] : undefined
+      const known = typeof here === 'boolean' ? here : undefined
+      const isHere = known !== undefined && isSwitchedHere(kind, name, known, manner)
+      manner.before.set(`${kind} ${name}`, { enabled: known, isSwitchedHere: isHere })
+      if (!isHere || manner.onConflict === 'replace') (found[switched[kind].plural] ??= {})[name] = enabled
+    }
+  }
+  return found
 }
 
 /** Its pack defines it: an export says no more than whether it is enabled. */
@@ -126,35 +176,36 @@ async function switchOne(
   name: string,
   { enabled }: Fields,
   current: Json | undefined,
-  { ledger, dryRun }: Manner,
+  manner: Manner,
 ): Promise<Result> {
-  if (current === undefined) {
+  const before = manner.before.get(`${kind} ${name}`)
+  const isComing = current === undefined && manner.dryRun && before !== undefined
+  if (current === undefined && !isComing) {
     return { name, outcome: 'refused', why: 'it belongs to a pack that is not on the server, or that has it no more' }
   }
-  const path = paths[kind]
-  const here = current['enabled']
-  if (path === undefined || typeof enabled !== 'boolean' || typeof here !== 'boolean') {
+  const here = isComing ? enabled : current?.['enabled']
+  if (!isSwitched(kind) || typeof enabled !== 'boolean' || typeof here !== 'boolean') {
     return { name, outcome: 'skipped', why: 'it comes with its pack' }
   }
-  const switchKind = `${kind}.enabled`
-  if (
-    enabled !== here &&
-    ledger.knows(switchKind, name) &&
-    ledger.decide(switchKind, name, enabled, here) === 'conflict'
-  ) {
+  const isOther = enabled !== here
+  const isConflict = isOther && isSwitchedHere(kind, name, here, manner)
+  if (isConflict && manner.onConflict === 'skip') {
     return { name, outcome: 'conflict', why: `it has been ${here ? 'enabled' : 'disabled'} here since the last import` }
   }
-  if (!dryRun) {
-    if (enabled !== here) {
-      await session.client.call('PUT', `${path}/${segment(name)}`, { body: { ...current, enabled } })
+  if (!manner.dryRun) {
+    if (isOther) {
+      await session.client.call('PUT', `${switched[kind].path}/${segment(name)}`, { body: { ...current, enabled } })
     }
-    ledger.note(switchKind, name, enabled)
+    manner.ledger.note(switchesIn(kind), name, enabled)
   }
-  return enabled === here
-    ? { name, outcome: 'unchanged', why: 'it comes with its pack' }
-    : {
-        name,
-        outcome: 'changed',
-        why: `it comes with its pack, and is ${enabled ? 'enabled' : 'disabled'} as it was there`,
-      }
+  // Packs hardly ever disable what they bring.
+  const wasOther = before !== undefined && (before.enabled ?? true) !== enabled
+  if (!isOther && !wasOther) {
+    return { name, outcome: 'unchanged', why: 'it comes with its pack' }
+  }
+  return {
+    name,
+    outcome: isConflict || (wasOther && before.isSwitchedHere) ? 'replaced' : 'changed',
+    why: `it comes with its pack, and is ${enabled ? 'enabled' : 'disabled'} as it was there`,
+  }
 }

@@ -135,7 +135,7 @@ async function run(
     else summary.attention_more += 1
   })
   summary.counts = rows.counts
-  const manner: Manner = { ledger: await openLedger(ledgerPath), dryRun, onConflict, add: rows.add }
+  const manner: Manner = { ledger: await openLedger(ledgerPath), dryRun, onConflict, before: new Map(), add: rows.add }
   try {
     await importAll(session, places, server, loaded, site, manner, summary)
     for (const kind of history ? importedHistory : []) {
@@ -161,7 +161,7 @@ async function importAll(
 ): Promise<void> {
   await importRecords(session, loaded, firstKinds, manner)
   if (!manner.dryRun) await recoverPacks(server.packs)
-  const { needEnvironment, withProblems } = await importPacks(session, places, server, manner)
+  const { needEnvironment, withProblems } = await importPacks(session, places, loaded, server, manner)
   summary.environments = needEnvironment
   summary.packs_with_problems = withProblems
   const files = new Set(site.configs.map(({ name }) => name))

@@ -8,6 +8,7 @@ import { isId, newId } from '../../core/ids.ts'
 import { Lru } from '../../lib/cache/index.ts'
 import type { RunnerTypeDefinition } from '../../runners/index.ts'
 import {
+  asEnabled,
   checkPackDefinitions,
   isGone,
   type PackDefinitions,
@@ -195,7 +196,7 @@ export function createActionService(deps: {
     for (const definition of checked.definitions) {
       const ref = `${definition.pack}.${definition.name}`
       const before = existing.get(ref)
-      const record = actionRecordOf(definition, before?.id ?? newId())
+      const record = actionRecordOf(asEnabled(content, definition, before), before?.id ?? newId())
       if (before === undefined) steps.push(store.insert(record))
       else if (!isEqual(before, record)) steps.push(store.update(record))
     }

@@ -2,6 +2,7 @@
 import { bodyInvalid, contentNotFound, nameTaken, systemPackFixed } from '../../core/errors.ts'
 import { isId, newId } from '../../core/ids.ts'
 import {
+  asEnabled,
   checkPackDefinitions,
   defaultPack,
   isGone,
@@ -145,7 +146,7 @@ export function createAliasService({
         const facts: FactOf<'alias.changed'>[] = []
         for (const definition of definitions) {
           const before = existing.get(definition.name)
-          const alias = recordOf(definition, before?.id ?? newId())
+          const alias = recordOf(asEnabled(content, definition, before), before?.id ?? newId())
           if (before !== undefined && writeJson(before) === writeJson(alias)) continue
           steps.push(before === undefined ? store.insert(alias) : store.update(alias, before))
           facts.push(changed(before === undefined ? 'create' : 'update', alias))

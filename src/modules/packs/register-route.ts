@@ -37,7 +37,7 @@ export function createRegisterRoute(deps: {
   const { service, log } = deps
 
   async function register(body: PackRegisterRequest, caller: Caller): Promise<PackRegisterResult> {
-    const { packs, types: given, fail_on_failure: failOnFailure } = body
+    const { packs, types: given, fail_on_failure: failOnFailure, keep_enabled: keeps = false, enabled = {} } = body
     const chosen = typesOf(given ?? ['all'])
     const counts: Partial<Record<ContentPlural, number>> = {}
     for (const type of builtinTypes) {
@@ -49,7 +49,10 @@ export function createRegisterRoute(deps: {
         kinds.add(plural)
       }
     }
-    const { registered, overridden, problems, warnings } = await service.registerNamed(packs ?? undefined, kinds)
+    const { registered, overridden, problems, warnings } = await service.registerNamed(packs ?? undefined, kinds, {
+      keeps,
+      given: enabled,
+    })
     for (const kind of kinds) counts[kind] = registered[kind]
     const more = Object.fromEntries(
       Object.entries(overridden).flatMap(([kind, count]) => (count === 0 ? [] : [[`${kind}(overridden)`, count]])),

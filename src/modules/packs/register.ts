@@ -14,8 +14,9 @@ import { isOfConfig, type Configs } from './configs.ts'
 import type { EnvironmentState, VirtualenvBuilder } from './environments.ts'
 import { factsOf, type PackFiles } from './files.ts'
 import type { ContentKind, PackContent, PackManifest, PackProblem } from './read.ts'
+import { asFilesSay, disabledFilesOf, switchesOf, type Switching } from './switches.ts'
 import { overriddenKinds, type OverriddenContent, type OverriddenKind, type Overrides } from './overrides.ts'
-import type { PackStore } from './store.ts'
+import type { PackStore, RegistrationFacts } from './store.ts'
 import type { PackRecord } from './types.ts'
 
 /** In the order in which they are registered. */
@@ -62,13 +63,18 @@ export const allKinds: ReadonlySet<RegisteredKind> = new Set(registeredKinds)
  * @param content `problems` of it are part of the result
  * @param overrideFacts and `files` as they were before the content was read, so that what changes meanwhile is found to be changed
  * @param areOurs see `registerActions`
+ * @param switching what is enabled, whatever the files say
  */
 export async function registerContent(
   owners: ContentOwners,
   { content, overridden: overriddenFiles }: OverriddenContent,
   overrideFacts: string,
   { files, isCut, fingerprint }: PackFiles,
-  { kinds = allKinds, areOurs = false }: { kinds?: ReadonlySet<RegisteredKind>; areOurs?: boolean } = {},
+  {
+    kinds = allKinds,
+    areOurs = false,
+    switching = asFilesSay,
+  }: { kinds?: ReadonlySet<RegisteredKind>; areOurs?: boolean; switching?: Switching | undefined } = {},
 ): Promise<PackRegistration> {
   const { ref, folder } = content
   const configFacts = await factsOf(owners.configs.fileOf(ref))
@@ -90,7 +96,12 @@ export async function registerContent(
 
   const remarked = new Set(owners.store.remarksOf(ref).map(({ file }) => file))
   owners.actions.usePackFolder(ref, folder)
-  const ofSensors = definitionsOf(content, 'sensors')
+  const disabledBefore = owners.store.disabledFilesOf(ref)
+  const of = (kind: ContentKind): PackDefinitions => ({
+    ...definitionsOf(content, kind),
+    enabledOf: switchesOf(content, kind, switching, disabledBefore),
+  })
+  const ofSensors = of('sensors')
   const sensors = owners.sensors.check(ofSensors)
   const types = typesOf(content, sensors.triggerTypes)
   let triggers =
@@ -102,14 +113,11 @@ export async function registerContent(
   if (kinds.has('actions')) {
     takeOf(
       'actions',
-      await registering(
-        'actions',
-        owners.actions.registerActions(definitionsOf(content, 'actions', remarked), areOurs),
-      ),
+      await registering('actions', owners.actions.registerActions({ ...of('actions'), remarked }, areOurs)),
     )
   }
   if (kinds.has('rules')) {
-    const rules = await registering('rules', owners.rules.registerRules(definitionsOf(content, 'rules')))
+    const rules = await registering('rules', owners.rules.registerRules(of('rules')))
     takeOf('rules', rules)
     // A trigger type stays while rules use it, and these have gone only now.
     if (rules.removed > 0 && triggers !== undefined && triggers.problems.length > 0) {
@@ -119,12 +127,9 @@ export async function registerContent(
   }
   if (triggers !== undefined) takeOf('triggers', triggers, ['triggers', 'sensors'])
   if (kinds.has('aliases'))
-    takeOf('aliases', await registering('aliases', owners.aliases.registerAliases(definitionsOf(content, 'aliases'))))
+    takeOf('aliases', await registering('aliases', owners.aliases.registerAliases(of('aliases'))))
   if (kinds.has('policies')) {
-    takeOf(
-      'policies',
-      await registering('policies', owners.policies.registerPolicies(definitionsOf(content, 'policies'))),
-    )
+    takeOf('policies', await registering('policies', owners.policies.registerPolicies(of('policies'))))
   }
   if (kinds.has('configs')) {
     const configs = await registering('configs', owners.configs.register(content))
@@ -144,7 +149,11 @@ export async function registerContent(
   const others = isWhole ? remarks : owners.store.remarksOf(ref)
   // Those of the configuration first: they count also where a pack has too many.
   const stored = ofConfig === undefined ? others : [...ofConfig, ...others.filter((remark) => !isOfConfig(remark))]
-  await saveRecord(owners, content, files, isWhole ? now : kept, stored)
+  await saveRecord(owners, content, files, {
+    fingerprint: isWhole ? now : kept,
+    remarks: stored.slice(0, MAX_REMARKS),
+    disabledFiles: disabledFilesOf(content, kinds, disabledBefore),
+  })
   const broken = new Set(problems.map(({ file }) => file))
   const overridden = noOverridden()
   for (const kind of overriddenKinds) {
@@ -225,10 +234,9 @@ function typesOf(content: PackContent, ofSensors: PackDefinitions['definitions']
   }
 }
 
-function definitionsOf(content: PackContent, kind: ContentKind, remarked?: ReadonlySet<string>): PackDefinitions {
+function definitionsOf(content: PackContent, kind: ContentKind): PackDefinitions {
   const { files, paths } = content[kind]
   return {
-    ...(remarked === undefined ? {} : { remarked }),
     pack: content.ref,
     folder: content.folder,
     definitions: files.map(({ path, document }) => ({ metadataFile: path, definition: document.value })),
@@ -279,14 +287,11 @@ async function saveRecord(
   { database, store }: Pick<ContentOwners, 'database' | 'store'>,
   content: PackContent,
   files: string[],
-  fingerprint: string,
-  remarks: readonly PackProblem[],
+  facts: RegistrationFacts,
 ): Promise<void> {
   const before = store.findPackByRef(content.ref)
   const record = toRecord(content, files, before?.id ?? newId())
-  const kept = remarks.slice(0, MAX_REMARKS)
-  const step =
-    before === undefined ? store.insertPack(record, fingerprint, kept) : store.updatePack(record, fingerprint, kept)
+  const step = before === undefined ? store.insertPack(record, facts) : store.updatePack(record, facts)
   await database.write({ steps: [step], facts: [] })
 }
 

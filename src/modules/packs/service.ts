@@ -22,6 +22,7 @@ import {
   withTypes,
 } from './register.ts'
 import { globalOverrides, overriddenKinds, overridesFolder, type OverriddenKind } from './overrides.ts'
+import { asFilesSay, asSwitched, type Switching } from './switches.ts'
 import { writeJson } from '../../lib/json/index.ts'
 /** Folders looked at in one folder of packs. */
 const MAX_PACKS = 2_000
@@ -45,10 +46,11 @@ export interface Registrations {
 export interface PackService {
   /** Absolute, in the order in which they count: of packs with the same reference the first is the one. */
   folders(): Promise<string[]>
-  /** Registers one folder, also if it is unchanged. Problems are returned and logged. */
+  /** Registers one folder, also if it is unchanged, as its files say. Problems are returned and logged. */
   register(folder: string, kinds?: ReadonlySet<RegisteredKind>): Promise<PackRegistration>
   /**
-   * Packs that have changed since they were registered. Problems are logged.
+   * Packs that have changed since they were registered. Problems are logged. What somebody has enabled or disabled stays so
+   * until its file says something else than before.
    *
    * @param atOnce see `scanPack`
    * @returns problems of packs that svc includes
@@ -56,14 +58,19 @@ export interface PackService {
   registerChanged(atOnce?: boolean): Promise<PackProblem[]>
   /**
    * What has changed in some folders, or in the configurations or overrides of some packs (`_global`: of all). What others have lacked is tried again.
-   * Problems are logged.
+   * Problems are logged. What somebody has enabled or disabled stays so as with `registerChanged`.
    */
   registerSome(folders: Iterable<string>, packs: Iterable<string>): Promise<void>
   /**
    * @param names references, or paths of folders; undefined: all packs
+   * @param switching default: as the files say
    * @throws PACK_NOT_ON_DISK, and nothing is registered then
    */
-  registerNamed(names: readonly string[] | undefined, kinds: ReadonlySet<RegisteredKind>): Promise<Registrations>
+  registerNamed(
+    names: readonly string[] | undefined,
+    kinds: ReadonlySet<RegisteredKind>,
+    switching?: Switching,
+  ): Promise<Registrations>
   /** Deletes the registered content of the pack; its files stay. @returns content that stays, and why */
   unregister(ref: string): Promise<PackProblem[]>
 }
@@ -131,7 +138,11 @@ export function createPackService(deps: {
 
   async function registerOne(
     folder: string,
-    { kinds = allKinds, files }: { kinds?: ReadonlySet<RegisteredKind>; files?: PackFiles | undefined } = {},
+    {
+      kinds = allKinds,
+      files,
+      switching,
+    }: { kinds?: ReadonlySet<RegisteredKind>; files?: PackFiles | undefined; switching?: Switching | undefined } = {},
   ): Promise<PackRegistration> {
     const refused = (problems: PackProblem[]): PackRegistration => ({
       ref: undefined,
@@ -157,7 +168,7 @@ export function createPackService(deps: {
     const facts = await owners.overrides.facts(content.ref)
     const applied = await owners.overrides.apply(content)
     if ('problems' in applied) return refused(applied.problems)
-    return registerContent(owners, applied, facts, scanned, { kinds, areOurs: ours.has(folder) })
+    return registerContent(owners, applied, facts, scanned, { kinds, areOurs: ours.has(folder), switching })
   }
 
   /** Problems are logged again only when they change. */
@@ -178,10 +189,11 @@ export function createPackService(deps: {
   async function registerAll(
     some: readonly { folder: string; files?: PackFiles | undefined }[],
     kinds: ReadonlySet<RegisteredKind>,
+    switching: Switching,
   ): Promise<{ folder: string; registration: PackRegistration }[]> {
     const done: { folder: string; registration: PackRegistration; types: string }[] = []
     for (const { folder, files } of some) {
-      const registration = await registerOne(folder, { kinds, files })
+      const registration = await registerOne(folder, { kinds, files, switching })
       done.push({ folder, registration, types: owners.triggers.typesVersion() })
     }
     const isChanged = (types: string): boolean => types !== owners.triggers.typesVersion() || haveRulesGone(done)
@@ -189,7 +201,7 @@ export function createPackService(deps: {
       if (some.length === 1 || one.registration.ref === undefined || one.registration.problems.length === 0) continue
       if (!isChanged(one.types)) continue
       const { removed } = one.registration
-      one.registration = await registerOne(one.folder, { kinds })
+      one.registration = await registerOne(one.folder, { kinds, switching: { ...switching, keeps: true } })
       add(one.registration.removed, removed)
     }
     await rememberTypes(done)
@@ -307,7 +319,7 @@ export function createPackService(deps: {
     registerChanged: (atOnce) =>
       withLock(async () => {
         for (const { ref, folder } of store.knownPacks()) owners.actions.usePackFolder(ref, folder)
-        const done = await registerAll(await changedOf(await folders(), atOnce), allKinds)
+        const done = await registerAll(await changedOf(await folders(), atOnce), allKinds, asSwitched)
         if (atOnce === true) tellRemembered()
         for (const { ref, folder } of store.knownPacks()) {
           if (!(await isThere(join(folder, manifestFile)))) await tellGone(ref, folder)
@@ -330,7 +342,7 @@ export function createPackService(deps: {
           // Without a manifest it is no pack, or not yet.
           else for (const { ref } of known.filter((one) => one.folder === folder)) await tellGone(ref, folder)
         }
-        const done = await registerAll(await changedOf(chosen), allKinds)
+        const done = await registerAll(await changedOf(chosen), allKinds, asSwitched)
         for (const { registration } of done) {
           if (registration.ref === undefined) continue
           const { ref, registered, removed, problems } = registration
@@ -339,17 +351,18 @@ export function createPackService(deps: {
         }
         if (!done.some(({ registration }) => registration.ref !== undefined)) return
         const types = owners.triggers.typesVersion()
+        const read = new Set(done.map(({ folder }) => folder))
         const others = store
           .knownPacks()
           .filter(
             ({ fingerprint, hasProblems, folder }) =>
-              !concerned.has(folder) &&
+              !read.has(folder) &&
               (fingerprint === '' || (hasProblems && (!fingerprint.endsWith(types) || haveRulesGone(done)))),
           )
-        await registerAll(others, allKinds)
+        await registerAll(others, allKinds, asSwitched)
       }),
 
-    registerNamed: (names, kinds) =>
+    registerNamed: (names, kinds, switching = asFilesSay) =>
       withLock(async () => {
         const chosen = names === undefined ? await folders() : await locateAll(names)
         const done =
@@ -358,6 +371,7 @@ export function createPackService(deps: {
             : await registerAll(
                 [...new Set(chosen)].map((folder) => ({ folder })),
                 kinds,
+                switching,
               )
         const [registered, removed, overridden] = [noCounts(), noCounts(), noOverridden()]
         const problems: Registrations['problems'] = []

@@ -18,6 +18,13 @@ export interface KnownPack {
 /** A problem or a warning of a registration. */
 export type PackRemark = FileProblem
 
+/** What is kept of a registration, beside the record. */
+export interface RegistrationFacts {
+  fingerprint: string
+  remarks: readonly PackRemark[]
+  disabledFiles: readonly string[]
+}
+
 export interface PackFilter {
   ref?: string | undefined
   name?: string | undefined
@@ -37,11 +44,13 @@ export interface PackStore {
   fingerprintOf(ref: string): string | undefined
   /** Of the last registration, warnings too. */
   remarksOf(ref: string): PackRemark[]
+  /** Metadata files that disabled what they define at the last registration; undefined: not known. */
+  disabledFilesOf(ref: string): ReadonlySet<string> | undefined
   /** In the order of their references. */
   listPacks(filter: PackFilter, page: Page): PackRecord[]
   countPacks(filter: PackFilter): number
-  insertPack(record: PackRecord, fingerprint: string, remarks: readonly PackRemark[]): Step
-  updatePack(record: PackRecord, fingerprint: string, remarks: readonly PackRemark[]): Step
+  insertPack(record: PackRecord, facts: RegistrationFacts): Step
+  updatePack(record: PackRecord, facts: RegistrationFacts): Step
   setFingerprint(ref: string, fingerprint: string): Step
   setRemarks(ref: string, remarks: readonly PackRemark[]): Step
   deletePack(ref: string): Step
@@ -98,6 +107,12 @@ export function createPackStore(database: Database): PackStore {
       database.first(build.selectFrom('packs').select('fingerprint').where('ref', '=', ref))?.fingerprint,
     remarksOf: (ref) =>
       parseRemarks(database.first(build.selectFrom('packs').select('remarks').where('ref', '=', ref))?.remarks ?? '[]'),
+    disabledFilesOf(ref) {
+      const text = database.first(
+        build.selectFrom('packs').select('disabled_files').where('ref', '=', ref),
+      )?.disabled_files
+      return typeof text === 'string' ? new Set(readJson(text) as string[]) : undefined // written by `packRow`
+    },
     listPacks: (filter, page) =>
       database
         .all(
@@ -110,14 +125,9 @@ export function createPackStore(database: Database): PackStore {
         .map((row) => parsed<PackRecord>(row)),
     countPacks: (filter) =>
       database.first(packsMatching(filter).select((eb) => eb.fn.countAll<number>().as('total')))?.total ?? 0,
-    insertPack: (record, fingerprint, remarks) => ({
-      query: build.insertInto('packs').values(packRow(record, fingerprint, remarks)),
-    }),
-    updatePack: (record, fingerprint, remarks) => ({
-      query: build
-        .updateTable('packs')
-        .set(packRow(record, fingerprint, remarks))
-        .where('id', '=', record.id),
+    insertPack: (record, facts) => ({ query: build.insertInto('packs').values(packRow(record, facts)) }),
+    updatePack: (record, facts) => ({
+      query: build.updateTable('packs').set(packRow(record, facts)).where('id', '=', record.id),
       expect: 1,
     }),
     setFingerprint: (ref, fingerprint) => ({
@@ -166,9 +176,18 @@ export function createPackStore(database: Database): PackStore {
   }
 }
 
-function packRow(record: PackRecord, fingerprint: string, remarks: readonly PackRemark[]) {
+function packRow(record: PackRecord, { fingerprint, remarks, disabledFiles }: RegistrationFacts) {
   const { id, ref, name, path } = record
-  return { id, ref, name, folder: path, fingerprint, remarks: writeJson(remarks), record: writeJson(record) }
+  return {
+    id,
+    ref,
+    name,
+    folder: path,
+    fingerprint,
+    remarks: writeJson(remarks),
+    disabled_files: writeJson(disabledFiles),
+    record: writeJson(record),
+  }
 }
 
 const parseRemarks = (text: string): PackRemark[] => readJson(text) as PackRemark[] // written by `packRow`

@@ -116,6 +116,31 @@ export const contentPlurals = {
 export type ContentType = keyof typeof contentPlurals
 export type ContentPlural = (typeof contentPlurals)[ContentType]
 
+const switchesOfKind = Type.Optional(
+  Type.Unsafe<Record<string, boolean>>({
+    type: 'object',
+    additionalProperties: { type: 'boolean' },
+    maxProperties: 20_000,
+  }),
+)
+
+/** By kind and reference. */
+export const PackSwitches = Type.Object(
+  {
+    actions: switchesOfKind,
+    sensors: switchesOfKind,
+    rules: switchesOfKind,
+    aliases: switchesOfKind,
+    policies: switchesOfKind,
+  },
+  {
+    additionalProperties: false,
+    description:
+      'Whether content is enabled, by its reference, whatever its file says. Later registrations know nothing of it.',
+  },
+)
+export type PackSwitches = Static<typeof PackSwitches>
+
 export const PackRegisterRequest = record(
   'PackRegisterRequest',
   Type.Object(
@@ -143,6 +168,13 @@ export const PackRegisterRequest = record(
           }),
         ),
       ),
+      keep_enabled: Type.Optional(
+        Type.Boolean({
+          description:
+            'Leave what is registered enabled or disabled as it is, unless its file says something else than when it was registered last. Default: false.',
+        }),
+      ),
+      enabled: Type.Optional(PackSwitches),
     },
     { additionalProperties: false },
   ),

@@ -14,7 +14,7 @@ import { createPolicyStore } from './store.ts'
 import type { ExecutionPolicies } from '../executions/ports.ts'
 
 export interface Policies extends Module, ExecutionPolicies {
-  /** For packs. Ids stay; everything becomes what the file says. */
+  /** For packs. Ids stay; everything becomes what the file says, see `enabledOf`. */
   registerPolicies(content: PackDefinitions): Promise<Registration>
   /** How many types of policies there are. */
   readonly typeCount: number

@@ -5,6 +5,7 @@ import { aboutCaller, type ApiRequest } from '../../http/index.ts'
 import { isId, newId } from '../../core/ids.ts'
 import type { Log, LogFields } from '../../lib/log/index.ts'
 import {
+  asEnabled,
   checkPackDefinitions,
   defaultPack,
   isGone,
@@ -165,9 +166,10 @@ export function createPolicyService(deps: {
         return { definition, warnings: [{ ...lacking, message }] }
       })
       const by = { user: systemUser }
-      for (const filled of definitions) {
+      for (const definition of definitions) {
+        const known = existing.get(definition.name)
+        const filled = asEnabled(content, definition, known)
         const ref = `${filled.pack}.${filled.name}`
-        const known = existing.get(filled.name)
         if (known !== undefined && isStored(known, filled)) continue
         const policy = await commitPlan(database, () => planWrite(store.findByRef(ref), filled), `Policy "${ref}"`)
         auditChange(known === undefined ? 'created' : 'updated', policy, by)

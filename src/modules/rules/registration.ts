@@ -2,7 +2,7 @@
 import { merge } from '../../db/index.ts'
 import { isAppError } from '../../core/errors.ts'
 import type { Log } from '../../lib/log/index.ts'
-import { checkPackDefinitions, isGone, type PackDefinitions, type Registration } from '../../core/pack-content.ts'
+import { asEnabled, checkPackDefinitions, isGone, type PackDefinitions, type Registration } from '../../core/pack-content.ts'
 import { compileSchema } from '../../lib/schema/index.ts'
 import type { Triggers } from '../triggers/index.ts'
 import { checkCriteria } from './criteria/criteria.ts'
@@ -49,8 +49,9 @@ export function createRegistration(deps: {
       return { definition: fillRuleDefinition(given as RuleDefinition, content.pack) } // has passed its schema
     })
     const by = { user: systemUser }
-    const registerOne = async ({ metadata_file: metadataFile = '', ...filled }: FilledRule): Promise<boolean> => {
-      const before = existing.get(filled.name)
+    const registerOne = async (definition: FilledRule): Promise<boolean> => {
+      const before = existing.get(definition.name)
+      const { metadata_file: metadataFile = '', ...filled } = asEnabled(content, definition, before)
       if (before !== undefined && isStored(before, filled, metadataFile)) return true
       const ref = `${filled.pack}.${filled.name}`
       try {

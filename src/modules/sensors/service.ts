@@ -23,7 +23,7 @@ export interface SensorService {
   update(caller: SensorCaller, refOrId: string, given: SensorUpdate): Promise<Sensor>
   /** Ids stay. A sensor that a client has enabled or disabled stays so until its file says otherwise than before. */
   register(
-    content: Pick<PackDefinitions, 'pack' | 'metadataFiles'>,
+    content: Pick<PackDefinitions, 'pack' | 'metadataFiles' | 'enabledOf'>,
     checked: Pick<CheckedSensors, 'sensors' | 'problems'>,
   ): Promise<Registration>
 }
@@ -51,7 +51,12 @@ export function createSensorService(deps: {
     log.audit(`sensor.${what}`, `Sensor ${what}. Sensor.id=${id}`, { sensor_id: id, sensor: ref, enabled, ...by })
   }
 
-  function planWrite(before: Sensor | undefined, definition: SensorDefinition): { result: Sensor; unit: Unit } {
+  /** @param enabled whatever its file says */
+  function planWrite(
+    before: Sensor | undefined,
+    definition: SensorDefinition,
+    enabled: boolean | undefined,
+  ): { result: Sensor; unit: Unit } {
     const { pack, class_name: name } = definition
     const isFileAsBefore = before !== undefined && before.enabled_in_file === definition.enabled
     const sensor: Sensor = {
@@ -60,7 +65,7 @@ export function createSensorService(deps: {
       uid: `sensor_type:${pack}:${name}`,
       ref: `${pack}.${name}`,
       ...definition,
-      enabled: isFileAsBefore ? before.enabled : definition.enabled,
+      enabled: enabled ?? (isFileAsBefore ? before.enabled : definition.enabled),
       enabled_in_file: definition.enabled,
     }
     const step = before === undefined ? store.insert(sensor) : store.update(sensor, before.revision)
@@ -93,9 +98,11 @@ export function createSensorService(deps: {
       const by = { user: systemUser }
       for (const definition of definitions) {
         const known = existing.get(definition.class_name)
-        if (known !== undefined && isStored(known, definition)) continue
+        const enabled = content.enabledOf?.(definition.metadata_file, definition.class_name, known?.enabled)
+        const isAsGiven = enabled === undefined || known?.enabled === enabled
+        if (known !== undefined && isAsGiven && isStored(known, definition)) continue
         const ref = `${definition.pack}.${definition.class_name}`
-        const plan = (): { result: Sensor; unit: Unit } => planWrite(store.findByRef(ref), definition)
+        const plan = (): { result: Sensor; unit: Unit } => planWrite(store.findByRef(ref), definition, enabled)
         const sensor = await commitPlan(database, plan, `Sensor "${ref}"`)
         auditChange(known === undefined ? 'created' : 'updated', sensor, by)
       }
