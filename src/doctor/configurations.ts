@@ -16,7 +16,7 @@ export const configurations: HealthCheck = {
     const results = found
       .slice(0, MAX_SHOWN)
       .map(({ pack, problem }) =>
-        warning(`The configuration file of the pack "${shown(pack)}" is not used: ${problem}.`, remedy),
+        warning(`The configuration of the pack "${shown(pack)}" has a problem: ${problem}.`, remedy),
       )
     const more = found.length - MAX_SHOWN
     if (more > 0) results.push(warning(`${more} more packs have the same problem.`, 'See svc pack list.'))

@@ -19,7 +19,8 @@ export interface PackReport {
   /** By kind; without kinds that the pack has none of. */
   content: Partial<Record<PackKind | 'workflows' | 'configs', Share>>
   /** `none`: there is no configuration. */
-  config: 'valid' | 'refused' | 'none'
+  /** `unchecked`: used, but its schema is refused. */
+  config: 'valid' | 'unchecked' | 'refused' | 'none'
   problems: FileProblem[]
   /** Problems that the server found beyond those it named. */
   problems_not_listed: number

@@ -93,7 +93,7 @@ describe('a configuration file that is not used', () => {
       const list = await server.call<Record<string, unknown>[]>('GET', '/v1/packs?include_attributes=config_problem')
       expect(list.body.filter((pack) => 'config_problem' in pack)).toMatchObject([{ ref: 'sited' }])
       const listed = await runCli(['pack', 'list'], { SVC_API_URL: server.urls.api, SVC_AUTH_URL: server.urls.auth })
-      expect(listed.stderr).toContain(`WARNING: The configuration file of pack "sited" is not used: ${why}`)
+      expect(listed.stderr).toContain(`WARNING: The configuration of pack "sited" has a problem: ${why}`)
       const reason = `The configuration file of pack "sited" is not used: ${why}. Correct it, then register the pack.`
       expect(await run('sited.show')).toMatchObject(['failed', { error: expect.stringContaining(reason) }])
       const refused = await server.call<ErrorAnswer>('POST', '/v1/executions', { action: 'sited.tell' })
@@ -122,7 +122,7 @@ describe('a configuration file that is not used', () => {
       expect(await problem()).toBe(undefined)
     }))
 
-  it('2.9 is one also when the schema cannot be used, or the name of the file is another', () =>
+  it('2.9 is used unchecked when the schema cannot be used, and not under another name', () =>
     withPack('sited', { ...files, 'config.schema.yaml': 'port: [\n' }, async (server) => {
       const register = () => server.call('POST', '/v1/packs/register', { packs: ['sited'], fail_on_failure: false })
       const problem = async (): Promise<unknown> =>
@@ -131,9 +131,15 @@ describe('a configuration file that is not used', () => {
       expect(await problem()).toBe(undefined)
       write(join(server.basePath, 'configs', 'sited.yaml'), 'port: 1\n')
       await register()
-      expect(await problem()).toBe(
-        'configs/sited.yaml: it cannot be checked, because config.schema.yaml is invalid; actions that use it fail',
-      )
+      const unchecked = 'configs/sited.yaml: config.schema.yaml is invalid, so the configuration is used unchecked'
+      expect(await problem()).toBe(unchecked)
+      const listed = await runCli(['pack', 'list'], { SVC_API_URL: server.urls.api, SVC_AUTH_URL: server.urls.auth })
+      expect(listed.stderr).toContain(`WARNING: The configuration of pack "sited" has a problem: ${unchecked}`)
+      const { body } = await server.call<{ id: string }>('POST', '/v1/executions', { action: 'sited.show' })
+      expect(await waitForStatus(server, body.id, ['succeeded', 'failed'])).toMatchObject({
+        status: 'succeeded',
+        result: { result: { port: 1 } },
+      })
       renameSync(join(server.basePath, 'configs', 'sited.yaml'), join(server.basePath, 'configs', 'sited.yml'))
       write(join(server.basePath, 'packs', 'sited', 'config.schema.yaml'), 'port: {type: integer}\n')
       await register()

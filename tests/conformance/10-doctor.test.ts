@@ -155,7 +155,7 @@ describe('svc doctor', () => {
       configFile = server.configFile
       expect(await wrong(['configurations'])).toEqual([
         expect.stringMatching(
-          /^warning: The configuration file of the pack "web" is not used: configs\/web\.yaml:\d: .*; actions that use it fail\.$/,
+          /^warning: The configuration of the pack "web" has a problem: configs\/web\.yaml:\d: .*; actions that use it fail\.$/,
         ),
       ])
       writeFileSync(join(base, 'configs', 'web.yaml'), 'a: 1\n')

@@ -251,11 +251,9 @@ function compareRow(world: World, row: Row, registration: PackRegistration): Fin
   const { files, records, get_config: config } = row.expect
   const refused = problemsIn(registration)
   const isPackRefused = files['pack.yaml']?.accepted === false
-  const isSchemaRefused = files['config.schema.yaml']?.accepted === false
   for (const [file, { accepted, message = '' }] of Object.entries(files)) {
     // An installation stops there.
     if (isPackRefused && file !== 'pack.yaml') continue
-    if (isSchemaRefused && file.startsWith('configs/')) continue
     const problem = file === 'pack.yaml' && registration.ref === undefined ? 'there is no pack' : refused.get(file)
     // What svc reads beyond that shows in the records.
     if (!accepted && message === 'not looked at') continue
@@ -272,11 +270,10 @@ function compareRow(world: World, row: Row, registration: PackRegistration): Fin
     if (compared[kind] === undefined || !isVerdictSame) continue
     // The incumbent leaves the trigger of a rule that it refuses.
     if (isRuleRefused && kind === 'triggers') continue
-    if (isSchemaRefused && kind === 'configs') continue
     // Those of the pack alone; rows name triggers of core as well.
     compare(kind, spellRecords(kind, expected).join('; '), spellRecords(kind, ours[kind] ?? []).join('; '))
   }
-  if (config !== undefined && isVerdictSame && !isSchemaRefused) {
+  if (config !== undefined && isVerdictSame) {
     const actual = resolved(world, registration.ref ?? row.id)
     if ('error' in config) {
       if ('value' in actual) compare('get_config', `fails: ${config.message}`, spell(actual.value))

@@ -22,7 +22,7 @@ const pack: CliResource = {
   order: ['id', 'uid', 'ref', 'name', 'description', 'version', 'author', 'path', 'config_problem', 'files'],
   warningOf({ ref, config_problem: problem }) {
     if (typeof problem !== 'string') return undefined
-    return `The configuration file of pack "${textOrEmpty(ref)}" is not used: ${problem}`
+    return `The configuration of pack "${textOrEmpty(ref)}" has a problem: ${problem}`
   },
 }
 

@@ -268,15 +268,15 @@ async function register(session: Session, { path, report, scanned }: Known): Pro
     // A sensor's file may define several trigger types.
     if (total > 0) report.content[kind] = { total, usable: Math.min(total, registered) }
   }
-  report.config = report.problems.some(isAboutConfig)
-    ? 'refused'
-    : Number(answer['configs'] ?? 0) > 0
-      ? 'valid'
-      : 'none'
-  if (report.config !== 'none') report.content.configs = { total: 1, usable: report.config === 'valid' ? 1 : 0 }
+  report.config = configStateOf(report, Number(answer['configs'] ?? 0) > 0)
+  if (report.config !== 'none') report.content.configs = { total: 1, usable: report.config === 'refused' ? 0 : 1 }
 }
 
-const isAboutConfig = ({ file }: FileProblem): boolean => file.includes('configs/') || file === 'config.schema.yaml'
+function configStateOf({ problems, warnings }: PackReport, isUsed: boolean): PackReport['config'] {
+  const isOfConfig = ({ file }: FileProblem): boolean => file.startsWith('configs/')
+  if (!isUsed) return [...problems, ...warnings].some(isOfConfig) ? 'refused' : 'none'
+  return warnings.some(isOfConfig) ? 'unchecked' : 'valid'
+}
 
 function judge({ report }: Known, isPack: boolean): void {
   const missing = Object.values(report.content).reduce((sum, { total, usable }) => sum + total - usable, 0)

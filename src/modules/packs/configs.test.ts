@@ -130,9 +130,11 @@ describe('resolving', () => {
     expect(new Set(secrets)).toEqual(new Set(['one', 'two']))
     const { problems } = await register(schema, 'sites: {a: {nohost: x}}\n')
     expect(problems).toMatchObject([{ key: 'sites.a.nohost' }])
+    // The configuration is checked against the schema from before.
     expect((await register('a: {type: array, items: {$ref: "#/properties/none"}}\n')).problems).toMatchObject([
       { file: 'config.schema.yaml' },
-      { file: 'configs/mine.yaml' },
+      { file: 'configs/mine.yaml', isWarning: true },
+      { file: 'configs/mine.yaml', key: 'sites.a.nohost' },
     ])
   })
 
@@ -259,19 +261,39 @@ describe('checking', () => {
 
   test('what is broken leaves what was there', async () => {
     await register('a: {type: integer}\n', 'a: 1\n')
-    expect(await register('a: {type: word}\n', 'a: 2\n')).toMatchObject({
+    const message =
+      'config.schema.yaml is invalid, so the configuration is checked against the schema that was registered last'
+    expect(await register('a: {type: word}\n', 'a: x\n')).toMatchObject({
       registered: 0,
-      problems: [
-        { key: 'a.type' },
-        {
-          file: 'configs/mine.yaml',
-          message: 'it cannot be checked, because config.schema.yaml is invalid',
-        },
-      ],
+      problems: [{ key: 'a.type' }, { file: 'configs/mine.yaml', message, isWarning: true }, { key: 'a' }],
     })
     expect(resolve().values).toEqual({ a: 1 })
+    expect(await register('a: {type: word}\n', 'a: 2\n')).toMatchObject({ registered: 1 })
+    expect(resolve().values).toEqual({ a: 2 })
+    expect(await register('a: {type: integer}\n', 'a: 1\n')).toMatchObject({ registered: 1, problems: [] })
     expect(await register('a: {type: integer}\n', 'a: [\n')).toMatchObject({ registered: 0, removed: 0 })
     expect(resolve().values).toEqual({ a: 1 })
+  })
+
+  test.each([
+    ['a reference to nothing', 'a: {$ref: "#/properties/nosuch"}\n'],
+    ['a whole schema in the place of attributes', 'type: object\nproperties: {a: {type: string}}\n'],
+    ['a list', '- a\n'],
+  ])('a schema that is refused does not take the configuration along: %s', async (_, schema) => {
+    expect(await register(schema, 'a: "{{ svckv.system.plain }}"\ntoken: t\n')).toMatchObject({
+      registered: 1,
+      problems: expect.arrayContaining([
+        expect.objectContaining({ file: 'config.schema.yaml' }),
+        {
+          file: 'configs/mine.yaml',
+          message: 'config.schema.yaml is invalid, so the configuration is used unchecked',
+          isWarning: true,
+        },
+      ]) as unknown,
+    })
+    expect(resolve().values).toEqual({ a: 'hello', token: 't' })
+    // Without a schema names say what is secret.
+    expect(configs.get('mine', false).values).toMatchObject({ token: MASK })
   })
 
   test('an empty file says nothing', async () => {

@@ -45,9 +45,12 @@ export interface Configs {
   resolve(pack: string, reader: TemplateReader): PackConfig
   /** Of the site; it need not exist. Absolute. */
   fileOf(pack: string): string
-  /** Why the file of the configuration is not used, and what follows; undefined: it is used, or there is none. */
+  /** Why the file of the configuration is not used, or only unchecked, and what follows; undefined: it is, or there is none. */
   problemOf(pack: string): string | undefined
-  /** Registers the configuration and schema of a pack. If one is invalid, the registered one stays. */
+  /**
+   * Registers the configuration and schema of a pack. If one is invalid, the registered one stays; without one there is no
+   * schema for the configuration.
+   */
   register(content: Pick<PackContent, 'ref' | 'configSchema'>): Promise<ConfigRegistration>
   unregister(pack: string): Promise<void>
   /** @param unmasked with its secrets @throws CONFIG_NOT_FOUND */
@@ -190,12 +193,20 @@ export function createConfigs(deps: {
     return store.remarksOf(pack).find((remark) => isOfConfig(remark) && remark.isWarning !== true)
   }
 
+  /** What is to be known of a configuration that is used. */
+  function warningOf(pack: string): FileProblem | undefined {
+    return store.remarksOf(pack).find((remark) => isOfConfig(remark) && remark.isWarning === true)
+  }
+
   return {
     fileOf: (pack) => join(folder, `${pack}.yaml`),
 
     problemOf(pack) {
       const remark = remarkOf(pack)
-      if (remark === undefined) return undefined
+      if (remark === undefined) {
+        const warning = warningOf(pack)
+        return warning && describeProblem(warning)
+      }
       const isStored = store.findConfig(pack) !== undefined
       const effect = isStored ? 'svc uses the configuration as it was registered last' : 'actions that use it fail'
       return `${describeProblem(remark)}; ${effect}`
@@ -241,30 +252,31 @@ export function createConfigs(deps: {
       let attributes = attributesOf(ref)
       const before = store.findConfigSchema(ref)
       const isThere = (await problemOfContainedFile(folder, `${ref}.yaml`)) !== 'missing'
-      const withoutSchema = (): ConfigRegistration => {
-        const message = `it cannot be checked, because ${configSchemaFile} is invalid`
-        if (isThere) problems.push({ file: fileNameOf(ref), message })
-        return { registered: 0, removed: 0, problems }
-      }
-      if (configSchema === 'broken') return withoutSchema()
-      if (configSchema !== undefined) {
+      let isSchemaUsed = configSchema !== 'broken'
+      if (configSchema !== undefined && configSchema !== 'broken') {
         const { value, lineOf } = configSchema.document
         // An empty schema is written as an empty file, or as comments alone.
         const given = value ?? {}
         for (const { path, message } of problemsOfAttributes(given)) {
           problems.push(problemAt(configSchemaFile, path, lineOf, message))
         }
-        if (problems.length > 0) return withoutSchema()
-        attributes = given as ConfigAttributes // has been checked
-        if (before === undefined || writeJson(before.attributes) !== writeJson(attributes)) {
+        isSchemaUsed = problems.length === 0
+        if (isSchemaUsed) attributes = given as ConfigAttributes // has been checked
+        if (isSchemaUsed && (before === undefined || writeJson(before.attributes) !== writeJson(attributes))) {
           const record = { id: before?.id ?? newId(), pack: ref, attributes }
           await database.write({ steps: [store.putConfigSchema(record)], facts: [] })
         }
-      } else if (before !== undefined) {
+      } else if (configSchema === undefined && before !== undefined) {
         attributes = {}
         await database.write({ steps: [store.deleteConfigSchema(ref)], facts: [] })
       }
       prepared.delete(ref)
+      // A mistake in the schema must not take the values away from the actions of the pack.
+      if (!isSchemaUsed && isThere) {
+        const how = before === undefined ? 'used unchecked' : 'checked against the schema that was registered last'
+        const message = `${configSchemaFile} is invalid, so the configuration is ${how}`
+        problems.push({ file: fileNameOf(ref), message, isWarning: true })
+      }
 
       if ((await problemOfContainedFile(folder, `${ref}.yml`)) !== 'missing') {
         problems.push({ file: `configs/${ref}.yml`, message: `rename the file to ${ref}.yaml` })

@@ -48,7 +48,9 @@ const example = {
 /** What the server finds out when it is asked, which no manifest says. */
 const found = {
   config_problem: Type.Optional(
-    Type.String({ description: 'Why the configuration file of the pack is not used, and what follows.' }),
+    Type.String({
+      description: 'Why the configuration file of the pack is not used, or only unchecked, and what follows.',
+    }),
   ),
   python_environment: Type.Optional(
     Type.Object(

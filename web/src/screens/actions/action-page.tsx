@@ -135,7 +135,7 @@ function PackProblem({ pack }: { pack: string }): JSX.Element | null {
   if (data?.config_problem === undefined) return null
   return (
     <p class="failure">
-      The configuration file of the pack is not used: <LongText text={data.config_problem} />
+      The configuration of the pack has a problem: <LongText text={data.config_problem} />
     </p>
   )
 }
