@@ -1,4 +1,4 @@
-/** What has run on StackStorm, in the form in which svc takes over finished executions and traces. */
+/** What has run on StackStorm, in the form in which svc takes over its history. */
 import { zstdDecompressSync } from 'node:zlib'
 import { formatMicros, parseTimestamp } from '../core/time.ts'
 import { readJson } from '../lib/json/index.ts'
@@ -8,7 +8,12 @@ import { readRecords, type Fields } from './read-records.ts'
 import { kindOf, unescaped, type Converted, type HistoryKind } from './records.ts'
 
 /** Kinds of the history that are taken over. */
-export const importedHistory = ['execution', 'trace'] as const satisfies readonly HistoryKind[]
+export const importedHistory = [
+  'execution',
+  'trigger_instance',
+  'rule_enforcement',
+  'trace',
+] as const satisfies readonly HistoryKind[]
 export type ImportedHistoryKind = (typeof importedHistory)[number]
 
 /** Of a compressed value. */
@@ -20,14 +25,23 @@ export interface HistoryRecord {
   converted: Converted
 }
 
+/** What else is known when records are converted. */
+export interface HistoryLookups {
+  /** Reference of a trigger → reference of its type, as an export has it. */
+  triggerTypes: ReadonlyMap<string, string>
+}
+
 /** Reads one record at a time. Never throws for what is in the files. */
-export async function* readHistory(kind: ImportedHistoryKind, files: readonly string[]): AsyncGenerator<HistoryRecord> {
+export async function* readHistory(
+  kind: ImportedHistoryKind,
+  files: readonly string[],
+  lookups: HistoryLookups,
+): AsyncGenerator<HistoryRecord> {
   for (const file of files) {
     for await (const item of readRecords(file)) {
       // A file of several kinds is read for each of them: its problems are known.
       if ('problem' in item || kindOf(item) !== kind) continue
-      const converted = kind === 'execution' ? convertExecution(item.fields) : convertTrace(item.fields)
-      yield { source: `${file}: record ${item.index}`, converted }
+      yield { source: `${file}: record ${item.index}`, converted: converters[kind](item.fields, lookups) }
     }
   }
 }
@@ -53,9 +67,21 @@ const knownStatuses: ReadonlySet<string> = new Set([
   'resuming',
 ])
 
+const withoutId = (id: string): Converted => ({
+  name: id || '(without an id)',
+  refused: 'its id is not 24 hexadecimal digits',
+})
+
+const converters: Readonly<Record<ImportedHistoryKind, (fields: Fields, lookups: HistoryLookups) => Converted>> = {
+  execution: convertExecution,
+  trigger_instance: convertInstance,
+  rule_enforcement: convertEnforcement,
+  trace: convertTrace,
+}
+
 function convertExecution(fields: Fields): Converted {
   const id = idOf(fields)
-  if (!idPattern.test(id)) return { name: id || '(without an id)', refused: 'its id is not 24 hexadecimal digits' }
+  if (!idPattern.test(id)) return withoutId(id)
   const status = text(fields['status'])
   if (!finalStatuses.has(status)) {
     return knownStatuses.has(status)
@@ -115,6 +141,60 @@ function convertExecution(fields: Fields): Converted {
   }
 }
 
+function convertInstance(fields: Fields, { triggerTypes }: HistoryLookups): Converted {
+  const id = idOf(fields)
+  if (!idPattern.test(id)) return withoutId(id)
+  const status = text(fields['status'])
+  if (status === 'pending' || status === 'processing') {
+    return { name: id, skipped: `it is ${status}: the next import takes it over when it is processed` }
+  }
+  const at = timeOf(fields['occurrence_time'])
+  if (at === undefined) return { name: id, refused: 'it has no occurrence_time that is a time' }
+  const trigger = text(fields['trigger'])
+  if (trigger === '') return { name: id, refused: 'it has no trigger' }
+  const type = triggerTypes.get(trigger)
+  let payload: unknown
+  try {
+    payload = stored(fields['payload'])
+  } catch {
+    return { name: id, refused: 'its payload cannot be read: it is damaged' }
+  }
+  return {
+    name: id,
+    fromPack: false,
+    desired: given({
+      id,
+      trigger: ownTriggerType(trigger),
+      trigger_type: type === undefined ? undefined : ownTriggerType(type),
+      payload: objectOf(payload),
+      occurrence_time: at,
+      status: status === 'processing_failed' ? status : 'processed',
+    }),
+  }
+}
+
+function convertEnforcement(fields: Fields): Converted {
+  const id = idOf(fields)
+  if (!idPattern.test(id)) return withoutId(id)
+  const at = timeOf(fields['enforced_at'])
+  if (at === undefined) return { name: id, refused: 'it has no enforced_at that is a time' }
+  const rule = objectOf(fields['rule'])
+  const ref = text(rule['ref'])
+  if (ref === '') return { name: id, refused: 'its rule has no ref' }
+  return {
+    name: id,
+    fromPack: false,
+    desired: given({
+      id,
+      trigger_instance_id: text(fields['trigger_instance_id']),
+      execution_id: text(fields['execution_id']),
+      failure_reason: text(fields['failure_reason']),
+      rule: given({ ref, uid: text(rule['uid']), id: text(rule['id']) }),
+      enforced_at: at,
+    }),
+  }
+}
+
 function ownType(type: Fields): Fields {
   const ref = text(type['ref'])
   const own = ownTriggerType(ref)
@@ -123,7 +203,7 @@ function ownType(type: Fields): Fields {
 
 function convertTrace(fields: Fields): Converted {
   const id = idOf(fields)
-  if (!idPattern.test(id)) return { name: id || '(without an id)', refused: 'its id is not 24 hexadecimal digits' }
+  if (!idPattern.test(id)) return withoutId(id)
   const start = timeOf(fields['start_timestamp'])
   if (start === undefined) return { name: id, refused: 'it has no start_timestamp that is a time' }
   return {

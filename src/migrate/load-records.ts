@@ -31,6 +31,8 @@ export interface LoadedRecord {
 export interface LoadedRecords {
   records: Record<RecordKind, LoadedRecord[]>
   history: Record<HistoryKind, { count: number; files: string[] }>
+  /** Reference of a trigger → reference of its type. */
+  triggerTypes: ReadonlyMap<string, string>
   left: Partial<Record<LeftBehindKind, number>>
   problems: string[]
   problemsMore: number
@@ -50,6 +52,7 @@ export async function loadRecords(
     history: Object.fromEntries(
       historyKinds.map((kind) => [kind, { count: 0, files: [] }]),
     ) as unknown as LoadedRecords['history'],
+    triggerTypes: new Map(),
     left: {},
     problems: [],
     problemsMore: 0,
@@ -95,6 +98,7 @@ export async function loadRecords(
       take(kind, item.fields, `${file}: record ${item.index}`, file)
     }
   }
+  loaded.triggerTypes = new Map([...triggers].map(([ref, { type }]) => [ref, textOf(type)]))
   const lookups = { triggers, grants, decrypt, now: nowMicros() }
   for (const { kind, fields, source } of waiting) {
     loaded.records[kind].push({ source, converted: convertRecord(kind, fields, lookups) })

@@ -191,6 +191,86 @@ describe('svc migrate import --history', () => {
     expect(JSON.stringify(instances)).not.toContain(childId)
   })
 
+  test('what led to them can be read too: trigger instances, enforcements, and the way between them', async () => {
+    const instanceId = '5a1f0c2d4b0a1d2c3e4f5001'
+    const enforcementId = '5a1f0c2e4b0a1d2c3e4f6001'
+    const instance = {
+      id: instanceId,
+      trigger: 'core.0a1b2c3d-1111-2222-3333-444455556666',
+      occurrence_time: '2017-11-29T19:59:57.000000Z',
+      payload: { body: { order: 42 }, headers: { Authorization: 'Bearer s3cr3t', 'X-Shop': 'a' } },
+      status: 'processed',
+    }
+    const enforcement = {
+      id: enforcementId,
+      trigger_instance_id: instanceId,
+      execution_id: childId,
+      rule: { id: '5a1f0c2e4b0a1d2c3e4f4001', ref: 'shop.on_order', uid: 'rule:shop:on_order' },
+      enforced_at: '2017-11-29T19:59:58.000000Z',
+      status: 'succeeded',
+    }
+    old.write('executions.json', json([child, parent]))
+    old.write('triggers.json', [
+      { ref: instance.trigger, type: 'core.st2.webhook', name: 'x', pack: 'core', parameters: { url: 'order' } },
+    ])
+    old.write('instances.json', [
+      instance,
+      { ...instance, id: '5a1f0c2d4b0a1d2c3e4f5002', status: 'pending' },
+      { ...instance, id: '5a1f0c2d4b0a1d2c3e4f5003', status: 'processing_failed', trigger: 'shop.gone', payload: {} },
+      { ...instance, id: 'x' },
+    ])
+    old.write('enforcements.json', [
+      enforcement,
+      { ...enforcement, id: '5a1f0c2e4b0a1d2c3e4f6002', execution_id: null, failure_reason: 'no such action' },
+    ])
+    old.write('traces.json', [
+      {
+        ...trace,
+        rules: [{ object_id: enforcement.rule.id, ref: 'shop.on_order', updated_at: enforcement.enforced_at }],
+        trigger_instances: [{ object_id: instanceId, ref: instance.trigger, updated_at: instance.occurrence_time }],
+      },
+    ])
+    const first = await importAll('--history')
+    expect(first.counts).toMatchObject({
+      trigger_instance: { imported: 2, skipped: 1, refused: 1 },
+      rule_enforcement: { imported: 2 },
+      trace: { imported: 1 },
+    })
+    expect(first.text).not.toContain('s3cr3t')
+    expect(await read(`/v1/triggerinstances/${instanceId}`)).toMatchObject({
+      id: instanceId,
+      trigger: instance.trigger,
+      trigger_type: 'core.svc.webhook',
+      occurrence_time: instance.occurrence_time,
+      payload: { body: { order: 42 }, headers: { Authorization: '********', 'X-Shop': 'a' } },
+      status: 'processed',
+    })
+    expect(await read('/v1/triggerinstances?status=processing_failed')).toMatchObject([{ trigger_type: 'shop.gone' }])
+    expect(await read(`/v1/ruleenforcements/views/${enforcementId}`)).toMatchObject({
+      rule: { ref: 'shop.on_order' },
+      status: 'succeeded',
+      trigger_instance: { id: instanceId, payload: { body: { order: 42 } } },
+      execution: { id: childId, status: 'failed' },
+    })
+    expect(await read(`/v1/ruleenforcements?execution=${childId}`)).toMatchObject([{ id: enforcementId }])
+    expect(await read('/v1/ruleenforcements?rule_ref=shop.on_order')).toMatchObject([
+      { status: 'failed', failure_reason: 'no such action' },
+      { id: enforcementId },
+    ])
+    expect(await read(`/v1/traces?trigger_instance=${instanceId}`)).toMatchObject([{ id: traceId }])
+    expect((await cli('trigger-instance', 'get', instanceId)).stdout).toContain('core.svc.webhook')
+    expect((await importAll('--history')).counts).toMatchObject({
+      trigger_instance: { unchanged: 2, skipped: 1, refused: 1 },
+      rule_enforcement: { unchanged: 2 },
+    })
+    for (const kind of ['trigger-instances', 'rule-enforcements']) {
+      const answer = await app.call('POST', `/v1/purge/${kind}`, { before: '2018-01-01T00:00:00Z' })
+      expect(answer.status).toBe(200)
+    }
+    expect(await read('/v1/triggerinstances')).toEqual([])
+    expect(await read('/v1/ruleenforcements')).toEqual([])
+  })
+
   test('the cleanup counts them by their own times', async () => {
     old.write('executions.json', json([child, parent]))
     old.write('traces.json', [trace])

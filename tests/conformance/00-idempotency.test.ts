@@ -576,7 +576,9 @@ describe('a lost answer', () => {
       'post /v1/packs/register',
       'post /v1/purge/{kind}',
       'post /v1/rbac/definitions/apply',
+      'post /v1/ruleenforcements/import',
       'post /v1/traces/import',
+      'post /v1/triggerinstances/import',
       // Has a store of its own.
       'post /v1/webhooks/{hook}',
     ])

@@ -627,6 +627,33 @@ const rows: Row[] = [
     },
   },
   {
+    event: 'trigger_instance.imported',
+    text: 'Trigger instances imported.',
+    async act() {
+      const instance = {
+        id: '5a1f0c2e4b0a1d2c3e4f5072',
+        trigger: 'shop.order',
+        occurrence_time: '2026-01-31T12:00:00Z',
+      }
+      await change('POST /v1/triggerinstances/import', {}, { trigger_instances: [instance] })
+      return about({ _count: 1 })
+    },
+  },
+  {
+    event: 'rule_enforcement.imported',
+    text: 'Rule enforcements imported.',
+    async act() {
+      const enforcement = {
+        id: '5a1f0c2e4b0a1d2c3e4f5073',
+        trigger_instance_id: '5a1f0c2e4b0a1d2c3e4f5072',
+        rule: { ref: 'shop.on_order' },
+        enforced_at: '2026-01-31T12:00:00Z',
+      }
+      await change('POST /v1/ruleenforcements/import', {}, { rule_enforcements: [enforcement] })
+      return about({ _count: 1 })
+    },
+  },
+  {
     event: 'trace.imported',
     text: 'Traces imported.',
     async act() {

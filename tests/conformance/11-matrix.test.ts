@@ -577,6 +577,16 @@ const entries: Record<string, Entry> = {
     body: { executions: [] },
   },
   'POST /v1/traces/import': { opens: 'administrator', path: fixed('/v1/traces/import'), body: { traces: [] } },
+  'POST /v1/triggerinstances/import': {
+    opens: 'administrator',
+    path: fixed('/v1/triggerinstances/import'),
+    body: { trigger_instances: [] },
+  },
+  'POST /v1/ruleenforcements/import': {
+    opens: 'administrator',
+    path: fixed('/v1/ruleenforcements/import'),
+    body: { rule_enforcements: [] },
+  },
   'POST /v1/backups': { opens: 'administrator', path: fixed('/v1/backups') },
   'GET /v1/backups': { opens: 'administrator', path: fixed('/v1/backups') },
   'POST /v1/purge/{kind}': {

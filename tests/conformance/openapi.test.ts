@@ -444,6 +444,37 @@ const samples: [
     },
   ],
   ['post', '/v1/traces/import', { body: { traces: [{}] }, status: 400 }],
+  [
+    'post',
+    '/v1/triggerinstances/import',
+    {
+      body: {
+        trigger_instances: [
+          { id: '5a1f0c2e4b0a1d2c3e4f5072', trigger: 'shop.order', occurrence_time: '2026-01-31T12:00:00Z' },
+        ],
+        dry_run: true,
+      },
+    },
+  ],
+  ['post', '/v1/triggerinstances/import', { body: { trigger_instances: [{}] }, status: 400 }],
+  [
+    'post',
+    '/v1/ruleenforcements/import',
+    {
+      body: {
+        rule_enforcements: [
+          {
+            id: '5a1f0c2e4b0a1d2c3e4f5073',
+            trigger_instance_id: '5a1f0c2e4b0a1d2c3e4f5072',
+            rule: { ref: 'shop.on_order' },
+            enforced_at: '2026-01-31T12:00:00Z',
+          },
+        ],
+        dry_run: true,
+      },
+    },
+  ],
+  ['post', '/v1/ruleenforcements/import', { body: { rule_enforcements: [{}] }, status: 400 }],
   ['post', '/v1/backups', { status: 201 }],
   ['get', '/v1/backups', {}],
   ['post', '/v1/purge/{kind}', { path: () => '/v1/purge/output', body: { before: '2020-01-01T00:00:00Z' } }],

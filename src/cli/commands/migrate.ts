@@ -45,7 +45,7 @@ function createImportCommand(context: CommandContext): CliCommand {
   return addServerConfigOption(addPlaceOptions(addCommonOptionsWithoutFile(new CliCommand('import'))))
     .description('Import a StackStorm installation into the running server of this machine.')
     .option('--dry-run', 'say what would happen, and change nothing')
-    .option('--history', 'take over finished executions and traces too, to read them here')
+    .option('--history', 'take over what has run too, such as executions and traces, to read it here')
     .addOption(
       new Option('--on-conflict <what>', 'what to do with records that differ from those of the server')
         .choices(['skip', 'replace'])

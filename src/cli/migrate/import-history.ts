@@ -1,5 +1,5 @@
-/** Takes over what has run: finished executions and traces, in batches, so that memory does not grow with their number. */
-import { readHistory, type Fields, type ImportedHistoryKind } from '../../migrate/index.ts'
+/** Takes over what has run, in batches, so that memory does not grow with the number of records. */
+import { readHistory, type Fields, type HistoryLookups, type ImportedHistoryKind } from '../../migrate/index.ts'
 import { writeJson } from '../../lib/json/index.ts'
 import { recordIn, textOrEmpty, toList } from '../connection/responses.ts'
 import type { Session } from '../session.ts'
@@ -12,6 +12,8 @@ const MAX_BATCH_CHARACTERS = 2 * 1024 * 1024
 
 const targets = {
   execution: { path: '/executions/import', key: 'executions' },
+  trigger_instance: { path: '/triggerinstances/import', key: 'trigger_instances' },
+  rule_enforcement: { path: '/ruleenforcements/import', key: 'rule_enforcements' },
   trace: { path: '/traces/import', key: 'traces' },
 } as const satisfies Record<ImportedHistoryKind, unknown>
 
@@ -25,6 +27,7 @@ export async function importHistory(
   session: Session,
   kind: ImportedHistoryKind,
   files: readonly string[],
+  lookups: HistoryLookups,
   { dryRun, add }: Pick<Manner, 'dryRun' | 'add'>,
 ): Promise<void> {
   const { path, key } = targets[kind]
@@ -59,7 +62,7 @@ export async function importHistory(
     characters = 0
   }
 
-  for await (const item of readHistory(kind, files)) {
+  for await (const item of readHistory(kind, files, lookups)) {
     count += 1
     if (count % 100 === 0) progress.update(`Importing the history: ${count} of the kind ${kind}`)
     const { converted, source } = item

@@ -37,7 +37,7 @@ const MAX_SHOWN = 50
 export interface ImportOptions {
   given: GivenPlaces
   dryRun: boolean
-  /** Takes over finished executions and traces too. */
+  /** Takes over what has run too. */
   history: boolean
   onConflict: 'skip' | 'replace'
   /** Where the report goes; undefined: into the base path of the server, or nowhere with `dryRun`. */
@@ -139,7 +139,7 @@ async function run(
   try {
     await importAll(session, places, server, loaded, site, manner, summary)
     for (const kind of history ? importedHistory : []) {
-      await importHistory(session, kind, loaded.history[kind].files, manner)
+      await importHistory(session, kind, loaded.history[kind].files, loaded, manner)
     }
     if (places.conf.length > 0) summary.proposed_conf = await propose(places, server, dryRun)
   } finally {

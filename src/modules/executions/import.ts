@@ -2,13 +2,12 @@
  * Takes over executions that have ended on another server, as a history to read: nothing is announced, so no trigger, rule,
  * policy, notification or metric follows from them.
  */
-import { setImmediate as nextTurn } from 'node:timers/promises'
-import type { ImportOutcome, ImportOutcomes } from '../../core/import-outcomes.ts'
+import type { ImportOutcomes } from '../../core/import-outcomes.ts'
+import { createRecordImport } from '../../core/record-import.ts'
 import { newId } from '../../core/ids.ts'
 import { parseTimestamp } from '../../core/time.ts'
 import { merge, type Database, type Unit } from '../../db/index.ts'
 import { aboutCaller } from '../../http/index.ts'
-import { createKeyedLock } from '../../lib/concurrency/index.ts'
 import type { Log } from '../../lib/log/index.ts'
 import { isObject } from '../../lib/schema/index.ts'
 import type { ActionRecord, RunnerTypeRecord } from '../actions/types.ts'
@@ -32,8 +31,6 @@ export function createImport(deps: {
   log: Log
 }): ImportExecutions {
   const { store, database, change, parameters, results, log } = deps
-  // What one import finds missing may not be stored by another before it does so.
-  const lock = createKeyedLock()
 
   /**
    * @param liveactions of the records before it
@@ -64,33 +61,18 @@ export function createImport(deps: {
     })
   }
 
-  return (caller, { executions: records, dry_run: isDry = false }) =>
-    lock('import', async () => {
-      const outcomes: ImportOutcome[] = []
-      const units: Unit[] = []
-      const seen = new Set<string>()
+  const importAll = createRecordImport<ImportedExecution, Unit, ExecutionCaller>({
+    isHere: (id) => store.statusOf(id) !== undefined,
+    begin() {
       const liveactions = new Set<string>()
-      for (const record of records) {
-        await nextTurn()
-        const { id } = record
-        if (seen.has(id) || store.statusOf(id) !== undefined) {
-          outcomes.push({ id, outcome: 'unchanged' })
-          continue
-        }
-        const planned = await plan(record, liveactions)
-        if (typeof planned === 'string') outcomes.push({ id, outcome: 'refused', why: planned })
-        else {
-          seen.add(id)
-          units.push(planned)
-          outcomes.push({ id, outcome: 'imported' })
-        }
-      }
-      if (units.length > 0 && !isDry) {
-        await database.write(merge(...units))
-        log.audit('execution.imported', 'Executions imported.', { count: units.length, ...aboutCaller(caller) })
-      }
-      return { outcomes }
-    })
+      return (record) => plan(record, liveactions)
+    },
+    async write(units, caller) {
+      await database.write(merge(...units))
+      log.audit('execution.imported', 'Executions imported.', { count: units.length, ...aboutCaller(caller) })
+    },
+  })
+  return (caller, { executions, dry_run: isDry = false }) => importAll(caller, executions, isDry)
 }
 
 const text = (value: unknown): string => (typeof value === 'string' ? value : '')

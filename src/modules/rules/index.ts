@@ -19,6 +19,7 @@ import { createEnforcer, createStrangerOf } from './enforcement/enforce.ts'
 import { createEngine } from './enforcement/engine.ts'
 import { createViews } from './enforcement/evaluate.ts'
 import { createExplain } from './explain/explain.ts'
+import { createEnforcementImport } from './enforcement/import.ts'
 import { createEnforcementRetention } from './enforcement/retention.ts'
 import { createEnforcementRoutes } from './enforcement/routes.ts'
 import { createReasonFor } from './enforcement/reason.ts'
@@ -135,7 +136,15 @@ export function createRules(deps: RulesDeps): Rules {
     routes: [
       ...createRuleRoutes({ service, store, enforcements, actions, executions, triggers, reasonFor, maxPageSize }),
       ...createExplainRoutes({ explain }),
-      ...createEnforcementRoutes({ store: enforcements, rules: store, executions, triggers, reasonFor, maxPageSize }),
+      ...createEnforcementRoutes({
+        store: enforcements,
+        rules: store,
+        executions,
+        triggers,
+        importEnforcements: createEnforcementImport({ store: enforcements, database, log }),
+        reasonFor,
+        maxPageSize,
+      }),
       ...referenceRoutes,
     ],
     retention: [createEnforcementRetention({ store: enforcements, database })],

@@ -2,7 +2,13 @@
 import { merge } from '../../db/index.ts'
 import { isAppError } from '../../core/errors.ts'
 import type { Log } from '../../lib/log/index.ts'
-import { asEnabled, checkPackDefinitions, isGone, type PackDefinitions, type Registration } from '../../core/pack-content.ts'
+import {
+  asEnabled,
+  checkPackDefinitions,
+  isGone,
+  type PackDefinitions,
+  type Registration,
+} from '../../core/pack-content.ts'
 import { compileSchema } from '../../lib/schema/index.ts'
 import type { Triggers } from '../triggers/index.ts'
 import { checkCriteria } from './criteria/criteria.ts'

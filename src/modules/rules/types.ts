@@ -232,6 +232,46 @@ export const RuleEnforcement = record('RuleEnforcement', Type.Object(enforcement
 })
 export type RuleEnforcement = Static<typeof RuleEnforcement>
 
+/** Body of `POST /ruleenforcements/import`. */
+export const RuleEnforcementImport = record(
+  'RuleEnforcementImport',
+  Type.Object(
+    {
+      rule_enforcements: Type.Array(
+        Type.Object({
+          id: Type.String({ pattern: '^[0-9a-f]{24}$', description: 'It stays.' }),
+          trigger_instance_id: Type.String(),
+          execution_id: Type.Optional(Type.String({ description: 'Absent: the enforcement failed.' })),
+          failure_reason: Type.Optional(Type.String({ maxLength: 65_536 })),
+          rule: Type.Object({
+            ref: Type.String({ minLength: 1 }),
+            uid: Type.Optional(Type.String()),
+            id: Type.Optional(Type.String()),
+          }),
+          enforced_at: Type.String({ description: 'ISO 8601.' }),
+        }),
+        { maxItems: 100 },
+      ),
+      dry_run: Type.Optional(Type.Boolean()),
+    },
+    { additionalProperties: false },
+  ),
+  {
+    example: {
+      rule_enforcements: [
+        {
+          id: enforcementExample.id,
+          trigger_instance_id: enforcementExample.trigger_instance_id,
+          execution_id: enforcementExample.execution_id,
+          rule: { ref: ruleExample.ref },
+          enforced_at: enforcementExample.enforced_at,
+        },
+      ],
+    },
+  },
+)
+export type RuleEnforcementImport = Static<typeof RuleEnforcementImport>
+
 const enforcementViewProperties = {
   ...enforcementProperties,
   trigger_instance: Type.Optional(

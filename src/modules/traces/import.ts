@@ -1,9 +1,9 @@
 /** Takes over traces of another server with the ids of their components. Nothing follows from them. */
-import type { ImportOutcome, ImportOutcomes } from '../../core/import-outcomes.ts'
+import type { ImportOutcomes } from '../../core/import-outcomes.ts'
+import { createRecordImport } from '../../core/record-import.ts'
 import { parseTimestamp } from '../../core/time.ts'
 import { merge, type Database, type Unit } from '../../db/index.ts'
 import { aboutCaller, type Caller } from '../../http/index.ts'
-import { createKeyedLock } from '../../lib/concurrency/index.ts'
 import type { Log } from '../../lib/log/index.ts'
 import { traceUid } from './plan.ts'
 import type { TraceStore } from './store.ts'
@@ -28,14 +28,11 @@ export function createTraceImport({
   database: Pick<Database, 'write'>
   log: Log
 }): ImportTraces {
-  // What one import finds missing may not be stored by another before it does so.
-  const lock = createKeyedLock()
-
-  /** @returns undefined when a time is none */
-  function plan(trace: Imported): Unit | undefined {
+  /** @returns the unit that stores it, or why it cannot be */
+  function plan(trace: Imported): Unit | string {
     const { id, trace_tag: tag } = trace
     const start = parseTimestamp(trace.start_timestamp)
-    if (start === undefined) return undefined
+    if (start === undefined) return 'its time is not ISO 8601'
     const members = Object.entries(kinds).flatMap(([attribute, kind]) =>
       (trace[attribute as keyof typeof kinds] ?? []).map((component) => ({
         // its own keys
@@ -62,31 +59,15 @@ export function createTraceImport({
     }
   }
 
-  return (caller, { traces, dry_run: isDry = false }) =>
-    lock('import', async () => {
-      const outcomes: ImportOutcome[] = []
-      const units: Unit[] = []
-      const seen = new Set<string>()
-      for (const trace of traces) {
-        const { id } = trace
-        if (seen.has(id) || store.find(id) !== undefined) {
-          outcomes.push({ id, outcome: 'unchanged' })
-          continue
-        }
-        const unit = plan(trace)
-        if (unit === undefined) outcomes.push({ id, outcome: 'refused', why: 'its time is not ISO 8601' })
-        else {
-          seen.add(id)
-          units.push(unit)
-          outcomes.push({ id, outcome: 'imported' })
-        }
-      }
-      if (units.length > 0 && !isDry) {
-        await database.write(merge(...units))
-        log.audit('trace.imported', 'Traces imported.', { count: units.length, ...aboutCaller(caller) })
-      }
-      return { outcomes }
-    })
+  const importAll = createRecordImport<Imported, Unit, Caller>({
+    isHere: (id) => store.find(id) !== undefined,
+    begin: () => plan,
+    async write(units, caller) {
+      await database.write(merge(...units))
+      log.audit('trace.imported', 'Traces imported.', { count: units.length, ...aboutCaller(caller) })
+    },
+  })
+  return (caller, { traces, dry_run: isDry = false }) => importAll(caller, traces, isDry)
 }
 
 function causeOf({ type, id }: TraceComponent['caused_by']): CausedBy | undefined {

@@ -13,6 +13,7 @@ import { noCompat } from '../../core/compat/index.ts'
 import { createCatalogue } from './definitions/catalogue.ts'
 import { createPendingCount } from './instances/pending-count.ts'
 import { createTriggerReaction } from './reactions/reaction.ts'
+import { createInstanceImport } from './instances/import.ts'
 import { createInstanceRetention } from './instances/retention.ts'
 import { createTypeRoutes } from './definitions/type-routes.ts'
 import { createTriggerRoutes } from './definitions/trigger-routes.ts'
@@ -59,6 +60,7 @@ export function createTriggers(deps: TriggersDeps): Triggers {
   const instances = createInstanceStore(database)
   const catalogue = createCatalogue({ store, bus, encryption, log, compat: settings.compat ?? noCompat })
   const pendingCount = createPendingCount(bus, () => instances.pendingCount())
+  const sealedHeaders = createSealedHeaders(encryption)
   const service = createTriggersService({
     database,
     store,
@@ -66,7 +68,7 @@ export function createTriggers(deps: TriggersDeps): Triggers {
     catalogue,
     traces,
     encryption,
-    sealedHeaders: createSealedHeaders(encryption),
+    sealedHeaders,
     pendingCount,
     hasRules: deps.hasRules,
     settings,
@@ -79,7 +81,15 @@ export function createTriggers(deps: TriggersDeps): Triggers {
     routes: [
       ...createTypeRoutes({ catalogue, changes: typeChanges, log, maxPageSize }),
       ...createTriggerRoutes({ catalogue, changes: triggerChanges, service, log }),
-      ...createInstanceRoutes({ store: instances, catalogue, service, log, maxPageSize, queueLimit }),
+      ...createInstanceRoutes({
+        store: instances,
+        catalogue,
+        service,
+        importInstances: createInstanceImport({ store: instances, catalogue, sealedHeaders, database, log }),
+        log,
+        maxPageSize,
+        queueLimit,
+      }),
     ],
     planReaction: createTriggerReaction({
       log,
@@ -118,6 +128,7 @@ export {
   type VisiblePayload,
   type Withheld,
 } from './instances/visible-payload.ts'
+export { isCredentialHeader } from './instances/credential-headers.ts'
 export type { SignatureParameters, SignatureScheme } from './types.ts'
 export { TimerRecord, WebhookRecord } from './types.ts'
 export {

@@ -311,6 +311,43 @@ export const instanceAttributes = Object.keys(instance.properties)
  */
 export type TriggerInstance = Static<typeof instance> & { trigger_id: string; sealed_headers?: string; owner?: string }
 
+/** Body of `POST /triggerinstances/import`. */
+export const TriggerInstanceImport = record(
+  'TriggerInstanceImport',
+  Type.Object(
+    {
+      trigger_instances: Type.Array(
+        Type.Object({
+          id: Type.String({ pattern: '^[0-9a-f]{24}$', description: 'It stays.' }),
+          trigger: Type.String({ minLength: 1, description: 'Reference of the trigger.' }),
+          trigger_type: Type.Optional(
+            Type.String({ description: 'Reference of its type. Absent: that of the trigger here, or its own.' }),
+          ),
+          payload: Type.Optional(Type.FreeForm()),
+          occurrence_time: Type.String({ description: 'ISO 8601.' }),
+          status: Type.Optional(Type.Enum(['processed', 'processing_failed'], { description: 'Default: processed.' })),
+        }),
+        { maxItems: 100 },
+      ),
+      dry_run: Type.Optional(Type.Boolean()),
+    },
+    { additionalProperties: false },
+  ),
+  {
+    example: {
+      trigger_instances: [
+        {
+          id: '67a1f0c2e4b0a1d2c3e4f50a',
+          trigger: 'shop.order',
+          payload: { order: 42 },
+          occurrence_time: '2026-01-31T12:00:00.000000Z',
+        },
+      ],
+    },
+  },
+)
+export type TriggerInstanceImport = Static<typeof TriggerInstanceImport>
+
 /** An instance with the credential headers in its payload, which must not leave the server. */
 export type OpenedInstance = TriggerInstance & {
   /** To mask in whatever is made of the payload. */

@@ -1,7 +1,7 @@
 /** Request headers as sent, and as payloads contain them (contract 06, 6.4). */
 import { apiKeyIn } from '../../core/api-key-form.ts'
 import { MASK } from '../../lib/schema/index.ts'
-import { takenHeaders } from '../triggers/index.ts'
+import { isCredentialHeader, takenHeaders } from '../triggers/index.ts'
 import type { CredentialHeaders } from '../triggers/types.ts'
 
 /** Values in the order sent, by name in lower case. */
@@ -31,13 +31,6 @@ export interface ForwardedHeaders {
 }
 
 /**
- * Names, in lower case, of headers that prove who the sender is: `authorization`, `x-api-key`, `x-hub-token`. A name that
- * only contains such a word, such as `token-count`, is none.
- */
-const credentialName =
-  /(?:^|[-_])(?:auth|authorization|token|secret|password|passwd|credentials?|cookie|jwt|apikey|(?:api|auth|access|account|private|secret|shared|subscription|functions)[-_]?key)$/
-
-/**
  * Headers of a request for its payload, with masks for those that can contain a credential.
  *
  * @param secretHeaders in lower case: headers that contain a secret of this webhook; not forwarded
@@ -56,7 +49,7 @@ export function forwardHeaders(
     if (name === 'authorization' && values.some((value) => apiKeyIn(value) !== undefined)) continue
     const value = values.join(',')
     const canonical = canonicalName(name)
-    const isCredential = value !== '' && credentialName.test(name)
+    const isCredential = value !== '' && isCredentialHeader(name)
     if (isCredential) {
       credentials.headers[canonical] = value
       credentials.headers_lower[name] = value

@@ -11,10 +11,12 @@ import {
   type Rights,
   type Route,
 } from '../../../http/index.ts'
+import { ImportOutcomes } from '../../../core/import-outcomes.ts'
 import { isId } from '../../../core/ids.ts'
 import { isObject } from '../../../lib/schema/index.ts'
 import type { Executions } from '../../executions/index.ts'
 import { visiblePayload, type Triggers } from '../../triggers/index.ts'
+import type { ImportEnforcements } from './import.ts'
 import { enforcementFilters, enforcementSortNames, parseEnforcementQuery, type EnforcementSortName } from './list.ts'
 import { isIsolated } from '../service.ts'
 import type { RuleStore } from '../store.ts'
@@ -24,6 +26,7 @@ import {
   PartialRuleEnforcement,
   PartialRuleEnforcementView,
   RuleEnforcement,
+  RuleEnforcementImport,
   RuleEnforcementView,
 } from '../types.ts'
 import {
@@ -46,6 +49,7 @@ export function createEnforcementRoutes(deps: {
   rules: RuleStore
   executions: Pick<Executions, 'find' | 'record'>
   triggers: Triggers
+  readonly importEnforcements: ImportEnforcements
   readonly reasonFor: ReasonFor
   maxPageSize: number
 }): Route[] {
@@ -142,6 +146,17 @@ export function createEnforcementRoutes(deps: {
       record: PartialRuleEnforcement,
       attributes: attributesOf(enforcementAttributes),
       find: (request) => findEnforcements(request, (enforcement) => enforcement),
+    }),
+    route({
+      surface: 'api',
+      method: 'post',
+      path: '/ruleenforcements/import',
+      permission: 'administrator',
+      summary: 'Takes over rule enforcements of another server, to read them here. Nothing follows from them.',
+      body: RuleEnforcementImport,
+      response: ImportOutcomes,
+      failures: [400, 503],
+      handler: (request) => deps.importEnforcements(request, request.body),
     }),
     route({
       surface: 'api',

@@ -13,6 +13,7 @@ import {
   type Rights,
   type Route,
 } from '../../../http/index.ts'
+import { ImportOutcomes } from '../../../core/import-outcomes.ts'
 import { isId } from '../../../core/ids.ts'
 import { mayViewType } from '../visible-types.ts'
 import type { InstanceStore } from './store.ts'
@@ -21,12 +22,14 @@ import { WrittenJson } from '../../../lib/json/index.ts'
 import type { Log } from '../../../lib/log/index.ts'
 import { isObject } from '../../../lib/schema/index.ts'
 import type { Catalogue } from '../definitions/catalogue.ts'
+import type { ImportInstances } from './import.ts'
 import { instanceFilters, instanceSortNames, parseInstanceQuery } from './list.ts'
 import type { TriggersService } from '../service.ts'
 import {
   instanceAttributes,
   PartialTriggerInstance,
   ReEmittedInstance,
+  TriggerInstanceImport,
   type TriggerInstance,
   type TriggerInstanceRecord,
 } from '../types.ts'
@@ -51,6 +54,7 @@ export function createInstanceRoutes(deps: {
   store: InstanceStore
   catalogue: Catalogue
   service: TriggersService
+  readonly importInstances: ImportInstances
   log: Log
   maxPageSize: number
   queueLimit: number
@@ -132,6 +136,17 @@ export function createInstanceRoutes(deps: {
         const [record] = instanceRecords([id], projection, maxPayloadBytes, request.rights)
         return record
       },
+    }),
+    route({
+      surface: 'api',
+      method: 'post',
+      path: '/triggerinstances/import',
+      permission: 'administrator',
+      summary: 'Takes over trigger instances of another server, to read them here. No rule is evaluated for them.',
+      body: TriggerInstanceImport,
+      response: ImportOutcomes,
+      failures: [400, 503],
+      handler: (request) => deps.importInstances(request, request.body),
     }),
     route({
       surface: 'api',
