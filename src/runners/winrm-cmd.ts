@@ -1,7 +1,7 @@
 /** Runs a command line on a Windows host (contract 03, 3.6 to 3.9). */
 import { programStartFailure } from './process/run-command.ts'
 import type { Runner } from './runner.ts'
-import { winrmParameters } from './winrm/parameters.ts'
+import { readCommand, winrmParameters } from './winrm/parameters.ts'
 import type { WinrmDeps } from './winrm/run.ts'
 
 export function createWinrmCmd(deps: WinrmDeps): Runner {
@@ -15,17 +15,10 @@ export function createWinrmCmd(deps: WinrmDeps): Runner {
       runner_parameters: winrmParameters('Command line for cmd.exe.'),
     },
     run: async (context) => {
-      if (context.entryPoint !== '') {
-        return programStartFailure(
-          'The winrm-cmd runner does not support an entry point; remove "entry_point" from the action.',
-        )
-      }
-      const cmd = context.runnerParameters['cmd']
-      if (typeof cmd !== 'string' || cmd === '') {
-        return programStartFailure('The parameter "cmd" is missing: there is no command to run.')
-      }
+      const command = readCommand(context, 'winrm-cmd')
+      if ('problem' in command) return programStartFailure(command.problem)
       const { runOnWindows } = await import('./winrm/run.ts')
-      return await runOnWindows(deps, context, { line: cmd })
+      return await runOnWindows(deps, context, { line: command.cmd })
     },
   }
 }

@@ -10,6 +10,7 @@ import { ensureDebianPackage } from '../helpers/apt.ts'
 import { makeFolder } from '../helpers/folders.ts'
 import { startProxy } from '../helpers/proxy.ts'
 import { waitForStatus, type ExecutionAnswer, type TestApp } from '../helpers/server.ts'
+import { fullOnly } from '../helpers/tiers.ts'
 import type { ErrorAnswer } from './support.ts'
 
 const folder = makeFolder()
@@ -187,7 +188,7 @@ test('without an index nothing is asked; private addresses need a permission', a
   }
 })
 
-test('02.8 indexes and repositories are reached through the proxies of the environment', async () => {
+fullOnly(test)('02.8 indexes and repositories are reached through the proxies of the environment', async () => {
   const proxy = await startProxy({ hosts: { 'index.test': new URL(place.url).host } })
   const variables = { http_proxy: proxy.url, https_proxy: proxy.url, no_proxy: 'exempt.test' }
   const before = { ...process.env }

@@ -1,17 +1,16 @@
 /** Contract 03, 3.6: `content_version` runs the files of a pack as of a git revision. */
 import { execFileSync } from 'node:child_process'
-import { existsSync, mkdirSync, readdirSync, writeFileSync } from 'node:fs'
+import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import { createTestApp } from '../helpers/app.ts'
 import { makeFolder, type TemporaryFolder } from '../helpers/folders.ts'
-import { makeSshSite, type Sshd, type SshSite } from '../helpers/sshd.ts'
+import { makeSshSite } from '../helpers/sshd.ts'
+import { fullOnly } from '../helpers/tiers.ts'
 import { runToEnd, waitForStatus, type ExecutionAnswer, type TestApp } from '../helpers/server.ts'
 
 let base: TemporaryFolder
 let server: TestApp
-let site: SshSite
-let host: Sshd
 /** A clone in the folder of the packs. */
 let clone: string
 
@@ -60,19 +59,12 @@ beforeAll(async () => {
   clone = join(base.path, 'packs/cloned')
   makeRepository(clone, 'cloned')
   write(join(base.path, 'packs/plain'), filesOf('plain', '1.0.0'))
-  site = await makeSshSite()
-  const key = site.makeKey('id_allowed')
-  host = await site.start()
-  server = await createTestApp({
-    basePath: base.path,
-    settings: { 'system_user.user': site.user, 'system_user.ssh_key_file': key.path },
-  })
+  server = await createTestApp({ basePath: base.path })
   const { status, text } = await server.call('POST', '/v1/packs/register', { packs: ['cloned', 'plain'] })
   if (status !== 200) throw new Error(text)
 })
 afterAll(async () => {
   await server.stop()
-  await site.stop()
   base.remove()
 })
 
@@ -110,13 +102,21 @@ it('03.6 content_version runs scripts and Python of a branch, tag or commit, wit
   expect(git(clone, 'worktree', 'list').split('\n')).toHaveLength(1)
 })
 
-it('03.6 other hosts get the script of the revision, and its actions/lib', async () => {
-  const said = async (given: Record<string, unknown>): Promise<unknown> => {
-    const { result } = await run('cloned.send', { hosts: host.address, name: 'me', ...given })
-    return Object.values(result).map((one) => (one as { stdout?: string }).stdout ?? one)
+fullOnly(it)('03.6 other hosts get the script of the revision, and its actions/lib', async () => {
+  const site = await makeSshSite()
+  try {
+    const { path } = site.makeKey('id_allowed')
+    const { address } = await site.start()
+    const login = { hosts: address, username: site.user, private_key: readFileSync(path, 'utf8') }
+    const said = async (given: Record<string, unknown>): Promise<unknown> => {
+      const { result } = await run('cloned.send', { ...login, name: 'me', ...given })
+      return Object.values(result).map((one) => (one as { stdout?: string }).stdout ?? one)
+    }
+    expect(await said({ content_version: 'v1.0.0' })).toEqual(['1.0.0 me VERSION = "1.0.0"'])
+    expect(await said({ content_version: 'main' })).toEqual(['2.0.0 me VERSION = "2.0.0"'])
+  } finally {
+    await site.stop()
   }
-  expect(await said({ content_version: 'v1.0.0' })).toEqual(['1.0.0 me VERSION = "1.0.0"'])
-  expect(await said({})).toEqual(['3.0.0 me VERSION = "3.0.0"'])
 })
 
 it('03.6 the metadata are those of the installed pack, the script must be in the revision', async () => {
@@ -144,7 +144,7 @@ it.each([
 ])('03.6 %s fails at the revision %s', async (action, revision, error) => {
   const { status, result } = await run(action, {
     content_version: revision,
-    ...(action === 'cloned.send' ? { hosts: host.address } : {}),
+    ...(action === 'cloned.send' ? { hosts: '192.0.2.1' } : {}),
   })
   expect([status, result]).toEqual(['failed', { error: expect.stringContaining(error), traceback: expect.any(String) }])
 })

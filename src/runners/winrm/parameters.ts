@@ -1,5 +1,6 @@
 /** The parameters that all runners for Windows hosts share (contract 03, 3.6). */
 import type { ParameterSchema } from '../../lib/schema/index.ts'
+import type { RunContext } from '../runner.ts'
 
 export const DEFAULT_TIMEOUT_SECONDS = 60
 /** Port of WinRM without TLS: it means the scheme http. */
@@ -41,4 +42,18 @@ export function winrmParameters(cmd?: string): Record<string, ParameterSchema> {
       description: 'Seconds the command may run, with the login. 0 disables the limit.',
     },
   }
+}
+
+/** The parameter `cmd`. `problem` is a sentence for the result of the execution. */
+export function readCommand(
+  { entryPoint, runnerParameters }: Pick<RunContext, 'entryPoint' | 'runnerParameters'>,
+  runner: string,
+): { cmd: string } | { problem: string } {
+  if (entryPoint !== '') {
+    return { problem: `The ${runner} runner does not support an entry point; remove "entry_point" from the action.` }
+  }
+  const { cmd } = runnerParameters
+  return typeof cmd === 'string' && cmd !== ''
+    ? { cmd }
+    : { problem: 'The parameter "cmd" is missing: there is no command to run.' }
 }
