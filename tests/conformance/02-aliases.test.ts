@@ -1,7 +1,9 @@
 /** Contract 02, 2.13: aliases of actions, and the executions that chat commands ask for. */
 import { load } from 'js-yaml'
+import { join } from 'node:path'
+import Sqlite from 'better-sqlite3'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { createTestApp } from '../helpers/app.ts'
+import { createTestApp, withApp } from '../helpers/app.ts'
 import { docBlock } from '../helpers/doc-blocks.ts'
 import { makeFolder, type TemporaryFolder } from '../helpers/folders.ts'
 import { firstPassword } from '../helpers/logins.ts'
@@ -471,6 +473,39 @@ describe('2.13 executions of aliases', () => {
     const [first, second] = [await ask(), await ask()]
     expect(second.body.results.map(({ execution }) => execution.id)).toEqual(
       first.body.results.map(({ execution }) => execution.id),
+    )
+  })
+
+  it('the executions of one command start together or not at all', async () => {
+    await withApp(
+      { settings: { 'actionrunner.queue_limit': '3', 'actionrunner.actions_pool_size': '1' } },
+      async (app) => {
+        const formats = [{ representation: ['(?P<message>PP-[0-9]+)'], match_multiple: true }]
+        const body = { name: 'parts', pack: 'chat', action_ref: 'core.echo', formats }
+        expect((await app.call('POST', '/v1/actionalias', body)).status).toBe(201)
+        const run = (command: string, key: string) =>
+          app.call<{ results: AliasExecution[] }>(
+            'POST',
+            '/v1/aliasexecution/match_and_execute',
+            { command, ...caller },
+            { 'Idempotency-Key': key },
+          )
+        const started = async (): Promise<number> => (await app.call<unknown[]>('GET', '/v1/executions')).body.length
+        expect((await run('PP-1 PP-2 PP-3 PP-4', 'many')).status).toBe(503)
+        expect(await started()).toBe(0)
+
+        const { status, body: first } = await run('PP-1 PP-2 PP-3', 'few')
+        expect([status, first.results.length]).toEqual([201, 3])
+        // As if the server had been killed before it answered.
+        const database = new Sqlite(join(app.basePath, 'svc.db'))
+        database.prepare('update idempotent_requests set status = null, answer = null').run()
+        database.close()
+        const again = await run('PP-1 PP-2 PP-3', 'few')
+        const idsOf = ({ results }: { results: AliasExecution[] }): string[] =>
+          results.map(({ execution }) => execution.id)
+        expect([again.status, idsOf(again.body)]).toEqual([201, idsOf(first)])
+        expect(await started()).toBe(3)
+      },
     )
   })
 })

@@ -12,8 +12,10 @@ import type { AliasExecutionRecord, AliasExecutionRequest, MatchAndExecuteReques
 import type { AliasRecord } from './types.ts'
 import { valuesOf, withImmutable } from './values.ts'
 
-export interface AliasExecutions {
+export interface AliasRuns {
   /**
+   * All executions that the command asks for, or an error and none.
+   *
    * @throws BODY_INVALID, ALIAS_UNKNOWN, ALIAS_AMBIGUOUS, ALIAS_DISABLED, FORMAT_UNKNOWN, COMMAND_UNMATCHED, ACTION_UNKNOWN,
    * PERMISSION_DENIED, PARAMETERS_INVALID, and what a request for an execution throws
    */
@@ -31,15 +33,15 @@ const aliasReference = ({ id, name }: AliasRecord): { id: string; name: string }
 export const aliasIdIn = (reference: unknown): string | undefined =>
   isObject(reference) && typeof reference['id'] === 'string' ? reference['id'] : undefined
 
-export function createAliasExecutions({
+export function createAliasRuns({
   matching,
   actions,
   executions,
 }: {
   matching: Matching
   actions: Pick<Actions, 'parametersOf'>
-  executions: Pick<Executions, 'request' | 'record' | 'actionOf'>
-}): AliasExecutions {
+  executions: Pick<Executions, 'requestAll' | 'record' | 'actionOf'>
+}): AliasRuns {
   async function run(
     caller: AliasCaller,
     representation: Representation,
@@ -63,17 +65,11 @@ export function createAliasExecutions({
       ...(mayReadAs ? {} : { datastore_user: principal.user }),
     }
     const notify = notifyOf(request)
-    const answers: AliasExecutionRecord[] = []
-    for (const { parameters, literals } of wanted) {
-      const execution = await executions.request(
-        caller,
-        { action: action.ref, parameters, ...(notify === undefined ? {} : { notify }) },
-        undefined,
-        { extraContext, literals, notifyIsData: true },
-      )
-      answers.push(recordOf(execution, alias))
-    }
-    return answers
+    const requests = wanted.map(({ parameters, literals }) => ({
+      request: { action: action.ref, parameters, ...(notify === undefined ? {} : { notify }) },
+      more: { extraContext, literals, notifyIsData: true },
+    }))
+    return (await executions.requestAll(caller, requests)).map((execution) => recordOf(execution, alias))
   }
 
   function recordOf(execution: Execution, alias: AliasRecord): AliasExecutionRecord {

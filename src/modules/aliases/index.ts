@@ -7,7 +7,7 @@ import type { Database } from '../../db/index.ts'
 import type { Log } from '../../lib/log/index.ts'
 import type { Actions } from '../actions/index.ts'
 import type { Executions } from '../executions/index.ts'
-import { createAliasExecutions } from './execution.ts'
+import { createAliasRuns } from './execution.ts'
 import { createMatching } from './matching.ts'
 import { createReplies } from './reply.ts'
 import { createAliasRoutes } from './routes.ts'
@@ -41,7 +41,7 @@ export function createAliases(deps: AliasesDeps): Aliases {
   const service = createAliasService({ database, store, log, systemUser: settings.systemUser })
   const matching = createMatching(store)
   bus.subscribe('alias.changed', ({ change, alias }) => matching.note(alias, change === 'delete'))
-  const runs = createAliasExecutions({ matching, actions, executions })
+  const runs = createAliasRuns({ matching, actions, executions })
   const replies = createReplies({ store, executions, thread: deps.templateThread })
   return {
     name: 'aliases',

@@ -21,11 +21,11 @@ import type { Execution } from '../executions/types.ts'
 import {
   AliasExecutionRecord,
   AliasExecutionRequest,
-  AliasExecutions as AliasExecutionsRecord,
+  AliasExecutions,
   MatchAndExecuteRequest,
   ReplyRecord,
 } from './execution-types.ts'
-import { aliasIdIn, type AliasExecutions } from './execution.ts'
+import { aliasIdIn, type AliasRuns } from './execution.ts'
 import { createCommandBudget } from './format.ts'
 import type { Matching } from './matching.ts'
 import type { Replies } from './reply.ts'
@@ -49,7 +49,7 @@ interface AliasRoutesDeps {
   service: AliasService
   store: Pick<AliasStore, 'list' | 'count'>
   matching: Matching
-  runs: AliasExecutions
+  runs: AliasRuns
   replies: Replies
   executions: Pick<Executions, 'find'>
   maxPageSize: number
@@ -217,13 +217,16 @@ function executionRoutes({ service, runs, replies, executions }: AliasRoutesDeps
     return execution
   }
 
-  /** The execution is stored, and its answer was not: of several, the first. */
-  function answersAgain(id: string | undefined): AliasExecutionRecord[] {
-    const execution = id === undefined ? undefined : executions.find(id)
-    const aliasId = aliasIdIn(execution?.context['action_alias_ref'])
-    if (execution === undefined || aliasId === undefined) return []
-    return [runs.recordOf(execution, service.get(aliasId))]
+  /** The executions are stored, and the answer was not. @param subject their ids */
+  function answersAgain(subject = ''): AliasExecutionRecord[] {
+    return subject.split(',').flatMap((id) => {
+      const execution = executions.find(id)
+      const aliasId = aliasIdIn(execution?.context['action_alias_ref'])
+      if (execution === undefined || aliasId === undefined) return []
+      return [runs.recordOf(execution, service.get(aliasId))]
+    })
   }
+
   return [
     route({
       surface: 'api',
@@ -248,7 +251,7 @@ function executionRoutes({ service, runs, replies, executions }: AliasRoutesDeps
       summary: 'Finds the alias that a chat command fits and runs its action. Needs `action_execute` on the action.',
       body: MatchAndExecuteRequest,
       status: 201,
-      response: AliasExecutionsRecord,
+      response: AliasExecutions,
       failures: [400, 403, 503],
       async handler(request) {
         return { results: await runs.matchAndExecute(request, request.body) }

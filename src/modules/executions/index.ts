@@ -96,6 +96,7 @@ export function createExecutions(deps: ExecutionsDeps): Executions {
     maskOutput: (execution, result, secrets) => results.maskOutput(execution, result, secrets),
     planChange: (execution, ...events) => change.plan(execution, ...events),
     request: (...request) => service.request(...request),
+    requestAll: (...request) => service.requestAll(...request),
     actionOf: (refOrId) => service.actionOf(refOrId),
     hasRoom: () => service.hasRoom(),
     cancelOld: (caller, old, dryRun) => service.cancelOld(caller, old, dryRun),

@@ -23,7 +23,9 @@ import type { ResultWithSecrets, StoredResult } from './secrets/results.ts'
 import type { Execution, ExecutionRecord, ExecutionStatus, LiveactionEvent } from './types.ts'
 
 export interface Executions
-  extends Module, Pick<ExecutionService, 'plan' | 'planRetry' | 'request' | 'hasRoom' | 'cancelOld' | 'actionOf'> {
+  extends
+    Module,
+    Pick<ExecutionService, 'plan' | 'planRetry' | 'request' | 'requestAll' | 'hasRoom' | 'cancelOld' | 'actionOf'> {
   find(id: string): Execution | undefined
   /**
    * Plans the events of an execution that a workflow conducts, or is; writes nothing.

@@ -39,8 +39,18 @@ export interface ExecutionService extends Updates {
     caller: ExecutionCaller,
     request: ExecutionRequest,
     contextHeader?: string,
-    more?: Pick<DraftOptions, 'extraContext' | 'literals' | 'notifyIsData'>,
+    more?: RequestOptions,
   ): Promise<Execution>
+  /**
+   * Several at once: all of them, or an error and none. One that fails before its start is stored, and the others are not.
+   * With an idempotency key, the subject of the request is their ids, with commas between.
+   *
+   * @throws what `request` throws
+   */
+  requestAll(
+    caller: ExecutionCaller,
+    requests: readonly { request: ExecutionRequest; more: RequestOptions }[],
+  ): Promise<Execution[]>
   /**
    * Plans an execution that the system starts itself; writes nothing. With a `failure` the execution failed before its
    * start; it is stored for reference.
@@ -74,6 +84,8 @@ export interface ExecutionService extends Updates {
   /** The one with the greatest id. */
   last(): Execution | undefined
 }
+
+export type RequestOptions = Pick<DraftOptions, 'extraContext' | 'literals' | 'notifyIsData'>
 
 export interface SystemRequest {
   action: string
@@ -148,8 +160,8 @@ export function createExecutionService(deps: {
 
   const waits = (): number => deps.live.waitingCount + creating
 
-  function admit(): void {
-    if (waits() >= deps.queueLimit) throw queueFull('executions', deps.queueLimit)
+  function admit(count: number): void {
+    if (waits() + count > deps.queueLimit) throw queueFull('executions', deps.queueLimit)
     const shortage = database.shortage()
     if (shortage !== undefined) throw shortage
   }
@@ -172,23 +184,40 @@ export function createExecutionService(deps: {
     )
   }
 
-  async function create(makeDraft: () => Promise<Draft>, caller: ExecutionCaller): Promise<Execution> {
-    admit()
-    creating += 1
+  async function create(makeDrafts: readonly (() => Promise<Draft>)[], caller: ExecutionCaller): Promise<Execution[]> {
+    const { length: count } = makeDrafts
+    admit(count)
+    creating += count
     try {
-      const draft = await makeDraft()
-      await writeStoredJson(draft.execution.parameters)
+      const drafts: Draft[] = []
+      for (const makeDraft of makeDrafts) {
+        const draft = await makeDraft()
+        await writeStoredJson(draft.execution.parameters)
+        drafts.push(draft)
+      }
+      const failed = drafts.filter(({ failure }) => failure !== undefined)
+      const created = failed.length > 0 ? failed : drafts
+      const subject = created.map(({ execution }) => execution.id).join(',')
       // When another request has started a trace with the same tag, this one joins it.
       await commitPlan(
         database,
-        () => ({ result: undefined, unit: planCreation(draft, aboutCaller(caller)) }),
+        () => {
+          const units = created.map((draft) => planCreation(draft, aboutCaller(caller)))
+          return { result: undefined, unit: { ...merge(...units), subject } }
+        },
         'The trace',
       )
-      if (draft.failure !== undefined) throw draft.failure
-      return draft.execution
+      for (const { failure } of failed) throw failure
+      return created.map(({ execution }) => execution)
     } finally {
-      creating -= 1
+      creating -= count
     }
+  }
+
+  async function createOne(makeDraft: () => Promise<Draft>, caller: ExecutionCaller): Promise<Execution> {
+    const [execution] = await create([makeDraft], caller)
+    if (execution === undefined) throw new Error('one draft makes one execution')
+    return execution
   }
 
   function get(id: string): Execution {
@@ -222,7 +251,16 @@ export function createExecutionService(deps: {
     actionOf: (refOrId) => findAction(actions, refOrId).action,
 
     request: (caller, request, contextHeader, more = {}) =>
-      create(() => draftExecution({ ...draftDeps, ...more, caller, request, contextHeader }), caller),
+      createOne(() => draftExecution({ ...draftDeps, ...more, caller, request, contextHeader }), caller),
+    requestAll: (caller, requests) =>
+      create(
+        requests.map(
+          ({ request, more }) =>
+            () =>
+              draftExecution({ ...draftDeps, ...more, caller, request, contextHeader: undefined }),
+        ),
+        caller,
+      ),
 
     async plan({ action, parameters, context, delayMs, notify, secrets: known = [], failure, ...others }) {
       const { parent } = others
@@ -254,7 +292,7 @@ export function createExecutionService(deps: {
     hasRoom: () => waits() < Math.ceil(deps.queueLimit * RULES_SHARE) && database.hasRoom(),
 
     async rerun(caller, id, request, merges) {
-      return create(reruns.prepare(caller, get(id), request, merges), caller)
+      return createOne(reruns.prepare(caller, get(id), request, merges), caller)
     },
 
     ...createUpdates({
