@@ -96,9 +96,17 @@ it('gives the shell a folder, variables and UTF-8', async () => {
   await begin({ cmd: 'true', cwd: 'C:\\a & b', env: { A: '<1>', B: true, C: 2 } }).ended
   const [message = ''] = fake.created
   expect(message).toContain('<rsp:WorkingDirectory>C:\\a &amp; b</rsp:WorkingDirectory>')
-  for (const variable of ['Name="A">&lt;1&gt;<', 'Name="B">True<', 'Name="C">2<', 'Name="SVC_ACTION_PACK_NAME">core<'])
-    expect(message).toContain(variable)
+  for (const variable of ['Name="A">&lt;1&gt;<', 'Name="B">True<', 'Name="C">2<']) expect(message).toContain(variable)
   expect(message).toContain('<w:Option Name="WINRS_CODEPAGE">65001</w:Option>')
+})
+
+it.each([undefined, { MINE: '1' }])('sends the variables of the parameter env alone: %j', async (env) => {
+  const run = begin({ cmd: 'true', ...(env === undefined ? {} : { env }) })
+  expect(await run.ended).toEqual(succeeded(''))
+  const sent = fake.created.join('')
+  expect(Object.keys(run.context.env)).toContain('SVC_ACTION_EXECUTION_ID')
+  for (const name of Object.keys(run.context.env)) expect(sent).not.toContain(name)
+  expect(sent.includes('Name="MINE">1<')).toBe(env !== undefined)
 })
 
 it('keeps characters whole that arrive in two pieces', async () => {

@@ -225,7 +225,7 @@ function readParameters(context: RunContext, command: WindowsCommand): Request |
     }
     env[name] = environmentText(value)
   }
-  Object.assign(env, context.env)
+  // Not those of the execution: its token would give the host, and over http everybody on the way, what its user may do.
   if (![cwd, command.line, ...Object.entries(env).flat()].every(fitsXml)) {
     return programStartFailure(
       'The command, "cwd" or "env" contains a control character or half a character, which WinRM cannot carry. Remove it.',
