@@ -115,7 +115,6 @@ const PACKAGES: Record<string, RegExp> = {
   commander: /^src\/cli\//,
   ssh2: /^src\/runners\/ssh\//,
   'ssh-config': /^src\/runners\/ssh\//,
-  chokidar: /^src\/modules\/packs\/watcher\.ts$/,
   saxes: /^src\/runners\/winrm\/(xml|clixml)\.ts$/,
   undici: /^src\/runners\/http\//,
   tar: /^src\/modules\/packs\/fetch\.ts$/,

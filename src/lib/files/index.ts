@@ -6,6 +6,7 @@ export {
   readContainedFile,
   type ContainedProblem,
 } from './contained-file.ts'
+export { watchDirectories, type DirectoryWatch, type DirectoryWatchOptions } from './directory-watch.ts'
 export { describeFileError, reasonOfFileError } from './file-error.ts'
 export { watchFolders, type FolderWatch } from './folder-watch.ts'
 export { openFolder } from './folder-handle.ts'

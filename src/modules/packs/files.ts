@@ -10,7 +10,7 @@ import { configSchemaFile, contentKinds, isMetadataFile, manifestFile } from './
 import { writeJson } from '../../lib/json/index.ts'
 
 /** Count it up when svc reads the same files in another way: then it reads all packs again. */
-const READING_RULES = 1
+const READING_RULES = 2
 
 const MAX_LISTED = 10_000
 const MAX_DEPTH = 20

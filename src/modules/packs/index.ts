@@ -78,11 +78,6 @@ export interface PacksDeps {
   settings: PacksSettings
 }
 
-/** The start of everything else comes first. */
-const WATCH_AFTER_MS = 500
-/** What has changed so long before the start is looked at twice: clocks of file servers differ from ours. */
-const CLOCK_SKEW_MS = 60_000
-
 /** `standard` and `backstop`. */
 const RULE_TYPES = 2
 
@@ -171,32 +166,21 @@ export function createPacks(deps: PacksDeps): Packs {
       log.warning('packs.no_default', message, { folder })
     })
   }
-  let beginning: NodeJS.Timeout | undefined
   let isStopped = false
 
   let watching: Promise<void> = Promise.resolve()
-
-  /**
-   * Registers what has changed before the watcher noticed anything.
-   *
-   * @param since when svc looked at everything; undefined: it has not
-   */
-  function beginWatching(since?: number): void {
-    watching = watching.then(() =>
-      reporting(async () => {
-        if (isStopped) return
-        const isUnknown = await watcher.start(since)
-        if (!isStopped && isUnknown) await service.registerChanged()
-      }),
-    )
-  }
 
   /** The watch so far was of a directory that is gone. */
   function watchAgain(): void {
     const before = watcher
     watcher = makeWatcher()
-    watching = Promise.all([watching, before.stop()]).then(() => undefined)
-    beginWatching()
+    watching = Promise.all([watching, before.stop()]).then(() =>
+      reporting(async () => {
+        if (isStopped) return
+        await watcher.start()
+        if (!isStopped) await service.registerChanged()
+      }),
+    )
   }
 
   function watchPlaces(): Promise<FolderWatch> {
@@ -261,19 +245,16 @@ export function createPacks(deps: PacksDeps): Packs {
       )
       await makeFolder(settings.overridesPath).catch(() => undefined) // without it there are no overrides
       await preparePacksFolder().catch((error: unknown) => folderProblems.report(packsFolder, error))
-      const since = Date.now() - CLOCK_SKEW_MS
+      // What changes while svc looks at everything is noticed too.
+      if (settings.watch) await watcher.start()
       const [problem] = await service.registerChanged(true)
       if (problem !== undefined) throw new Error(`A pack of the program is damaged: ${describeProblem(problem)}`)
       places ??= await watchPlaces()
-      if (!settings.watch) return
-      clearTimeout(beginning)
-      beginning = setTimeout(() => beginWatching(since), WATCH_AFTER_MS)
     },
     async reload() {
       await service.registerChanged()
     },
     async stop() {
-      clearTimeout(beginning)
       isStopped = true
       places?.stop()
       await watcher.stop()

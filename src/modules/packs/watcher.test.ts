@@ -1,8 +1,8 @@
 import { EventEmitter } from 'node:events'
-import { mkdirSync, mkdtempSync, rmSync, statSync, symlinkSync, writeFileSync } from 'node:fs'
+import { mkdirSync, mkdtempSync, renameSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
-import { afterEach, beforeEach, describe, expect, test } from 'vitest'
+import { afterEach, beforeEach, expect, test } from 'vitest'
 import { TextSink } from '../../../tests/helpers/text-sink.ts'
 import { waitFor } from '../../../tests/helpers/wait.ts'
 import { createLog } from '../../lib/log/log.ts'
@@ -28,7 +28,7 @@ afterEach(async () => {
   rmSync(root, { recursive: true })
 })
 
-async function start(more: Partial<WatcherDeps> = {}, since?: number): Promise<boolean> {
+async function start(more: Partial<WatcherDeps> = {}): Promise<void> {
   watcher = createWatcher({
     log: createLog({ level: 'DEBUG', format: 'text', stream: sink }),
     basePaths: [packs()],
@@ -41,7 +41,7 @@ async function start(more: Partial<WatcherDeps> = {}, since?: number): Promise<b
     },
     ...more,
   })
-  return watcher.start(since)
+  return watcher.start()
 }
 
 function put(path: string, text = 'x'): void {
@@ -62,43 +62,21 @@ test('thousands of changes are one', async () => {
   expect(calls).toEqual([{ folders: [mine(), join(packs(), 'other')], packs: ['_global', 'mine'] }])
 })
 
-describe('the first look', () => {
-  const changedAt = (path: string): number => statSync(join(root, path)).ctimeMs
-
-  /** Writes until the clock of the file system is past that of all that was there. */
-  function putLater(path: string, than: number): void {
-    do put(path, String(changedAt('packs') + Math.random()))
-    while (changedAt(path) <= than)
-  }
-
-  test('names what has changed since a time, and nothing else', async () => {
-    for (const pack of ['mine', 'other', 'third']) put(`packs/${pack}/actions/a.yaml`)
-    put('configs/third.yaml')
-    put('configs/other.yaml')
-    const before = Math.max(...['packs', 'configs', 'packs/third/actions/a.yaml', 'configs/other.yaml'].map(changedAt))
-    putLater('packs/other/actions/a.yaml', before)
-    putLater('configs/third.yaml', before)
-    expect(await start({}, before + 0.001)).toBe(false)
-    await waitFor('the changes', () => calls.length > 0)
-    expect(calls).toEqual([{ folders: [join(packs(), 'other')], packs: ['third'] }])
-    // A file that is gone changes its folder.
-    rmSync(join(root, 'packs/mine/actions/a.yaml'))
-    await watcher.stop()
+test('folders that come, are replaced and move are watched, with what is in them', async () => {
+  await start()
+  const next = async (path: string, folder: string): Promise<void> => {
+    await waitFor('what came before', () => calls.length > 0)
     calls = []
-    expect(await start({}, changedAt('packs/mine/actions'))).toBe(false)
-    await waitFor('the change', () => calls.length > 0)
-    expect(calls[0]?.folders).toContain(mine())
-  })
-
-  test('cannot say which pack or configuration is gone, or what has changed before it looked', async () => {
-    put('configs/third.yaml')
-    expect(await start()).toBe(true)
-    await watcher.stop()
-    expect(await start({}, Math.max(changedAt('packs'), changedAt('configs')) + 1_000)).toBe(false)
-    await watcher.stop()
-    rmSync(join(root, 'configs/third.yaml'))
-    expect(await start({}, changedAt('configs'))).toBe(true)
-  })
+    put(path)
+    await waitFor(path, () => calls.some(({ folders }) => folders.includes(join(packs(), folder))))
+  }
+  put('packs/new/actions/lib/a.py')
+  await next('packs/new/actions/lib/a.py', 'new')
+  rmSync(join(packs(), 'new'), { recursive: true })
+  put('packs/new/actions/a.yaml')
+  await next('packs/new/actions/a.yaml', 'new')
+  renameSync(join(packs(), 'new'), join(packs(), 'moved'))
+  await next('packs/moved/actions/a.yaml', 'moved')
 })
 
 test('what registering does not look at is not noticed', async () => {
@@ -156,23 +134,16 @@ test('changes that come while others are registered are registered afterwards', 
   expect([most, calls[1]?.folders.toSorted()]).toEqual([1, [mine(), join(packs(), 'other')]])
 })
 
-test('where the system watches no more files it goes on without, and says what to do', async () => {
-  let isClosed = false
-  const fake = Object.assign(new EventEmitter(), {
-    close: () => {
-      isClosed = true
-      return Promise.resolve()
-    },
-    add: () => undefined,
-  })
-  const load = () => Promise.resolve({ watch: () => fake }) as unknown as ReturnType<NonNullable<WatcherDeps['load']>>
-  const starting = start({ load })
-  await waitFor('the listeners', () => fake.listenerCount('error') > 0)
-  fake.emit('error', Object.assign(new Error('no space'), { code: 'ENOSPC' }))
-  await starting
-  expect(isClosed).toBe(true)
+test('where the system watches no more directories it goes on without, and says what to do', async () => {
+  const open: string[] = []
+  const limited = ((path: string) => {
+    if (open.length === 3) throw Object.assign(new Error('no space'), { code: 'ENOSPC' })
+    open.push(path)
+    return Object.assign(new EventEmitter(), { close: () => open.splice(open.indexOf(path), 1) })
+  }) as unknown as NonNullable<WatcherDeps['watch']>
+  await start({ watch: limited })
+  expect(open).toEqual([])
   expect(sink.text).toMatch(/WARNING.*max_user_watches.*svc pack register/)
-  fake.emit('error', Object.assign(new Error('no space'), { code: 'ENOSPC' }))
   expect(sink.text.match(/max_user_watches/g)).toHaveLength(1)
 })
 

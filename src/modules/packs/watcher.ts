@@ -1,10 +1,8 @@
 /** Notices what people change in the folders of packs and in the configurations of the site. */
-import type { Stats } from 'node:fs'
 import { lstat, realpath } from 'node:fs/promises'
 import { basename, dirname, extname, join, sep } from 'node:path'
-import type { FSWatcher } from 'chokidar'
+import { watchDirectories, type DirectoryWatchOptions } from '../../lib/files/index.ts'
 import type { Log } from '../../lib/log/index.ts'
-import { codeOf } from '../../lib/process/index.ts'
 import { isGenerated } from './files.ts'
 import { contentKinds } from './read.ts'
 
@@ -12,17 +10,12 @@ import { contentKinds } from './read.ts'
 const QUIET_MS = 500
 /** Maximum delay of a burst. */
 const LONGEST_MS = 5_000
-/** Below a folder of packs: the pack, its folders of content, folders in these. */
-const DEPTH = 3
+/** In a pack: its folders of content, folders in these. */
+const DEPTH = 2
 
 export interface Watcher {
-  /**
-   * Resolves when changes are noticed from now on, or will not be.
-   *
-   * @param since milliseconds since 1970: what has changed from then on is noticed too. Undefined: nothing of that
-   * @returns whether everything has to be looked at again, because it is not known what has changed since
-   */
-  start(since?: number): Promise<boolean>
+  /** Resolves when changes are noticed from now on, or will not be. */
+  start(): Promise<void>
   stop(): Promise<void>
 }
 
@@ -37,7 +30,7 @@ export interface WatcherDeps {
   /** Folders in which something has changed, and packs whose configuration or overrides have. Never rejects. */
   readonly changed: (folders: ReadonlySet<string>, packs: ReadonlySet<string>) => Promise<void>
   /** For tests. */
-  readonly load?: () => Promise<Pick<typeof import('chokidar'), 'watch'>>
+  readonly watch?: DirectoryWatchOptions['watch']
 }
 
 const contentFolders: ReadonlySet<string> = new Set(contentKinds)
@@ -49,14 +42,18 @@ export function createWatcher({
   overridesPath,
   packFolders,
   changed,
-  load = () => import('chokidar'),
+  watch,
 }: WatcherDeps): Watcher {
   /** A file for each pack. */
   const sitePaths = [configsPath, overridesPath]
-  let watcher: FSWatcher | undefined
-  let isStopped = false
-  /** Of a start that waits: a directory that disappears then never becomes ready. */
-  let endStart: () => void = () => undefined
+  const tree = watchDirectories({
+    enters,
+    changed(path) {
+      if (!isIgnored(path)) note(path)
+    },
+    failed,
+    ...(watch === undefined ? {} : { watch }),
+  })
   /** Real folder → the link that leads to it. */
   const links = new Map<string, string>()
   let folders = new Set<string>()
@@ -87,7 +84,8 @@ export function createWatcher({
     folders = new Set()
     packs = new Set()
     working = working.then(async () => {
-      for (const real of await followLinks(someFolders)) watcher?.add(real)
+      await tree.settled()
+      for (const real of await followLinks(someFolders)) await tree.add(real)
       await changed(someFolders, somePacks)
     })
   }
@@ -115,80 +113,54 @@ export function createWatcher({
     return join(base, name)
   }
 
-  /** Of the first look at everything, which the file system answers once. @returns whether it is not known what has changed */
-  function noteSince(path: string, { ctimeMs }: Pick<Stats, 'ctimeMs'>, since: number): boolean {
-    if (ctimeMs < since) return false
-    if (basePaths.includes(path) || sitePaths.includes(path)) return true
-    note(path)
-    return false
+  /** Names on the way from a watched place: undefined outside of all. */
+  function placeOf(path: string): { root: string; names: string[] } | undefined {
+    const root = [...links.keys(), ...basePaths, ...sitePaths].find((one) => path === one || path.startsWith(one + sep))
+    if (root === undefined) return undefined
+    return { root, names: path === root ? [] : path.slice(root.length + 1).split(sep) }
   }
 
-  /** Only what registering a pack looks at. */
+  /** Names below the pack itself; undefined: it is a folder of packs. */
+  function insideOf({ root, names }: { root: string; names: string[] }): string[] | undefined {
+    if (links.has(root)) return names
+    return names.length === 0 ? undefined : names.slice(1)
+  }
+
+  const isOfNoInterest = (name: string): boolean => isGenerated(name) && name !== '.gitignore'
+
+  function enters(path: string): boolean {
+    const place = placeOf(path)
+    if (place === undefined || place.names.some(isOfNoInterest)) return false
+    if (sitePaths.includes(place.root)) return place.names.length === 0
+    const [first, ...deeper] = insideOf(place) ?? []
+    return first === undefined || (contentFolders.has(first) && deeper.length < DEPTH)
+  }
+
+  /** Only what registering a pack looks at is not. */
   function isIgnored(path: string): boolean {
-    if (sitePaths.includes(path) || basePaths.includes(path) || links.has(path)) return false
-    const root = [...links.keys(), ...basePaths, ...sitePaths].find((one) => path.startsWith(one + sep))
-    if (root === undefined) return true
-    const segments = path.slice(root.length + 1).split(sep)
-    if (segments.some((name) => isGenerated(name) && name !== '.gitignore')) return true
-    if (sitePaths.includes(root)) return segments.length > 1
-    // Below the pack itself.
-    const inside = links.has(root) ? segments : segments.slice(1)
-    return inside.length > 1 && !contentFolders.has(inside[0] ?? '')
+    const place = placeOf(path)
+    if (place === undefined || place.names.some(isOfNoInterest)) return true
+    if (sitePaths.includes(place.root)) return place.names.length > 1
+    const [first = '', ...deeper] = insideOf(place) ?? []
+    return deeper.length > 0 && !contentFolders.has(first)
   }
 
-  async function giveUp(error: unknown): Promise<void> {
-    const isLimit = ['ENOSPC', 'EMFILE', 'ENFILE'].includes(codeOf(error) ?? '')
+  function failed(error: unknown, isLimit: boolean): void {
     const message = isLimit
-      ? 'The limit of watched files is reached (fs.inotify.max_user_watches, fs.inotify.max_user_instances): changes of packs are not detected. Raise it, or run svc pack register after changes.'
+      ? 'The limit of watched directories is reached (fs.inotify.max_user_watches, fs.inotify.max_user_instances): changes of packs are not detected. Raise it, or run svc pack register after changes.'
       : 'Could not watch a folder of packs; changes in it may not be detected'
     log.warning('packs.watch_failed', message, { error })
-    if (!isLimit) return
-    const given = watcher
-    watcher = undefined
-    await given?.close()
   }
 
   return {
-    async start(since) {
+    async start() {
       await followLinks(await packFolders())
-      const { watch } = await load()
-      if (isStopped) return false
-      let isFirstLook = since !== undefined
-      let isUnknown = since === undefined
-      const made = watch([...basePaths, ...links.keys(), ...sitePaths], {
-        ignoreInitial: true,
-        // A link can lead anywhere; those that are packs are followed here.
-        followSymlinks: false,
-        depth: DEPTH,
-        ignored(path, stats) {
-          if (isIgnored(path)) return true
-          if (isFirstLook && stats !== undefined && since !== undefined && noteSince(path, stats, since))
-            isUnknown = true
-          return false
-        },
-      })
-      watcher = made
-      await new Promise<void>((resolve) => {
-        endStart = resolve
-        made.on('all', (_, path) => note(path))
-        made.on('error', (error) => {
-          if (watcher === made) void giveUp(error)
-          isUnknown = true
-          resolve()
-        })
-        made.once('ready', resolve)
-      })
-      isFirstLook = false
-      return isUnknown
+      for (const path of [...basePaths, ...links.keys(), ...sitePaths]) await tree.add(path)
     },
     async stop() {
-      isStopped = true
-      endStart()
       clearTimeout(timer)
       timer = undefined
-      const given = watcher
-      watcher = undefined
-      await given?.close()
+      tree.stop()
       await working
     },
   }
