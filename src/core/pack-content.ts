@@ -163,6 +163,8 @@ export interface PackConfig {
   values: Record<string, unknown>
   /** Why the file of the configuration is not used. Undefined: it is, or there is none. */
   problem?: string
+  /** A sentence: why the file is not used, and that the values are those of before. */
+  remark?: string
   /** Secret values at any depth, to be masked. */
   secrets: readonly unknown[]
   /** A copy of the values with what `replace` gives in the place of each secret. @param replace gets its path */

@@ -103,7 +103,7 @@ async function runPythonScript(deps: PythonScriptDeps, context: RunContext): Pro
 
   const given = Object.entries(read.env ?? {}).filter(([name]) => name.toUpperCase() !== 'PYTHONPATH')
   const env = childEnvironment({}, Object.fromEntries(given), ownVariables(context))
-  let config: Record<string, unknown>
+  let config: ReturnType<RunContext['config']>
   try {
     config = context.config()
   } catch (error) {
@@ -114,7 +114,8 @@ async function runPythonScript(deps: PythonScriptDeps, context: RunContext): Pro
     file: script.path,
     path: importFolders(context.packFolder, deps.settings.enableCommonLibs),
     parameters: context.actionParameters,
-    config,
+    config: config.values,
+    remark: config.remark ?? null,
     env,
     cwd: context.packFolder,
     mark: markOf(context.executionId)?.toString() ?? null,

@@ -59,8 +59,13 @@ export interface RunContext {
   packFolder: string
   /** Folder whose `requirements.txt` counts, when `packFolder` holds another revision of the pack. */
   environmentFolder?: string
-  /** Resolves the configuration of the action's pack (contract 02, 2.9) on demand. @throws TEMPLATE_FAILED */
-  config(): Record<string, unknown>
+  /**
+   * Resolves the configuration of the action's pack (contract 02, 2.9) on demand.
+   *
+   * @returns `remark`: a sentence about the values for the output
+   * @throws TEMPLATE_FAILED
+   */
+  config(): { values: Record<string, unknown>; remark?: string }
   /** `SVC_ACTION_*` variables; they override all other sources. */
   env: Record<string, string>
   /**

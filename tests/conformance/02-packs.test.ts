@@ -109,7 +109,13 @@ describe('a configuration file that is not used', () => {
       expect(await problem()).toMatch(
         /^configs\/sited\.yaml:\d: .*; svc uses the configuration as it was registered last$/,
       )
-      expect(await run('sited.show')).toMatchObject(['succeeded', { result: { port: 1 } }])
+      // Each execution that needs it says so.
+      const remark =
+        /^The configuration file of pack "sited" is not used: configs\/sited\.yaml:\d: .*; svc uses the configuration as it was registered last\.\n$/
+      expect(await run('sited.show')).toMatchObject([
+        'succeeded',
+        { result: { port: 1 }, stderr: expect.stringMatching(remark) },
+      ])
       // Registering the configuration alone, or storing one, takes the problem away.
       expect((await server.call('PUT', '/v1/configs/sited', { port: 2 })).status).toBe(200)
       expect(await problem()).toBe(undefined)

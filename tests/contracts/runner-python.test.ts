@@ -357,7 +357,7 @@ except BlockingIOError:
   describe('what is around an action', () => {
     it('has the configuration of its pack, asked for once', async () => {
       let asked = 0
-      const config = () => ({ asked: ++asked, password: 's3cret' })
+      const config = () => ({ values: { asked: ++asked, password: 's3cret' } })
       expect(await value('return self.config', { config })).toEqual({ asked: 1, password: 's3cret' })
     })
 
@@ -600,7 +600,8 @@ class B(Action):
     ])('may be a class without our base class: %j', async (source) => {
       const run = '    def run(self):\n        return [self.config, type(self.action_service).__name__]\n'
       expect(
-        (await start(file(source.replace('    pass\n', '') + run), { config: () => ({ a: 1 }) }).ended).result,
+        (await start(file(source.replace('    pass\n', '') + run), { config: () => ({ values: { a: 1 } }) }).ended)
+          .result,
       ).toMatchObject({
         result: [{ a: 1 }, 'ActionService'],
         stderr: '',
@@ -625,7 +626,7 @@ return p["secret"] in mine or self.config["a"] in mine or os.environ["SVC_AUTH_T
       for (const parameters of [{}, { env: { A: 'b' } }]) {
         const more = {
           actionParameters: { secret },
-          config: () => ({ a: `config-${secret}` }),
+          config: () => ({ values: { a: `config-${secret}` } }),
           env: { ...context.env, SVC_ACTION_AUTH_TOKEN: `token-${secret}` },
         }
         expect(await value(body, more, parameters)).toBe(false)

@@ -26,7 +26,7 @@ export function recordRun(runnerParameters: Record<string, unknown>, more: Parti
     parameterSchemas: {},
     entryPoint: '',
     packFolder: '',
-    config: () => ({}),
+    config: () => ({ values: {} }),
     env: { SVC_ACTION_EXECUTION_ID: executionId, SVC_ACTION_PACK_NAME: 'core' },
     emit: (type, text) => {
       output[type] += text

@@ -14,21 +14,16 @@ export interface DirectoryWatch {
 
 export interface DirectoryWatchOptions {
   /** Whether a directory is watched, if there is one. Links are not followed. */
-  enters(path: string): boolean
+  readonly enters: (path: string) => boolean
   /** Something has come, changed or gone. */
-  changed(path: string): void
+  readonly changed: (path: string) => void
   /** @param isLimit the system watches no more, and everything has stopped */
-  failed(error: unknown, isLimit: boolean): void
+  readonly failed: (error: unknown, isLimit: boolean) => void
   /** For tests. */
-  watch?: typeof watchOne
+  readonly watch?: typeof watchOne
 }
 
-export function watchDirectories({
-  enters,
-  changed,
-  failed,
-  watch = watchOne,
-}: DirectoryWatchOptions): DirectoryWatch {
+export function watchDirectories({ enters, changed, failed, watch = watchOne }: DirectoryWatchOptions): DirectoryWatch {
   const watchers = new Map<string, FSWatcher>()
   /** Paths at which a directory may have come, gone or been replaced. */
   const moved = new Set<string>()

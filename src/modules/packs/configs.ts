@@ -84,6 +84,8 @@ const MAX_PREPARED = 1_000
 
 const emptyDocument: MetadataDocument = { value: undefined, warnings: [], lineOf: () => undefined }
 
+const usesEarlier = 'svc uses the configuration as it was registered last'
+
 export function createConfigs(deps: {
   database: Pick<Database, 'write'>
   store: PackStore
@@ -198,6 +200,36 @@ export function createConfigs(deps: {
     return store.remarksOf(pack).find((remark) => isOfConfig(remark) && remark.isWarning === true)
   }
 
+  function rendered(pack: string, reader: TemplateReader): PackConfig {
+    const { attributes, values } = prepare(pack)
+    const found = findTemplates(values)
+    const scope = templates(reader)
+    const variables = new Map(Object.entries(scope.variables))
+    const decrypted: { path: string; value: unknown }[] = []
+    let at = { path: '', key: '', value: '' }
+    const filters = { ...scope.filters }
+    const decrypt = filters['decrypt_kv']
+    if (decrypt !== undefined)
+      filters['decrypt_kv'] = remembering(decrypt, (value) => decrypted.push({ path: at.path, value }))
+    const renderer = createRenderer(found ?? { count: 0, isTooLong: false }, {
+      filters,
+      fail: (_, why) => configTemplateFailed(pack, at.key, at.value, why),
+    })
+    const resolved = mapLeaves(attributes, values, ({ path, value, isSecret }) => {
+      if (!isDynamic(value)) return value
+      at = { path: path.join('\0'), key: path.join('.'), value: isSecret ? MASK : value }
+      const problem = problemOfTemplate(value)
+      if (problem !== undefined) throw configTemplateFailed(pack, at.key, at.value, problem)
+      const text = renderer.render(at.key, value, variables)
+      // A key that does not exist reads as an empty text.
+      if (text === '' || text === undefined || text === null) return null
+      // Values are text, as the incumbent gives them to actions.
+      if (!isSecret) return typeof text === 'string' ? text : renderer.print(at.key, text)
+      return isCipherText(text) ? renderer.render(at.key, '{{ value | decrypt_kv }}', new Map([['value', text]])) : text
+    })
+    return configOf(attributes, resolved, decrypted)
+  }
+
   return {
     fileOf: (pack) => join(folder, `${pack}.yaml`),
 
@@ -208,43 +240,17 @@ export function createConfigs(deps: {
         return warning && describeProblem(warning)
       }
       const isStored = store.findConfig(pack) !== undefined
-      const effect = isStored ? 'svc uses the configuration as it was registered last' : 'actions that use it fail'
-      return `${describeProblem(remark)}; ${effect}`
+      return `${describeProblem(remark)}; ${isStored ? usesEarlier : 'actions that use it fail'}`
     },
 
     resolve(pack, reader) {
-      const { attributes, values, fixed, isStored } = prepare(pack)
-      const remark = isStored ? undefined : remarkOf(pack)
-      if (remark !== undefined) return { ...(fixed ?? configOf(attributes, {}, [])), problem: describeProblem(remark) }
-      if (fixed !== undefined) return fixed
-      const found = findTemplates(values)
-      const scope = templates(reader)
-      const variables = new Map(Object.entries(scope.variables))
-      const decrypted: { path: string; value: unknown }[] = []
-      let at = { path: '', key: '', value: '' }
-      const filters = { ...scope.filters }
-      const decrypt = filters['decrypt_kv']
-      if (decrypt !== undefined)
-        filters['decrypt_kv'] = remembering(decrypt, (value) => decrypted.push({ path: at.path, value }))
-      const renderer = createRenderer(found ?? { count: 0, isTooLong: false }, {
-        filters,
-        fail: (_, why) => configTemplateFailed(pack, at.key, at.value, why),
-      })
-      const resolved = mapLeaves(attributes, values, ({ path, value, isSecret }) => {
-        if (!isDynamic(value)) return value
-        at = { path: path.join('\0'), key: path.join('.'), value: isSecret ? MASK : value }
-        const problem = problemOfTemplate(value)
-        if (problem !== undefined) throw configTemplateFailed(pack, at.key, at.value, problem)
-        const rendered = renderer.render(at.key, value, variables)
-        // A key that does not exist reads as an empty text.
-        if (rendered === '' || rendered === undefined || rendered === null) return null
-        // Values are text, as the incumbent gives them to actions.
-        if (!isSecret) return typeof rendered === 'string' ? rendered : renderer.print(at.key, rendered)
-        return isCipherText(rendered)
-          ? renderer.render(at.key, '{{ value | decrypt_kv }}', new Map([['value', rendered]]))
-          : rendered
-      })
-      return configOf(attributes, resolved, decrypted)
+      const { attributes, fixed, isStored } = prepare(pack)
+      const found = remarkOf(pack)
+      if (found === undefined) return fixed ?? rendered(pack, reader)
+      const problem = describeProblem(found)
+      if (!isStored) return { ...(fixed ?? configOf(attributes, {}, [])), problem }
+      const remark = `The configuration file of pack "${pack}" is not used: ${problem}; ${usesEarlier}.`
+      return { ...(fixed ?? rendered(pack, reader)), remark }
     },
 
     async register({ ref, configSchema }) {

@@ -77,6 +77,7 @@ test('folders that come, are replaced and move are watched, with what is in them
   await next('packs/new/actions/a.yaml', 'new')
   renameSync(join(packs(), 'new'), join(packs(), 'moved'))
   await next('packs/moved/actions/a.yaml', 'moved')
+  expect(calls.flatMap(({ packs: some }) => some)).toEqual([])
 })
 
 test('what registering does not look at is not noticed', async () => {

@@ -33,7 +33,7 @@ export function createPrepare(deps: {
       config() {
         const config = sources.packConfigs.resolve(action.pack, readerOf(execution))
         secrets.push(...config.secrets)
-        return config.values
+        return config
       },
       env: {
         SVC_ACTION_DEBUG: effective.runnerParameters['debug'] === true ? 'True' : 'False',

@@ -83,7 +83,7 @@ beforeEach(async () => {
       parameterSchemas: {},
       entryPoint: '',
       packFolder: '',
-      config: () => ({}),
+      config: () => ({ values: {} }),
       env: {},
     }),
     maskResult: (_, result) => ({ result }),

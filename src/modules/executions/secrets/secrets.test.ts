@@ -195,7 +195,7 @@ describe('a run', () => {
     await start(
       (context) => {
         void context.emit('stdout', 'before config-sec')
-        const { key } = context.config()
+        const { key } = context.config().values
         void context.emit('stdout', `after ${String(key)}`)
         return succeed({ key })
       },

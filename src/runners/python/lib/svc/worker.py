@@ -72,6 +72,8 @@ def prepare(job, root):
     sys.stderr = sys.__stderr__ = _line_by_line(sys.stderr, is_buffered)
     log.set_up(job["log_level"], root)
     places.packs_paths = job["packs_paths"]
+    if job.get("remark"):
+        sys.stderr.write(job["remark"] + "\n")
 
 
 def _line_by_line(stream, is_buffered):
