@@ -945,7 +945,8 @@ export const options = {
       min: 0,
       max: 3600,
       unit: 'seconds; 0: svc does not start it again',
-      about: 'Time between an unexpected end of a sensor and its next start. After two such starts the time doubles.',
+      about:
+        'Time between an unexpected end of a sensor and its next start. After two such starts it is four times as long, then twice as long each time.',
     }),
     max_respawn_delay: integer({
       default: 300,

@@ -62,4 +62,5 @@ const request: ApiRequest = {
   requestId: '',
   remoteAddress: '',
   isSecure: false,
+  onClose: () => () => undefined,
 }

@@ -94,6 +94,11 @@ export interface ApiRequest<
   remoteAddress: string
   /** Whether the client is connected over TLS; proxies count likewise. */
   isSecure: boolean
+  /**
+   * Calls `listener` when the client has disconnected or the answer is complete, at once if it is so already. @returns a
+   * function that unsubscribes
+   */
+  readonly onClose: (listener: () => void) => () => void
   /** Whose names the client uses; default ours. Only streams read it: other answers are translated. */
   dialect?: Dialect
 }
@@ -102,10 +107,6 @@ export interface ApiRequest<
 export interface RawRequest extends RawBody {
   /** Names and values alternate, as sent. */
   readonly headers: readonly string[]
-  /**
-   * Calls `listener` when the client has disconnected or the answer is complete. @returns a function that unsubscribes
-   */
-  onClose(listener: () => void): () => void
 }
 
 /** An answer with its own status or headers. */

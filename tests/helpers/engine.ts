@@ -183,6 +183,7 @@ export async function startEngine(options: EngineOptions): Promise<Engine> {
       requestId: '-',
       remoteAddress: '127.0.0.1',
       isSecure: false,
+      onClose: () => () => undefined,
     }
     return (await (route as JsonRoute).handler(request)) as { id: string } // an execution record has one
   }

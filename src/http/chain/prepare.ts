@@ -7,13 +7,13 @@ import { bodyInvalid, routeUnknown } from '../../core/errors.ts'
 import { compileSchema, fieldOf, nearestDeclared, type Schema, type SchemaCheck } from '../../lib/schema/index.ts'
 import { noCompat } from '../../core/compat/index.ts'
 import { noRights, type AccessControl } from '../authenticate.ts'
-import { createBodyReader, type RawBody } from '../body.ts'
+import { createBodyReader } from '../body.ts'
 import { jsonTypeOf } from '../json.ts'
 import { readQuery } from '../query.ts'
 import { ourBody, ourQuery, type Named } from '../dialect.ts'
 import { hasRepeatKey, mayBeRepeated } from '../repeats.ts'
 import { queryWarning } from '../warnings.ts'
-import type { ApiRequest, Principal, RawRequest, Route } from '../route.ts'
+import type { ApiRequest, Principal, Route } from '../route.ts'
 import type { BodyRoom } from './body-room.ts'
 import { requireGlobally, requireOn } from './permission.ts'
 import { states, type HttpAppOptions } from './state.ts'
@@ -67,6 +67,11 @@ export function prepareFor(options: HttpAppOptions, route: Route, room: BodyRoom
       requestId: state.requestId,
       remoteAddress: peers.addressOf(request),
       isSecure: peers.isSecure(request),
+      onClose(listener) {
+        if (response.closed) listener()
+        response.once('close', listener)
+        return () => response.off('close', listener)
+      },
     }
     const isKeyed = isRepeatable && hasRepeatKey(request.headers)
     const requireOnResource = (): void => {
@@ -85,7 +90,7 @@ export function prepareFor(options: HttpAppOptions, route: Route, room: BodyRoom
       if (!access.isCurrent(prepared.principal)) Object.assign(prepared, await identify())
       else if (!provesItself) requireGlobally(route, prepared.rights)
       requireOnResource()
-      if (raw !== undefined) prepared.raw = rawRequest(raw, request, response)
+      if (raw !== undefined) prepared.raw = { ...raw, headers: request.rawHeaders }
       if (route.body !== undefined) {
         // Compiled for the first request that needs it: compiling every schema at start would double the start-up time.
         check ??= compileSchema(route.body)
@@ -96,17 +101,6 @@ export function prepareFor(options: HttpAppOptions, route: Route, room: BodyRoom
     }
     prepared.dialect = state.dialect
     return prepared
-  }
-}
-
-function rawRequest(body: RawBody, request: Request, response: Response): RawRequest {
-  return {
-    ...body,
-    headers: request.rawHeaders,
-    onClose(listener) {
-      response.once('close', listener)
-      return () => response.off('close', listener)
-    },
   }
 }
 

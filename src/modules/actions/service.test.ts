@@ -288,6 +288,7 @@ async function call(
     requestId: 'r',
     remoteAddress: '',
     isSecure: false,
+    onClose: () => () => undefined,
   })
   const reply = answer instanceof Reply ? answer : new Reply(answer)
   // A list is written already.

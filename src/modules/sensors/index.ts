@@ -102,7 +102,7 @@ export function createSensors(deps: SensorsDeps): Sensors {
       name: 'sensorcontainer',
       ...(settings.enabled ? {} : { isOff: true }),
       async start() {
-        if (settings.enabled) container.start()
+        container.start()
       },
       stop: () => container.stop(),
     },

@@ -101,7 +101,7 @@ export function createSensorRoutes(deps: {
       },
       response: Type.Array(SensorOutput),
       failures: [400, 404],
-      async handler({ params, query }) {
+      async handler({ params, query, onClose }) {
         const { id } = service.get(params.ref_or_id)
         const limit = numberIn(query.limit, { name: 'limit', min: 1, max: MAX_RECORDS }) ?? MAX_RECORDS
         const after = numberIn(query.after, { name: 'after', min: 0, max: 2 ** 52 })
@@ -109,7 +109,12 @@ export function createSensorRoutes(deps: {
         const from = after ?? Math.max(0, outputs.lastSeq(id) - limit)
         const found = outputs.after(id, from, limit)
         if (found.length > 0 || seconds === 0) return found
-        await outputs.wait(id, from, AbortSignal.timeout(seconds * 1000))
+        const over = new AbortController()
+        const timer = setTimeout(() => over.abort(), seconds * 1000)
+        const unwatch = onClose(() => over.abort())
+        await outputs.wait(id, from, over.signal)
+        clearTimeout(timer)
+        unwatch()
         return outputs.after(id, from, limit)
       },
     }),

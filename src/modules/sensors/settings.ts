@@ -3,8 +3,6 @@ import type { CommonSettings, Config, PartitionRule } from '../../config/index.t
 import type { ContainerSettings } from './run/container.ts'
 
 export interface SensorsSettings extends ContainerSettings, CommonSettings {
-  /** `sensorcontainer.enable`. If off, sensors can be listed and none runs. */
-  enabled: boolean
   partition: PartitionRule
   /** `sensorcontainer.sensor_ref` */
   only: string

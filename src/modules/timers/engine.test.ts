@@ -459,6 +459,7 @@ describe('changes of triggers', () => {
       requestId: '-',
       remoteAddress: '127.0.0.1',
       isSecure: false,
+      onClose: () => () => undefined,
     })
     await waitFor('the new time', () => nextOf(timer) === clock.micros + 20 * SECOND)
     await resting()

@@ -2,7 +2,7 @@
 import { createHash, randomUUID } from 'node:crypto'
 import { conflict, headerInvalid, queueFull } from '../../core/errors.ts'
 import { Conflict, merge, type Database } from '../../db/index.ts'
-import { Reply, writeJsonInTurns, type ApiRequest, type RawRequest, type Rights } from '../../http/index.ts'
+import { Reply, writeJsonInTurns, type ApiRequest, type Rights } from '../../http/index.ts'
 import { isObject } from '../../lib/schema/index.ts'
 import { isFinal, type Executions } from '../executions/index.ts'
 import type { ExecutionStatus } from '../executions/types.ts'
@@ -45,7 +45,7 @@ interface Answer {
 }
 
 /** @throws QUEUE_FULL, STORAGE_FULL, IDEMPOTENCY_KEY_REUSED, HEADER_INVALID, STORAGE_FAILED */
-export type DispatchRequest = (request: ApiRequest, raw: RawRequest, wanted: Dispatch) => Promise<Reply>
+export type DispatchRequest = (request: ApiRequest, wanted: Dispatch) => Promise<Reply>
 
 export function createDispatch(deps: {
   deliveries: Deliveries
@@ -59,7 +59,7 @@ export function createDispatch(deps: {
 }): DispatchRequest {
   const { deliveries, waits, database, triggers, executions, versionOf, queueLimit } = deps
 
-  async function dispatch(request: ApiRequest, raw: RawRequest, wanted: Dispatch): Promise<Reply> {
+  async function dispatch(request: ApiRequest, wanted: Dispatch): Promise<Reply> {
     const { deliveryId } = wanted
     const traceTag = traceTagOf(wanted.headers)
     const waitSeconds = preferredWait(wanted.headers.get('prefer'))
@@ -73,10 +73,10 @@ export function createDispatch(deps: {
         if (database.hasRoom())
           await database.write(merge(...before.instanceIds.map((id) => triggers.planRepetition(id))))
         if (!deliveryId.isIdempotent && wanted.always.length > 0) {
-          return dispatch(request, raw, { ...wanted, triggers: wanted.always, deliveryId: undefined })
+          return dispatch(request, { ...wanted, triggers: wanted.always, deliveryId: undefined })
         }
         const wait = waitSeconds > 0 ? waits.begin(before.instanceIds, true) : undefined
-        return answer(request, raw, { ...replayed(before, wanted), delivery: before, wait, waitSeconds })
+        return answer(request, { ...replayed(before, wanted), delivery: before, wait, waitSeconds })
       }
       if (triggers.pendingCount() >= queueLimit) throw queueFull('trigger instances', queueLimit)
       const shortage = database.shortage()
@@ -102,7 +102,7 @@ export function createDispatch(deps: {
         if (attempt === MAX_ATTEMPTS) throw conflict('The trace')
         continue
       }
-      return answer(request, raw, { body: wanted.body, headers: {}, delivery, wait, waitSeconds })
+      return answer(request, { body: wanted.body, headers: {}, delivery, wait, waitSeconds })
     }
   }
 
@@ -170,8 +170,7 @@ export function createDispatch(deps: {
   }
 
   async function answer(
-    { rights }: ApiRequest,
-    raw: RawRequest,
+    { rights, onClose }: ApiRequest,
     { body, headers: more, delivery, wait, waitSeconds }: Answer,
   ): Promise<Reply> {
     const { traceId, instanceIds } = delivery
@@ -181,7 +180,7 @@ export function createDispatch(deps: {
       Location: `/v1/triggerinstances/${instanceIds[0] ?? ''}`,
       ...more,
     }
-    const hasFinished = await wait?.end(waitSeconds, (listener) => raw.onClose(listener))
+    const hasFinished = await wait?.end(waitSeconds, onClose)
     if (hasFinished !== true) return new Reply(body, { headers })
     return new Reply(outcomeOf(instanceIds, rights), {
       status: 200,

@@ -86,7 +86,7 @@ export function createWebhookService(deps: {
     }
     const { forwarded, credentials } = forwardHeaders(headers, hook.secretHeaders)
     const payload = { ...forwarded, body }
-    return dispatch(request, raw, {
+    return dispatch(request, {
       hook: name,
       triggers: admitted.map(({ trigger }) => trigger.record),
       always: admitted.flatMap(({ trigger }) => (trigger.isDeduplicated ? [] : [trigger.record])),
@@ -124,7 +124,7 @@ export function createWebhookService(deps: {
       })
       return new Reply(body)
     }
-    return dispatch(request, raw, {
+    return dispatch(request, {
       hook: genericHook,
       triggers: [trigger],
       always: [],

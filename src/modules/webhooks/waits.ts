@@ -7,7 +7,7 @@ export interface OutcomeWait {
   /**
    * Resolves with whether all executions have finished, at the latest after `seconds` or when the client disconnects.
    *
-   * @param onClose see `RawRequest`
+   * @param onClose see `ApiRequest`
    */
   end(seconds: number, onClose: (listener: () => void) => () => void): Promise<boolean>
   /** Ends the wait. */

@@ -22,6 +22,8 @@ import type { RunStore } from './store.ts'
 import { measureProcess } from './usage.ts'
 
 export interface ContainerSettings {
+  /** `sensorcontainer.enable`. If off, sensors can be listed and none runs. */
+  enabled: boolean
   /** `sensorcontainer.sensor_node_name` */
   node: string
   /** `sensorcontainer.respawn_delay`: seconds between an unexpected end and the next start; 0: there is none. */
@@ -31,7 +33,7 @@ export interface ContainerSettings {
 }
 
 export interface Container {
-  /** Ends what a crash left behind, then starts all sensors. */
+  /** Ends what a crash left behind, removes what is left of sensors that are gone, then starts all sensors. */
   start(): void
   /** Resolves when no sensor runs. */
   stop(): Promise<void>
@@ -106,7 +108,7 @@ export function createContainer(deps: ContainerDeps): Container {
   const entries = new Map<string, Entry>()
   const lock = createKeyedLock()
   const slots = createSlots(MAX_STARTING)
-  let state: 'new' | 'started' | 'stopped' = 'new'
+  let state: 'new' | 'started' | 'off' | 'stopped' = 'new'
   let recovered: Promise<void> = Promise.resolve()
   const work = new Set<Promise<unknown>>()
 
@@ -130,8 +132,7 @@ export function createContainer(deps: ContainerDeps): Container {
         await halt(entry)
         entries.delete(sensorId)
       }
-      outputs.forget(sensorId)
-      await database.write({ steps: store.deleteAll(sensorId), facts: [], isUnpromised: true })
+      await forget(sensorId)
       return
     }
     const own = entry ?? addEntry(sensor)
@@ -150,6 +151,12 @@ export function createContainer(deps: ContainerDeps): Container {
     own.signature = signature
     own.respawns = 0
     begin(own)
+  }
+
+  /** The sensor is gone. */
+  async function forget(sensorId: string): Promise<void> {
+    outputs.forget(sensorId)
+    await database.write({ steps: store.deleteAll(sensorId), facts: [], isUnpromised: true })
   }
 
   function addEntry(sensor: Sensor): Entry {
@@ -289,7 +296,10 @@ export function createContainer(deps: ContainerDeps): Container {
         return
       }
       entry.state = 'finished'
-      output.add('other', 'svc: The sensor has ended by itself with exit code 0; svc does not start it again.\n')
+      output.add(
+        'other',
+        'svc: The sensor has ended by itself with exit code 0; only the next start of the server starts it again.\n',
+      )
       return
     }
     const problem = end.problem ?? 'It has ended.'
@@ -371,6 +381,7 @@ export function createContainer(deps: ContainerDeps): Container {
   bus.subscribe('sensor.changed', ({ id, change, by }) => {
     // Its pack says when all of it is registered: see `refresh`.
     if (by === 'client' || change === 'deleted') apply(id)
+    if (state === 'off' && change === 'deleted') inBackground(id, () => forget(id))
   })
   for (const fact of ['trigger.created', 'trigger.updated', 'trigger.deleted'] as const) bus.subscribe(fact, onTrigger)
 
@@ -385,16 +396,19 @@ export function createContainer(deps: ContainerDeps): Container {
   return {
     start() {
       if (state !== 'new') return
-      state = 'started'
+      state = settings.enabled ? 'started' : 'off'
       recovered = recover().catch((error: unknown) => {
         log.error('sensor.recovery_failed', 'Could not end sensors of an earlier run', { error })
       })
+      for (const id of store.goneSensors()) inBackground(id, () => forget(id))
+      if (state === 'off') return
       void partition.start(() => {
         for (const { id } of sensors.all()) apply(id)
       })
     },
     async stop() {
       state = 'stopped'
+      outputs.endWaits()
       partition.stop()
       await recovered
       await Promise.all([...entries].map(([id, entry]) => lock(id, () => halt(entry))))

@@ -26,6 +26,8 @@ export interface Outputs {
   wait(sensorId: string, seq: number, signal: AbortSignal): Promise<void>
   /** The sensor is gone. */
   forget(sensorId: string): void
+  /** From now on nobody waits. */
+  endWaits(): void
 }
 
 /** Bytes and records that are kept for each sensor. */
@@ -43,6 +45,7 @@ export function createOutputs(deps: { database: Database; store: RunStore; log: 
   const { database, store, log } = deps
   const logs = new Map<string, OwnLog>()
   const followers = new Map<string, Set<() => void>>()
+  let isEnded = false
 
   const wakeAll = (sensorId: string): void => {
     for (const wake of followers.get(sensorId) ?? []) wake()
@@ -160,11 +163,15 @@ export function createOutputs(deps: { database: Database; store: RunStore; log: 
         }
         set.add(done)
         signal.addEventListener('abort', done)
-        if (signal.aborted || store.outputAfter(sensorId, seq, 1).length > 0) done()
+        if (isEnded || signal.aborted || store.outputAfter(sensorId, seq, 1).length > 0) done()
       }),
     forget(sensorId) {
       logs.delete(sensorId)
       wakeAll(sensorId)
+    },
+    endWaits() {
+      isEnded = true
+      for (const sensorId of followers.keys()) wakeAll(sensorId)
     },
   }
 }

@@ -33,6 +33,8 @@ export interface RunStore {
   outputSizes(sensorId: string): { seq: number; bytes: number }[]
   deleteOutputUpTo(sensorId: string, seq: number): Step
 
+  /** Ids of sensors that are gone, of which dispatches or output are left. */
+  goneSensors(): string[]
   /** All of a sensor that is gone. */
   deleteAll(sensorId: string): Step[]
 }
@@ -130,6 +132,34 @@ export function createRunStore(database: Database): RunStore {
       query: build.deleteFrom('sensor_output').where('sensor_id', '=', sensorId).where('seq', '<=', seq),
     }),
 
+    goneSensors() {
+      const left = (['sensor_dispatches', 'sensor_output'] as const).flatMap((table) =>
+        database.all(
+          build
+            // From one id to the next in the index: a sensor has thousands of rows.
+            .withRecursive('ids(id)', (query) =>
+              query
+                .selectFrom(table)
+                .select(sql<string | null>`min(sensor_id)`.as('id'))
+                .unionAll(
+                  query
+                    .selectFrom('ids')
+                    .select(
+                      sql<string | null>`(select min(sensor_id) from ${sql.table(table)} where sensor_id > ids.id)`.as(
+                        'id',
+                      ),
+                    )
+                    .where('ids.id', 'is not', null),
+                ),
+            )
+            .selectFrom('ids')
+            .select('id')
+            .where('id', 'is not', null)
+            .where('id', 'not in', build.selectFrom('sensor_types').select('id')),
+        ),
+      )
+      return [...new Set(left.map(({ id }) => id ?? ''))]
+    },
     deleteAll: (sensorId) => [
       { query: build.deleteFrom('sensor_dispatches').where('sensor_id', '=', sensorId) },
       { query: build.deleteFrom('sensor_output').where('sensor_id', '=', sensorId) },
