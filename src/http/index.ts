@@ -2,6 +2,7 @@ export { allRights, openAccess, type AccessControl, type LastingAnswer } from '.
 export { adviceOnCredentials } from './dialect.ts'
 export { createBasePath } from './base-path.ts'
 export { aboutCaller, type Caller } from './caller.ts'
+export { contentAt, contentRoutes, createContentChanges, type ContentCaller, type ContentChanges } from './content.ts'
 export { admitOperators } from './control-socket.ts'
 export { isTagged } from './entity-tag.ts'
 export { shareFilesOf } from './file-limit.ts'

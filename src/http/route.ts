@@ -9,7 +9,8 @@
  *    An object without `additionalProperties: false` takes unknown properties too, as everywhere in JSON schema.
  * 2. `routes.ts` lists `route({ surface, method, path, permission, summary, query, body: TraceRequest,
  *    response: TraceRecord, failures, handler })`. The handler gets `params`, `query` and `body` typed from `path`,
- *    `query` and `body`; a cast is a sign of a schema that says too little. Lists are `listEndpoint({ … })` (`list.ts`).
+ *    `query` and `body`; a cast is a sign of a schema that says too little. Lists are `listEndpoint({ … })` (`list.ts`);
+ *    one record of pack content that is read, replaced and deleted is `contentRoutes({ … })` (`content.ts`).
  * 3. The service does it, and throws what is in `core/errors.ts`; `failures` names the statuses of that.
  * 4. `tests/conformance/openapi.test.ts` compares an answer with the document; it fails while an endpoint has none.
  *

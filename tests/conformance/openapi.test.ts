@@ -315,9 +315,19 @@ describe('the document lists exactly the routes', () => {
     const source = join(projectRoot, 'src')
     const declared = readdirSync(source, { recursive: true, encoding: 'utf8' })
       .filter((name) => name.endsWith('.ts') && !name.endsWith('.test.ts'))
-      .flatMap((name) => [
-        ...readFileSync(join(source, name), 'utf8').matchAll(
+      .map((name) => readFileSync(join(source, name), 'utf8'))
+      .flatMap((text): (RegExpExecArray | string[])[] => [
+        ...text.matchAll(
           /(?:surface: '(auth|api|stream)',\s+method: '(get|post|put|delete)'|listEndpoint\(\{),?\s+path: '([^']+)'/g,
+        ),
+        ...[...text.matchAll(/contentRoutes\(\{\s+path: '([^']+)',([^]*?)\n {4}\}\)/g)].flatMap(
+          ([, path = '', rest = '']) =>
+            [...rest.matchAll(/^ {6}(get|put|delete): \{/gm)].map(([, method = '']) => [
+              '',
+              'api',
+              method,
+              `${path}/:ref_or_id`,
+            ]),
         ),
       ])
       // The expression gives the path, and the others unless it is a list.

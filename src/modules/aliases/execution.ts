@@ -7,7 +7,7 @@ import type { Actions } from '../actions/index.ts'
 import type { Executions } from '../executions/index.ts'
 import type { Execution, ExecutionRecord } from '../executions/types.ts'
 import type { Matching, Representation } from './matching.ts'
-import type { AliasCaller } from './service.ts'
+import type { ContentCaller } from '../../http/index.ts'
 import type { AliasExecutionRecord, AliasExecutionRequest, MatchAndExecuteRequest } from './execution-types.ts'
 import type { AliasRecord } from './types.ts'
 import { valuesOf, withImmutable } from './values.ts'
@@ -19,9 +19,9 @@ export interface AliasRuns {
    * @throws BODY_INVALID, ALIAS_UNKNOWN, ALIAS_AMBIGUOUS, ALIAS_DISABLED, FORMAT_UNKNOWN, COMMAND_UNMATCHED, ACTION_UNKNOWN,
    * PERMISSION_DENIED, PARAMETERS_INVALID, and what a request for an execution throws
    */
-  execute(caller: AliasCaller, request: AliasExecutionRequest): Promise<AliasExecutionRecord[]>
+  execute(caller: ContentCaller, request: AliasExecutionRequest): Promise<AliasExecutionRecord[]>
   /** @throws COMMAND_UNMATCHED, COMMAND_AMBIGUOUS, and what `execute` throws */
-  matchAndExecute(caller: AliasCaller, request: MatchAndExecuteRequest): Promise<AliasExecutionRecord[]>
+  matchAndExecute(caller: ContentCaller, request: MatchAndExecuteRequest): Promise<AliasExecutionRecord[]>
   /** What was answered to the request for it. */
   recordOf(execution: Execution, alias: AliasRecord): AliasExecutionRecord
 }
@@ -43,7 +43,7 @@ export function createAliasRuns({
   executions: Pick<Executions, 'requestAll' | 'record' | 'actionOf'>
 }): AliasRuns {
   async function run(
-    caller: AliasCaller,
+    caller: ContentCaller,
     representation: Representation,
     request: MatchAndExecuteRequest,
   ): Promise<AliasExecutionRecord[]> {

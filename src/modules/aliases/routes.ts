@@ -5,6 +5,7 @@ import { actionAliasResource, executionResource } from '../../core/permissions.t
 import {
   allPages,
   arrange,
+  contentRoutes,
   listEndpoint,
   pageQuery,
   route,
@@ -132,8 +133,6 @@ function filterOf(given: string | undefined): (text: string) => boolean {
 }
 
 function recordRoutes({ service, store, maxPageSize }: AliasRoutesDeps): Route[] {
-  const resourceAt = ({ params }: { params: { ref_or_id: string } }) =>
-    actionAliasResource(service.get(params.ref_or_id).ref)
   return [
     listEndpoint({
       path: '/actionalias',
@@ -168,43 +167,16 @@ function recordRoutes({ service, store, maxPageSize }: AliasRoutesDeps): Route[]
       handler: (request) => service.create(request, request.body),
       answerAgain: (_, id = '') => service.get(id),
     }),
-    route({
-      surface: 'api',
-      method: 'get',
-      path: '/actionalias/:ref_or_id',
-      permission: 'action_alias_view',
-      resource: resourceAt,
-      summary: 'Gets one alias of an action.',
-      response: AliasRecord,
-      failures: [404],
-      handler: ({ params }) => service.get(params.ref_or_id),
-    }),
-    route({
-      surface: 'api',
-      method: 'put',
-      path: '/actionalias/:ref_or_id',
-      permission: 'action_alias_modify',
-      resource: resourceAt,
-      summary: 'Replaces an alias of an action.',
-      body: AliasRequest,
-      response: AliasRecord,
-      failures: [400, 403, 404, 409, 503],
-      handler: (request) => service.update(request, request.params.ref_or_id, request.body),
-      answerAgain: ({ params }, id = params.ref_or_id) => service.get(id),
-    }),
-    route({
-      surface: 'api',
-      method: 'delete',
-      path: '/actionalias/:ref_or_id',
-      permission: 'action_alias_delete',
-      resource: resourceAt,
-      summary: 'Deletes an alias of an action.',
-      status: 204,
-      response: Type.Unknown(),
-      failures: [400, 404, 409, 503],
-      async handler(request) {
-        await service.delete(request, request.params.ref_or_id)
-      },
+    ...contentRoutes({
+      path: '/actionalias',
+      record: AliasRecord,
+      request: AliasRequest,
+      resourceOf: actionAliasResource,
+      service,
+      toRecord: (alias) => alias,
+      get: { permission: 'action_alias_view', summary: 'Gets one alias of an action.' },
+      put: { permission: 'action_alias_modify', summary: 'Replaces an alias of an action.' },
+      delete: { permission: 'action_alias_delete', summary: 'Deletes an alias of an action.' },
     }),
   ]
 }

@@ -1,10 +1,9 @@
 /** What can be done with aliases of actions: make, change, delete, read, register those of a pack. */
-import { bodyInvalid, contentNotFound, nameTaken, systemPackFixed } from '../../core/errors.ts'
-import { isId, newId } from '../../core/ids.ts'
+import { bodyInvalid, nameTaken } from '../../core/errors.ts'
+import { newId } from '../../core/ids.ts'
 import {
   asEnabled,
   checkPackDefinitions,
-  defaultPack,
   isGone,
   type PackDefinitions,
   type Registration,
@@ -12,7 +11,7 @@ import {
 import { actionAliasResource } from '../../core/permissions.ts'
 import type { FactOf } from '../../bus/index.ts'
 import { commitPlan, type Database, type Step, type Unit } from '../../db/index.ts'
-import { aboutCaller, type ApiRequest } from '../../http/index.ts'
+import { contentAt, createContentChanges, type ContentChanges } from '../../http/index.ts'
 import { writeJson } from '../../lib/json/index.ts'
 import type { Log, LogFields } from '../../lib/log/index.ts'
 import { fieldOf } from '../../lib/schema/index.ts'
@@ -20,23 +19,12 @@ import { checkAlias } from './definition.ts'
 import type { AliasStore } from './store.ts'
 import type { AliasDefinition, AliasRecord, AliasRequest } from './types.ts'
 
-/** Who asks, from where, and what they may do. */
-export type AliasCaller = Pick<ApiRequest, 'principal' | 'rights' | 'requestId' | 'remoteAddress'>
-
-export interface AliasService {
+export interface AliasService extends ContentChanges<AliasRecord, AliasRequest> {
   /** By id when it looks like one, else by reference. @throws CONTENT_NOT_FOUND */
   get(refOrId: string): AliasRecord
-  /** @throws BODY_INVALID, NAME_TAKEN, SYSTEM_PACK_FIXED */
-  create(caller: AliasCaller, given: AliasRequest): Promise<AliasRecord>
-  /** @throws CONTENT_NOT_FOUND, PERMISSION_DENIED, CONFLICT, and what `create` throws */
-  update(caller: AliasCaller, refOrId: string, given: AliasRequest): Promise<AliasRecord>
-  /** @throws CONTENT_NOT_FOUND, SYSTEM_PACK_FIXED, CONFLICT */
-  delete(caller: AliasCaller, refOrId: string): Promise<void>
   /** Ids stay. What is wrong with some definitions does not keep the others out. */
   register(content: PackDefinitions): Promise<Registration>
 }
-
-const systemPack = 'core'
 
 export function createAliasService({
   database,
@@ -50,14 +38,10 @@ export function createAliasService({
   /** Writes the aliases of packs. */
   systemUser: string
 }): AliasService {
-  function get(refOrId: string): AliasRecord {
-    const alias = (isId(refOrId) ? store.find(refOrId) : undefined) ?? store.findByRef(refOrId)
-    if (alias === undefined) throw contentNotFound(refOrId)
-    return alias
-  }
+  const get = (refOrId: string): AliasRecord => contentAt(store, refOrId)
 
-  /** @throws BODY_INVALID, SYSTEM_PACK_FIXED */
-  async function check(
+  /** @throws BODY_INVALID */
+  async function fill(
     { id: _i, uid: _u, ref: _r, metadata_file: _m, ...given }: AliasRequest,
     pack: string,
   ): Promise<AliasDefinition> {
@@ -68,7 +52,6 @@ export function createAliasService({
       const path = problem === undefined ? [] : fieldOf(problem)
       throw bodyInvalid(problems.map(({ message }) => message).join('; '), { path })
     }
-    refuseSystemPack(checked.definition)
     return checked.definition
   }
 
@@ -99,42 +82,17 @@ export function createAliasService({
   return {
     get,
 
-    async create(caller, given) {
-      const definition = await check(given, defaultPack)
-      const ref = `${definition.pack}.${definition.name}`
-      const alias = await commitPlan(database, () => planWrite(undefined, definition), `Action alias "${ref}"`)
-      audit('created', alias, aboutCaller(caller))
-      return alias
-    },
-
-    async update(caller, refOrId, given) {
-      const { id, pack } = get(refOrId)
-      const definition = await check(given, pack)
-      const plan = (): { result: AliasRecord; unit: Unit } => {
-        const before = get(id)
-        caller.rights.require('action_alias_modify', actionAliasResource(before.ref))
-        refuseSystemPack(before)
-        if (`${definition.pack}.${definition.name}` !== before.ref)
-          caller.rights.require('action_alias_create', actionAliasResource(`${definition.pack}.${definition.name}`))
-        const { metadata_file: file } = before
-        return planWrite(before, { ...definition, ...(file === undefined ? {} : { metadata_file: file }) })
-      }
-      const alias = await commitPlan(database, plan, `Action alias "${refOrId}"`)
-      audit('updated', alias, aboutCaller(caller))
-      return alias
-    },
-
-    async delete(caller, refOrId) {
-      const { id } = get(refOrId)
-      const plan = (): { result: AliasRecord; unit: Unit } => {
-        const seen = get(id)
-        caller.rights.require('action_alias_delete', actionAliasResource(seen.ref))
-        refuseSystemPack(seen)
-        return { result: seen, unit: { steps: [store.delete(seen)], facts: [changed('delete', seen)] } }
-      }
-      const alias = await commitPlan(database, plan, `Action alias "${refOrId}"`)
-      audit('deleted', alias, aboutCaller(caller))
-    },
+    ...createContentChanges<AliasRecord, AliasDefinition, AliasRequest>({
+      kind: 'Action alias',
+      permissions: { modify: 'action_alias_modify', delete: 'action_alias_delete', create: 'action_alias_create' },
+      database,
+      get,
+      fill,
+      resourceOf: actionAliasResource,
+      planWrite,
+      planDelete: (seen) => ({ steps: [store.delete(seen)], facts: [changed('delete', seen)] }),
+      audit,
+    }),
 
     async register(content) {
       const { definitions, problems } = await checkPackDefinitions(content, 'Alias', (given) =>
@@ -164,10 +122,6 @@ export function createAliasService({
       return { registered: definitions.length, removed, problems }
     },
   }
-}
-
-function refuseSystemPack({ pack, name }: Pick<AliasRecord, 'pack' | 'name'>): void {
-  if (pack === systemPack) throw systemPackFixed('Action alias', `${pack}.${name}`)
 }
 
 const changed = (change: 'create' | 'update' | 'delete', alias: AliasRecord): FactOf<'alias.changed'> => ({

@@ -3,6 +3,7 @@ import { contentNotFound } from '../../core/errors.ts'
 import { policyResource, policyTypeResource } from '../../core/permissions.ts'
 import {
   arrange,
+  contentRoutes,
   idQuery,
   listEndpoint,
   route,
@@ -11,7 +12,6 @@ import {
   type QueryParameter,
   type Route,
 } from '../../http/index.ts'
-import { Type } from '../../lib/schema/index.ts'
 import { findPolicyType, policyTypes } from './policy-types.ts'
 import type { PolicyService } from './service.ts'
 import type { PolicyStore } from './store.ts'
@@ -46,9 +46,6 @@ export function createPolicyRoutes(deps: PolicyRoutesDeps): Route[] {
 }
 
 function policyRoutes({ service, store, maxPageSize }: PolicyRoutesDeps): Route[] {
-  const resourceAt = ({ params }: { params: { ref_or_id: string } }) =>
-    policyResource(service.get(params.ref_or_id).ref)
-
   return [
     listEndpoint({
       path: '/policies',
@@ -83,42 +80,21 @@ function policyRoutes({ service, store, maxPageSize }: PolicyRoutesDeps): Route[
       handler: async (request) => service.record(await service.create(request, request.body)),
       answerAgain: (_, id = '') => service.record(service.get(id)),
     }),
-    route({
-      surface: 'api',
-      method: 'get',
-      path: '/policies/:ref_or_id',
-      permission: 'policy_view',
-      resource: resourceAt,
-      summary: 'Gets one policy.',
-      response: PolicyRecord,
-      failures: [404],
-      handler: ({ params }) => service.record(service.get(params.ref_or_id)),
-    }),
-    route({
-      surface: 'api',
-      method: 'put',
-      path: '/policies/:ref_or_id',
-      permission: 'policy_modify',
-      resource: resourceAt,
-      summary: 'Replaces a policy; it takes effect at once, also for executions that wait because of it.',
-      body: PolicyRequest,
-      response: PolicyRecord,
-      failures: [400, 403, 404, 409, 503],
-      handler: async (request) => service.record(await service.update(request, request.params.ref_or_id, request.body)),
-      answerAgain: ({ params }, id = params.ref_or_id) => service.record(service.get(id)),
-    }),
-    route({
-      surface: 'api',
-      method: 'delete',
-      path: '/policies/:ref_or_id',
-      permission: 'policy_delete',
-      resource: resourceAt,
-      summary: 'Deletes a policy; executions that wait because of it continue.',
-      status: 204,
-      response: Type.Unknown(),
-      failures: [400, 404, 409, 503],
-      async handler(request) {
-        await service.delete(request, request.params.ref_or_id)
+    ...contentRoutes({
+      path: '/policies',
+      record: PolicyRecord,
+      request: PolicyRequest,
+      resourceOf: policyResource,
+      service,
+      toRecord: (policy) => service.record(policy),
+      get: { permission: 'policy_view', summary: 'Gets one policy.' },
+      put: {
+        permission: 'policy_modify',
+        summary: 'Replaces a policy; it takes effect at once, also for executions that wait because of it.',
+      },
+      delete: {
+        permission: 'policy_delete',
+        summary: 'Deletes a policy; executions that wait because of it continue.',
       },
     }),
   ]

@@ -1,13 +1,12 @@
 /** What can be done with policies: make, change, delete, read, register those of a pack. */
 import { commitPlan, merge, type Database, type Unit } from '../../db/index.ts'
-import { contentNotFound, nameTaken, parametersInvalid, policyTypeUnknown, systemPackFixed } from '../../core/errors.ts'
-import { aboutCaller, type ApiRequest } from '../../http/index.ts'
-import { isId, newId } from '../../core/ids.ts'
+import { nameTaken, parametersInvalid, policyTypeUnknown } from '../../core/errors.ts'
+import { contentAt, createContentChanges, type ContentChanges } from '../../http/index.ts'
+import { newId } from '../../core/ids.ts'
 import type { Log, LogFields } from '../../lib/log/index.ts'
 import {
   asEnabled,
   checkPackDefinitions,
-  defaultPack,
   isGone,
   type PackDefinitions,
   type Registration,
@@ -20,25 +19,14 @@ import { policyDefinitionSchema, type Policy, type PolicyDefinition, type Policy
 import { policyResource } from '../../core/permissions.ts'
 import { writeJson } from '../../lib/json/index.ts'
 
-/** Who asks, from where, and what they may do. */
-export type PolicyCaller = Pick<ApiRequest, 'principal' | 'rights' | 'requestId' | 'remoteAddress'>
-
-export interface PolicyService {
+export interface PolicyService extends ContentChanges<Policy, PolicyDefinition> {
   /** By id when it looks like one, else by reference. @throws CONTENT_NOT_FOUND */
   get(refOrId: string): Policy
   /** For clients. */
   record(policy: Policy): PolicyRecord
-  /** @throws NAME_TAKEN, SYSTEM_PACK_FIXED, POLICY_TYPE_UNKNOWN, PARAMETERS_INVALID */
-  create(caller: PolicyCaller, given: PolicyDefinition): Promise<Policy>
-  /** @throws CONTENT_NOT_FOUND, PERMISSION_DENIED, CONFLICT, and what `create` throws */
-  update(caller: PolicyCaller, refOrId: string, given: PolicyDefinition): Promise<Policy>
-  /** @throws CONTENT_NOT_FOUND, SYSTEM_PACK_FIXED, CONFLICT */
-  delete(caller: PolicyCaller, refOrId: string): Promise<void>
   /** Ids stay. What is wrong with some definitions does not keep the others out. */
   register(content: PackDefinitions): Promise<Registration>
 }
-
-const systemPack = 'core'
 
 export function createPolicyService(deps: {
   database: Database
@@ -50,22 +38,18 @@ export function createPolicyService(deps: {
 }): PolicyService {
   const { database, store, actions, log, systemUser } = deps
 
-  function get(refOrId: string): Policy {
-    const policy = (isId(refOrId) ? store.find(refOrId) : undefined) ?? store.findByRef(refOrId)
-    if (policy === undefined) throw contentNotFound(refOrId)
-    return policy
-  }
+  const get = (refOrId: string): Policy => contentAt(store, refOrId)
 
   function problemIn(filled: FilledPolicy): ReturnType<typeof policyProblemOf> {
     const action = actions.find(filled.resource_ref)
     return policyProblemOf(filled, action === undefined ? undefined : actions.parametersOf(action))
   }
 
-  /** @throws SYSTEM_PACK_FIXED, POLICY_TYPE_UNKNOWN, PARAMETERS_INVALID */
-  function check(filled: FilledPolicy): void {
-    refuseSystemPack(filled)
+  /** @throws POLICY_TYPE_UNKNOWN, PARAMETERS_INVALID */
+  function fill(given: PolicyDefinition, pack: string): FilledPolicy {
+    const filled = fillPolicyDefinition(given, pack)
     const problem = problemIn(filled)
-    if (problem === undefined) return
+    if (problem === undefined) return filled
     throw problem.path[0] === 'policy_type'
       ? policyTypeUnknown(problem.message)
       : parametersInvalid(problem.message, { path: fieldOf(problem) })
@@ -73,10 +57,6 @@ export function createPolicyService(deps: {
 
   function auditChange(what: 'created' | 'updated' | 'deleted', policy: Policy, by: LogFields): void {
     log.audit(`policy.${what}`, `Policy ${what}. Policy.id=${policy.id}`, { ...aboutPolicy(policy), ...by })
-  }
-
-  function refuseSystemPack({ pack, name }: Pick<Policy, 'pack' | 'name'>): void {
-    if (pack === systemPack) throw systemPackFixed('Policy', `${pack}.${name}`)
   }
 
   /** @throws NAME_TAKEN */
@@ -113,43 +93,17 @@ export function createPolicyService(deps: {
       return record
     },
 
-    async create(caller, given) {
-      const filled = fillPolicyDefinition(given, defaultPack)
-      check(filled)
-      const ref = `${filled.pack}.${filled.name}`
-      const policy = await commitPlan(database, () => planWrite(undefined, filled), `Policy "${ref}"`)
-      auditChange('created', policy, aboutCaller(caller))
-      return policy
-    },
-
-    async update(caller, refOrId, given) {
-      const { id } = get(refOrId)
-      const plan = (): { result: Policy; unit: Unit } => {
-        const before = get(id)
-        caller.rights.require('policy_modify', policyResource(before.ref))
-        const filled = fillPolicyDefinition(given, before.pack)
-        refuseSystemPack(before)
-        if (`${filled.pack}.${filled.name}` !== before.ref) caller.rights.require('policy_create')
-        check(filled)
-        const { metadata_file: file } = before
-        return planWrite(before, { ...filled, ...(file === undefined ? {} : { metadata_file: file }) })
-      }
-      const policy = await commitPlan(database, plan, `Policy "${refOrId}"`)
-      auditChange('updated', policy, aboutCaller(caller))
-      return policy
-    },
-
-    async delete(caller, refOrId) {
-      const { id } = get(refOrId)
-      const plan = (): { result: Policy; unit: Unit } => {
-        const seen = get(id)
-        caller.rights.require('policy_delete', policyResource(seen.ref))
-        refuseSystemPack(seen)
-        return { result: seen, unit: planDelete(seen) }
-      }
-      const policy = await commitPlan(database, plan, `Policy "${refOrId}"`)
-      auditChange('deleted', policy, aboutCaller(caller))
-    },
+    ...createContentChanges<Policy, FilledPolicy, PolicyDefinition>({
+      kind: 'Policy',
+      permissions: { modify: 'policy_modify', delete: 'policy_delete', create: 'policy_create' },
+      database,
+      get,
+      fill,
+      resourceOf: (ref, permission) => (permission === 'policy_create' ? undefined : policyResource(ref)),
+      planWrite,
+      planDelete,
+      audit: auditChange,
+    }),
 
     async register(content) {
       const existing = new Map(store.ofPack(content.pack).map((policy) => [policy.name, policy]))

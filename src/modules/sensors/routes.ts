@@ -2,6 +2,7 @@
 import { queryInvalid } from '../../core/errors.ts'
 import { sensorResource } from '../../core/permissions.ts'
 import {
+  contentRoutes,
   listEndpoint,
   route,
   textFilter,
@@ -47,9 +48,6 @@ export function createSensorRoutes(deps: {
   maxPageSize: number
 }): Route[] {
   const { service, store, outputs, maxPageSize } = deps
-  const resourceAt = ({ params }: { params: { ref_or_id: string } }) =>
-    sensorResource(service.get(params.ref_or_id).ref)
-
   return [
     listEndpoint({
       path: '/sensortypes',
@@ -73,23 +71,25 @@ export function createSensorRoutes(deps: {
         return { records: sensors.map((sensor) => service.record(sensor)), total }
       },
     }),
-    route({
-      surface: 'api',
-      method: 'get',
-      path: '/sensortypes/:ref_or_id',
-      permission: 'sensor_type_view',
-      resource: resourceAt,
-      summary: 'Gets one sensor.',
-      response: SensorRecord,
-      failures: [404],
-      handler: ({ params }) => service.record(service.get(params.ref_or_id)),
+    ...contentRoutes({
+      path: '/sensortypes',
+      record: SensorRecord,
+      request: SensorUpdate,
+      resourceOf: sensorResource,
+      service,
+      toRecord: (sensor) => service.record(sensor),
+      get: { permission: 'sensor_type_view', summary: 'Gets one sensor.' },
+      put: {
+        permission: 'sensor_type_modify',
+        summary: 'Enables or disables a sensor; it starts or stops at once.',
+      },
     }),
     route({
       surface: 'api',
       method: 'get',
       path: '/sensortypes/:ref_or_id/output',
       permission: 'sensor_type_view',
-      resource: resourceAt,
+      resource: ({ params }) => sensorResource(service.get(params.ref_or_id).ref),
       summary: 'Gets the newest output of a sensor, oldest first.',
       query: {
         after: { type: 'integer', description: 'Only records with a greater `seq`.' },
@@ -117,19 +117,6 @@ export function createSensorRoutes(deps: {
         unwatch()
         return outputs.after(id, from, limit)
       },
-    }),
-    route({
-      surface: 'api',
-      method: 'put',
-      path: '/sensortypes/:ref_or_id',
-      permission: 'sensor_type_modify',
-      resource: resourceAt,
-      summary: 'Enables or disables a sensor; it starts or stops at once.',
-      body: SensorUpdate,
-      response: SensorRecord,
-      failures: [400, 403, 404, 409, 503],
-      handler: async (request) => service.record(await service.update(request, request.params.ref_or_id, request.body)),
-      answerAgain: ({ params }, id = params.ref_or_id) => service.record(service.get(id)),
     }),
   ]
 }

@@ -1,18 +1,14 @@
 /** What can be done with sensors: read, enable, disable, register those of a pack. */
-import { contentNotFound } from '../../core/errors.ts'
-import { isId, newId } from '../../core/ids.ts'
+import { newId } from '../../core/ids.ts'
 import { isGone, type PackDefinitions, type Registration } from '../../core/pack-content.ts'
 import { sensorResource } from '../../core/permissions.ts'
 import { commitPlan, merge, type Database, type Unit } from '../../db/index.ts'
-import { aboutCaller, type ApiRequest } from '../../http/index.ts'
+import { aboutCaller, contentAt, type ContentCaller } from '../../http/index.ts'
 import { writeJson } from '../../lib/json/index.ts'
 import type { Log, LogFields } from '../../lib/log/index.ts'
 import type { CheckedSensors } from './definition.ts'
 import type { SensorStore } from './store.ts'
 import type { Sensor, SensorDefinition, SensorRecord, SensorRuntime, SensorUpdate } from './types.ts'
-
-/** Who asks, from where, and what they may do. */
-export type SensorCaller = Pick<ApiRequest, 'principal' | 'rights' | 'requestId' | 'remoteAddress'>
 
 export interface SensorService {
   /** By id when it looks like one, else by reference. @throws CONTENT_NOT_FOUND */
@@ -20,7 +16,7 @@ export interface SensorService {
   /** For clients. */
   record(sensor: Sensor): SensorRecord
   /** @throws CONTENT_NOT_FOUND, PERMISSION_DENIED, CONFLICT */
-  update(caller: SensorCaller, refOrId: string, given: SensorUpdate): Promise<Sensor>
+  update(caller: ContentCaller, refOrId: string, given: SensorUpdate): Promise<Sensor>
   /** Ids stay. A sensor that a client has enabled or disabled stays so until its file says otherwise than before. */
   register(
     content: Pick<PackDefinitions, 'pack' | 'metadataFiles' | 'enabledOf'>,
@@ -40,11 +36,7 @@ export function createSensorService(deps: {
 }): SensorService {
   const { database, store, log, systemUser, runtimeOf, startNow } = deps
 
-  function get(refOrId: string): Sensor {
-    const sensor = (isId(refOrId) ? store.find(refOrId) : undefined) ?? store.findByRef(refOrId)
-    if (sensor === undefined) throw contentNotFound(refOrId)
-    return sensor
-  }
+  const get = (refOrId: string): Sensor => contentAt(store, refOrId)
 
   function auditChange(what: 'created' | 'updated' | 'deleted', sensor: Sensor, by: LogFields): void {
     const { id, ref, enabled } = sensor
