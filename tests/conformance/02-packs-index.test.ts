@@ -68,7 +68,12 @@ beforeAll(async () => {
     if (request.url === '/moved.json') response.writeHead(302, { Location: '/index.json' }).end()
     else
       response.end(
-        JSON.stringify({ packs: { far: { name: 'far', description: 'Far away.' }, web: { name: 'later' } } }),
+        JSON.stringify({
+          packs: {
+            far: { name: 'far', description: 'Far away.', repo_url: at('web') },
+            web: { name: 'later' },
+          },
+        }),
       )
   })
   server = await createTestApp({
@@ -126,9 +131,16 @@ test('GET /packs/index/health counts them', async () => {
 test('POST /packs/index/search finds by words, or one pack', async () => {
   const search = async (body: unknown): Promise<unknown> =>
     (await server.call('POST', '/v1/packs/index/search', body)).body
-  expect(await search({ query: 'AWAY far' })).toEqual([{ ref: 'far', name: 'far', description: 'Far away.' }])
+  expect(await search({ query: 'AWAY far' })).toEqual([
+    { ref: 'far', name: 'far', description: 'Far away.', repo_url: at('web') },
+  ])
   expect(await search({ query: 'no such words' })).toEqual([])
-  expect(await search({ pack: 'far' })).toEqual({ ref: 'far', name: 'far', description: 'Far away.' })
+  expect(await search({ pack: 'far' })).toEqual({
+    ref: 'far',
+    name: 'far',
+    description: 'Far away.',
+    repo_url: at('web'),
+  })
   expect(await search({ pack: 'none' })).toEqual([])
   for (const body of [{}, { query: 1 }, { query: 'a', pack: 'b' }, { query: 'x'.repeat(2000) }]) {
     const { status } = await server.call<ErrorAnswer>('POST', '/v1/packs/index/search', body)
@@ -164,6 +176,7 @@ test.each([
   ['nothing', /does not say where its repository is/],
   ['insecure', /https:\/\/ and ssh:\/\/, not over http:/],
   ['option', /its index gives the address/],
+  ['far', /its index gives the address .*only an index in a file of the server may name a place/],
 ])('what an index cannot give is said: %s', async (name, message) => {
   const { status, result } = await install(name)
   expect([status, JSON.stringify(result)]).toEqual(['failed', expect.stringMatching(message)])

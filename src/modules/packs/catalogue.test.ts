@@ -22,7 +22,7 @@ const answering = (statusCode: number, body: string): HttpGet =>
 test('without indexes nothing is asked and there is nothing', async () => {
   const catalogue = createCatalogue([], unasked)
   expect(catalogue.isConfigured).toBe(false)
-  expect(await catalogue.read()).toEqual({ status: [], packs: new Map() })
+  expect(await catalogue.read()).toEqual({ status: [], packs: new Map(), localRefs: new Set() })
   expect(await catalogue.search('x')).toEqual([])
 })
 

@@ -22,6 +22,8 @@ export interface CatalogueContent {
   status: readonly PackIndexStatus[]
   /** By reference. Of packs in several indexes the first index has the one. */
   packs: ReadonlyMap<string, CataloguePack>
+  /** References of those that come from an index in a file of this machine, which may name places on it. */
+  localRefs: ReadonlySet<string>
 }
 
 export interface Catalogue {
@@ -74,8 +76,16 @@ export function createCatalogue(
   async function read(): Promise<CatalogueContent> {
     const indexes = await Promise.all(urls.map(indexAt))
     const packs = new Map<string, CataloguePack>()
-    for (const index of indexes.toReversed()) for (const [ref, pack] of index.packs) packs.set(ref, pack)
-    return { status: indexes.map(({ status }) => status), packs }
+    const localRefs = new Set<string>()
+    for (const [i, index] of indexes.entries()) {
+      const isLocal = new URL(urls[i] ?? '').protocol === 'file:'
+      for (const [ref, pack] of index.packs) {
+        if (packs.has(ref)) continue
+        packs.set(ref, pack)
+        if (isLocal) localRefs.add(ref)
+      }
+    }
+    return { status: indexes.map(({ status }) => status), packs, localRefs }
   }
 
   return {

@@ -28,7 +28,7 @@ import type { VirtualenvBuilder } from './environments.ts'
 import { allKinds, separate, type PackRegistration } from './register.ts'
 import type { PackService } from './service.ts'
 import { createLocks } from './locks.ts'
-import { exists, parseSource, type PackSource } from './sources.ts'
+import { exists, parseSource, type FindRepository, type PackSource } from './sources.ts'
 import type { PackVersions } from './versions.ts'
 
 /** Packs that cannot be installed or removed: svc includes them, or the API fills them. */
@@ -88,17 +88,17 @@ export function createInstaller(deps: InstallerDeps): Installer {
   const staging = join(packsFolder, STAGING)
   const locks = createLocks()
 
-  const parse = (text: string): Promise<PackSource> => parseSource(text, deps.shipped, findRepository)
-
-  async function findRepository(ref: string): Promise<{ url: string } | { why: string }> {
+  const findRepository: FindRepository = async (ref) => {
     if (!deps.catalogue.isConfigured) return { why: 'no index is configured (content.index_url)' }
-    const { packs, status } = await deps.catalogue.read()
+    const { packs, localRefs, status } = await deps.catalogue.read()
     const pack = packs.get(ref)
-    if (typeof pack?.['repo_url'] === 'string') return { url: pack['repo_url'] }
+    if (typeof pack?.['repo_url'] === 'string') return { url: pack['repo_url'], mayBeLocal: localRefs.has(ref) }
     if (pack !== undefined) return { why: 'its index does not say where its repository is (repo_url)' }
     const failed = status.filter(({ error }) => error !== null).map(({ url, message }) => `${url}: ${message}`)
     return { why: ['no index has it', ...failed].join('; ').replace(/\.$/, '') }
   }
+
+  const parse = (text: string): Promise<PackSource> => parseSource(text, deps.shipped, findRepository)
 
   /**
    * Fetches dependencies that are neither installed nor among the candidates, and that an index has. The others are

@@ -3,12 +3,14 @@ import { mkdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { makeFolder, type TemporaryFolder } from '../../../tests/helpers/folders.ts'
-import { parseSource } from './sources.ts'
+import { parseSource, type FindRepository } from './sources.ts'
 
 const shipped = new Map([['examples', '/program/examples']])
-const findRepository = (ref: string): Promise<{ url: string } | { why: string }> =>
+const findRepository: FindRepository = (ref) =>
   Promise.resolve(
-    ref === 'known' ? { url: 'https://git.example/team/stackstorm-other.git' } : { why: 'no index has it' },
+    ref === 'known'
+      ? { url: 'https://git.example/team/stackstorm-other.git', mayBeLocal: false }
+      : { why: 'no index has it' },
   )
 let folder: TemporaryFolder
 let at: (name: string) => string
@@ -59,6 +61,23 @@ describe('what can be installed', () => {
   ])('on this machine: %s', async (name, source) => {
     expect(await parseSource(at(name), shipped, findRepository)).toMatchObject(source)
     expect(await parseSource(`file://${at(name)}`, shipped, findRepository)).toMatchObject(source)
+  })
+})
+
+describe('a place on this machine in an index', () => {
+  const places = ['web', 'tree', 'stackstorm-bare.git', 'web.tgz', 'nothing']
+  const parse = (url: string, mayBeLocal: boolean) =>
+    parseSource('named', shipped, () => Promise.resolve({ url, mayBeLocal }))
+
+  it.each(places)('is refused where others write the index: %s', async (name) => {
+    for (const url of [at(name), `file://${at(name)}`]) {
+      await expect(parse(url, false)).rejects.toThrow(/only an index in a file of the server may name/)
+    }
+  })
+
+  it('counts where the index is a file of it', async () => {
+    expect(await parse(at('web'), true)).toMatchObject({ kind: 'folder', path: at('web'), name: 'named' })
+    expect(await parse(`file://${at('stackstorm-bare.git')}`, true)).toMatchObject({ kind: 'git', name: 'named' })
   })
 })
 

@@ -29,8 +29,11 @@ const hostPattern = /^(?:\[[0-9A-Fa-f:.]+\]|[A-Za-z0-9](?:[A-Za-z0-9._-]*[A-Za-z
 const namePattern = /^[A-Za-z0-9_][A-Za-z0-9_.-]*$/
 const scpPattern = /^([A-Za-z0-9_][A-Za-z0-9_.-]*)@([^@:/\s]+):([^:\s-][^\s]*)$/
 
-/** Finds the repository of a pack that an index has. `why`: the end of a sentence, when there is none. */
-export type FindRepository = (ref: string) => Promise<{ url: string } | { why: string }>
+/**
+ * Finds the repository of a pack that an index has. `mayBeLocal`: whoever wrote the index may name places on this machine.
+ * `why`: the end of a sentence, when there is none.
+ */
+export type FindRepository = (ref: string) => Promise<{ url: string; mayBeLocal: boolean } | { why: string }>
 
 /**
  * Understands a source; a file or folder of this machine must be there.
@@ -68,13 +71,12 @@ export async function parseSource(
     if ('why' in found)
       throw refused(`there is no pack of this name to install: ${found.why}. ${sourceAdvice(shipped)}`)
     const named = { name: place, text, ...(ref === undefined ? {} : { ref }) }
+    const refusedUrl = (why: string): Error => refused(`its index gives the address ${shown(found.url)}: ${why}`)
+    if (!found.mayBeLocal && localPath(found.url) !== undefined)
+      throw refusedUrl('only an index in a file of the server may name a place on the server')
     const repository = await parseLocal(found.url, text, ref)
     if (repository !== undefined) return { ...repository, name: place }
-    return {
-      kind: 'git',
-      url: parseGitUrl(found.url, (why) => refused(`its index gives the address ${shown(found.url)}: ${why}`), shipped),
-      ...named,
-    }
+    return { kind: 'git', url: parseGitUrl(found.url, refusedUrl, shipped), ...named }
   }
   const url = parseGitUrl(place, refused, shipped)
   return { kind: 'git', url, name: repositoryName(url), text, ...(ref === undefined ? {} : { ref }) }
