@@ -5,6 +5,7 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import { parentPort, type Worker } from 'node:worker_threads'
 import { startWorker } from './bundle.ts'
+import { machineClock, type Clock } from './clock.ts'
 import { shuttingDown } from './errors.ts'
 import { codeOf } from '../lib/process/index.ts'
 
@@ -17,8 +18,8 @@ const MAX_LOADING_MS = 2000
 
 export interface Thread<Question, Answer> {
   /**
-   * Rejects with the error of the thread, as a plain `Error` with its `code`, if any. The caller limits how many
-   * questions wait.
+   * Rejects with the error of the thread, as a plain `Error` with its `code`, if any, or with `ThreadTooSlow`. The caller
+   * limits how many questions wait.
    */
   ask(question: Question): Promise<Answer>
   readonly waitingCount: number
@@ -34,9 +35,10 @@ interface Asked<Question> {
 type Answered<Answer> = { n: number; answer: Answer } | { n: number; error: string; code: string | undefined }
 
 /** The first message of a thread. */
-const ready = 'ready'
+const readyMessage = 'ready'
 
-interface Waiting<Answer> {
+interface Waiting<Question, Answer> {
+  question: Question
   resolve(answer: Answer): void
   reject(error: unknown): void
 }
@@ -48,10 +50,21 @@ export interface ThreadOptions {
   file: URL
   /** Passed to the file as `workerData`. */
   data?: unknown
+  /** That the thread may work on one question. Default: no limit. */
+  maxMilliseconds?: number
+  /** Default: that of the machine. */
+  clock?: Pick<Clock, 'wait'>
 }
 
+/** The thread took longer than `maxMilliseconds` for the question. */
+export class ThreadTooSlow extends Error {}
+
 export function createThread<Question, Answer>(options: ThreadOptions): Thread<Question, Answer> {
-  const waiting = new Map<number, Waiting<Answer>>()
+  const { maxMilliseconds, clock = machineClock } = options
+  /** The first one is being answered. */
+  const waiting = new Map<number, Waiting<Question, Answer>>()
+  const ready = new WeakSet<Worker>()
+  let unwatch = (): void => undefined
   let worker: Worker | undefined
   const loading = new WeakMap<Worker, Promise<void>>()
   let idle: NodeJS.Timeout | undefined
@@ -62,13 +75,18 @@ export function createThread<Question, Answer>(options: ThreadOptions): Thread<Q
     const started = startWorker(options.file, { workerData: options.data })
     const { promise: loaded, resolve: endLoading } = Promise.withResolvers<void>()
     loading.set(started, loaded)
-    started.on('message', (answered: Answered<Answer> | typeof ready) => {
+    started.on('message', (answered: Answered<Answer> | typeof readyMessage) => {
       endLoading()
-      if (answered === ready) return
+      if (answered === readyMessage) {
+        ready.add(started)
+        watch()
+        return
+      }
       const asked = waiting.get(answered.n)
       waiting.delete(answered.n)
       if ('error' in answered) asked?.reject(errorOf(answered))
       else asked?.resolve(answered.answer)
+      watch()
       if (waiting.size === 0) rest()
     })
     const fail = (error: Error): void => {
@@ -81,6 +99,29 @@ export function createThread<Question, Answer>(options: ThreadOptions): Thread<Q
     started.on('error', fail)
     started.on('exit', () => fail(new Error(`${options.name} ended`)))
     return started
+  }
+
+  /** From now on, the thread has its time for the question that it begins. */
+  function watch(): void {
+    unwatch()
+    unwatch = () => undefined
+    if (maxMilliseconds === undefined || waiting.size === 0 || worker === undefined || !ready.has(worker)) return
+    unwatch = clock.wait(maxMilliseconds, replace)
+  }
+
+  /** The question that takes too long is refused; another thread answers the others. */
+  function replace(): void {
+    const late = worker
+    worker = undefined
+    if (late !== undefined) void end(late)
+    const [first] = waiting
+    if (first === undefined) return
+    const [n, asked] = first
+    waiting.delete(n)
+    asked.reject(new ThreadTooSlow(`${options.name} took longer than ${(maxMilliseconds ?? 0) / 1000} seconds`))
+    if (waiting.size === 0) return
+    worker = start()
+    for (const [other, { question }] of waiting) worker.postMessage({ n: other, question })
   }
 
   async function end(ending: Worker): Promise<void> {
@@ -120,12 +161,14 @@ export function createThread<Question, Answer>(options: ThreadOptions): Thread<Q
         const current = (worker ??= start())
         current.postMessage(asked)
         current.ref()
-        waiting.set(asked.n, { resolve, reject })
+        waiting.set(asked.n, { question, resolve, reject })
+        if (waiting.size === 1) watch()
       })
     },
     async stop() {
       isStopped = true
       clearTimeout(idle)
+      unwatch()
       const ending = worker
       worker = undefined
       rejectAll(shuttingDown())
@@ -149,6 +192,6 @@ export function answerQuestions<Question, Answer>(answer: (question: Question) =
     }
     parentPort?.postMessage(answered)
   }
-  parentPort?.postMessage(ready)
+  parentPort?.postMessage(readyMessage)
   parentPort?.on('message', (asked: Asked<Question>) => void respond(asked))
 }

@@ -1,7 +1,7 @@
 /** Inspection and graphs on the server: they keep the event loop free. */
 import { locateCode } from '../../../core/bundle.ts'
 import { definitionUnreadable, queueFull } from '../../../core/errors.ts'
-import { createThread } from '../../../core/thread.ts'
+import { createThread, ThreadTooSlow } from '../../../core/thread.ts'
 import { Lru } from '../../../lib/cache/index.ts'
 import { createPause } from '../../../lib/concurrency/index.ts'
 import { graphOfText } from '../either.ts'
@@ -21,6 +21,8 @@ const MAX_KEPT = 500
 const MAX_KEPT_CHARS = 16 * 1024 * 1024
 /** Definitions that wait for the thread hold their text. */
 const MAX_WAITING = 50
+/** The largest definitions take seconds. One that takes longer may not keep the others waiting. */
+const MAX_SECONDS = 30
 
 export interface InspectRequest extends InspectOptions {
   actions: ActionCatalog
@@ -48,6 +50,7 @@ export function createInspector(): Inspector {
   const thread = createThread<InspectionQuestion, InspectionAnswer>({
     name: 'the thread for inspections',
     file: locateCode('./inspection-thread', import.meta.url),
+    maxMilliseconds: MAX_SECONDS * 1000,
   })
 
   // Aliases let a short text stand for much.
@@ -66,9 +69,14 @@ export function createInspector(): Inspector {
     return inspection
   }
 
-  function ask(question: InspectionQuestion): Promise<InspectionAnswer> {
+  async function ask(question: InspectionQuestion): Promise<InspectionAnswer> {
     if (thread.waitingCount >= MAX_WAITING) throw queueFull('inspections of workflows', MAX_WAITING)
-    return thread.ask(question)
+    try {
+      return await thread.ask(question)
+    } catch (error) {
+      if (!(error instanceof ThreadTooSlow)) throw error
+      throw definitionUnreadable(`reading it takes more than ${MAX_SECONDS} seconds. Make it smaller.`)
+    }
   }
 
   return {
