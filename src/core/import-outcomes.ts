@@ -7,9 +7,9 @@ export const ImportOutcomes = record(
     outcomes: Type.Array(
       Type.Object({
         id: Type.String(),
-        outcome: Type.Enum(['imported', 'unchanged', 'refused'], {
+        outcome: Type.Enum(['imported', 'unchanged', 'skipped', 'refused'], {
           type: 'string',
-          description: '`unchanged`: one with this id is here.',
+          description: '`unchanged`: one with this id is here. `skipped`: what it belongs to is not here.',
         }),
         why: Type.Optional(Type.String()),
       }),

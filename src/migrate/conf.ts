@@ -55,7 +55,19 @@ const partsWithout: Readonly<Record<string, string>> = {
   resultstracker: 'svc follows executions itself',
 }
 
-const secretName = /pass(?:word|phrase)?$|secret|kwargs$|(?:^|_)urls?$/i
+const secretName = /pass(?:word|phrase)?$|secret|kwargs$/i
+const urlName = /(?:^|_)urls?$/i
+
+/** URLs of parts that svc does not know may have credentials anywhere. */
+function maskedValue(name: string, text: string, entry: OptionEntry | undefined): string {
+  const isUrl = urlName.test(name)
+  const isSecret = entry?.option.secret === true || secretName.test(name) || (isUrl && entry === undefined)
+  if (isSecret && text !== '') return secretMask
+  return shown(isUrl ? withoutCredentials(text) : text)
+}
+
+const withoutCredentials = (url: string): string =>
+  url.replaceAll(/\/\/[^/\s]*@/g, `//${secretMask}@`).replaceAll(/([?&][^=&\s]*=)[^&\s]*/g, `$1${secretMask}`)
 
 /** Reads `st2.conf` files; later ones override earlier ones. Never throws for what is in them. */
 export async function readConf(files: readonly string[]): Promise<ConfReading> {
@@ -84,8 +96,7 @@ function withoutComment(text: string): string {
 function judge(option: string, text: string): ConfOption {
   const [section, name] = split(option)
   const entry = entries.get(option)
-  const isSecret = entry?.option.secret === true || secretName.test(name)
-  const value = isSecret && text !== '' ? secretMask : shown(text)
+  const value = maskedValue(name, text, entry)
   const row = (outcome: OptionOutcome, why: string, written?: string): ConfOption => ({
     option,
     value,

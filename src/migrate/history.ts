@@ -10,6 +10,7 @@ import { kindOf, unescaped, type Converted, type HistoryKind } from './records.t
 /** Kinds of the history that are taken over. */
 export const importedHistory = [
   'execution',
+  'execution_output',
   'trigger_instance',
   'rule_enforcement',
   'trace',
@@ -74,6 +75,7 @@ const withoutId = (id: string): Converted => ({
 
 const converters: Readonly<Record<ImportedHistoryKind, (fields: Fields, lookups: HistoryLookups) => Converted>> = {
   execution: convertExecution,
+  execution_output: convertOutput,
   trigger_instance: convertInstance,
   rule_enforcement: convertEnforcement,
   trace: convertTrace,
@@ -170,6 +172,27 @@ function convertInstance(fields: Fields, { triggerTypes }: HistoryLookups): Conv
       occurrence_time: at,
       status: status === 'processing_failed' ? status : 'processed',
     }),
+  }
+}
+
+function convertOutput(fields: Fields): Converted {
+  const id = idOf(fields)
+  if (!idPattern.test(id)) return withoutId(id)
+  const timestamp = timeOf(fields['timestamp'])
+  if (timestamp === undefined) return { name: id, refused: 'it has no timestamp that is a time' }
+  const { data, execution_id: execution } = fields
+  if (typeof data !== 'string') return { name: id, refused: 'its data is not text' }
+  const type = text(fields['output_type'])
+  return {
+    name: id,
+    fromPack: false,
+    desired: {
+      id,
+      execution_id: text(execution),
+      output_type: type === 'stdout' || type === 'stderr' ? type : 'other',
+      data,
+      timestamp,
+    },
   }
 }
 

@@ -159,6 +159,7 @@ function refuseRepeated(records: readonly LoadedRecord[]): LoadedRecord[] {
       return [record]
     }
     if (first.text === text) return []
-    return [{ source, converted: { name: converted.name, refused: `${first.source} has another record of this name` } }]
+    const why = `${first.source} has another record of this name than ${source}: keep one of them`
+    return [{ source, converted: { name: converted.name, refused: why } }]
   })
 }

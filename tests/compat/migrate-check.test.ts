@@ -90,11 +90,46 @@ describe('svc migrate check', () => {
     })
   })
 
+  test('names what is missing and where, and both places of what is there twice', async () => {
+    writeGreetings(old)
+    old.write(
+      `${PACKS}/greetings/rules/on_line.yaml`,
+      'name: on_line\nenabled: true\ntrigger:\n  type: linux.file_watch.line\naction:\n  ref: greetings.greet\n',
+    )
+    old.write(`srv/packs/visits/pack.yaml`, manifest('visits'))
+    old.write('rules.json', [
+      { name: 'a', pack: 'default', trigger: { type: 'shop.sold' }, criteria: {}, action: { ref: 'core.noop' } },
+    ])
+    old.write('more/rules.json', [
+      { name: 'b', pack: 'default', trigger: { type: 'visits.visit' }, criteria: {}, action: { ref: 'core.noop' } },
+    ])
+    old.write('more/again.json', [
+      { name: 'b', pack: 'default', trigger: { type: 'visits.visit' }, criteria: {}, action: { ref: 'core.local' } },
+    ])
+    const { packs, refused_records: refused } = await report()
+    const problems = packs.flatMap((pack) => pack.problems.map(({ message }) => message))
+    expect(problems).toContainEqual(
+      expect.stringMatching(/"linux\.file_watch\.line" does not exist\. The pack "linux" is not here: copy it/),
+    )
+    expect(problems).toContainEqual(
+      expect.stringMatching(/packs\/visits has a pack of this name, which counts instead$/),
+    )
+    expect(refused.map(({ why }) => why)).toEqual(
+      expect.arrayContaining([
+        expect.stringContaining('The pack "shop" is not here'),
+        expect.stringMatching(
+          /again\.json: record 1.*rules\.json: record 1|rules\.json: record 1.*again\.json: record 1/,
+        ),
+      ]),
+    )
+  })
+
   test('says what becomes of st2.conf, without its secrets', async () => {
     old.write(
       'etc/st2/st2.conf',
       [
         '[system]\nbase_path = /opt/stackstorm # data',
+        '[webui]\nwebui_base_url = https://ada:hunter5@old.example/x?token=hunter6',
         '[auth]\nenable = True\ntoken_ttl = 3600\nbackend_kwargs = {"bind_password": "hunter2"}',
         '[api]\nmask_secrets = True\nmax_page_size = many',
         '[database]\npassword = hunter3',
@@ -114,6 +149,10 @@ describe('svc migrate check', () => {
       'database.password': 'ignored',
       'messaging.url': 'ignored',
       'surprise.at': 'ignored',
+      'webui.webui_base_url': 'decide',
+    })
+    expect(options.find(({ option }) => option.startsWith('webui'))).toMatchObject({
+      value: 'https://********@old.example/x?token=********',
     })
     expect(JSON.stringify(options)).not.toMatch(/hunter/)
   })

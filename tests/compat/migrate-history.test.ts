@@ -271,6 +271,46 @@ describe('svc migrate import --history', () => {
     expect(await read('/v1/ruleenforcements')).toEqual([])
   })
 
+  test('their output is there, in its order, without their secrets, once', async () => {
+    const record = (i: number, more: object = {}): object => ({
+      id: `5a1f0c304b0a1d2c3e4f700${i}`,
+      execution_id: childId,
+      action_ref: 'shop.order',
+      runner_ref: 'local-shell-cmd',
+      timestamp: `2017-11-29T20:00:01.00000${i}Z`,
+      output_type: 'stdout',
+      data: `line ${i}\n`,
+      ...more,
+    })
+    old.write('executions.json', json([child, parent]))
+    old.write('output.json', [
+      record(1),
+      record(2, { data: 'paid with 4111-1111\n' }),
+      record(3, { output_type: 'stderr', data: 'oh é\n' }),
+      record(4, { execution_id: '5a1f0c2f4b0a1d2c3e4f9999' }),
+    ])
+    expect((await importAll('--history', '--dry-run')).counts).toMatchObject({ execution_output: { imported: 4 } })
+    const first = await importAll('--history')
+    expect(first).toMatchObject({ code: 0, counts: { execution_output: { imported: 3, skipped: 1 } } })
+    const text = 'line 1\npaid with ********\n'
+    expect((await app.call('GET', `/v1/executions/${childId}/output?output_type=stdout`)).text).toBe(text)
+    expect((await cli('execution', 'tail', childId)).stdout).toContain('oh é')
+    old.write('more.json', [record(1), record(5)])
+    expect((await importAll('--history')).counts).toMatchObject({
+      execution_output: { imported: 1, unchanged: 4, skipped: 1 },
+    })
+    expect((await app.call('GET', `/v1/executions/${childId}/output?output_type=stdout`)).text).toBe(`${text}line 5\n`)
+    await app.call('POST', '/v1/purge/output', { before: '2018-01-01T00:00:00Z' })
+    expect((await app.call('GET', `/v1/executions/${childId}/output`)).text).toBe('')
+  })
+
+  test('a user of its own is left for later while authentication is off', async () => {
+    old.write('users.json', [{ name: 'robot', is_service: true, nicknames: {} }])
+    const { code, counts } = await importAll()
+    expect([code, counts]).toEqual([0, { user: { skipped: 1 } }])
+    expect((await importAll('--dry-run')).counts).toEqual({ user: { skipped: 1 } })
+  })
+
   test('the cleanup counts them by their own times', async () => {
     old.write('executions.json', json([child, parent]))
     old.write('traces.json', [trace])

@@ -573,6 +573,7 @@ describe('a lost answer', () => {
       'post /v1/backups',
       // A record that is here already is left alone.
       'post /v1/executions/import',
+      'post /v1/executions/output/import',
       'post /v1/packs/register',
       'post /v1/purge/{kind}',
       'post /v1/rbac/definitions/apply',

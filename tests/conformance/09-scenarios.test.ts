@@ -47,6 +47,7 @@ const deliberate: Readonly<Record<string, string>> = {
   'GET /v1/executions/{id}/result': 'as "execution get", as one stream for programs',
   'GET /v1/executions/{id}/attribute/{name}': 'as "execution get -a"',
   'POST /v1/executions/import': 'for "migrate import --history": tests/compat/migrate-history.test.ts',
+  'POST /v1/executions/output/import': 'likewise',
   'POST /v1/ruleenforcements/import': 'likewise',
   'POST /v1/traces/import': 'likewise',
   'POST /v1/triggerinstances/import': 'likewise',

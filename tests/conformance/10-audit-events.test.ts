@@ -627,6 +627,28 @@ const rows: Row[] = [
     },
   },
   {
+    event: 'execution_output.imported',
+    text: 'Output of executions imported.',
+    async act() {
+      const execution = {
+        id: '5a1f0c2e4b0a1d2c3e4f5075',
+        status: 'succeeded',
+        start_timestamp: '2026-01-31T12:00:00Z',
+        action: { ref: 'core.local', runner_type: 'local-shell-cmd' },
+      }
+      await server.call('POST', '/v1/executions/import', { executions: [execution] })
+      const record = {
+        id: '5a1f0c2e4b0a1d2c3e4f5076',
+        execution_id: execution.id,
+        output_type: 'stdout',
+        data: 'hello',
+        timestamp: '2026-01-31T12:00:00Z',
+      }
+      await change('POST /v1/executions/output/import', {}, { output: [record] })
+      return about({ _count: 1 })
+    },
+  },
+  {
     event: 'trigger_instance.imported',
     text: 'Trigger instances imported.',
     async act() {

@@ -576,6 +576,11 @@ const entries: Record<string, Entry> = {
     path: fixed('/v1/executions/import'),
     body: { executions: [] },
   },
+  'POST /v1/executions/output/import': {
+    opens: 'administrator',
+    path: fixed('/v1/executions/output/import'),
+    body: { output: [] },
+  },
   'POST /v1/traces/import': { opens: 'administrator', path: fixed('/v1/traces/import'), body: { traces: [] } },
   'POST /v1/triggerinstances/import': {
     opens: 'administrator',

@@ -445,6 +445,25 @@ const samples: [
   ['post', '/v1/executions/import', { body: { executions: [{}] }, status: 400 }],
   [
     'post',
+    '/v1/executions/output/import',
+    {
+      body: {
+        output: [
+          {
+            id: '5a1f0c2e4b0a1d2c3e4f5074',
+            execution_id: '5a1f0c2e4b0a1d2c3e4f5070',
+            output_type: 'stdout',
+            data: 'hello',
+            timestamp: '2026-01-31T12:00:00Z',
+          },
+        ],
+        dry_run: true,
+      },
+    },
+  ],
+  ['post', '/v1/executions/output/import', { body: { output: [{}] }, status: 400 }],
+  [
+    'post',
     '/v1/traces/import',
     {
       body: {

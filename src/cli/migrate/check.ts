@@ -144,6 +144,7 @@ async function checkPacks(session: Session, base: string, { packs }: Places, rep
   const total = packs.reduce((sum, { names }) => sum + names.length, 0)
   const progress = session.progress('Reading packs')
   const known: Known[] = []
+  const seen = new Map<string, string>()
   let count = 0
   for (const [i, { folder, names }] of packs.entries()) {
     for (const name of names) {
@@ -165,6 +166,13 @@ async function checkPacks(session: Session, base: string, { packs }: Places, rep
         requirements: scanned.requirements,
       }
       report.packs.push(pack)
+      const counts = seen.get(name)
+      seen.set(name, counts ?? pack.folder)
+      if (counts !== undefined) {
+        pack.state = 'refused'
+        pack.problems = [{ file: '.', message: `${counts} has a pack of this name, which counts instead` }]
+        continue
+      }
       if (included.has(name)) {
         pack.state = 'included'
         pack.old_names = []
@@ -189,6 +197,10 @@ async function checkPacks(session: Session, base: string, { packs }: Places, rep
   progress.update('Inspecting workflows')
   const records = await allRecords(session, '/packs', {})
   const refs = new Map(records.map(({ path, ref }) => [textOrEmpty(path), textOrEmpty(ref)]))
+  const present = new Set(refs.values())
+  for (const { report: pack } of known) {
+    pack.problems = pack.problems.map((problem) => ({ ...problem, message: withMissingPack(problem.message, present) }))
+  }
   for (const one of known) {
     const ref = refs.get(one.path)
     if (ref !== undefined) {
@@ -199,6 +211,14 @@ async function checkPacks(session: Session, base: string, { packs }: Places, rep
     addContent(report.content, one.report.content)
   }
   progress.stop()
+}
+
+/** Triggers of a pack that the folder lacks come with that pack. */
+function withMissingPack(message: string, present: ReadonlySet<string>): string {
+  const [, pack] = /Trigger type "([^".]+)\.[^"]+" does not exist\./.exec(message) ?? []
+  return pack === undefined || present.has(pack)
+    ? message
+    : `${message} The pack "${pack}" is not here: copy it from the old machine too, or install it.`
 }
 
 /** Imports the records of exports into the server of the check. */
@@ -243,6 +263,8 @@ async function prepareRecords(
     },
     async importRest() {
       await importRecords(session, loaded, lastKinds, manner)
+      const present = new Set((await allRecords(session, '/packs', {})).map(({ ref }) => textOrEmpty(ref)))
+      for (const record of report.refused_records) record.why = withMissingPack(record.why, present)
       if (share.total > 0) addContent(report.content, { records: share })
     },
   }

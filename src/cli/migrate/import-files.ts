@@ -55,24 +55,25 @@ export async function importPacks(
   const again: { name: string; digest: string; switches: Switches }[] = []
   const needEnvironment: string[] = []
   const withProblems: string[] = []
-  const seen = new Set<string>()
+  const seen = new Map<string, string>()
   for (const [i, { name, from }] of all.entries()) {
     progress.update(`Copying packs: ${progressText(i, all.length)}, now ${name}`)
     if (included.has(name)) {
       manner.add({ kind: 'pack', name, outcome: 'skipped', why: 'svc has this pack itself', source: from })
       continue
     }
-    if (seen.has(name)) {
+    const counts = seen.get(name)
+    if (counts !== undefined) {
       manner.add({
         kind: 'pack',
         name,
         outcome: 'refused',
-        why: 'another folder has a pack of this name',
+        why: `${counts} has a pack of this name, which counts instead`,
         source: from,
       })
       continue
     }
-    seen.add(name)
+    seen.set(name, from)
     try {
       const { outcome, problems, digest, switches } = await importPack(
         session,

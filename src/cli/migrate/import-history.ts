@@ -12,6 +12,7 @@ const MAX_BATCH_CHARACTERS = 2 * 1024 * 1024
 
 const targets = {
   execution: { path: '/executions/import', key: 'executions' },
+  execution_output: { path: '/executions/output/import', key: 'output' },
   trigger_instance: { path: '/triggerinstances/import', key: 'trigger_instances' },
   rule_enforcement: { path: '/ruleenforcements/import', key: 'rule_enforcements' },
   trace: { path: '/traces/import', key: 'traces' },

@@ -8,6 +8,7 @@ import {
   type LoadedRecords,
 } from '../../migrate/index.ts'
 import { segment } from '../connection/client.ts'
+import { HttpFailure } from '../failures.ts'
 import type { Json } from '../output/print.ts'
 import { progressText } from '../output/progress.ts'
 import type { Session } from '../session.ts'
@@ -105,6 +106,8 @@ async function importOne(
     }
     return { name, outcome, ...(outcome === 'conflict' ? { why: 'another one of this name is here' } : {}) }
   } catch (error) {
+    if (error instanceof HttpFailure && error.code === 'AUTHENTICATION_OFF')
+      return { name, outcome: 'skipped', why: 'auth.enable is off: import again when it is on, to take the user over' }
     return { name, outcome: 'refused', why: refusalOf(error) }
   }
 }

@@ -11,6 +11,9 @@ import type { Session } from '../session.ts'
 const SAME_MOMENT_MICROS = 2_000_000
 const PAGE_SIZE = 100
 
+/** No record at all can be found. */
+const isAboutServer = ({ code }: HttpFailure): boolean => code === 'ROUTE_UNKNOWN' || code === 'AUTHENTICATION_OFF'
+
 export interface Target {
   /** The record on the server; undefined: there is none. */
   read(name: string, desired: Fields): Promise<Json | undefined>
@@ -30,7 +33,7 @@ export function createTargets(session: Session): Record<ApiKind, Target> {
     try {
       return recordIn(await client.call('GET', path, { query }))
     } catch (error) {
-      if (error instanceof HttpFailure && error.status === 404 && error.code !== 'ROUTE_UNKNOWN') return undefined
+      if (error instanceof HttpFailure && error.status === 404 && !isAboutServer(error)) return undefined
       throw error
     }
   }

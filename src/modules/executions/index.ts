@@ -2,6 +2,7 @@
 import { createChange } from './change.ts'
 import { auditChanges } from './audit.ts'
 import { createImport } from './import.ts'
+import { createOutputImport } from './output/import.ts'
 import { createGauges } from './gauges.ts'
 import { createExecutionListStore } from './list/store.ts'
 import { createLive } from './live.ts'
@@ -72,6 +73,7 @@ export function createExecutions(deps: ExecutionsDeps): Executions {
     stopRun: (id, user) => runs.stopRun(id, user),
   })
   const importEnded = createImport({ store, database, change, parameters, results, log })
+  const importOutput = createOutputImport({ store: outputStore, executions: store, results, database, log })
   const records = createRecords({ parameters, results, maskSecrets, webUrl: () => settings.webUrl() })
   const statusOf = (id: string): ExecutionStatus | undefined => live.statusOf(id) ?? store.statusOf(id)
   const outputReader = createOutputReader({ store: outputStore, statusOf, streamOutput })
@@ -80,7 +82,16 @@ export function createExecutions(deps: ExecutionsDeps): Executions {
     name: 'executions',
     gauges: createGauges(store, runs, slots),
     retention: createRetentions({ store, outputStore, workflows: deps.workflows, database }),
-    routes: createExecutionRoutes({ service, importEnded, store, list, records, output: outputReader, settings }),
+    routes: createExecutionRoutes({
+      service,
+      importEnded,
+      importOutput,
+      store,
+      list,
+      records,
+      output: outputReader,
+      settings,
+    }),
     ...createPending({ store, list, change, results }),
     plan: (request) => service.plan(request),
     planRetry: (ended, changes, about) => service.planRetry(ended, changes, about),

@@ -13,12 +13,13 @@ import type { ExecutionListStore } from './list/store.ts'
 import type { OutputReader } from './output/read.ts'
 import { outputRoutes } from './output/routes.ts'
 import type { ImportExecutions } from './import.ts'
+import type { ImportOutput } from './output/import.ts'
 import { idOf } from './path.ts'
 import { triggerInstanceOf, type Records } from './record.ts'
 import { ExecutionRequest, RerunRequest } from './request/schemas.ts'
 import type { ExecutionService } from './service.ts'
 import type { ExecutionStore } from './store.ts'
-import { CancelRefusal, ExecutionImport, ExecutionRecord, ExecutionUpdate } from './types.ts'
+import { CancelRefusal, ExecutionImport, OutputImport, ExecutionRecord, ExecutionUpdate } from './types.ts'
 import { readJson, writeJson } from '../../lib/json/index.ts'
 
 const compress = promisify(gzip)
@@ -30,6 +31,7 @@ const bareAttributes = ['result', 'trigger_instance', 'status'] as const
 export function createExecutionRoutes(deps: {
   service: ExecutionService
   readonly importEnded: ImportExecutions
+  readonly importOutput: ImportOutput
   store: ExecutionStore
   list: ExecutionListStore
   records: Records
@@ -45,6 +47,7 @@ export function createExecutionRoutes(deps: {
   return withOldPaths([
     createRoute(service, reader),
     importRoute(deps.importEnded),
+    importOutputRoute(deps.importOutput),
     ...listRoutes({ service, list, reader, ...settings }),
     ...outputRoutes(service, deps.output),
     ...valueRoutes(service, store),
@@ -95,6 +98,20 @@ function importRoute(importEnded: ImportExecutions): Route {
     response: ImportOutcomes,
     failures: [400, 503],
     handler: (request) => importEnded(request, request.body),
+  })
+}
+
+function importOutputRoute(importOutput: ImportOutput): Route {
+  return route({
+    surface: 'api',
+    method: 'post',
+    path: '/executions/output/import',
+    permission: 'administrator',
+    summary: 'Takes over the output of executions that have ended on another server, to read it here.',
+    body: OutputImport,
+    response: ImportOutcomes,
+    failures: [400, 503],
+    handler: (request) => importOutput(request, request.body),
   })
 }
 

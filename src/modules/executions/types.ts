@@ -361,6 +361,41 @@ export const ExecutionImport = record(
 )
 export type ExecutionImport = Static<typeof ExecutionImport>
 
+/** Body of `POST /executions/output/import`. */
+export const OutputImport = record(
+  'OutputImport',
+  Type.Object(
+    {
+      output: Type.Array(
+        Type.Object({
+          id: Type.String({ pattern: '^[0-9a-f]{24}$', description: 'It stays.' }),
+          execution_id: Type.String({ description: 'Of an execution that has ended here.' }),
+          output_type: OutputTypeName,
+          data: Type.String({ maxLength: 1_048_576 }),
+          timestamp: Type.String({ description: 'ISO 8601.' }),
+        }),
+        { maxItems: 100, description: 'In the order in which it was written.' },
+      ),
+      dry_run: Type.Optional(Type.Boolean()),
+    },
+    { additionalProperties: false },
+  ),
+  {
+    example: {
+      output: [
+        {
+          id: '67a1f0c2e4b0a1d2c3e4f510',
+          execution_id: executionExample.id,
+          output_type: 'stdout',
+          data: 'hello\n',
+          timestamp: executionExample.start_timestamp,
+        },
+      ],
+    },
+  },
+)
+export type OutputImport = Static<typeof OutputImport>
+
 /** Body of `PUT /executions/<id>`. */
 export const ExecutionUpdate = record(
   'ExecutionUpdate',

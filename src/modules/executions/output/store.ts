@@ -15,6 +15,8 @@ export interface OutputStore {
   outputPlace(executionId: string, seq: number): NumberedPlace | undefined
   lastOutput(executionId: string): PlacedRecord | undefined
   lastSeq(executionId: string): number
+  /** Of all records of an execution. */
+  outputIds(executionId: string): string[]
 
   /** At most `limit` records of these executions. */
   deleteOutputOf(ids: readonly string[], limit: number): Step
@@ -71,6 +73,10 @@ export function createOutputStore(database: Database): OutputStore {
           .limit(1),
       )?.seq ?? 0,
 
+    outputIds: (executionId) =>
+      database
+        .all(build.selectFrom('output_records').select('id').where('execution_id', '=', executionId))
+        .map(({ id }) => id),
     deleteOutputOf: (ids, limit) => ({
       query: build.deleteFrom('output_records').where(
         sql<SqlBool>`rowid in (
