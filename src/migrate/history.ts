@@ -1,7 +1,7 @@
 /** What has run on StackStorm, in the form in which svc takes over its history. */
 import { zstdDecompressSync } from 'node:zlib'
 import { formatMicros, parseTimestamp } from '../core/time.ts'
-import { readJson } from '../lib/json/index.ts'
+import { readJson, writeJson } from '../lib/json/index.ts'
 import { isObject } from '../lib/schema/index.ts'
 import { ownTriggerType } from './names.ts'
 import { readRecords, type Fields } from './read-records.ts'
@@ -30,7 +30,50 @@ export interface HistoryRecord {
 export interface HistoryLookups {
   /** Reference of a trigger → reference of its type, as an export has it. */
   triggerTypes: ReadonlyMap<string, string>
+  /** Id → live action, of executions whose own records lack an end or a result. */
+  liveActions: ReadonlyMap<string, Fields>
 }
+
+/** Live actions that are kept, and bytes of their results. */
+const MAX_LIVE_ACTIONS = 100_000
+const MAX_LIVE_BYTES = 64 * 1024 * 1024
+
+/** The live actions of executions whose own records lack an end or a result; beyond the bounds those stay as they are. */
+export async function readLiveActions(
+  executions: readonly string[],
+  liveActions: readonly string[],
+): Promise<Map<string, Fields>> {
+  const wanted = new Set<string>()
+  const found = new Map<string, Fields>()
+  if (liveActions.length === 0) return found
+  for (const file of executions) {
+    for await (const item of readRecords(file)) {
+      if ('problem' in item || kindOf(item) !== 'execution' || wanted.size >= MAX_LIVE_ACTIONS) continue
+      const { fields } = item
+      const isWhole = finalStatuses.has(text(fields['status'])) && !hasNone(fields['result'])
+      const id = text(liveActionOf(fields)['id'])
+      if (!isWhole && id !== '') wanted.add(id)
+    }
+  }
+  let bytes = 0
+  for (const file of wanted.size === 0 ? [] : liveActions) {
+    for await (const item of readRecords(file)) {
+      if ('problem' in item || kindOf(item) !== 'live_action') continue
+      const id = idOf(item.fields)
+      if (!wanted.has(id) || bytes > MAX_LIVE_BYTES) continue
+      const { status, result, end_timestamp: end, callback, runner_info: info, notify } = item.fields
+      bytes += Buffer.isBuffer(result) ? result.length : (writeJson(result ?? null)?.length ?? 0)
+      found.set(id, { status, result, end_timestamp: end, callback, runner_info: info, notify })
+    }
+  }
+  return found
+}
+
+/** Up to StackStorm 3.8 an execution holds its live action, later only its id. */
+const liveActionOf = (fields: Fields): Fields =>
+  isObject(fields['liveaction'])
+    ? objectOf(fields['liveaction'])
+    : { id: text(fields['liveaction'] ?? fields['liveaction_id']) }
 
 /** Reads one record at a time. Never throws for what is in the files. */
 export async function* readHistory(
@@ -81,7 +124,9 @@ const converters: Readonly<Record<ImportedHistoryKind, (fields: Fields, lookups:
   trace: convertTrace,
 }
 
-function convertExecution(fields: Fields): Converted {
+function convertExecution(own: Fields, { liveActions }: HistoryLookups): Converted {
+  const liveaction = liveActionOf(own)
+  const fields = withLiveAction(own, liveActions.get(text(liveaction['id'])))
   const id = idOf(fields)
   if (!idPattern.test(id)) return withoutId(id)
   const status = text(fields['status'])
@@ -103,10 +148,6 @@ function convertExecution(fields: Fields): Converted {
   } catch {
     return { name: id, refused: 'its parameters or its result cannot be read: they are damaged' }
   }
-  // Up to StackStorm 3.8 it holds the live action, later only its id.
-  const liveaction = isObject(fields['liveaction'])
-    ? objectOf(fields['liveaction'])
-    : { id: text(fields['liveaction'] ?? fields['liveaction_id']) }
   const trigger = objectOf(fields['trigger'])
   const instance = objectOf(fields['trigger_instance'])
   const parent = text(fields['parent'])
@@ -124,7 +165,11 @@ function convertExecution(fields: Fields): Converted {
         runner_type: isObject(runnerType) ? text(runnerType['name']) : text(runnerType) || text(runner['name']),
       },
       runner,
-      liveaction: { ...liveaction, notify: stored(liveaction['notify']) },
+      liveaction: {
+        ...pick(liveActions.get(text(liveaction['id']))),
+        ...liveaction,
+        notify: stored(liveaction['notify']),
+      },
       parameters: isObject(parameters) ? parameters : undefined,
       result: result ?? undefined,
       context: objectOf(fields['context']),
@@ -141,6 +186,25 @@ function convertExecution(fields: Fields): Converted {
       }),
     }),
   }
+}
+
+/** What the record of an execution lacks, its live action may have. */
+function withLiveAction(own: Fields, live: Fields | undefined): Fields {
+  if (live === undefined) return own
+  const hasEnded = finalStatuses.has(text(own['status'])) || !finalStatuses.has(text(live['status']))
+  return {
+    ...own,
+    status: hasEnded ? own['status'] : live['status'],
+    end_timestamp: own['end_timestamp'] ?? live['end_timestamp'],
+    result: hasNone(own['result']) ? live['result'] : own['result'],
+  }
+}
+
+const hasNone = (result: unknown): boolean =>
+  result === undefined || result === null || (isObject(result) && Object.keys(result).length === 0)
+
+function pick(live: Fields | undefined): Fields {
+  return live === undefined ? {} : { callback: objectOf(live['callback']), runner_info: objectOf(live['runner_info']) }
 }
 
 function convertInstance(fields: Fields, { triggerTypes }: HistoryLookups): Converted {

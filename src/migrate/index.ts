@@ -1,7 +1,13 @@
 /** Reading a StackStorm installation: what there is, and what becomes of it. Nothing here changes anything. */
 export { createDecrypt, readDatastoreKey, type DatastoreKey, type Decrypt } from './cipher.ts'
 export { PackRefused, placePack, readTree, recoverPacks, type PackTree } from './copy-pack.ts'
-export { importedHistory, readHistory, type HistoryLookups, type ImportedHistoryKind } from './history.ts'
+export {
+  importedHistory,
+  readHistory,
+  readLiveActions,
+  type HistoryLookups,
+  type ImportedHistoryKind,
+} from './history.ts'
 export { openLedger, type Decision, type Ledger } from './ledger.ts'
 export { loadRecords, type LoadedRecord, type LoadedRecords } from './load-records.ts'
 export type { Fields } from './read-records.ts'

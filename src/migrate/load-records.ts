@@ -31,6 +31,8 @@ export interface LoadedRecord {
 export interface LoadedRecords {
   records: Record<RecordKind, LoadedRecord[]>
   history: Record<HistoryKind, { count: number; files: string[] }>
+  /** Files with live actions. */
+  liveActionFiles: string[]
   /** Reference of a trigger → reference of its type. */
   triggerTypes: ReadonlyMap<string, string>
   left: Partial<Record<LeftBehindKind, number>>
@@ -52,6 +54,7 @@ export async function loadRecords(
     history: Object.fromEntries(
       historyKinds.map((kind) => [kind, { count: 0, files: [] }]),
     ) as unknown as LoadedRecords['history'],
+    liveActionFiles: [],
     triggerTypes: new Map(),
     left: {},
     problems: [],
@@ -68,6 +71,8 @@ export async function loadRecords(
       const history = loaded.history[kind]
       history.count += 1
       if (history.files.at(-1) !== file) history.files.push(file)
+    } else if (kind === 'live_action') {
+      if (loaded.liveActionFiles.at(-1) !== file) loaded.liveActionFiles.push(file)
     } else if (kind === 'trigger')
       triggers.set(textOf(fields['ref']) || `${textOf(fields['pack'])}.${textOf(fields['name'])}`, fields)
     else if (kind === 'permission_grant') grants.set(textOf(fields['_id'] ?? fields['id']), fields)

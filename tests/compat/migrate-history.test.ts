@@ -304,6 +304,53 @@ describe('svc migrate import --history', () => {
     expect((await app.call('GET', `/v1/executions/${childId}/output`)).text).toBe('')
   })
 
+  test('what only their live actions know is taken from these', async () => {
+    const live = (i: number): string => `5a1f10004b0a1d2c3e4f800${i}`
+    const one = (i: number, more: object): Uint8Array =>
+      serialize({
+        _id: new ObjectId(`5a1f10004b0a1d2c3e4f900${i}`),
+        start_timestamp: Long.fromNumber(1_511_985_600_000_250),
+        action: { ...action, runner_type: { name: 'local-shell-cmd' } },
+        runner,
+        liveaction: live(i),
+        context: { user: 'ada' },
+        ...more,
+      })
+    const result = new Binary(Buffer.from('{"stdout": "done"}'))
+    old.write(
+      'dump/st2/action_execution_d_b.bson',
+      Buffer.concat([
+        one(1, { status: 'running' }),
+        one(2, { status: 'succeeded' }),
+        one(3, { status: 'running' }),
+        one(4, { status: 'failed', result: new Binary(Buffer.from('{"own": 1}')) }),
+      ]),
+    )
+    const of = (i: number, more: object): Uint8Array =>
+      serialize({ _id: new ObjectId(live(i)), action: 'shop.order', action_is_workflow: false, ...more })
+    old.write(
+      'dump/st2/live_action_d_b.bson',
+      Buffer.concat([
+        of(1, { status: 'timeout', result, end_timestamp: new Date(1_511_985_602_000), callback: { source: 'hook' } }),
+        of(2, { status: 'succeeded', result }),
+        of(3, { status: 'running' }),
+        of(4, { status: 'succeeded', result }),
+      ]),
+    )
+    expect((await importAll('--history')).counts).toEqual({ execution: { imported: 3, skipped: 1 } })
+    expect(await read('/v1/executions/5a1f10004b0a1d2c3e4f9001')).toMatchObject({
+      status: 'timeout',
+      end_timestamp: '2017-11-29T20:00:02.000000Z',
+      result: { stdout: 'done' },
+      liveaction: { id: live(1), callback: { source: 'hook' } },
+    })
+    expect(await read('/v1/executions/5a1f10004b0a1d2c3e4f9002')).toMatchObject({ result: { stdout: 'done' } })
+    expect(await read('/v1/executions/5a1f10004b0a1d2c3e4f9004')).toMatchObject({
+      status: 'failed',
+      result: { own: 1 },
+    })
+  })
+
   test('a user of its own is left for later while authentication is off', async () => {
     old.write('users.json', [{ name: 'robot', is_service: true, nicknames: {} }])
     const { code, counts } = await importAll()

@@ -13,8 +13,10 @@ import {
   openLedger,
   proposeConf,
   readConf,
+  readLiveActions,
   recoverPacks,
   scanPack,
+  type Fields,
   type GivenPlaces,
   type LoadedRecords,
   type Places,
@@ -138,8 +140,12 @@ async function run(
   const manner: Manner = { ledger: await openLedger(ledgerPath), dryRun, onConflict, before: new Map(), add: rows.add }
   try {
     await importAll(session, places, server, loaded, site, manner, summary)
+    const liveActions = history
+      ? await readLiveActions(loaded.history.execution.files, loaded.liveActionFiles)
+      : new Map<string, Fields>()
+    const lookups = { triggerTypes: loaded.triggerTypes, liveActions }
     for (const kind of history ? importedHistory : []) {
-      await importHistory(session, kind, loaded.history[kind].files, loaded, manner)
+      await importHistory(session, kind, loaded.history[kind].files, lookups, manner)
     }
     if (places.conf.length > 0) summary.proposed_conf = await propose(places, server, dryRun)
   } finally {
