@@ -26,6 +26,7 @@ export const FULL_ONLY = [
   ...['accessibility', 'history-many', 'history-rerun', 'hostile', 'output-large', 'output-lost'].map(
     (name) => `tests/web/${name}.test.ts`,
   ),
+  'tests/sensors/floods.test.ts',
   'tests/web/without-stream.test.ts',
 ]
 
