@@ -124,11 +124,19 @@ describe('commands', () => {
     expect(bodies().join('\n')).not.toContain(server.urls.api)
   })
 
-  it('more than a person can mean wait a minute', async () => {
-    for (let i = 0; i < 21; i += 1) chat.say(`!hush ${i}`)
-    await chat.waitForPost(/more than 20 commands in a minute/)
+  it('more than a person can mean wait a minute, and are answered once', async () => {
+    for (let i = 0; i < 30; i += 1) {
+      chat.say(`!hush ${i}`)
+      chat.say('!echo x', { sender: '@eve:fake' })
+      chat.say('!echo x', { sender: '@old:fake', at: 0 })
+    }
     chat.say('!echo still here', { sender: '@bob:fake' })
     expect((await chat.waitForPost('It said still here')).room).toBe('!ops:fake')
+    await bot.settled()
+    const answered = (text: RegExp): number => bodies().filter((body) => text.test(body)).length
+    expect([answered(/more than 20 commands/), answered(/@eve:fake is not known/), answered(/was away/)]).toEqual([
+      3, 20, 20,
+    ])
   })
 
   it('what is longer than a command is refused before it is kept', async () => {
@@ -367,7 +375,12 @@ describe('with access control', () => {
     files.assign('admin', 'system_admin')
     const inquiries = { types: ['inquiry_list', 'inquiry_view', 'inquiry_respond'] }
     const words = { types: ['action_alias_match', 'action_alias_help'] }
-    files.define('ann', [{ types: ['action_execute'], on: 'action:core:echo' }, words, inquiries])
+    files.define('ann', [
+      { types: ['action_execute'], on: 'action:core:echo' },
+      { types: ['action_execute'], on: 'action:core:local' },
+      words,
+      inquiries,
+    ])
     files.define('bob', [words, inquiries])
     guarded = await createTestApp({
       basePath: base.path,
@@ -394,6 +407,8 @@ describe('with access control', () => {
       ack: { enabled: false },
     }
     await guarded.call('POST', '/v1/actionalias', alias, admin)
+    const run = { ...alias, name: 'run', action_ref: 'core.local', formats: ['run {{ cmd }}'] }
+    await guarded.call('POST', '/v1/actionalias', run, admin)
   })
   afterAll(async () => {
     await guarded.stop()
@@ -423,6 +438,28 @@ describe('with access control', () => {
     expect([await ran('allowed'), await ran('forbidden')]).toEqual([['ann'], []])
     const all = [...bodies(), started.stdout(), started.stderr(), bot.stateText()].join('\n')
     for (const secret of [password, key, chat.token]) expect(all).not.toContain(secret)
+  })
+
+  it('a token that the server has revoked is replaced at once, whatever it was wanted for', async () => {
+    await start(users)
+    const revoke = () => guarded.call('DELETE', '/auth/v1/tokens?user=ann', undefined, admin)
+    const go = join(bot.folder, 'go')
+    chat.say(`!run "until [ -e ${go} ]; do sleep 0.05; done; echo done"`)
+    await waitFor('the execution to be known', () => /"executions":\["/.test(bot.stateText()))
+    await revoke()
+    writeFileSync(go, '')
+    await chat.waitForPost(/done/)
+    await revoke()
+    chat.say('!help')
+    await chat.waitForPost(/!echo \{\{ message/)
+    await revoke()
+    chat.say('!approve 0123456789abcdef01234567')
+    await waitFor('the inquiry to be looked for', () => bodies().length === 3)
+    await revoke()
+    chat.say('!echo renewed')
+    await chat.waitForPost(/renewed/)
+    await bot.settled()
+    expect(bodies().join('\n')).not.toMatch(/token/i)
   })
 
   it('the server knows chat users by their nicknames in that chat', async () => {

@@ -11,7 +11,7 @@ import { readJson } from '../../lib/json/index.ts'
 import { isObject } from '../../lib/schema/index.ts'
 import type { Client } from '../connection/client.ts'
 import { segment } from '../connection/client.ts'
-import { recordIn, textOrEmpty, toObject } from '../connection/responses.ts'
+import { recordIn, textOrEmpty, toObject, type ApiResponse } from '../connection/responses.ts'
 import { readEvents } from '../connection/server-events.ts'
 import { isFinalRecord, recordStatusOf } from '../executions/calls.ts'
 import { HttpFailure, Interrupted } from '../failures.ts'
@@ -33,12 +33,10 @@ export interface BotDeps {
   state: ChatState
   /** With the credential of the bot. */
   client: Client
-  /** With the permissions of a user. */
-  readonly clientOf: (user: string) => Promise<Client>
+  /** With the permissions of a user. @throws as `Client.call` */
+  readonly callAs: (user: string, ...call: Parameters<Client['call']>) => Promise<ApiResponse>
   /** Whom the server knows by this nickname in the chat system; undefined: nobody, or the bot may not ask. */
   readonly userOfNickname: (chatUser: string) => Promise<string | undefined>
-  /** The server has refused the credential of a user. */
-  readonly forget: (user: string) => void
   readonly log: (text: string) => void
   signal: AbortSignal
   /** Milliseconds since the epoch. */
@@ -61,7 +59,7 @@ const SWEEP_MS = 30_000
 const MAX_HELP = 50
 
 export async function runBot(deps: BotDeps): Promise<void> {
-  const { adapter, config, state, client, clientOf, userOfNickname, forget, log, signal } = deps
+  const { adapter, config, state, client, callAs, userOfNickname, log, signal } = deps
   const now = deps.now ?? Date.now
   const withLock = createKeyedLock()
   const recent = new Map<string, number[]>()
@@ -86,15 +84,16 @@ export async function runBot(deps: BotDeps): Promise<void> {
     const user = config.users.get(chatUser) ?? (await userOfNickname(chatUser)) ?? config.defaultUser
     if (user !== undefined) return user
     log(`${adapter.name}: ${chatUser} is no known user`)
-    throw new Refusal(`${chatUser} is not known here. Whoever runs svc chat can add you to its users.`)
+    throw new Refusal(`${chatUser} is not known here. Ask the operator of svc chat to add you to its users.`)
   }
 
-  function isTooFast(user: string): boolean {
+  /** @returns commands of the user in the last minute, one more than are allowed at most; this one is counted from now on */
+  function countRecent(user: string): number {
     const since = now() - MINUTE_MS
     const times = (recent.get(user) ?? []).filter((time) => time > since)
     if (recent.size >= MAX_COUNTED_USERS && !recent.has(user)) recent.clear()
     recent.set(user, [...times, now()].slice(-MAX_COMMANDS_A_MINUTE - 1))
-    return times.length >= MAX_COMMANDS_A_MINUTE
+    return times.length
   }
 
   async function handle(message: ChatMessage): Promise<void> {
@@ -107,15 +106,18 @@ export async function runBot(deps: BotDeps): Promise<void> {
     const command = hasPrefix ? text.slice(config.prefix.length).trim() : text
     if (command === '') return
     const to = { channel: message.channel, thread: message.thread }
-    if (now() - message.at > MAX_AGE_MS) {
-      return say(to, 'This was said while svc chat was away. Say it again if it is still wanted.', `${message.id}-no`)
-    }
-    if (isTooFast(message.user)) {
+    const count = countRecent(message.user)
+    // Nobody can make the bot post without limit: this is said once.
+    if (count > MAX_COMMANDS_A_MINUTE) return
+    if (count === MAX_COMMANDS_A_MINUTE) {
       return say(
         to,
-        `These are more than ${MAX_COMMANDS_A_MINUTE} commands in a minute; wait a little.`,
+        `These are more than ${MAX_COMMANDS_A_MINUTE} commands in a minute. svc chat ignores yours until you have waited a minute.`,
         `${message.id}-no`,
       )
+    }
+    if (now() - message.at > MAX_AGE_MS) {
+      return say(to, 'This was said while svc chat was away. Say it again if it is still wanted.', `${message.id}-no`)
     }
     if (command.length > MAX_COMMAND_CHARS) {
       return say(to, `This is longer than the ${MAX_COMMAND_CHARS} characters of a command.`, `${message.id}-no`)
@@ -156,7 +158,7 @@ export async function runBot(deps: BotDeps): Promise<void> {
 
   async function help(user: string, filter: string): Promise<string> {
     const query = { limit: MAX_HELP, ...(filter === '' ? {} : { filter }) }
-    const answer = recordIn(await (await clientOf(user)).call('GET', '/actionalias/help', { query }))
+    const answer = recordIn(await callAs(user, 'GET', '/actionalias/help', { query }))
     const found = (answer['helpstrings'] as { display: string; description: string }[] | undefined) ?? [] // of the schema of the answer
     if (found.length === 0) return 'There are no commands.'
     const lines = found.map(
@@ -169,11 +171,10 @@ export async function runBot(deps: BotDeps): Promise<void> {
   async function respond(user: string, word: string, command: string): Promise<string> {
     const [, id = '', rest = ''] = /^\S+\s+(\S+)\s*([^]*)$/.exec(command) ?? []
     if (id === '') return `Which inquiry? ${config.prefix}${word} <id>${word === 'respond' ? ' name=value' : ''}`
-    const of = await clientOf(user)
-    const inquiry = recordIn(await of.call('GET', `/inquiries/${segment(id)}`))
+    const inquiry = recordIn(await callAs(user, 'GET', `/inquiries/${segment(id)}`))
     const response = answerIn(word, rest, toObject(inquiry['schema']))
     if (typeof response === 'string') return response
-    await of.call('PUT', `/inquiries/${segment(id)}`, { body: { id, response } })
+    await callAs(user, 'PUT', `/inquiries/${segment(id)}`, { body: { id, response } })
     return `Answered: ${id}.`
   }
 
@@ -203,11 +204,8 @@ export async function runBot(deps: BotDeps): Promise<void> {
     try {
       user ??= await userOf(entry.chatUser)
       const headers = { 'Idempotency-Key': createHash('sha256').update(`${entry.adapter} ${entry.key}`).digest('hex') }
-      answer = recordIn(
-        await (await clientOf(user)).call('POST', '/aliasexecution/match_and_execute', { body, headers }),
-      )
+      answer = recordIn(await callAs(user, 'POST', '/aliasexecution/match_and_execute', { body, headers }))
     } catch (error) {
-      if (error instanceof HttpFailure && error.status === 401 && user !== undefined) forget(user)
       if (!isRefusal(error)) throw error
       const isUnfit = error instanceof HttpFailure && error.status === 400
       const hint = isUnfit && user !== undefined ? await suggestion(user, entry.command) : ''
@@ -233,7 +231,7 @@ export async function runBot(deps: BotDeps): Promise<void> {
     if (!/^[\p{L}\p{N}_-]+$/u.test(word)) return ''
     try {
       const query = { filter: `^${word.slice(0, 3)}`, limit: 3 }
-      const answer = recordIn(await (await clientOf(user)).call('GET', '/actionalias/help', { query }))
+      const answer = recordIn(await callAs(user, 'GET', '/actionalias/help', { query }))
       const found = (answer['helpstrings'] as { display: string }[] | undefined) ?? [] // of the schema of the answer
       const all = found.map(({ display }) => `${config.prefix}${display}`)
       return `\n${all.length === 0 ? `${config.prefix}help lists the commands.` : `There is: ${all.join(', ')}`}`
@@ -247,14 +245,14 @@ export async function runBot(deps: BotDeps): Promise<void> {
     let left = entry?.executions ?? []
     for (const id of left) {
       if (entry === undefined) return
-      const of = await clientOf(entry.user ?? (await userOf(entry.chatUser)))
+      const user = entry.user ?? (await userOf(entry.chatUser))
       let text: string | undefined
       let attachments: Attachment[] = []
       try {
         const query = { include_attributes: 'id,status' }
-        const execution = recordIn(await of.call('GET', `/executions/${segment(id)}`, { query }))
+        const execution = recordIn(await callAs(user, 'GET', `/executions/${segment(id)}`, { query }))
         if (!isFinalRecord(recordStatusOf(execution))) continue
-        const reply = recordIn(await of.call('GET', `/aliasexecution/${segment(id)}/reply`))
+        const reply = recordIn(await callAs(user, 'GET', `/aliasexecution/${segment(id)}/reply`))
         text = reply['enabled'] === false ? undefined : textOrEmpty(reply['message']).replaceAll('{~}', '\n')
         attachments = attachmentsIn(reply['extra'], adapter.name)
       } catch (error) {
@@ -360,7 +358,12 @@ function acknowledgement({ execution, actionalias, message }: Json): string {
 /** Another attempt would be refused as well. */
 const isRefusal = (error: unknown): boolean =>
   error instanceof Refusal ||
-  (error instanceof HttpFailure && error.status < 500 && error.status !== 401 && error.status !== 429)
+  (error instanceof HttpFailure &&
+    error.status < 500 &&
+    error.status !== 401 &&
+    error.status !== 429 &&
+    // The server is still at the first attempt.
+    error.code !== 'IDEMPOTENCY_KEY_IN_USE')
 
 /** A sentence without addresses of the server. */
 function reasonOf(error: unknown): string {

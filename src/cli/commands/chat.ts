@@ -2,7 +2,7 @@
 import { absolutePath, cliProcess } from '../cli-process.ts'
 import { CliCommand } from '../command.ts'
 import { createClient, type Client, type Nickname } from '../connection/client.ts'
-import { recordIn, textOrEmpty } from '../connection/responses.ts'
+import { recordIn, textOrEmpty, type ApiResponse } from '../connection/responses.ts'
 import { exitCodes } from '../exit-codes.ts'
 import { CliFailure, HttpFailure } from '../failures.ts'
 import { addCommonOptions, type CommonFlags } from '../options.ts'
@@ -121,10 +121,9 @@ async function createAdapter(
 }
 
 interface Users {
-  /** With a token of that user if the bot may have one, else with its own credential. */
-  readonly clientOf: (user: string) => Promise<Client>
+  /** With a token of that user if the bot may have one, else with its own credential. @throws as `Client.call` */
+  readonly callAs: (user: string, ...call: Parameters<Client['call']>) => Promise<ApiResponse>
   readonly userOfNickname: (chatUser: string) => Promise<string | undefined>
-  readonly forget: (user: string) => void
 }
 
 function createUsers(session: Session, { account, system }: Pick<ChatConfig, 'account' | 'system'>): Users {
@@ -146,17 +145,29 @@ function createUsers(session: Session, { account, system }: Pick<ChatConfig, 'ac
       debug: (text) => session.note(`${text}\n`),
       env: cliProcess().env,
     })
-    clients.get(user)?.client.close()
+    // The client before it may still have requests under way.
     clients.set(user, { client, until: Date.parse(textOrEmpty(expiry)) - RENEW_MS })
     return { user, client }
   }
 
+  async function clientOf(user: string, of: NonNullable<typeof account>): Promise<Client> {
+    const known = clients.get(user)
+    if (known !== undefined && known.until > Date.now()) return known.client
+    return (await login(user, of)).client
+  }
+
   return {
-    async clientOf(user) {
-      if (account === undefined) return session.client
-      const known = clients.get(user)
-      if (known !== undefined && known.until > Date.now()) return known.client
-      return (await login(user, account)).client
+    async callAs(user, ...call) {
+      if (account === undefined) return session.client.call(...call)
+      const client = await clientOf(user, account)
+      try {
+        return await client.call(...call)
+      } catch (error) {
+        if (!(error instanceof HttpFailure) || error.status !== 401) throw error
+        // The token is revoked. Another request may have replaced it already.
+        if (clients.get(user)?.client === client) clients.delete(user)
+        return (await clientOf(user, account)).call(...call)
+      }
     },
     async userOfNickname(nickname) {
       if (account === undefined) return undefined
@@ -171,10 +182,6 @@ function createUsers(session: Session, { account, system }: Pick<ChatConfig, 'ac
       if (nicknames.size >= MAX_NICKNAMES) nicknames.clear()
       nicknames.set(nickname, { user, until: Date.now() + NICKNAME_MS })
       return user
-    },
-    forget(user) {
-      clients.get(user)?.client.close()
-      clients.delete(user)
     },
   }
 }
