@@ -148,3 +148,28 @@ it('after a kill, what was said and what has ended meanwhile is dealt with once'
   const { body } = await server.call<ExecutionAnswer[]>('GET', '/v1/executions?limit=100')
   expect(body.filter(({ parameters }) => parameters['message'] === 'overslept')).toHaveLength(1)
 })
+
+it('what was carried out before a restart is not carried out again when it is changed, or was posted at the same time', async () => {
+  await startBot()
+  const at = Date.now()
+  const first = chat.say('!echo first', { create_at: at })
+  const help = chat.say('!help', { create_at: at })
+  await chat.waitForPost('It said first')
+  await chat.waitForPost(/\{\{ message \}\}/)
+  await bot.settled()
+  await bot.stop()
+  for (const post of [first, help]) post.update_at = Date.now() + 1_000
+  chat.say('!echo old', { create_at: at - 120_000, update_at: Date.now() + 1_000, isQuiet: true })
+  chat.say('!echo deleted', { delete_at: Date.now(), isQuiet: true })
+  chat.say('!echo same time', { create_at: at, isQuiet: true })
+  chat.say('!echo end', { isQuiet: true })
+  await startBot()
+  await chat.waitForPost('It said end')
+  await bot.settled()
+  expect(messages().filter((text) => text.startsWith('It said'))).toEqual([
+    'It said first',
+    'It said same time',
+    'It said end',
+  ])
+  expect(messages()).toHaveLength(4)
+})

@@ -1,6 +1,6 @@
 /** `svc chat` in Slack: Socket Mode, slash commands, signed requests. A real bot, a Slack of our own. */
 import { createHmac, randomUUID } from 'node:crypto'
-import { writeFileSync } from 'node:fs'
+import { mkdirSync, rmdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { createTestApp } from '../helpers/app.ts'
@@ -88,6 +88,27 @@ describe('Socket Mode', () => {
     await waitFor('all to be confirmed', () => chat.waiting() === 0)
     expect(await executionsWith('good morning')).toHaveLength(1)
     expect(chat.calls).not.toContain('conversations.replies')
+  })
+
+  it('a command that could not be kept is not confirmed, and is carried out when it comes again, once', async () => {
+    configure()
+    const started = await startBot()
+    const obstacle = `${bot.configFile}.state.new`
+    mkdirSync(obstacle)
+    const ts = chat.say('!echo unkept')
+    await waitFor('the failure to be said', () => started.stderr().includes('chat.conf.state cannot be written'))
+    expect(chat.waiting()).toBe(1)
+    rmdirSync(obstacle)
+    chat.repeat(ts)
+    await chat.waitForPost('It said unkept')
+    await bot.settled()
+    await bot.stop()
+    await startBot()
+    chat.repeat(ts)
+    chat.say('!echo last')
+    await chat.waitForPost('It said last')
+    expect(texts()).toEqual(['On it.', 'It said unkept', 'On it.', 'It said last'])
+    expect(await executionsWith('unkept')).toHaveLength(1)
   })
 
   it('mentions, direct messages and slash commands need no prefix; other messages are left alone', async () => {

@@ -1,5 +1,5 @@
 /** `svc chat`: commands from a Matrix room, their results, and what survives a crash. A real bot, a homeserver of our own. */
-import { rmSync, writeFileSync } from 'node:fs'
+import { mkdirSync, rmdirSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { createTestApp } from '../helpers/app.ts'
@@ -306,6 +306,29 @@ describe('the state of the bot', () => {
     const elsewhere = join(bot.folder, 'none', 'state')
     const homeless = await runCli(['chat', bot.configFile, '--state', elsewhere], bot.env(server))
     expect([homeless.code, homeless.stdout + homeless.stderr]).toEqual([1, expect.stringMatching(/cannot be locked/)])
+  })
+})
+
+describe('a state that cannot be written', () => {
+  it('keeps no command from being carried out, and no announcement from being posted, later', async () => {
+    configure()
+    const started = await startBot()
+    const announce = await makePostMessage(server)
+    const obstacle = `${bot.configFile}.state.new`
+    const failures = (): number => started.stderr().split('chat.conf.state cannot be written').length - 1
+    mkdirSync(obstacle)
+    chat.say('!echo kept')
+    await waitFor('the failure to be said', () => failures() > 0)
+    const before = failures()
+    await announce({ channel: '!ops:fake', message: 'announced' })
+    await waitFor('a further failure', () => failures() > before)
+    rmdirSync(obstacle)
+    await announce({ channel: '!ops:fake', message: 'next' })
+    await chat.waitForPost('It said kept')
+    await chat.waitForPost('announced')
+    await chat.waitForPost('next')
+    await bot.settled()
+    expect(bodies().toSorted()).toEqual(['It said kept', 'On it.', 'announced', 'next'])
   })
 })
 

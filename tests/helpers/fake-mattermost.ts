@@ -11,6 +11,9 @@ interface Post {
   message: string
   root_id: string
   create_at: number
+  /** Also when it gets a reaction. */
+  update_at: number
+  delete_at: number
   type: string
   props: Record<string, unknown>
 }
@@ -97,6 +100,8 @@ export async function startFakeMattermost(): Promise<FakeMattermost> {
         root_id: typeof body['root_id'] === 'string' ? body['root_id'] : '',
         props: (body['props'] ?? {}) as Record<string, unknown>, // as the bot made them
         create_at: Date.now(),
+        update_at: Date.now(),
+        delete_at: 0,
         type: '',
       }
       posts.push(post)
@@ -116,8 +121,11 @@ export async function startFakeMattermost(): Promise<FakeMattermost> {
     }
     const [, channel] = /^\/channels\/([^/]+)\/posts$/.exec(path) ?? []
     const since = Number(url.searchParams.get('since') ?? 0)
-    if (channel !== undefined)
-      return asList(all.filter((post) => post.channel_id === channel && post.create_at > since))
+    if (channel !== undefined) {
+      const found = all.filter((post) => post.channel_id === channel && post.update_at > since)
+      // What a reply belongs to comes with it.
+      return asList(all.filter((post) => found.includes(post) || found.some(({ root_id: of }) => of === post.id)))
+    }
     const [, root] = /^\/posts\/([^/]+)\/thread$/.exec(path) ?? []
     if (root !== undefined) return asList(all.filter(({ id, root_id: of }) => id === root || of === root))
     return undefined
@@ -163,13 +171,16 @@ export async function startFakeMattermost(): Promise<FakeMattermost> {
     calls,
     connections: () => admitted.size,
     say(message, { channelType = 'O', isQuiet = false, ...more } = {}) {
+      const at = more.create_at ?? Date.now()
       const post: Post = {
         id: randomUUID(),
         channel_id: 'ops',
         user_id: 'ann',
         message,
         root_id: '',
-        create_at: Date.now(),
+        create_at: at,
+        update_at: at,
+        delete_at: 0,
         type: '',
         props: {},
         ...more,

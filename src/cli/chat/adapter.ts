@@ -47,7 +47,7 @@ export interface ChatAdapter {
   /**
    * Reads messages until the signal is aborted, and connects again whenever the connection is lost.
    *
-   * @param handle resolves when the message is dealt with; only then it counts as read
+   * @param handle resolves when the message is dealt with; only then it counts as read. StateFailure: it is to come again
    */
   run(handle: (message: ChatMessage) => Promise<void>, signal: AbortSignal): Promise<void>
   /** Channel that the bot has with one user alone; made if need be. @throws ChatFailure */

@@ -63,8 +63,8 @@ export async function runBot(deps: BotDeps): Promise<void> {
   const now = deps.now ?? Date.now
   const withLock = createKeyedLock()
   const recent = new Map<string, number[]>()
-  /** Messages that were no commands or are answered, while the process runs. */
-  const handled = new Set<string>()
+  /** Messages that are being dealt with. */
+  const inHand = new Set<string>()
   /** Commands of a process before this one. */
   const resumed = new Set(state.owed.map(({ key }) => key))
 
@@ -96,15 +96,24 @@ export async function runBot(deps: BotDeps): Promise<void> {
     return times.length
   }
 
+  /** @throws StateFailure: the message is to come again */
   async function handle(message: ChatMessage): Promise<void> {
     const text = message.text.trim()
     const hasPrefix = text.startsWith(config.prefix)
-    if (!hasPrefix && message.isCommand !== true) return
-    if (handled.has(message.id) || state.find(message.id) !== undefined) return
-    handled.add(message.id)
-    if (handled.size > MAX_COUNTED_USERS) handled.clear()
     const command = hasPrefix ? text.slice(config.prefix.length).trim() : text
-    if (command === '') return
+    if ((!hasPrefix && message.isCommand !== true) || command === '') return
+    const { id } = message
+    if (inHand.has(id) || state.hasHandled(id) || state.find(id) !== undefined) return
+    inHand.add(id)
+    try {
+      await carryOut(message, command)
+      await state.noteHandled(id).catch((error: unknown) => log(`svc chat: ${reasonOf(error)}`))
+    } finally {
+      inHand.delete(id)
+    }
+  }
+
+  async function carryOut(message: ChatMessage, command: string): Promise<void> {
     const to = { channel: message.channel, thread: message.thread }
     const count = countRecent(message.user)
     // Nobody can make the bot post without limit: this is said once.

@@ -8,6 +8,7 @@ import { isObject } from '../../lib/schema/index.ts'
 import { ChatFailure, type ChatAdapter, type ChatMessage, type ChatPosition, type ChatPost } from './adapter.ts'
 import { textOf } from './attachments.ts'
 import { callJson } from './json-api.ts'
+import { StateFailure } from './state.ts'
 
 export interface MatrixSettings {
   /** Address of the homeserver. */
@@ -135,7 +136,7 @@ export function createMatrix({ settings, position, knows, log }: MatrixDeps): Ch
           retry = FIRST_RETRY_MS
         } catch (error) {
           if (signal.aborted) return
-          if (!(error instanceof ChatFailure)) throw error
+          if (!(error instanceof ChatFailure || error instanceof StateFailure)) throw error
           log(`matrix: ${error.message}; trying again in ${Math.ceil(retry / 1000)} s`)
           await delay(retry, undefined, { signal }).catch(() => undefined)
           retry = Math.min(MAX_RETRY_MS, retry * 2)

@@ -8,6 +8,7 @@ import { isObject } from '../../lib/schema/index.ts'
 import { ChatFailure, type ChatAdapter, type ChatMessage, type ChatPosition, type ChatPost } from './adapter.ts'
 import { mapTexts, placeText } from './attachments.ts'
 import { callJson, type JsonAnswer } from './json-api.ts'
+import { StateFailure } from './state.ts'
 
 export interface MattermostSettings {
   /** Address of the server. */
@@ -37,6 +38,10 @@ const MAX_WAITING = 1_000
 const KEY = 'svc_chat_post'
 /** Messages of a channel in which a post is looked for. */
 const LOOK_BACK = 200
+/** Posts may come out of their order by so much: those of the last minute are looked at again. */
+const OVERLAP_MS = 60_000
+/** Posts of one answer; there may be older ones. */
+const MAX_MISSED = 1_000
 
 type Json = Record<string, unknown>
 
@@ -70,7 +75,11 @@ export function createMattermost({ settings, position, log }: MattermostDeps): C
           undefined,
           signal,
         )
-        for (const post of postsIn(answer)) found.push({ post, channelType: type })
+        const posts = postsIn(answer)
+        if (posts.length >= MAX_MISSED) log(`mattermost: older posts of ${channel} are not read: there are too many`)
+        // The answer has older posts as well, that were changed or got a reply or a reaction.
+        const missed = posts.filter(({ create_at: at }) => Number(at) >= since)
+        for (const post of missed) found.push({ post, channelType: type })
       }
     }
     return found.toSorted((a, b) => Number(a.post['create_at']) - Number(b.post['create_at']))
@@ -142,7 +151,8 @@ export function createMattermost({ settings, position, log }: MattermostDeps): C
         const since = position.read()
         if (since !== undefined) {
           queue(async () => {
-            for (const { post, channelType } of await postsSince(Number(since), signal)) await take(post, channelType)
+            const missed = await postsSince(Number(since) - OVERLAP_MS, signal)
+            for (const { post, channelType } of missed) await take(post, channelType)
           })
         }
         return
@@ -171,7 +181,7 @@ export function createMattermost({ settings, position, log }: MattermostDeps): C
     async run(handle, signal) {
       let retry = FIRST_RETRY_MS
       // What was said before the bot was there is no command.
-      if (position.read() === undefined) await position.write(String(Date.now()))
+      if (position.read() === undefined) await position.write(String(Date.now() + OVERLAP_MS))
       while (!signal.aborted) {
         try {
           const self = await call('GET', '/users/me', undefined, signal)
@@ -189,7 +199,7 @@ export function createMattermost({ settings, position, log }: MattermostDeps): C
           retry = FIRST_RETRY_MS
         } catch (error) {
           if (signal.aborted) return
-          if (!(error instanceof ChatFailure)) throw error
+          if (!(error instanceof ChatFailure || error instanceof StateFailure)) throw error
           log(`mattermost: ${error.message}; trying again in ${Math.ceil(retry / 1000)} s`)
         }
         await delay(retry, undefined, { signal }).catch(() => undefined)
@@ -255,6 +265,7 @@ function postsIn(answer: JsonAnswer): Json[] {
 
 function messageOf(post: Json, channelType: unknown, self: Json): ChatMessage | undefined {
   const { id, channel_id: channel, user_id: user, message, root_id: root, type, props, create_at: at } = post
+  if (Number(post['delete_at'] ?? 0) > 0) return undefined
   if (typeof id !== 'string' || typeof channel !== 'string' || typeof user !== 'string' || user === self['id']) {
     return undefined
   }

@@ -44,6 +44,8 @@ interface Content {
   positions: Record<string, string>
   /** Inquiries that have been told. */
   inquiries: string[]
+  /** Messages that have been dealt with, or are owed a result. */
+  handled: string[]
 }
 
 /** Commands at once; a further one is refused. */
@@ -53,22 +55,29 @@ const MAX_ANNOUNCEMENTS = 500
 /** Ids that are remembered. */
 const MAX_TOLD = 2_000
 
+/** The state cannot be written, such as on a full disk. */
+export class StateFailure extends Error {}
+
+/** What writes throws StateFailure. */
 export interface ChatState {
   readonly owed: readonly OwedResult[]
   find(key: string): OwedResult | undefined
-  /** Resolves when it is on the disk. */
+  /** Resolves when it is on the disk. A new one that cannot be written is not owed. */
   put(entry: OwedResult): Promise<void>
   remove(key: string): Promise<void>
   readonly since: number
   readonly announcements: readonly OwedAnnouncement[]
   hasAnnounced(id: string): boolean
-  /** @returns false: too many are owed, so that it is dropped */
+  /** One that cannot be written is not owed. @returns false: too many are owed, so that it is dropped */
   oweAnnouncement(announcement: OwedAnnouncement): Promise<boolean>
   removeAnnouncement(id: string): Promise<void>
   position(adapter: string): string | undefined
   setPosition(adapter: string, position: string): Promise<void>
   hasTold(inquiry: string): boolean
   noteTold(inquiry: string): Promise<void>
+  /** Of messages of the chat; also after a restart. */
+  hasHandled(message: string): boolean
+  noteHandled(message: string): Promise<void>
 }
 
 /** @throws CliFailure for a file that is none of ours */
@@ -90,14 +99,34 @@ export function openChatState(path: string): ChatState {
     return writing
   }
 
+  async function saveOr(undo: () => void): Promise<void> {
+    try {
+      await save()
+    } catch (error) {
+      undo()
+      throw error
+    }
+  }
+
+  const find = (key: string): OwedResult | undefined => content.owed.find((entry) => entry.key === key)
+  const noteHandled = (message: string): void => {
+    if (!content.handled.includes(message)) content.handled = [...content.handled, message].slice(-MAX_TOLD)
+  }
+
   return {
     get owed() {
       return content.owed
     },
-    find: (key) => content.owed.find((entry) => entry.key === key),
+    find,
     put(entry) {
+      const isNew = find(entry.key) === undefined
       content.owed = [...content.owed.filter(({ key }) => key !== entry.key), entry]
-      return save()
+      noteHandled(entry.key)
+      return saveOr(() => {
+        if (!isNew) return
+        content.owed = content.owed.filter(({ key }) => key !== entry.key)
+        content.handled = content.handled.filter((key) => key !== entry.key)
+      })
     },
     remove(key) {
       content.owed = content.owed.filter((entry) => entry.key !== key)
@@ -112,7 +141,10 @@ export function openChatState(path: string): ChatState {
       const hasRoom = content.announcements.length < MAX_ANNOUNCEMENTS
       if (hasRoom) content.announcements = [...content.announcements, announcement]
       content.announced = [...content.announced, announcement.id].slice(-MAX_TOLD)
-      await save()
+      await saveOr(() => {
+        content.announcements = content.announcements.filter(({ id }) => id !== announcement.id)
+        content.announced = content.announced.filter((id) => id !== announcement.id)
+      })
       return hasRoom
     },
     removeAnnouncement(id) {
@@ -130,10 +162,24 @@ export function openChatState(path: string): ChatState {
       content.inquiries = [...content.inquiries, inquiry].slice(-MAX_TOLD)
       return save()
     },
+    hasHandled: (message) => content.handled.includes(message),
+    noteHandled(message) {
+      if (content.handled.includes(message)) return Promise.resolve()
+      noteHandled(message)
+      return save()
+    },
   }
 }
 
-const empty = (): Content => ({ since: 0, owed: [], announcements: [], announced: [], positions: {}, inquiries: [] })
+const empty = (): Content => ({
+  since: 0,
+  owed: [],
+  announcements: [],
+  announced: [],
+  positions: {},
+  inquiries: [],
+  handled: [],
+})
 
 function read(path: string): Content {
   let text: string
@@ -159,15 +205,20 @@ function read(path: string): Content {
   throw new CliFailure(`${path} is not a state file of svc chat. Move it away, or name another folder with --state.`)
 }
 
+/** @throws StateFailure */
 async function replace(path: string, text: string): Promise<void> {
   const temporary = `${path}.new`
-  const file = await open(temporary, 'w', 0o600)
   try {
-    await file.writeFile(text)
-    await file.sync()
-  } finally {
-    await file.close()
+    const file = await open(temporary, 'w', 0o600)
+    try {
+      await file.writeFile(text)
+      await file.sync()
+    } finally {
+      await file.close()
+    }
+    await rename(temporary, path)
+    await syncFolder(dirname(path))
+  } catch (error) {
+    throw new StateFailure(`${path} cannot be written: ${error instanceof Error ? error.message : String(error)}`)
   }
-  await rename(temporary, path)
-  await syncFolder(dirname(path))
 }
