@@ -332,6 +332,66 @@ describe('a state that cannot be written', () => {
   })
 })
 
+describe('after a long absence', () => {
+  const chatter = (count: number): void => {
+    for (let i = 0; i < count; i += 1) chat.say('no command')
+  }
+
+  it('commands are found behind any number of messages up to a bound', async () => {
+    configure()
+    chat.say('!echo before its time')
+    await startBot()
+    await bot.stop()
+    chat.say('!echo first')
+    chatter(250)
+    chat.say('!echo second')
+    chatter(150)
+    chat.say('!echo elsewhere', { room: '!other:fake' })
+    await startBot()
+    await chat.waitForPost('It said first')
+    await chat.waitForPost('It said second')
+    await chat.waitForPost('It said elsewhere')
+    await bot.settled()
+    expect(bodies()).toHaveLength(6)
+  })
+
+  it('what lies behind the bound, or may not be read, is said', async () => {
+    configure()
+    await startBot()
+    await bot.stop()
+    chat.say('!echo out of reach')
+    chatter(1200)
+    chat.say('!echo within reach')
+    const started = await startBot()
+    await chat.waitForPost('It said within reach')
+    expect(started.stderr()).toMatch(/older messages of !ops:fake are not read/)
+    await bot.stop()
+    chat.say('!echo out of reach')
+    chatter(150)
+    chat.say('!echo last')
+    chat.answerNext('/messages', 502, '<html>')
+    chat.answerNext('/messages', 403, '{"error":"not for you"}')
+    const again = await startBot()
+    await chat.waitForPost('It said last')
+    expect(again.stderr()).toMatch(/older messages of !ops:fake are not read.*not for you/)
+    expect(bodies().join()).not.toContain('out of reach')
+  })
+
+  it('nothing from before the bot joined a room is a command', async () => {
+    configure()
+    await startBot()
+    await bot.stop()
+    chat.say('!echo before', { room: '!new:fake' })
+    chat.say('', { room: '!new:fake', type: 'm.room.member', state: '@svc:fake', content: { membership: 'join' } })
+    for (let i = 0; i < 120; i += 1) chat.say('no command', { room: '!new:fake' })
+    chat.say('!echo after', { room: '!new:fake' })
+    await startBot()
+    await chat.waitForPost('It said after')
+    await bot.settled()
+    expect(bodies()).toEqual(['On it.', 'It said after'])
+  })
+})
+
 describe('after a crash', () => {
   it('a result that came while the bot was away is posted once', async () => {
     configure()

@@ -24,7 +24,14 @@ export interface FakeMatrix {
   /** @returns the id of the event */
   say(
     body: string,
-    more?: { sender?: string; room?: string; content?: Record<string, unknown>; at?: number; type?: string },
+    more?: {
+      sender?: string
+      room?: string
+      content?: Record<string, unknown>
+      at?: number
+      type?: string
+      state?: string
+    },
   ): string
   /** Delivers an event once more. */
   repeat(id: string): void
@@ -74,6 +81,17 @@ export async function startFakeMatrix(): Promise<FakeMatrix> {
     response.writeHead(status, { 'Content-Type': 'application/json', ...headers }).end(text)
   }
 
+  /** Of a room, the latest first, between two places in the stream; `end`: where the next page begins, `to` at the last. */
+  function pageBefore(room: string, from: number, to: number, limit: number): { events: unknown[]; end: number } {
+    const found: unknown[] = []
+    for (let at = from - 1; at >= to; at -= 1) {
+      if (events[at]?.room !== room) continue
+      if (found.length === limit) return { events: found, end: at + 1 }
+      found.push(events[at]?.event)
+    }
+    return { events: found, end: to }
+  }
+
   async function sync(request: IncomingMessage, response: ServerResponse, url: URL): Promise<void> {
     const since = url.searchParams.get('since')
     const from = since === null ? events.length : Number(since)
@@ -90,10 +108,21 @@ export async function startFakeMatrix(): Promise<FakeMatrix> {
         request.once('close', resolve)
       })
     }
-    const join: Record<string, { timeline: { events: unknown[] } }> = {}
+    const join: Record<string, { timeline: Record<string, unknown> }> = {}
     const state = since === null ? events.filter(({ event }) => event['type'] === 'm.room.encryption') : []
-    for (const { room, event } of [...state, ...events.slice(from)])
-      (join[room] ??= { timeline: { events: [] } }).timeline.events.push(event)
+    const filter = JSON.parse(url.searchParams.get('filter') ?? '{}') as { room?: { timeline?: { limit?: number } } }
+    const limit = filter.room?.timeline?.limit ?? 10
+    for (const room of new Set([...state, ...events.slice(from)].map((of) => of.room))) {
+      const older = state.filter((of) => of.room === room).map(({ event }) => event)
+      const page = pageBefore(room, events.length, from, limit)
+      join[room] = {
+        timeline: {
+          events: [...older, ...page.events.toReversed()],
+          limited: page.end > from,
+          prev_batch: String(page.end),
+        },
+      }
+    }
     const invite = Object.fromEntries(
       invites.splice(0).map(({ room, by, state }) => [
         room,
@@ -144,6 +173,15 @@ export async function startFakeMatrix(): Promise<FakeMatrix> {
       joined.push(room)
       return answer(response, 200, { room_id: room })
     }
+    if (operation === 'messages') {
+      const asked = (name: string): number => Number(url.searchParams.get(name) ?? 0)
+      const { events: chunk, end } = pageBefore(room, asked('from'), asked('to'), asked('limit'))
+      return answer(response, 200, {
+        chunk,
+        start: url.searchParams.get('from'),
+        ...(end > 0 ? { end: String(end) } : {}),
+      })
+    }
     attempts += 1
     const content = JSON.parse(text) as {
       body: string
@@ -186,7 +224,7 @@ export async function startFakeMatrix(): Promise<FakeMatrix> {
     joined,
     say(
       body,
-      { sender = '@ann:fake', room = '!ops:fake', content = {}, at = Date.now(), type = 'm.room.message' } = {},
+      { sender = '@ann:fake', room = '!ops:fake', content = {}, at = Date.now(), type = 'm.room.message', state } = {},
     ) {
       count += 1
       const id = `$${series}-${count}:fake`
@@ -195,6 +233,7 @@ export async function startFakeMatrix(): Promise<FakeMatrix> {
         event_id: id,
         sender,
         origin_server_ts: at,
+        ...(state === undefined ? {} : { state_key: state }),
         content: { msgtype: 'm.text', body, ...content },
       })
       return id

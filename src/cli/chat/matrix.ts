@@ -33,6 +33,10 @@ const MAX_RETRY_MS = 60_000
 const MAX_CHARS = 12_000
 /** UTF-16 units of its attachments. */
 const MAX_ATTACHED_CHARS = 2_000
+/** Events of a room in one answer. */
+const PAGE = 100
+/** Further answers that are asked for in a room when the bot was away. */
+const MAX_PAGES = 10
 /** Rooms that are told of once. */
 const MAX_NOTED = 10_000
 const encryptionTypes: ReadonlySet<string> = new Set(['m.room.encryption', 'm.room.encrypted'])
@@ -62,11 +66,47 @@ export function createMatrix({ settings, position, knows, log }: MatrixDeps): Ch
       filter: writeJson({
         presence: { types: [] },
         account_data: { types: [] },
-        room: { timeline: { limit: since === undefined ? 1 : 100 }, ephemeral: { types: [] } },
+        room: { timeline: { limit: since === undefined ? 1 : PAGE }, ephemeral: { types: [] } },
       }),
       ...(since === undefined ? {} : { since }),
     })
     return call('GET', `/sync?${query.toString()}`, undefined, signal)
+  }
+
+  /** The oldest first: those of the answer, and those since then that it has left out. @throws ChatFailure */
+  async function eventsIn(
+    room: string,
+    joined: unknown,
+    since: string,
+    self: string,
+    signal: AbortSignal,
+  ): Promise<Json[]> {
+    const timeline = objectIn(joined, 'timeline')
+    let events = afterJoin(listIn(timeline, 'events'), self)
+    let from = timeline['limited'] === true ? timeline['prev_batch'] : undefined
+    let hasJoined = events.length < listIn(timeline, 'events').length
+    for (let page = 0; typeof from === 'string' && !hasJoined; page += 1) {
+      if (page === MAX_PAGES) {
+        log(`matrix: older messages of ${room} are not read: there are more than ${(MAX_PAGES + 1) * PAGE}`)
+        break
+      }
+      const query = new URLSearchParams({ dir: 'b', from, to: since, limit: String(PAGE) })
+      let answer: Json
+      try {
+        answer = await call('GET', `/rooms/${encodeURIComponent(room)}/messages?${query.toString()}`, undefined, signal)
+      } catch (error) {
+        if (!(error instanceof ChatFailure) || !error.isFinal) throw error
+        log(`matrix: older messages of ${room} are not read: ${error.message}`)
+        break
+      }
+      const chunk = listIn(answer, 'chunk').toReversed()
+      const older = afterJoin(chunk, self)
+      hasJoined = older.length < chunk.length
+      events = [...older, ...events]
+      // The last page is empty, or names no further one.
+      from = chunk.length === 0 ? undefined : answer['end']
+    }
+    return events
   }
 
   async function accept(rooms: Json, self: string, signal: AbortSignal): Promise<void> {
@@ -119,14 +159,13 @@ export function createMatrix({ settings, position, knows, log }: MatrixDeps): Ch
           const rooms = objectIn(answer, 'rooms')
           await accept(rooms, self, signal)
           for (const [room, joined] of Object.entries(objectIn(rooms, 'join'))) {
-            const events = listIn(objectIn(joined, 'timeline'), 'events')
-            noteEncryption(room, [...listIn(objectIn(joined, 'state'), 'events'), ...events])
+            const latest = listIn(objectIn(joined, 'timeline'), 'events')
+            noteEncryption(room, [...listIn(objectIn(joined, 'state'), 'events'), ...latest])
             // What was said before the bot was there is no command.
-            if (since !== undefined) {
-              for (const event of events) {
-                const message = messageOf(event, room, self)
-                if (message !== undefined) await handle(message)
-              }
+            if (since === undefined) continue
+            for (const event of await eventsIn(room, joined, since, self, signal)) {
+              const message = messageOf(event, room, self)
+              if (message !== undefined) await handle(message)
             }
           }
           const next = answer['next_batch']
@@ -169,6 +208,17 @@ export function createMatrix({ settings, position, knows, log }: MatrixDeps): Ch
       await call('PUT', `/rooms/${room}/send/m.room.message/${encodeURIComponent(post.key)}`, contentOf(post), signal)
     },
   }
+}
+
+/** Without what was before the bot came into the room. */
+function afterJoin(events: Json[], self: string): Json[] {
+  const isJoin = ({ type, state_key: of, content, unsigned }: Json): boolean =>
+    type === 'm.room.member' &&
+    of === self &&
+    objectIn({ content }, 'content')['membership'] === 'join' &&
+    // A new name of the bot is such an event as well.
+    objectIn(unsigned, 'prev_content')['membership'] !== 'join'
+  return events.slice(events.findLastIndex(isJoin) + 1)
 }
 
 function messageOf(event: Json, room: string, self: string): ChatMessage | undefined {
