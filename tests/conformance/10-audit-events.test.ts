@@ -636,7 +636,7 @@ const rows: Row[] = [
         start_timestamp: '2026-01-31T12:00:00Z',
         action: { ref: 'core.local', runner_type: 'local-shell-cmd' },
       }
-      await server.call('POST', '/v1/executions/import', { executions: [execution] })
+      await change('POST /v1/executions/import', {}, { executions: [execution] })
       const record = {
         id: '5a1f0c2e4b0a1d2c3e4f5076',
         execution_id: execution.id,
