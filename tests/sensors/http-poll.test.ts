@@ -225,14 +225,23 @@ describe('a sensor of the type http-poll', () => {
     expect(asked('/limited')).toHaveLength(1)
   })
 
-  it('says that its configuration lacks what a template uses', async () => {
-    writePack(server.basePath, 'lacks', {
+  it.each([
+    ['lacks', {}, ''],
+    [
+      'dangles',
+      { 'config.schema.yaml': 'token: { type: string, secret: true }\n' },
+      'token: "{{ svckv.system.no_such_token }}"\n',
+    ],
+  ])('says that its configuration lacks what a template uses: %s', async (pack, files, config) => {
+    if (config !== '') writeFileSync(join(server.basePath, 'configs', `${pack}.yaml`), config)
+    writePack(server.basePath, pack, {
+      ...files,
       'sensors/lacks.yaml': sensorFile('Lacks', `  headers: { Authorization: '{{ config_context.token }}' }\n`),
     })
-    await register(server, 'lacks')
-    const { runtime } = await waitForState(server, 'lacks.Lacks', 'waiting', 'failed')
+    await register(server, pack)
+    const { runtime } = await waitForState(server, `${pack}.Lacks`, 'waiting', 'failed')
     expect(runtime.last_error).toMatch(
-      /headers\.Authorization: .*token.* Check the configuration: svc pack config lacks\.$/,
+      /headers\.Authorization: .*token.* Check the configuration: svc pack config \w+\.$/,
     )
     expect(asked('/lacks')).toEqual([])
   })

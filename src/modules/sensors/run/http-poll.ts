@@ -205,9 +205,11 @@ function requestOf(
   values: Record<string, unknown>,
 ): { url: URL; headers: Map<string, string> } {
   const budget = new Budget(templateLimits)
+  // A key of the datastore that does not exist is null, which a template would print as `None`.
+  const given = Object.fromEntries(Object.entries(values).filter(([, value]) => value !== null))
   const filled = (name: string, text: string): string => {
     try {
-      return String(render(text, { config_context: values }, { budget, isStrict: true, isText: true }))
+      return String(render(text, { config_context: given }, { budget, isStrict: true, isText: true }))
     } catch (error) {
       const why = error instanceof Error ? error.message : String(error)
       throw new PollProblem(`Could not render ${name}: ${why}. Check the configuration: svc pack config ${pack}.`)
