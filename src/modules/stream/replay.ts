@@ -62,7 +62,7 @@ export function createReplay(options: ReplayOptions): Replay {
         if (records.length > 0) {
           for (const record of records) {
             sentSeq = record.seq
-            // What was not accepted is read again: a client that never comes back must not keep it in memory.
+            // A slow client gets the rest when it has taken this: it must not keep all of it in memory.
             if (!sendOutput(record, state)) break
           }
           await sink.drained()
