@@ -21,17 +21,18 @@ export const FULL_ONLY = [
     (name) => `tests/faults/${name}.test.ts`,
   ),
   ...['ldap-gone', 'open-files', 'statsd-gone'].map((name) => `tests/faults/${name}.test.ts`),
-  ...['hostile', 'tail'].map((name) => `tests/sensors/${name}.test.ts`),
+  ...['floods', 'hostile', 'tail'].map((name) => `tests/sensors/${name}.test.ts`),
   ...['memory', 'resume', 'stubborn'].map((name) => `tests/stress/${name}.test.ts`),
   ...['accessibility', 'history-many', 'history-rerun', 'hostile', 'output-large', 'output-lost'].map(
     (name) => `tests/web/${name}.test.ts`,
   ),
-  'tests/sensors/floods.test.ts',
   'tests/web/without-stream.test.ts',
 ]
 
 /** Files that load the whole machine, or measure it: the full run starts them one by one when all others have ended. */
 export const ALONE = [
+  'tests/sensors/floods.test.ts',
+  'tests/sensors/hostile.test.ts',
   'tests/stress/load.test.ts',
   'tests/stress/memory.test.ts',
   'tests/stress/resume.test.ts',

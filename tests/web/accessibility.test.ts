@@ -35,7 +35,7 @@ const addresses: readonly [address: (demo: Demo) => string, text: string][] = [
   [({ succeeded }) => `/history/${succeeded}/output`, 'Deploying'],
   [({ succeeded }) => `/history/${succeeded}/children`, 'shop.deploy'],
   [({ succeeded }) => `/history/${succeeded}/raw`, 'runner_type'],
-  [() => '/actions', 'shop'],
+  [() => '/actions', 'core.announcement'],
   [() => '/actions/shop.deploy', 'environment'],
   [() => '/actions/core.http', 'method'],
   [() => '/rules', 'on_push'],
