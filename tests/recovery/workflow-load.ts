@@ -248,7 +248,20 @@ export function createWorkflowLoad(random: Random, folder: string): WorkflowLoad
     request(server, 'PUT', `/v1/inquiries/${id}`, { id, response: { continue: true } })
 
   /** The task that a failed run of `plain` goes on from. */
+  /** Of two at once, the second fails or repeats what the first has done. */
+  const rerunning = new Set<string>()
+
   async function rerun(server: TestServer, id: string): Promise<void> {
+    if (rerunning.has(id)) return
+    rerunning.add(id)
+    try {
+      await requestRerun(server, id)
+    } finally {
+      rerunning.delete(id)
+    }
+  }
+
+  async function requestRerun(server: TestServer, id: string): Promise<void> {
     const failed = withDatabase(folder, (database) =>
       database
         .prepare<[string], { task: string }>(
