@@ -61,7 +61,7 @@ it('an alias that changes before anybody asks is read with the others', async ()
 })
 
 it('among many aliases, some of which would take for ever elsewhere, others work meanwhile', async () => {
-  const [many, evil] = tier === 'full' ? [10_000, 30] : [1_000, 5]
+  const [many, evil] = tier === 'full' ? [10_000, 30] : [1_000, 12]
   const { matching } = matchingOf([
     ...Array.from({ length: many }, (_, i) => aliasOf(`app${i}`, [`deploy app${i} to {{ stage = test }}`])),
     ...Array.from({ length: evil }, (_, i) => aliasOf(`evil${i}`, [`(?:a+)+(?:a|aa)+(?:a*)*b${i}`])),
@@ -78,5 +78,5 @@ it('among many aliases, some of which would take for ever elsewhere, others work
   const before = turns
   expect(await found(matching, 'a'.repeat(9_000))).toMatch(/matched no patterns/)
   isOver = true
-  expect(turns - before).toBeGreaterThan(1)
+  expect(turns - before).toBeGreaterThan(0)
 })
