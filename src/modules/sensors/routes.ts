@@ -106,6 +106,8 @@ export function createSensorRoutes(deps: {
         const limit = numberIn(query.limit, { name: 'limit', min: 1, max: MAX_RECORDS }) ?? MAX_RECORDS
         const after = numberIn(query.after, { name: 'after', min: 0, max: 2 ** 52 })
         const seconds = numberIn(query.wait, { name: 'wait', min: 0, max: MAX_WAIT_SECONDS }) ?? 0
+        // Who has seen a state gets what was said of it before.
+        await outputs.of(id).flush()
         const from = after ?? Math.max(0, outputs.lastSeq(id) - limit)
         const found = outputs.after(id, from, limit)
         if (found.length > 0 || seconds === 0) return found
