@@ -1,4 +1,5 @@
 import { expect, it } from 'vitest'
+import { waitFor } from '../../../tests/helpers/wait.ts'
 import type { ApiRequest } from '../../http/index.ts'
 import type { Outputs } from './run/output.ts'
 import { createSensorRoutes } from './routes.ts'
@@ -8,6 +9,7 @@ import type { SensorStore } from './store.ts'
 it('a request that waits for output ends when its client is gone', async () => {
   let signal: AbortSignal | undefined
   const outputs: Partial<Outputs> = {
+    of: () => ({ add: () => undefined, flush: () => Promise.resolve() }),
     after: () => [],
     lastSeq: () => 0,
     wait: (_id, _seq, given) => {
@@ -33,6 +35,7 @@ it('a request that waits for output ends when its client is gone', async () => {
     },
   }
   const answer = route?.handler(request as ApiRequest)
+  await waitFor('the request to wait', () => signal !== undefined)
   expect(signal?.aborted).toBe(false)
   for (const listener of listeners) listener()
   expect(await answer).toEqual([])
