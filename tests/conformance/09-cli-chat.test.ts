@@ -10,6 +10,7 @@ import { makeFolder, type TemporaryFolder } from '../helpers/folders.ts'
 import { basicAuth, firstPassword } from '../helpers/logins.ts'
 import { createRbacFiles } from '../helpers/rbac.ts'
 import { waitForStatus, type ExecutionAnswer, type TestApp } from '../helpers/server.ts'
+import { fullOnly } from '../helpers/tiers.ts'
 import { waitFor } from '../helpers/wait.ts'
 
 let server: TestApp
@@ -124,7 +125,7 @@ describe('commands', () => {
     expect(bodies().join('\n')).not.toContain(server.urls.api)
   })
 
-  it('more than a person can mean wait a minute, and are answered once', async () => {
+  fullOnly(it)('more than a person can mean wait a minute, and are answered once', async () => {
     for (let i = 0; i < 23; i += 1) {
       chat.say(`!hush ${i}`)
       chat.say('!echo x', { sender: '@eve:fake' })
@@ -154,7 +155,7 @@ describe('commands', () => {
     expect((await chat.waitForPost(/<b>/)).formatted).toBe('Ran: &lt;b&gt;&amp;&lt;/b&gt;')
   })
 
-  it('waits as long as the homeserver says, and goes on after it was away', async () => {
+  fullOnly(it)('waits as long as the homeserver says, and goes on after it was away', async () => {
     chat.answerNext('/send/', 429, '{"errcode":"M_LIMIT_EXCEEDED","retry_after_ms":20}')
     chat.answerNext('/send/', 429, 'busy', { 'Retry-After': '0' })
     chat.answerNext('/send/', 502, '<html>')
@@ -218,26 +219,29 @@ describe('announcements', () => {
     expect(bodies()).toEqual(['heard', 'missed 0', 'missed 1', 'missed 2'])
   })
 
-  it('that the chat refuses for a while are posted later, also by the next process; a final refusal ends them', async () => {
-    configure()
-    await startBot()
-    chat.answerNext('/send/', 502, '<html>')
-    await announce({ channel: '!ops:fake', message: 'patient' })
-    await chat.waitForPost('patient')
-    chat.answerNext('/send/', 403, '{"error":"not in the room"}')
-    await announce({ channel: '!other:fake', message: 'refused' })
-    await bot.settled()
-    for (let i = 0; i < 20; i += 1) chat.answerNext('/send/', 502, '<html>')
-    await announce({ channel: '!ops:fake', message: 'survives' })
-    await waitFor('an attempt', () => chat.planned() < 20)
-    await bot.stop()
-    expect(bot.stateText()).toContain('survives')
-    chat.answerAgain()
-    await startBot()
-    await chat.waitForPost('survives')
-    await bot.settled()
-    expect([said('patient'), said('refused'), said('survives')]).toEqual([1, 0, 1])
-  })
+  fullOnly(it)(
+    'that the chat refuses for a while are posted later, also by the next process; a final refusal ends them',
+    async () => {
+      configure()
+      await startBot()
+      chat.answerNext('/send/', 502, '<html>')
+      await announce({ channel: '!ops:fake', message: 'patient' })
+      await chat.waitForPost('patient')
+      chat.answerNext('/send/', 403, '{"error":"not in the room"}')
+      await announce({ channel: '!other:fake', message: 'refused' })
+      await bot.settled()
+      for (let i = 0; i < 20; i += 1) chat.answerNext('/send/', 502, '<html>')
+      await announce({ channel: '!ops:fake', message: 'survives' })
+      await waitFor('an attempt', () => chat.planned() < 20)
+      await bot.stop()
+      expect(bot.stateText()).toContain('survives')
+      chat.answerAgain()
+      await startBot()
+      await chat.waitForPost('survives')
+      await bot.settled()
+      expect([said('patient'), said('refused'), said('survives')]).toEqual([1, 0, 1])
+    },
+  )
 })
 
 describe('encrypted rooms', () => {
@@ -355,7 +359,7 @@ describe('after a long absence', () => {
     expect(bodies()).toHaveLength(6)
   })
 
-  it('what lies behind the bound, or may not be read, is said', async () => {
+  fullOnly(it)('what lies behind the bound, or may not be read, is said', async () => {
     configure()
     await startBot()
     await bot.stop()
@@ -377,7 +381,7 @@ describe('after a long absence', () => {
     expect(bodies().join()).not.toContain('out of reach')
   })
 
-  it('nothing from before the bot joined a room is a command', async () => {
+  fullOnly(it)('nothing from before the bot joined a room is a command', async () => {
     configure()
     await startBot()
     await bot.stop()
@@ -419,7 +423,7 @@ describe('after a crash', () => {
     expect(bodies().filter((body) => body === 'Ran: done')).toHaveLength(1)
   })
 
-  it('a command is carried out once, wherever the bot was killed', async () => {
+  fullOnly(it)('a command is carried out once, wherever the bot was killed', async () => {
     configure()
     await startBot()
     for (let round = 0; round < 4; round += 1) {

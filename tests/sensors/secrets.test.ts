@@ -1,4 +1,5 @@
 /** What sensors send wrong is explained without the secrets in it. */
+import { fullOnly, variants } from '../helpers/tiers.ts'
 import { mkdirSync, writeFileSync } from 'node:fs'
 import { createServer, type Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
@@ -78,7 +79,7 @@ const expectNothingOf = (value: string, text: string): void => {
   for (let at = 0; at + 6 <= value.length; at++) expect(text).not.toContain(value.slice(at, at + 6))
 }
 
-it('of a program: in lines, torn over lines, cut in messages, and its token', async () => {
+fullOnly(it)('of a program: in lines, torn over lines, cut in messages, and its token', async () => {
   await waitForInstances(server, 'leak.seen', 1)
   const output = await waitForOutput(server, 'leak.Leaks', 'the token is ********.')
   const { runtime } = await sensorOf(server, 'leak.Leaks')
@@ -96,7 +97,7 @@ it('of a program: in lines, torn over lines, cut in messages, and its token', as
   }
 })
 
-it.each(['Answers', 'Paths'])('of an HTTP server: %s', async (name) => {
+it.each(variants(['Answers', 'Paths']))('of an HTTP server: %s', async (name) => {
   const { runtime } = await waitForState(server, `leak.${name}`, 'running', 'waiting')
   expect(runtime.last_error).toContain('x'.repeat(100))
   expectNothingOf(secret, JSON.stringify(runtime))
