@@ -105,3 +105,18 @@ it('of a line whose end is not explained masks what may be the start of a secret
   drops.end()
   expect(said.at(-1)).toBe('1 more dispatches were dropped.')
 })
+
+it('says a line that could begin a secret when no other follows', () => {
+  vi.useFakeTimers()
+  try {
+    const { drops, said } = record(['half of it\nand the rest'])
+    void drops.addLine('it ends in half of it')
+    expect(said).toEqual([])
+    vi.advanceTimersByTime(10_000)
+    expect(said).toEqual([expect.stringContaining('a line is no JSON object: it ends in ')])
+    expect(said[0]).not.toContain('half')
+    expect(vi.getTimerCount()).toBe(0)
+  } finally {
+    vi.useRealTimers()
+  }
+})

@@ -71,6 +71,8 @@ export function createDrops(deps: {
 
   function look(): void {
     timer = undefined
+    // A line whose end could begin a secret waits for the next, which may never come.
+    endLines()
     if (counted === 0) {
       explained = 0
       return
