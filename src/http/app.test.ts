@@ -14,6 +14,7 @@ import { ListenError, listen } from './listeners.ts'
 import { createOriginPolicy } from './origin.ts'
 import { createPeers } from './peers.ts'
 import { Reply, type ApiRequest, type Guard, type JsonRoute, type Route } from './route.ts'
+import { fullOnly } from '../../tests/helpers/tiers.ts'
 
 const route = (
   method: JsonRoute['method'],
@@ -429,7 +430,7 @@ describe('requests', () => {
     expect(answers).toContain('"id":"next"')
   })
 
-  test('one that is answered and goes on sending for ever is cut', async () => {
+  fullOnly(test)('one that is answered and goes on sending for ever is cut', async () => {
     const answered = await http.raw('POST /v1/unread HTTP/1.1\r\nHost: localhost\r\nContent-Length: 1000000\r\n\r\n')
     expect(answered).toContain('{"done":true}')
   })

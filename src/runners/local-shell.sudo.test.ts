@@ -192,7 +192,7 @@ const rules = [
   ['without a password', TRUSTING, {}],
   ['with a password', 'ALL=(ALL) ALL', { sudo_password: PASSWORD }],
 ] as const
-const stubborn = ['ignores-term.sh', 'leaves-session.sh', 'forks-twice.sh', 'forks-while-dying.sh']
+const stubborn = variants(['ignores-term.sh', 'leaves-session.sh', 'forks-twice.sh', 'forks-while-dying.sh'], 2)
 
 it.each(variants(rules))(
   'ends processes of root %s',

@@ -75,7 +75,7 @@ describe('svc migrate check', () => {
     temporary.remove()
   })
 
-  test('says what a pack lacks and can do without, which keeps it ready', async () => {
+  fullOnly(test)('says what a pack lacks and can do without, which keeps it ready', async () => {
     writeGreetings(old)
     old.write(`${PACKS}/greetings/requirements.txt`, 'a-package-that-is-not-here\n')
     old.write(`${PACKS}/greetings/actions/py.yaml`, 'name: py\nrunner_type: python-script\nentry_point: py.py\n')
@@ -90,7 +90,7 @@ describe('svc migrate check', () => {
     })
   })
 
-  test('names what is missing and where, and both places of what is there twice', async () => {
+  fullOnly(test)('names what is missing and where, and both places of what is there twice', async () => {
     writeGreetings(old)
     old.write(
       `${PACKS}/greetings/rules/on_line.yaml`,
@@ -204,7 +204,7 @@ describe('svc migrate check', () => {
     expect(existsSync(mark)).toBe(false)
   })
 
-  test('tries the records of exports, and names those that svc refuses', async () => {
+  fullOnly(test)('tries the records of exports, and names those that svc refuses', async () => {
     writeGreetings(old)
     const rule = {
       pack: 'default',

@@ -10,6 +10,7 @@ import { call, type Answer, type TestApp } from '../helpers/server.ts'
 import { openEvents } from '../helpers/sse.ts'
 import { waitFor } from '../helpers/wait.ts'
 import { idPattern, impossibleIds, rowsOf, send, timestampPattern, unknownId } from './support.ts'
+import { fullOnly } from '../helpers/tiers.ts'
 
 interface KeyAnswer {
   id: string
@@ -398,7 +399,7 @@ describe('01.8 a key as a credential', () => {
     expect([status, body.context.user]).toEqual([201, 'robot'])
   })
 
-  it('00.5 401: unknown, disabled, expired, each with its text', async () => {
+  fullOnly(it)('00.5 401: unknown, disabled, expired, each with its text', async () => {
     const unknown = await whoAmI(withKey('nobody-has-it'))
     expect([unknown.status, unknown.body.faultstring]).toEqual([
       401,

@@ -351,7 +351,7 @@ test('check_loadavg gives the load of a processor', async () => {
   }
 })
 
-test('check_processes finds processes by command line, state or id', async () => {
+fullOnly(test)('check_processes finds processes by command line, state or id', async () => {
   const name = `svc-check ${randomUUID()}`
   const child = spawn('sh', ['-c', 'read line', name], { stdio: ['pipe', 'ignore', 'ignore'], detached: true })
   try {
@@ -458,12 +458,16 @@ fullOnly(test)(
   180_000,
 )
 
-test('wait_for_ssh ends with the first login, or after the last attempt', async () => {
-  const given = { hostname: host.host, port: host.port, username: site.user, ssh_timeout: 0 }
-  expect((await run('wait_for_ssh', { ...given, keyfile: key.path })).result).toMatchObject({ result: true })
-  const { status, result } = await run('wait_for_ssh', { ...given, keyfile: '/nowhere', retries: 2 })
-  expect([status, JSON.stringify(result)]).toEqual(['failed', expect.stringContaining('after 2 attempts')])
-  expect(await run('wait_for_ssh', { ...given, hostname: '-oProxyCommand=x', retries: 1 })).toMatchObject({
-    status: 'failed',
-  })
-}, 60_000)
+fullOnly(test)(
+  'wait_for_ssh ends with the first login, or after the last attempt',
+  async () => {
+    const given = { hostname: host.host, port: host.port, username: site.user, ssh_timeout: 0 }
+    expect((await run('wait_for_ssh', { ...given, keyfile: key.path })).result).toMatchObject({ result: true })
+    const { status, result } = await run('wait_for_ssh', { ...given, keyfile: '/nowhere', retries: 2 })
+    expect([status, JSON.stringify(result)]).toEqual(['failed', expect.stringContaining('after 2 attempts')])
+    expect(await run('wait_for_ssh', { ...given, hostname: '-oProxyCommand=x', retries: 1 })).toMatchObject({
+      status: 'failed',
+    })
+  },
+  60_000,
+)

@@ -8,6 +8,7 @@ import { run, runToEnd, waitForStatus, type TestApp } from '../helpers/server.ts
 import { openEvents } from '../helpers/sse.ts'
 import { makeSshSite, type Sshd, type SshSite } from '../helpers/sshd.ts'
 import { waitFor } from '../helpers/wait.ts'
+import { fullOnly } from '../helpers/tiers.ts'
 
 let site: SshSite
 let hosts: [Sshd, Sshd]
@@ -70,28 +71,31 @@ it('03.4 cancel: what runs on the other hosts is ended there', async () => {
   expect(markedProcesses(id)).toEqual([])
 })
 
-it('03.4 cancel of an ended run: what it has left on the other hosts is ended, with the login of the run', async () => {
-  const { text } = site.makeKey('id_ended', { passphrase: 'open sesame' })
-  const login = { private_key: text, passphrase: 'open sesame', background_grace_seconds: 0.1 }
-  const cmd = 'sleep 1000 & nohup setsid sleep 1000 & echo started'
-  const { id, status, result } = await runToEnd(server, { hosts: both, cmd, ...login }, remote)
-  const left = [0, 1].map((n) => ({
-    stdout: 'started',
-    background: { message: expect.stringContaining('still running') as unknown },
-    host: hosts[n]?.host,
-  }))
-  expect([status, result]).toMatchObject([
-    'succeeded',
-    Object.fromEntries(left.map(({ host, ...answer }) => [host, answer])),
-  ])
-  expect(markedProcesses(id)).toHaveLength(4)
-  const answers = await Promise.all([1, 2].map(() => server.call('DELETE', `/v1/executions/${id}`)))
-  expect(answers.map(({ body }) => body)).toMatchObject([{ status: 'succeeded' }, { status: 'succeeded' }])
-  expect(markedProcesses(id)).toEqual([])
-  expect((await server.call('DELETE', `/v1/executions/${id}`)).body).toMatchObject({
-    faultstring: 'Action cannot be canceled. State = succeeded.',
-  })
-})
+fullOnly(it)(
+  '03.4 cancel of an ended run: what it has left on the other hosts is ended, with the login of the run',
+  async () => {
+    const { text } = site.makeKey('id_ended', { passphrase: 'open sesame' })
+    const login = { private_key: text, passphrase: 'open sesame', background_grace_seconds: 0.1 }
+    const cmd = 'sleep 1000 & nohup setsid sleep 1000 & echo started'
+    const { id, status, result } = await runToEnd(server, { hosts: both, cmd, ...login }, remote)
+    const left = [0, 1].map((n) => ({
+      stdout: 'started',
+      background: { message: expect.stringContaining('still running') as unknown },
+      host: hosts[n]?.host,
+    }))
+    expect([status, result]).toMatchObject([
+      'succeeded',
+      Object.fromEntries(left.map(({ host, ...answer }) => [host, answer])),
+    ])
+    expect(markedProcesses(id)).toHaveLength(4)
+    const answers = await Promise.all([1, 2].map(() => server.call('DELETE', `/v1/executions/${id}`)))
+    expect(answers.map(({ body }) => body)).toMatchObject([{ status: 'succeeded' }, { status: 'succeeded' }])
+    expect(markedProcesses(id)).toEqual([])
+    expect((await server.call('DELETE', `/v1/executions/${id}`)).body).toMatchObject({
+      faultstring: 'Action cannot be canceled. State = succeeded.',
+    })
+  },
+)
 
 it('03.4 cancel of an ended run: says which host cannot be reached', async () => {
   const gone = await site.start()

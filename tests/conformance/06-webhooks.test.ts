@@ -8,6 +8,7 @@ import { call, startServer, waitForLog, type Answer, type TestApp } from '../hel
 import { waitFor } from '../helpers/wait.ts'
 import { problemOfWebhook } from '../../src/modules/triggers/builtin/webhook-parameters.ts'
 import { idPattern, rowsOf, send, type ErrorAnswer, type RawAnswer } from './support.ts'
+import { fullOnly } from '../helpers/tiers.ts'
 
 interface Webhook {
   id: string
@@ -182,7 +183,7 @@ describe('06.1 registration', () => {
     expect((await post(encodeURIComponent(name.toLowerCase()))).status).toBe(404)
   })
 
-  it('06.1 hooks are there again after a restart, be it a hard one', async () => {
+  fullOnly(it)('06.1 hooks are there again after a restart, be it a hard one', async () => {
     const folder = makeFolder()
     try {
       const first = await startServer({ basePath: folder.path })

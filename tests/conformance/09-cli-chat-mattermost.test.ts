@@ -7,6 +7,7 @@ import { makeChatBot, makePostMessage, type ChatBot } from '../helpers/chat-bot.
 import { MATTERMOST_BOT, startFakeMattermost, type FakeMattermost } from '../helpers/fake-mattermost.ts'
 import { waitForStatus, type ExecutionAnswer, type TestApp } from '../helpers/server.ts'
 import { waitFor } from '../helpers/wait.ts'
+import { fullOnly } from '../helpers/tiers.ts'
 
 let server: TestApp
 let chat: FakeMattermost
@@ -100,7 +101,7 @@ it('extra is an attachment, whose texts call nobody; an announcement for a user 
   })
 })
 
-it('waits when the server says so, and asks for what it missed when the connection was lost', async () => {
+fullOnly(it)('waits when the server says so, and asks for what it missed when the connection was lost', async () => {
   await startBot()
   chat.answerNext('POST /posts', 429, '{}', { headers: { 'Retry-After': '0' } })
   chat.answerNext('POST /posts', 500, '<html>')

@@ -9,6 +9,7 @@ import { runCli } from '../helpers/cli.ts'
 import { SLACK_BOT, startFakeSlack, type FakeSlack } from '../helpers/fake-slack.ts'
 import { waitForStatus, type ExecutionAnswer, type TestApp } from '../helpers/server.ts'
 import { waitFor } from '../helpers/wait.ts'
+import { fullOnly } from '../helpers/tiers.ts'
 
 let server: TestApp
 let chat: FakeSlack
@@ -142,7 +143,7 @@ describe('Socket Mode', () => {
     expect(texts().join('\n')).not.toContain('<')
   })
 
-  it('waits when Slack says so, and connects again when the connection is lost or refused', async () => {
+  fullOnly(it)('waits when Slack says so, and connects again when the connection is lost or refused', async () => {
     configure()
     await startBot()
     chat.answerNext('chat.postMessage', 429, '', { headers: { 'Retry-After': '1' } })

@@ -204,7 +204,7 @@ describe('announcements', () => {
     await bot.settled()
   })
 
-  it('that were made while the bot was away are posted once, those before its time not at all', async () => {
+  fullOnly(it)('that were made while the bot was away are posted once, those before its time not at all', async () => {
     await announce({ channel: '!ops:fake', message: 'too early' })
     configure()
     await startBot()
@@ -313,8 +313,8 @@ describe('the state of the bot', () => {
   })
 })
 
-describe('a state that cannot be written', () => {
-  it('keeps no command from being carried out, and no announcement from being posted, later', async () => {
+fullOnly(describe)('a state that cannot be written', () => {
+  fullOnly(it)('keeps no command from being carried out, and no announcement from being posted, later', async () => {
     configure()
     const started = await startBot()
     const announce = await makePostMessage(server)
@@ -336,12 +336,12 @@ describe('a state that cannot be written', () => {
   })
 })
 
-describe('after a long absence', () => {
+fullOnly(describe)('after a long absence', () => {
   const chatter = (count: number): void => {
     for (let i = 0; i < count; i += 1) chat.say('no command')
   }
 
-  it('commands are found behind any number of messages up to a bound', async () => {
+  fullOnly(it)('commands are found behind any number of messages up to a bound', async () => {
     configure()
     chat.say('!echo before its time')
     await startBot()
@@ -402,7 +402,7 @@ describe('after a long absence', () => {
 })
 
 describe('after a crash', () => {
-  it('a result that came while the bot was away is posted once', async () => {
+  fullOnly(it)('a result that came while the bot was away is posted once', async () => {
     configure()
     await startBot()
     const go = join(bot.folder, 'go')
@@ -532,7 +532,7 @@ describe('with access control', () => {
     for (const secret of [password, key, chat.token]) expect(all).not.toContain(secret)
   })
 
-  it('a token that the server has revoked is replaced at once, whatever it was wanted for', async () => {
+  fullOnly(it)('a token that the server has revoked is replaced at once, whatever it was wanted for', async () => {
     await start(users)
     const revoke = () => guarded.call('DELETE', '/auth/v1/tokens?user=ann', undefined, admin)
     const go = join(bot.folder, 'go')

@@ -59,7 +59,7 @@ function statusText(lineOf: (name: string, isIncluded: boolean) => string): stri
 }
 
 describe('10.6 svcctl', () => {
-  test('tells all components as one process, starts, restarts and stops them', async () => {
+  fullOnly(test)('tells all components as one process, starts, restarts and stops them', async () => {
     const allStopped = statusText((name) => `${name} is not running.`)
     expect(await svcctl('status')).toEqual({ code: 0, stdout: allStopped, stderr: '' })
     expect(await svcctl('stop')).toMatchObject({ code: 0 })

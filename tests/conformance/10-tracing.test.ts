@@ -123,7 +123,7 @@ describe('10 tracing.otlp_endpoint', () => {
 })
 
 describe('10 a collector that is gone', () => {
-  it('10 disturbs nobody, holds no stop, and gets what waits once it is there', async () => {
+  fullOnly(it)('10 disturbs nobody, holds no stop, and gets what waits once it is there', async () => {
     const gone = await startCollector()
     await gone.stop()
     await withServer({ settings: { 'tracing.otlp_endpoint': gone.url } }, async (server) => {

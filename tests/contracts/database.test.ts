@@ -16,7 +16,7 @@ import type { ExecutionTable } from '../../src/db/tables.ts'
 import { isAppError } from '../../src/core/errors.ts'
 import { makeFolder, type TemporaryFolder } from '../helpers/folders.ts'
 import type { WriteOrder, WriteReport } from '../fixtures/database-child.ts'
-import { rounds } from '../helpers/tiers.ts'
+import { rounds, fullOnly } from '../helpers/tiers.ts'
 import { waitFor } from '../helpers/wait.ts'
 
 const childFile = join(import.meta.dirname, '../fixtures/database-child.ts')
@@ -243,7 +243,7 @@ describe.each([{ name: 'SQLite', open: openedSqlite }])('database on $name', ({ 
       expect(outcomes[10]).toBeInstanceOf(Conflict)
     })
 
-    test('have a limit, keep their order, and leave the event loop its turns', async () => {
+    fullOnly(test)('have a limit, keep their order, and leave the event loop its turns', async () => {
       const total = 2000
       const order: number[] = []
       const seen: { announced: number; stored: number }[] = []
@@ -275,7 +275,7 @@ describe.each([{ name: 'SQLite', open: openedSqlite }])('database on $name', ({ 
       expect(database.stats().commits).toBeGreaterThanOrEqual(total / 256)
     })
 
-    test('may be larger together than what is sent at once', async () => {
+    fullOnly(test)('may be larger together than what is sent at once', async () => {
       const sizes = [20_000_000, 1, 20_000_000, 20_000_000, 5]
       const written = await Promise.all(
         sizes.map((size, i) => database.write(unit([addUser(database, `${i}`, 'ä'.repeat(size))], [fact(i)]))),
@@ -513,7 +513,7 @@ describe('SQLite: one server per file', () => {
     await database.close()
   })
 
-  test('a link to the file is the same file', async () => {
+  fullOnly(test)('a link to the file is the same file', async () => {
     const database = await openedSqlite()
     mkdirSync(join(folder.path, 'elsewhere'))
     const link = join(folder.path, 'elsewhere', 'link.db')
@@ -642,26 +642,29 @@ describe('SQLite: files that are not in their place any more', () => {
   const elsewhere = (): string => join(folder.path, 'elsewhere.db')
   const shortageOf = (database: Database): string | undefined => String(database.shortage()?.cause)
 
-  test('a moved database refuses new work in words, lets what ends be stored, and goes on when it is back', async () => {
-    const database = await openedSqlite()
-    await database.write(unit([addUser(database, 'a')]))
-    renameSync(path, elsewhere())
-    await waitFor('it to be noticed', () => !database.hasRoom())
-    expect(shortageOf(database)).toContain(`${path} was deleted or moved while the server runs. Put it back`)
-    expect(codeOf(await outcomeOf(database.write(unit([addUser(database, 'b')]))))).toBe('DATABASE_GONE')
-    expect(codeOf(await outcomeOf(database.scan(count(database, 1))))).toBe('DATABASE_GONE')
-    const backup = database.backup(join(folder.path, 'copy.db'), new AbortController().signal)
-    expect(codeOf(await outcomeOf(backup))).toBe('DATABASE_GONE')
-    await database.write({ ...unit([addUser(database, 'c')]), isVital: true })
-    expect(usersOf(database)).toEqual(['a', 'c'])
-    renameSync(elsewhere(), path)
-    await waitFor('it to be back', () => database.hasRoom())
-    await database.write(unit([addUser(database, 'd')]))
-    await database.close()
-    const again = await openedSqlite()
-    expect(usersOf(again)).toEqual(['a', 'c', 'd'])
-    await again.close()
-  })
+  fullOnly(test)(
+    'a moved database refuses new work in words, lets what ends be stored, and goes on when it is back',
+    async () => {
+      const database = await openedSqlite()
+      await database.write(unit([addUser(database, 'a')]))
+      renameSync(path, elsewhere())
+      await waitFor('it to be noticed', () => !database.hasRoom())
+      expect(shortageOf(database)).toContain(`${path} was deleted or moved while the server runs. Put it back`)
+      expect(codeOf(await outcomeOf(database.write(unit([addUser(database, 'b')]))))).toBe('DATABASE_GONE')
+      expect(codeOf(await outcomeOf(database.scan(count(database, 1))))).toBe('DATABASE_GONE')
+      const backup = database.backup(join(folder.path, 'copy.db'), new AbortController().signal)
+      expect(codeOf(await outcomeOf(backup))).toBe('DATABASE_GONE')
+      await database.write({ ...unit([addUser(database, 'c')]), isVital: true })
+      expect(usersOf(database)).toEqual(['a', 'c'])
+      renameSync(elsewhere(), path)
+      await waitFor('it to be back', () => database.hasRoom())
+      await database.write(unit([addUser(database, 'd')]))
+      await database.close()
+      const again = await openedSqlite()
+      expect(usersOf(again)).toEqual(['a', 'c', 'd'])
+      await again.close()
+    },
+  )
 
   test('another file in its place is not it', async () => {
     const database = await openedSqlite()
@@ -806,7 +809,7 @@ describe('SQLite: maintenance', () => {
     expect(readFileSync(path, 'latin1')).toContain('found-in-the-file')
   })
 
-  test('an idle writer copies its log into the database', async () => {
+  fullOnly(test)('an idle writer copies its log into the database', async () => {
     const database = await openedSqlite()
     await database.write(unit([addUser(database, 'found-in-the-file')]))
     const isCopied = () => readFileSync(path, 'latin1').includes('found-in-the-file')

@@ -67,7 +67,7 @@ describe.concurrent('startup files of a login shell', () => {
     expect([status, answer]).toEqual(['succeeded', ended(0, stdout, stderr)])
   })
 
-  test('reads its standard input to the end: failed, and nothing ran', async () => {
+  fullOnly(test)('reads its standard input to the end: failed, and nothing ran', async () => {
     const hosts = await startWithBashrc('echo "Please choose a user: "\nwhile read -r answer; do :; done')
     const { status, answer } = await runThere(hasty, { hosts, cmd: 'echo RAN' })
     expect(status).toBe('failed')
@@ -113,7 +113,7 @@ describe.concurrent('a login shell', () => {
         ['a forced command that prints its input', 'cat'],
         ['a shell that is killed', 'kill -KILL $$'],
       ],
-      5,
+      2,
     ),
   )('%s: failed, and says so', async (_, shell) => {
     const hosts = await startWith(shell)

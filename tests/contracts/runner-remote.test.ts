@@ -230,7 +230,7 @@ echo second; # comment`
   })
 })
 
-describe.concurrent('several hosts', () => {
+fullOnly(describe.concurrent)('several hosts', () => {
   let second: Sshd
   let both: string
   beforeAll(async () => {
@@ -275,7 +275,7 @@ describe.concurrent('several hosts', () => {
     expect(answerOf(result, '127.0.0.2')).toEqual(ended(0, 'met'))
   })
 
-  it('fail together when one cannot be reached or does not let us in, unless some are enough', async () => {
+  fullOnly(it)('fail together when one cannot be reached or does not let us in, unless some are enough', async () => {
     const stranger = site.makeKey(`stranger-${newId()}`, { isAllowed: false })
     const closed = await site.start({ host: '127.0.0.3', config: 'AllowUsers nobody-of-this-name' })
     const hosts = `${both},${closed.address},127.0.0.4:9`
@@ -394,7 +394,7 @@ describe.concurrent('logging in', () => {
 })
 
 describe.concurrent('connections', () => {
-  it('are used again, by whoever has the same credentials', async () => {
+  fullOnly(it)('are used again, by whoever has the same credentials', async () => {
     const server = await site.start()
     const subject = await makeRunners()
     for (let i = 0; i < 3; i++) expect((await run({ hosts: server.address }, subject)).status).toBe('succeeded')
@@ -465,7 +465,7 @@ describe.concurrent('connections', () => {
     for (const pid of markedProcesses(context.executionId)) process.kill(pid, 'SIGKILL')
   })
 
-  it('go through a bastion, whose key is checked too', async () => {
+  fullOnly(it)('go through a bastion, whose key is checked too', async () => {
     const [bastion, inner] = await Promise.all([site.start({ host: '127.0.0.5' }), site.start()])
     const knownHostsFile = join(site.folder, `known-${newId()}`)
     const subject = await makeRunners({ knownHostsFile })

@@ -155,7 +155,7 @@ tasks:
     expect(findDamage(basePath)).toEqual([])
   })
 
-  describe('cancels with what is kept for that', () => {
+  fullOnly(describe)('cancels with what is kept for that', () => {
     const ballast = (): string => join(basePath, 'svc.db-reserve')
     const settings = { 'log.level': 'CRITICAL', 'database.reserve_bytes': '0' }
     const SLEEPERS = 8
@@ -178,7 +178,7 @@ tasks:
       await waitFor('its process to end', () => findProcesses(id).length === 0)
     }
 
-    it('a file that is released when the disk is full, and made anew when it has room', async () => {
+    fullOnly(it)('a file that is released when the disk is full, and made anew when it has room', async () => {
       const started = await startServer({ basePath, settings })
       server = started
       await waitFor('the file', () => statSync(ballast(), { throwIfNoEntry: false })?.size === BALLAST_BYTES)
@@ -207,7 +207,7 @@ tasks:
       expect((await fetch(`${started.urls.api}/readyz`)).status).toBe(200)
     })
 
-    it('and a crash before there is room leaves no execution that seems to run', async () => {
+    fullOnly(it)('and a crash before there is room leaves no execution that seems to run', async () => {
       const started = await startServer({ basePath, settings })
       server = started
       const ids = await startAll(started)

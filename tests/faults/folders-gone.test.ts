@@ -86,8 +86,8 @@ const linesWith = (app: TestApp, event: string): string[] =>
     .split('\n')
     .filter((line) => line.includes(`event=${event},`))
 
-describe('the directory of packs', () => {
-  test('is missed within seconds, its actions fail in words, and it is used again when it is back', () =>
+fullOnly(describe)('the directory of packs', () => {
+  fullOnly(test)('is missed within seconds, its actions fail in words, and it is used again when it is back', () =>
     withApp({ basePath, settings: { 'content.watch': 'True' } }, async (app) => {
       expect(await resultOf(app, 'mine.shell')).toMatchObject({ status: 'succeeded' })
       renameSync(packs, away)
@@ -128,7 +128,8 @@ describe('the directory of packs', () => {
       expect(linesWith(app, 'packs.back')).toHaveLength(1)
       // Not a line for each pack.
       expect(linesWith(app, 'pack.gone')).toEqual([])
-    }))
+    }),
+  )
 
   fullOnly(test)('one pack of it is missed alone, and so are the configurations', () =>
     withApp({ basePath }, async (app) => {
@@ -172,7 +173,7 @@ describe('the base path', () => {
     }),
   )
 
-  test('is missed also where the database is elsewhere; doctor finds the server by its port', () =>
+  fullOnly(test)('is missed also where the database is elsewhere; doctor finds the server by its port', () =>
     withDatabaseElsewhere(async (app) => {
       await waitForReasons(app, [])
       renameSync(basePath, away)
@@ -197,7 +198,8 @@ describe('the base path', () => {
       renameSync(away, basePath)
       await waitForReasons(app, [])
       expect(linesWith(app, 'base_path.back')).toHaveLength(1)
-    }))
+    }),
+  )
 
   test('gets the files anew by which tools find the server', () =>
     withDatabaseElsewhere(async (app) => {

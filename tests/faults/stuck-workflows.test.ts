@@ -7,6 +7,7 @@ import { makeFolder, type TemporaryFolder } from '../helpers/folders.ts'
 import type { ExecutionAnswer } from '../helpers/server.ts'
 import { waitFor } from '../helpers/wait.ts'
 import { createWorkflowApp, type WorkflowActions, type WorkflowApp } from '../helpers/workflows.ts'
+import { variants } from '../helpers/tiers.ts'
 
 const folders: TemporaryFolder[] = []
 const apps: WorkflowApp[] = []
@@ -111,7 +112,7 @@ chain:
     chain: { password: 'a secret word' },
   }
 
-  it.for(['parameter', 'published', 'datastore', 'parent', 'asks', 'chain'])(
+  it.for(variants(['parameter', 'asks', 'published', 'datastore', 'parent', 'chain'], 2))(
     '%s: it ends with the reason',
     async (name) => {
       const folder = makePlace()

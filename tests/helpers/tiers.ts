@@ -15,12 +15,11 @@ export const FULL_ONLY = [
   'tests/compat/python-templates.test.ts',
   'tests/conformance/security-events.test.ts',
   'tests/packaging/binary.test.ts',
-  'tests/recovery/hangup.test.ts',
-  'tests/recovery/policies.test.ts',
+  ...['cascade', 'hangup', 'idempotency', 'policies', 'start'].map((name) => `tests/recovery/${name}.test.ts`),
   ...['clock', 'database-unusable', 'flood', 'idle-streams', 'port-taken', 'slow-readers'].map(
     (name) => `tests/faults/${name}.test.ts`,
   ),
-  ...['ldap-gone', 'open-files', 'statsd-gone'].map((name) => `tests/faults/${name}.test.ts`),
+  ...['ldap-gone', 'open-files', 'statsd-gone', 'workflow-commits'].map((name) => `tests/faults/${name}.test.ts`),
   ...['floods', 'hostile', 'tail'].map((name) => `tests/sensors/${name}.test.ts`),
   ...['memory', 'resume', 'stubborn'].map((name) => `tests/stress/${name}.test.ts`),
   ...['accessibility', 'history-many', 'history-rerun', 'hostile', 'output-large', 'output-lost'].map(

@@ -7,6 +7,7 @@ import { makeFolder, type TemporaryFolder } from '../helpers/folders.ts'
 import { isRunning, markedProcesses } from '../helpers/marked-processes.ts'
 import { run, runToEnd, startServer, waitForStatus, type ExecutionAnswer, type TestServer } from '../helpers/server.ts'
 import { waitFor } from '../helpers/wait.ts'
+import { fullOnly } from '../helpers/tiers.ts'
 
 let folder: TemporaryFolder
 let server: TestServer
@@ -39,7 +40,7 @@ async function leave(name: string): Promise<{ id: string; pid: number; go(): voi
   return { id, pid, go: () => appendFileSync(fifo, '\n'), done }
 }
 
-test('a process of an ended run outlives the server, and can still write', async () => {
+fullOnly(test)('a process of an ended run outlives the server, and can still write', async () => {
   const jobs = [await leave('killed'), await leave('stopped')]
   await restart('SIGKILL')
   expect(jobs.map(({ pid }) => isRunning(pid))).toEqual([true, true])
@@ -50,7 +51,7 @@ test('a process of an ended run outlives the server, and can still write', async
   await waitFor('the end of the second', () => existsSync(jobs[1]?.done ?? ''))
 })
 
-test('a cancel of an ended run stops its process, also after a restart', async () => {
+fullOnly(test)('a cancel of an ended run stops its process, also after a restart', async () => {
   const { id, pid } = await leave('canceled')
   await restart('SIGKILL')
   const answer = await server.call<ExecutionAnswer>('DELETE', `/v1/executions/${id}`)

@@ -14,7 +14,7 @@ import { makeFolder, type TemporaryFolder } from '../helpers/folders.ts'
 import { createLosingDisk, type LosingDisk } from '../helpers/power.ts'
 import { createRandom, seedOfRun, type Random } from '../helpers/random.ts'
 import { startServer, waitForStatus, type TestServer } from '../helpers/server.ts'
-import { rounds } from '../helpers/tiers.ts'
+import { rounds, fullOnly } from '../helpers/tiers.ts'
 import { waitFor } from '../helpers/wait.ts'
 import { problemsOfWorkflows } from '../helpers/workflow-audit.ts'
 
@@ -174,7 +174,7 @@ describe(`a power cut (seed ${seed})`, () => {
     CUTS * 60_000,
   )
 
-  it('takes no name of a file that was promised', async () => {
+  fullOnly(it)('takes no name of a file that was promised', async () => {
     const place = join(folder.path, 'new', 'place')
     const started = await startServer({
       basePath,
@@ -226,7 +226,7 @@ describe(`a power cut (seed ${seed})`, () => {
   })
 
   // So the test can fail: this is what the weaker promise of `normal` means.
-  it('takes promises of a server that does not wait for the disk, and damages nothing', async () => {
+  fullOnly(it)('takes promises of a server that does not wait for the disk, and damages nothing', async () => {
     expect(await lifeUntilCut('full', new Set())).toEqual([])
     const missing = await lifeUntilCut('normal', new Set())
     expect(missing.length).toBeGreaterThan(0)

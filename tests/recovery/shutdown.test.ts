@@ -160,7 +160,7 @@ describe('a server that is told to stop', () => {
     expect(historyOf(id)).toBe('requested scheduled running succeeded')
   })
 
-  it('hurries when it is told again', async () => {
+  fullOnly(it)('hurries when it is told again', async () => {
     const server = await start({ 'actionrunner.shutdown_grace_seconds': '600' })
     const id = await runUntilUp(server, 'echo up; sleep 1000')
     process.kill(server.pid, 'SIGTERM')

@@ -140,7 +140,7 @@ const cases = [
   },
 ] as const
 
-test.for(variants(cases, 3))(
+test.for(variants(cases, 2))(
   'a $name reaches all children, whenever the server ends',
   { timeout: 300_000 },
   async (row) => {

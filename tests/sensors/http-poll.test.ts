@@ -106,7 +106,7 @@ describe('a sensor of the type http-poll', () => {
     expect(runtime).not.toHaveProperty('pid')
   })
 
-  it('remembers items over restarts of the server; the first poll may skip what is there', async () => {
+  fullOnly(it)('remembers items over restarts of the server; the first poll may skip what is there', async () => {
     const folder = makeFolder()
     let items = ['old', 'older']
     handlers.set('/news', (request, response) => json(items)(request, response))
@@ -155,66 +155,70 @@ describe('a sensor of the type http-poll', () => {
     120_000,
   )
 
-  it('goes on after hostile answers, and says what was wrong', async () => {
-    const hostile: Record<string, { handler: Handler; says: RegExp }> = {
-      Text: { handler: (_, response) => void response.end('<html>'), says: /is no JSON/ },
-      Large: {
-        handler: (_, response) => void response.end(`"${'x'.repeat(2_000_000)}"`),
-        says: /longer than the limit/,
-      },
-      Bomb: {
-        handler: (_, response) =>
-          void response.setHeader('content-encoding', 'gzip').end(gzipSync(Buffer.alloc(50_000_000, ' '))),
-        says: /longer than the limit/,
-      },
-      Deep: { handler: (_, response) => void response.end('['.repeat(500_000)), says: /is no JSON/ },
-      Many: { handler: json(Array.from({ length: 2_001 }, (_, n) => n)), says: /has 2001 items, more than 2000/ },
-      Hangs: { handler: () => undefined, says: /No complete answer from .* within 1 s/ },
-      Drips: {
-        handler: (_, response) => {
-          const timer = setInterval(() => response.write(' '), 20)
-          response.on('close', () => clearInterval(timer))
+  fullOnly(it)(
+    'goes on after hostile answers, and says what was wrong',
+    async () => {
+      const hostile: Record<string, { handler: Handler; says: RegExp }> = {
+        Text: { handler: (_, response) => void response.end('<html>'), says: /is no JSON/ },
+        Large: {
+          handler: (_, response) => void response.end(`"${'x'.repeat(2_000_000)}"`),
+          says: /longer than the limit/,
         },
-        says: /No complete answer from .* within 1 s/,
-      },
-      Cut: {
-        handler: (_, response) =>
-          void response.writeHead(200, { 'content-length': 50 }).write('[', () => response.destroy()),
-        says: /No response from/,
-      },
-      Unasked: { handler: (_, response) => void response.writeHead(304).end(), says: /status 304/ },
-      Loop: {
-        handler: (_, response) => void response.writeHead(302, { location: '/loop' }).end(),
-        says: /redirects more than 10 times/,
-      },
-      Inside: {
-        handler: (_, response) => void response.writeHead(302, { location: 'http://10.0.0.1/' }).end(),
-        says: /is refused/,
-      },
-      Fails: { handler: (_, response) => void response.writeHead(503).end(), says: /status 503/ },
-    }
-    const cases = variants(Object.entries(hostile), 4)
-    const files: Record<string, string> = {}
-    for (const [name, { handler }] of cases) {
-      handlers.set(`/${name.toLowerCase()}`, handler)
-      // Only these are slow themselves; others may be, on a loaded machine.
-      files[`sensors/${name}.yaml`] = sensorFile(name, '', name === 'Hangs' || name === 'Drips' ? 1 : 30)
-    }
-    writePack(server.basePath, 'hostile', files)
-    await register(server, 'hostile')
-    for (const [name, { says }] of cases) {
-      // oxlint-disable-next-line no-await-in-loop -- they run all the time
-      const { runtime } = await waitForState(server, `hostile.${name}`, 'failed')
-      expect(`${name}: ${runtime.last_error}`).toMatch(says)
-      // oxlint-disable-next-line no-await-in-loop
-      expect(await outputOf(server, `hostile.${name}`)).toMatch(says)
-    }
-    for (const [name] of cases) handlers.set(`/${name.toLowerCase()}`, json([name]))
-    for (const [name] of cases) {
-      // oxlint-disable-next-line no-await-in-loop
-      await waitForInstances(server, `hostile.${name.toLowerCase()}`, 1)
-    }
-  }, 120_000)
+        Bomb: {
+          handler: (_, response) =>
+            void response.setHeader('content-encoding', 'gzip').end(gzipSync(Buffer.alloc(50_000_000, ' '))),
+          says: /longer than the limit/,
+        },
+        Deep: { handler: (_, response) => void response.end('['.repeat(500_000)), says: /is no JSON/ },
+        Many: { handler: json(Array.from({ length: 2_001 }, (_, n) => n)), says: /has 2001 items, more than 2000/ },
+        Hangs: { handler: () => undefined, says: /No complete answer from .* within 1 s/ },
+        Drips: {
+          handler: (_, response) => {
+            const timer = setInterval(() => response.write(' '), 20)
+            response.on('close', () => clearInterval(timer))
+          },
+          says: /No complete answer from .* within 1 s/,
+        },
+        Cut: {
+          handler: (_, response) =>
+            void response.writeHead(200, { 'content-length': 50 }).write('[', () => response.destroy()),
+          says: /No response from/,
+        },
+        Unasked: { handler: (_, response) => void response.writeHead(304).end(), says: /status 304/ },
+        Loop: {
+          handler: (_, response) => void response.writeHead(302, { location: '/loop' }).end(),
+          says: /redirects more than 10 times/,
+        },
+        Inside: {
+          handler: (_, response) => void response.writeHead(302, { location: 'http://10.0.0.1/' }).end(),
+          says: /is refused/,
+        },
+        Fails: { handler: (_, response) => void response.writeHead(503).end(), says: /status 503/ },
+      }
+      const cases = variants(Object.entries(hostile), 4)
+      const files: Record<string, string> = {}
+      for (const [name, { handler }] of cases) {
+        handlers.set(`/${name.toLowerCase()}`, handler)
+        // Only these are slow themselves; others may be, on a loaded machine.
+        files[`sensors/${name}.yaml`] = sensorFile(name, '', name === 'Hangs' || name === 'Drips' ? 1 : 30)
+      }
+      writePack(server.basePath, 'hostile', files)
+      await register(server, 'hostile')
+      for (const [name, { says }] of cases) {
+        // oxlint-disable-next-line no-await-in-loop -- they run all the time
+        const { runtime } = await waitForState(server, `hostile.${name}`, 'failed')
+        expect(`${name}: ${runtime.last_error}`).toMatch(says)
+        // oxlint-disable-next-line no-await-in-loop
+        expect(await outputOf(server, `hostile.${name}`)).toMatch(says)
+      }
+      for (const [name] of cases) handlers.set(`/${name.toLowerCase()}`, json([name]))
+      for (const [name] of cases) {
+        // oxlint-disable-next-line no-await-in-loop
+        await waitForInstances(server, `hostile.${name.toLowerCase()}`, 1)
+      }
+    },
+    120_000,
+  )
 
   it('waits as long as the server asks', async () => {
     handlers.set('/limited', (_, response) => void response.writeHead(429, { 'retry-after': '3600' }).end())

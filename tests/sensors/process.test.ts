@@ -14,6 +14,7 @@ import {
   waitForState,
   writePack,
 } from './support.ts'
+import { fullOnly } from '../helpers/tiers.ts'
 
 const yaml = (name: string, file: string, more = ''): string =>
   `sensor_type: process\nclass_name: ${name}\nentry_point: ${file}\n${more}`
@@ -182,7 +183,7 @@ describe('a program', () => {
     expect(process.kill(runtime.pid ?? 0, 0)).toBe(true)
   })
 
-  it('5.10 that ignores TERM is killed with all that it has started', async () => {
+  fullOnly(it)('5.10 that ignores TERM is killed with all that it has started', async () => {
     await waitForInstances(server, 'sh.stubborn', 1)
     const marker = markerOf((await waitForState(server, 'sh.Stubborn', 'running')).runtime.pid)
     expect(withMarker(marker).length).toBeGreaterThan(2)

@@ -58,41 +58,45 @@ class Curious(object):
         pass
 `
 
-it('5.10 with access control a sensor may use keys and nothing else, for as long as it runs', async () => {
-  const assignment = join(folder.path, 'rbac', 'assignments')
-  mkdirSync(assignment, { recursive: true })
-  writeFileSync(join(assignment, 'admin.yaml'), 'username: admin\nroles: [system_admin]\n')
-  const app = await createTestApp({
-    basePath: folder.path,
-    settings: {
-      'auth.enable': 'True',
-      'rbac.enable': 'True',
-      'rbac.backend': 'default',
-      'auth.service_token_ttl': '4',
-    },
-  })
-  server = app
-  const admin = await signIn(app, 'admin', firstPassword(app.basePath))
-  const as: TestApp = { ...app, call: (method, path, body) => app.call(method, path, body, admin) }
-  writePack(folder.path, 'site', {
-    'sensors/curious.py': curious,
-    'sensors/curious.yaml':
-      'class_name: Curious\nentry_point: curious.py\npoll_interval: 0.5\ntrigger_types: [{name: tried}]\n',
-  })
-  await register(as, 'site')
-  // Polls over several lives of a token.
-  const instances = await waitForInstances(as, 'site.tried', 12)
-  expect(instances.map(({ payload }) => payload)).toEqual(
-    instances.map((_, n) => ({ count: n + 1, is: [200, 403, 403, 403] })),
-  )
-  expect((await sensorOf(as, 'site.Curious')).runtime).toMatchObject({ state: 'running', restarts: 0 })
-  const token = readFileSync(join(folder.path, 'packs', 'site', 'token.txt'), 'utf8')
-  const keys = () => app.call('GET', '/v1/keys', undefined, { 'X-Auth-Token': token })
-  expect((await keys()).status).toBe(200)
-  await as.call('PUT', '/v1/sensortypes/site.Curious', { enabled: false })
-  await waitForState(as, 'site.Curious', 'disabled')
-  expect((await keys()).status).toBe(401)
-}, 60_000)
+fullOnly(it)(
+  '5.10 with access control a sensor may use keys and nothing else, for as long as it runs',
+  async () => {
+    const assignment = join(folder.path, 'rbac', 'assignments')
+    mkdirSync(assignment, { recursive: true })
+    writeFileSync(join(assignment, 'admin.yaml'), 'username: admin\nroles: [system_admin]\n')
+    const app = await createTestApp({
+      basePath: folder.path,
+      settings: {
+        'auth.enable': 'True',
+        'rbac.enable': 'True',
+        'rbac.backend': 'default',
+        'auth.service_token_ttl': '4',
+      },
+    })
+    server = app
+    const admin = await signIn(app, 'admin', firstPassword(app.basePath))
+    const as: TestApp = { ...app, call: (method, path, body) => app.call(method, path, body, admin) }
+    writePack(folder.path, 'site', {
+      'sensors/curious.py': curious,
+      'sensors/curious.yaml':
+        'class_name: Curious\nentry_point: curious.py\npoll_interval: 0.5\ntrigger_types: [{name: tried}]\n',
+    })
+    await register(as, 'site')
+    // Polls over several lives of a token.
+    const instances = await waitForInstances(as, 'site.tried', 12)
+    expect(instances.map(({ payload }) => payload)).toEqual(
+      instances.map((_, n) => ({ count: n + 1, is: [200, 403, 403, 403] })),
+    )
+    expect((await sensorOf(as, 'site.Curious')).runtime).toMatchObject({ state: 'running', restarts: 0 })
+    const token = readFileSync(join(folder.path, 'packs', 'site', 'token.txt'), 'utf8')
+    const keys = () => app.call('GET', '/v1/keys', undefined, { 'X-Auth-Token': token })
+    expect((await keys()).status).toBe(200)
+    await as.call('PUT', '/v1/sensortypes/site.Curious', { enabled: false })
+    await waitForState(as, 'site.Curious', 'disabled')
+    expect((await keys()).status).toBe(401)
+  },
+  60_000,
+)
 
 describe('5.10 of several servers each runs its sensors', () => {
   /** From 0 to 2^32 - 1: the number that the MD5 hash is, modulo 2^32. */

@@ -59,8 +59,8 @@ describe('many executions at once', () => {
   })
 })
 
-describe('a full queue', () => {
-  it('refuses with 503, says so, stores nothing, and accepts again once there is room', async () => {
+fullOnly(describe)('a full queue', () => {
+  fullOnly(it)('refuses with 503, says so, stores nothing, and accepts again once there is room', async () => {
     const limit = 20
     server = await startServer({
       settings: { 'actionrunner.actions_pool_size': '1', 'actionrunner.queue_limit': String(limit) },

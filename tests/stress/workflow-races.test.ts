@@ -9,7 +9,7 @@ import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { finalStatuses, readRows, withDatabase } from '../helpers/audit.ts'
 import { makeFolder, type TemporaryFolder } from '../helpers/folders.ts'
 import { createRandom, seedOfRun, type Random } from '../helpers/random.ts'
-import { rounds } from '../helpers/tiers.ts'
+import { rounds, fullOnly } from '../helpers/tiers.ts'
 import { waitFor } from '../helpers/wait.ts'
 import { problemsOfWorkflows, readWorkflows } from '../helpers/workflow-audit.ts'
 import { createWorkflowApp, type WorkflowActions, type WorkflowApp } from '../helpers/workflows.ts'
@@ -180,7 +180,7 @@ async function actAtRandom(random: Random): Promise<void> {
 }
 
 describe('clients that act on the same workflows at once', () => {
-  it(`leave all in a status that fits (SVC_TEST_SEED=${seed})`, { timeout: 600_000 }, async () => {
+  fullOnly(it)(`leave all in a status that fits (SVC_TEST_SEED=${seed})`, { timeout: 600_000 }, async () => {
     const random = createRandom(seed)
     for (let round = 0; round < rounds({ daily: 2, full: 30 }); round++) {
       const client = async (): Promise<void> => {

@@ -151,7 +151,7 @@ describe('a session that ends', () => {
   )
 })
 
-describe('several pages of one browser', () => {
+fullOnly(describe)('several pages of one browser', () => {
   fullOnly(it)('signing out on one means all, and signing in again too', async () => {
     const { page, close } = await stage.open('/access/keys/new')
     const other = await openAnother(page, '/access/keys/new')
@@ -193,7 +193,7 @@ describe('several pages of one browser', () => {
     await close()
   })
 
-  it('none of them acts as somebody who has signed in on another', async () => {
+  fullOnly(it)('none of them acts as somebody who has signed in on another', async () => {
     const { page, close } = await stage.open('/access/keys/new')
     const other = await openAnother(page, '/access/keys/new')
     await other.getByLabel('Used by').fill('meant to be of admin')

@@ -43,7 +43,7 @@ const hookRule = (name: string, url: string) => ({
 })
 
 describe('a change that somebody else makes appears', () => {
-  it('in the list of actions and in the form of one, which keeps what was typed', async () => {
+  fullOnly(it)('in the list of actions and in the form of one, which keeps what was typed', async () => {
     await registerPack('fresh', ['first'])
     const { page, close } = await open('/actions/fresh.first')
     await followed(page)

@@ -9,6 +9,7 @@ import { waitFor } from '../helpers/wait.ts'
 import { createWorkflowApp, type WorkflowApp } from '../helpers/workflows.ts'
 import { hiddenIn, startBrowser, type TestBrowser, type TestPage } from './browser.ts'
 import { list, phase } from './output-pane.ts'
+import { fullOnly } from '../helpers/tiers.ts'
 
 const deploy = `version: 1.0
 input: [hosts]
@@ -198,7 +199,7 @@ describe('the graph of a run', () => {
     await close()
   })
 
-  it('pauses and goes on by the buttons', async () => {
+  fullOnly(it)('pauses and goes on by the buttons', async () => {
     const file = newFile()
     const { id } = await app.begin('waits', { file })
     const { page, close } = await open(`/history/${id}/workflow`)
@@ -246,7 +247,7 @@ describe('the graph of a run', () => {
     await close()
   })
 
-  it('repeats the items without success, or all of a task', async () => {
+  fullOnly(it)('repeats the items without success, or all of a task', async () => {
     const file = newFile()
     const { id } = await app.run('flaky', { file })
     writeFileSync(file, '')

@@ -13,6 +13,7 @@ import { createLog } from '../../lib/log/index.ts'
 import { compactDatabase } from './compact.ts'
 import { readFileSpace } from './header.ts'
 import { openSqlite } from './open.ts'
+import { fullOnly } from '../../../tests/helpers/tiers.ts'
 
 const childFile = join(import.meta.dirname, '../../../tests/fixtures/database-child.ts')
 
@@ -171,7 +172,7 @@ test('a file that cannot shrink by itself says so once, and names what to do', a
   expect(space?.unusedBytes).toBeLessThan(1_000_000)
 })
 
-test('a run that is killed leaves the database as it was, and the next start deletes the rest', async () => {
+fullOnly(test)('a run that is killed leaves the database as it was, and the next start deletes the rest', async () => {
   await create(60)
   const child = spawn(process.execPath, [childFile, 'compact', path])
   const ended = once(child, 'exit')

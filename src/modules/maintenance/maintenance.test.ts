@@ -9,6 +9,7 @@ import { recordKinds, type RecordKind, type Retention } from '../../core/retenti
 import { formatMicros, microsOf } from '../../core/time.ts'
 import { createClockGuard } from './clock-guard.ts'
 import { createMaintenance, type Maintenance } from './index.ts'
+import { fullOnly } from '../../../tests/helpers/tiers.ts'
 
 const DAY = 86_400_000_000
 const HOUR_MS = 3_600_000
@@ -173,7 +174,7 @@ describe('rounds', () => {
     expect(ran).toContain('works')
   })
 
-  test('tasks run by themselves, one at a time, and a stop does not wait for the next', async () => {
+  fullOnly(test)('tasks run by themselves, one at a time, and a stop does not wait for the next', async () => {
     let running = 0
     let runs = 0
     const task = (name: string): { name: string; everySeconds: number; run: () => Promise<void> } => ({

@@ -5,6 +5,7 @@ import { afterEach, beforeEach, expect, test } from 'vitest'
 import { makeFolder, type TemporaryFolder } from '../../../tests/helpers/folders.ts'
 import { createPackVersions, MAX_VERSIONS, type PackVersions, type VersionWork } from './versions.ts'
 import { MAX_PACK_FILES } from './tree.ts'
+import { fullOnly } from '../../../tests/helpers/tiers.ts'
 
 let base: TemporaryFolder
 let pack: string
@@ -170,29 +171,33 @@ test('runs at the same time share one', async () => {
   expect(works.flatMap(({ runs }) => runs).filter((args) => args.includes('checkout-index'))).toHaveLength(1)
 })
 
-test('the least recently used go, and never one that is in use', async () => {
-  const commits = Array.from({ length: MAX_VERSIONS + 1 }, (_, index) => commit(String(index)))
-  const [first = '', second = ''] = commits
-  const used = await hold(first)
-  for (const each of commits.slice(1, -1)) (await hold(each)).release()
-  expect(commitsKept()).toHaveLength(MAX_VERSIONS)
-  const last = await hold(commits.at(-1) ?? '')
-  expect([commitsKept().length, commitsKept().includes(first), commitsKept().includes(second)]).toEqual([
-    MAX_VERSIONS,
-    true,
-    false,
-  ])
-  used.release()
-  used.release()
-  const held = [last]
-  for (const each of commits.slice(2, -1)) held.push(await hold(each))
-  held.push(await hold(first))
-  await expect(hold(second)).rejects.toThrow(/executions use all of them/)
-  for (const each of held) each.release()
-  expect((await hold(second)).text).toBe('1')
-}, 60_000)
+fullOnly(test)(
+  'the least recently used go, and never one that is in use',
+  async () => {
+    const commits = Array.from({ length: MAX_VERSIONS + 1 }, (_, index) => commit(String(index)))
+    const [first = '', second = ''] = commits
+    const used = await hold(first)
+    for (const each of commits.slice(1, -1)) (await hold(each)).release()
+    expect(commitsKept()).toHaveLength(MAX_VERSIONS)
+    const last = await hold(commits.at(-1) ?? '')
+    expect([commitsKept().length, commitsKept().includes(first), commitsKept().includes(second)]).toEqual([
+      MAX_VERSIONS,
+      true,
+      false,
+    ])
+    used.release()
+    used.release()
+    const held = [last]
+    for (const each of commits.slice(2, -1)) held.push(await hold(each))
+    held.push(await hold(first))
+    await expect(hold(second)).rejects.toThrow(/executions use all of them/)
+    for (const each of held) each.release()
+    expect((await hold(second)).text).toBe('1')
+  },
+  60_000,
+)
 
-test('what no pack may have is refused before it is written', async () => {
+fullOnly(test)('what no pack may have is refused before it is written', async () => {
   commit('1')
   commitMany(
     Array.from({ length: MAX_PACK_FILES + 1 }, (_, index) => `f/${index}`),

@@ -7,6 +7,7 @@ import { TextSink } from '../../../tests/helpers/text-sink.ts'
 import { waitFor } from '../../../tests/helpers/wait.ts'
 import { createLog } from '../../lib/log/log.ts'
 import { createWatcher, type Watcher, type WatcherDeps } from './watcher.ts'
+import { fullOnly } from '../../../tests/helpers/tiers.ts'
 
 let root: string
 let sink: TextSink
@@ -52,7 +53,7 @@ function put(path: string, text = 'x'): void {
 
 const mine = (): string => join(packs(), 'mine')
 
-test('thousands of changes are one', async () => {
+fullOnly(test)('thousands of changes are one', async () => {
   await start()
   for (let i = 0; i < 2_000; i++) put(`packs/mine/actions/a${i}.yaml`)
   put('packs/other/pack.yaml')

@@ -10,6 +10,7 @@ import { formatMicros, microsOf, nowMicros } from '../../core/time.ts'
 import type { TriggerRecord } from '../triggers/types.ts'
 import { createTimerEngine, type EngineSettings, type TimerEngine } from './engine.ts'
 import { createTimerStore } from './store.ts'
+import { fullOnly } from '../../../tests/helpers/tiers.ts'
 
 const SECOND = 1_000_000
 const HOUR = 3600 * SECOND
@@ -322,7 +323,7 @@ describe('firing', () => {
     expect(Math.max(...clock.waits)).toBe(60_000)
   })
 
-  test('thousands of timers with one time fire once each', async () => {
+  fullOnly(test)('thousands of timers with one time fire once each', async () => {
     const made = await Promise.all(
       Array.from({ length: 3000 }, (_, i) => makeTimer('core.svc.IntervalTimer', { unit: 'hours', delta: i + 1 })),
     )

@@ -5,6 +5,7 @@ import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { makeFolder } from '../../../tests/helpers/folders.ts'
 import { createPrivateKeys } from './private-key.ts'
+import { fullOnly } from '../../../tests/helpers/tiers.ts'
 
 const keys = createPrivateKeys()
 const folder = makeFolder()
@@ -95,7 +96,7 @@ describe('PKCS #8', () => {
   })
 })
 
-test('the text may have lost its line ends, or have others', async () => {
+fullOnly(test)('the text may have lost its line ends, or have others', async () => {
   const wanted = await publicPart(openssh)
   for (const change of [
     (text: string) => text.replaceAll('\n', '\r\n'),

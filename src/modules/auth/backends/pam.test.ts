@@ -425,7 +425,7 @@ describe('processes', () => {
     expect(helpersOf(service)).toEqual([])
   })
 
-  test('a check that takes too long fails, and all that it had started is ended', async () => {
+  fullOnly(test)('a check that takes too long fails, and all that it had started is ended', async () => {
     const slow = throwawayName()
     const barrier = createBarrier(folder.path, slow)
     const service = addService(barrier.line, anybody)

@@ -14,6 +14,7 @@ import { createExecutionStore, type ExecutionStore } from '../store.ts'
 import type { Execution } from '../types.ts'
 import { noMetrics } from '../../../core/metrics.ts'
 import type { Limit } from '../ports.ts'
+import { fullOnly } from '../../../../tests/helpers/tiers.ts'
 
 let folder: TemporaryFolder
 let database: Database
@@ -72,7 +73,7 @@ async function letGo(execution: Execution | undefined): Promise<Execution> {
   return found
 }
 
-test('one of ten thousand that wait is woken by each end, without a look at the others', async () => {
+fullOnly(test)('one of ten thousand that wait is woken by each end, without a look at the others', async () => {
   const waiting = await addWaiting(10_000)
   limitsOf = () => [atMost(1)]
   await admission.start()

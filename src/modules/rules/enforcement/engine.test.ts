@@ -513,7 +513,7 @@ describe('errors', () => {
     expect(await world.fire({ n: 2 })).toHaveLength(1)
   })
 
-  it('a storage failure is retried until it succeeds', async () => {
+  fullOnly(it)('a storage failure is retried until it succeeds', async () => {
     let failures = 2
     await start({
       around: wrapped((real, unit) => {
@@ -574,7 +574,7 @@ describe('errors', () => {
     await next.stop?.()
   })
 
-  it('stopping aborts a long evaluation; the next start repeats it', async () => {
+  fullOnly(it)('stopping aborts a long evaluation; the next start repeats it', async () => {
     let looked = 0
     const slow = {
       get: () => {
@@ -633,7 +633,7 @@ describe('errors', () => {
     expect(rows.map((row) => row.trigger_instance_id)).toEqual(ids)
   })
 
-  it('two engines on one database: each instance is enforced once', async () => {
+  fullOnly(it)('two engines on one database: each instance is enforced once', async () => {
     await start()
     await world.make('shared')
     const other = world.createServer()

@@ -1,6 +1,7 @@
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
 import type { OutputMatches } from '../../api/records.ts'
 import { createOutputSearch, placesOf, type OutputSearch, type SearchSource } from './output-search.ts'
+import { fullOnly } from '../../../../tests/helpers/tiers.ts'
 
 /** Lines in which something is found, among so many; each request looks through a hundred lines. */
 function createServer(found: number[], total: number) {
@@ -146,7 +147,7 @@ describe('a search', () => {
     expect(search.state).toMatchObject({ phase: 'done', count: 1 })
   })
 
-  test('stops at a hundred thousand lines', async () => {
+  fullOnly(test)('stops at a hundred thousand lines', async () => {
     const { source } = createServer(
       Array.from({ length: 150_000 }, (_, i) => i + 1),
       150_000,

@@ -3,6 +3,7 @@ import type { CausedBy, TraceMemberKind, TraceMemberRecord } from '../../api/rec
 import { buildForest, memberOf, secondsAfter } from './forest.ts'
 import { groupForest, type GroupOptions } from './groups.ts'
 import { layOut, MARGIN, NODE_WIDTH } from './layout.ts'
+import { fullOnly } from '../../../../tests/helpers/tiers.ts'
 
 let seq = 0
 function record(kind: TraceMemberKind, id: string, cause?: CausedBy, ref = `ref.${kind}`): TraceMemberRecord {
@@ -150,7 +151,7 @@ describe('a drawing', () => {
     expect(drawn.at(-1)).toMatchObject({ key: 'e15', hidden: 1 })
   })
 
-  test('of a hundred thousand members, or of a cascade a thousand deep, comes to an end', () => {
+  fullOnly(test)('of a hundred thousand members, or of a cascade a thousand deep, comes to an end', () => {
     const wide = [instance('i'), ...Array.from({ length: 100_000 }, (_, n) => rule(`r${n}`, 'i'))]
     const deep = Array.from({ length: 3000 }, (_, n) => instance(`d${n}`, n === 0 ? undefined : `d${n - 1}`))
     // Whoever looked at all of them for each of them would not be done before the test is given up.
