@@ -105,6 +105,7 @@ async function assemble(
   const { basePath, systemUser, maxPageSize, compat } = common
   const urls: Record<Surface, string> = { auth: '', api: '', stream: '' }
   const apiUrl = (): string => config.auth.api_url || urls.api
+  const webUrl = (): string => config.webui.webui_base_url || urls.api
 
   const bus = createMemoryBus((error, fact) => log.error('bus.listener_failed', 'A listener failed', { fact, error }))
   const opened = await openSqlite({
@@ -135,12 +136,13 @@ async function assemble(
     triggers: { hasRules: (triggerId) => rules.hasRules(triggerId) },
     actions: { planEvent: (ref, payload) => triggers.planInternal(ref, payload) },
     executions: {
-      planReaction: (execution, parameters) => triggers.planReaction(execution, parameters),
+      planReaction: (...change) => triggers.planReaction(...change),
       packConfigs: { resolve: (pack, reader) => packs.resolve(pack, reader) },
       policies: {
         limitsOf: (execution, open) => policies.limitsOf(execution, open),
         planRetry: (ended) => policies.planRetry(ended),
       },
+      notifications: { planEnd: () => undefined },
       workflows: {
         begin: (execution, start) => workflows.begin(execution, start),
         follow: (before, after, unit) => workflows.follow(before, after, unit),
@@ -219,7 +221,7 @@ async function assemble(
     bootId: runners.bootId,
     serviceTokens: auth.serviceTokens,
     templates,
-    settings: executionsSettings(config, common, { actionsPoolSize: shares.actions, urls, publicApiUrl: apiUrl }),
+    settings: executionsSettings(config, common, { actionsPoolSize: shares.actions, webUrl, publicApiUrl: apiUrl }),
     ...ports.executions,
   })
   const workflows = createWorkflows({

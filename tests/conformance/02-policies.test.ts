@@ -423,6 +423,11 @@ describe('02.11 retry', () => {
         { applied_policy: policy.ref, retry_count: 2, retried_liveaction_id: live[1] },
       ])
       expect(new Set(live).size).toBe(3)
+      expect(ended.map(({ attempt, retry_of }) => [attempt, retry_of])).toEqual([
+        [undefined, undefined],
+        [2, ended[0]?.id],
+        [3, ended[1]?.id],
+      ])
       for (const each of ended) {
         expect(each.parameters).toEqual(ended[0]?.parameters)
         expect(each.parameters).toMatchObject({ host: '{{ no_such_thing }}', password: '********' })

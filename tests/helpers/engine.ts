@@ -137,6 +137,7 @@ export async function startEngine(options: EngineOptions): Promise<Engine> {
       packConfigs,
       policies,
       planReaction: () => undefined,
+      notifications: { planEnd: () => undefined },
       workflows: options.workflows === undefined ? noWorkflows : conducted,
       serviceTokens: { enabled: false, plan: () => undefined, planEnd: () => ({ steps: [], facts: [] }) },
       settings: {

@@ -194,6 +194,7 @@ export async function startRules(options: RulesOptions = {}): Promise<RulesWorld
     packConfigs,
     policies: noPolicies,
     planReaction: () => undefined,
+    notifications: { planEnd: () => undefined },
     workflows: noWorkflows,
     serviceTokens: { enabled: false, plan: () => undefined, planEnd: () => ({ steps: [], facts: [] }) },
     settings: {

@@ -239,6 +239,8 @@ export interface ExecutionAnswer {
   parent: string
   children: string[]
   delay: number
+  attempt?: number
+  retry_of?: string
   faultstring: string
 }
 

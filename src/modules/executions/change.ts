@@ -9,7 +9,8 @@ import { now } from '../../core/time.ts'
 import { hasStarted, isFinal, transition, type ExecutionEvent } from './state.ts'
 import type { ExecutionStore } from './store.ts'
 import type { Execution } from './types.ts'
-import type { ExecutionWorkflows, PlanReaction } from './ports.ts'
+import type { ExecutionWorkflows } from './ports.ts'
+import type { ExecutionReaction } from './reaction.ts'
 
 const RETRY_AFTER_MS = 1000
 
@@ -52,7 +53,7 @@ export function createChange(deps: {
   /** What the end of a run changes besides: it revokes the token of the run. */
   readonly planEnd?: (execution: Execution) => Unit
   /** What each status changes in other modules. */
-  readonly planReaction?: (execution: Execution) => ReturnType<PlanReaction>
+  readonly planReaction?: ExecutionReaction
   readonly follow?: ExecutionWorkflows['follow']
 }): Change {
   const { store, metrics, planEnd, planReaction } = deps

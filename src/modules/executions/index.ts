@@ -39,7 +39,13 @@ export function createExecutions(deps: ExecutionsDeps): Executions {
   const parameters = createParameterSecrets({ actions, encryption, log })
   const outputCheck = createOutputCheck({ isOn: settings.validateOutput === true, log })
   const results = createResultSecrets({ store, actions, encryption, parameters, log, maskSecrets })
-  const planReaction = createExecutionReaction({ planReaction: deps.planReaction, policies, parameters, metrics })
+  const planReaction = createExecutionReaction({
+    planReaction: deps.planReaction,
+    policies,
+    notifications: deps.notifications,
+    parameters,
+    metrics,
+  })
   const planEnd = (execution: Execution) => serviceTokens.planEnd(execution)
   const change = createChange({
     store,

@@ -5,12 +5,30 @@ import type { PackConfig } from '../../core/pack-content.ts'
 import type { TemplateReader } from '../../core/template-reader.ts'
 import type { Execution } from './types.ts'
 
+/** How an execution stands among the attempts of what is tried again when it fails. */
+export interface Attempt {
+  /** 1 for the first. */
+  attempt: number
+  /** The unit of its end plans another attempt. */
+  willRetry: boolean
+}
+
 /**
  * Port: plans effects of a status change, in the same unit. The triggers module implements it.
  *
  * @param parameters of the execution, secrets masked
  */
-export type PlanReaction = (execution: Execution, parameters: Record<string, unknown>) => Unit | undefined
+export type PlanReaction = (
+  execution: Execution,
+  parameters: Record<string, unknown>,
+  attempt: Attempt,
+) => Unit | undefined
+
+/** Port: tells people about the ends of executions. */
+export interface ExecutionNotifications {
+  /** Plans what is sent about the end of an execution, in the same unit. Never throws. */
+  planEnd(execution: Execution, attempt: Attempt): Unit | undefined
+}
 
 /** At most `threshold` executions with the same key have a slot at once. */
 export interface Limit {
@@ -89,5 +107,6 @@ export interface ExecutionsPorts {
   readonly planReaction: PlanReaction
   readonly packConfigs: PackConfigs
   readonly policies: ExecutionPolicies
+  readonly notifications: ExecutionNotifications
   readonly workflows: ExecutionWorkflows
 }

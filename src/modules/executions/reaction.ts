@@ -1,25 +1,34 @@
 /** What a change of status brings about in other modules, in the same unit. */
 import type { Metrics } from '../../core/metrics.ts'
-import { merge } from '../../db/index.ts'
-import type { ExecutionPolicies, PlanReaction } from './ports.ts'
+import { merge, type Unit } from '../../db/index.ts'
+import { attemptOf } from './attempts.ts'
+import type { ExecutionNotifications, ExecutionPolicies, PlanReaction } from './ports.ts'
 import type { ParameterSecrets } from './secrets/parameters.ts'
 import { isFinal } from './state.ts'
 import type { Execution } from './types.ts'
 
+/** What the status of an execution brings about; undefined: nothing. */
+export type ExecutionReaction = (execution: Execution) => Unit | undefined
+
 export function createExecutionReaction(deps: {
   readonly planReaction: PlanReaction
   policies: Pick<ExecutionPolicies, 'planRetry'>
+  notifications: ExecutionNotifications
   parameters: Pick<ParameterSecrets, 'masked'>
   metrics: Metrics
-}): (execution: Execution) => ReturnType<PlanReaction> {
+}): ExecutionReaction {
   return (execution) => {
     const started = performance.now()
-    const reaction = deps.planReaction(execution, deps.parameters.masked(execution))
-    if (!isFinal(execution.status)) return reaction
-    const reacted = performance.now()
-    const retry = deps.policies.planRetry(execution)
-    deps.metrics.time('execution.reaction', {}, reacted - started)
-    deps.metrics.time('execution.policies', {}, performance.now() - reacted)
-    return retry === undefined ? reaction : merge(reaction, retry)
+    const ended = isFinal(execution.status)
+    // First, because the reactions say whether another attempt follows.
+    const retry = ended ? deps.policies.planRetry(execution) : undefined
+    const retried = performance.now()
+    const attempt = { attempt: attemptOf(execution), willRetry: retry !== undefined }
+    const reaction = deps.planReaction(execution, deps.parameters.masked(execution), attempt)
+    if (!ended) return reaction
+    deps.metrics.time('execution.policies', {}, retried - started)
+    deps.metrics.time('execution.reaction', {}, performance.now() - retried)
+    const notified = deps.notifications.planEnd(execution, attempt)
+    return retry === undefined && notified === undefined ? reaction : merge(reaction, notified, retry)
   }
 }

@@ -2,6 +2,8 @@
 import type { ParameterSecrets } from './secrets/parameters.ts'
 import type { ResultSecrets } from './secrets/results.ts'
 import type { Execution, ExecutionRecord, Liveaction, LiveactionEvent, LiveactionRecord } from './types.ts'
+import { executionAddress } from '../../core/web-address.ts'
+import { attemptOf } from './attempts.ts'
 import { JsonNumber } from '../../lib/json/index.ts'
 import { isWorkflowRunner } from '../../runners/index.ts'
 
@@ -88,10 +90,12 @@ function executionRecord(execution: Execution, options: RecordOptions, children:
     result_size: execution.result_size,
     context: execution.context,
     log: execution.log,
-    web_url: `${options.webUrl}/#/history/${execution.id}/general`,
+    web_url: executionAddress(options.webUrl, execution.id),
     parent: execution.parent,
     children,
     delay: execution.delay,
+    attempt: execution.liveaction.retry_of === undefined ? undefined : attemptOf(execution),
+    retry_of: execution.liveaction.retry_of,
     rule: execution.origin?.rule ?? namedReference(execution.rule),
     trigger: execution.origin?.trigger ?? namedReference(execution.trigger),
     trigger_type: execution.origin?.trigger_type ?? namedReference(execution.trigger_type),

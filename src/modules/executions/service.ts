@@ -30,7 +30,7 @@ import type { ParameterSecrets } from './secrets/parameters.ts'
 import type { ResultSecrets } from './secrets/results.ts'
 import type { ExecutionStore } from './store.ts'
 import type { Execution, ExecutionOrigin } from './types.ts'
-import type { PlanReaction } from './ports.ts'
+import type { ExecutionReaction } from './reaction.ts'
 import { createUpdates, type Updates } from './update.ts'
 
 export interface ExecutionService extends Updates {
@@ -134,7 +134,7 @@ export function createExecutionService(deps: {
   readonly sources: TemplateSources
   /** Acting user of what the system starts by itself. */
   systemUser: string
-  readonly planReaction: (execution: Execution) => ReturnType<PlanReaction>
+  readonly planReaction: ExecutionReaction
   readonly stopRun: (id: string, user: string) => boolean
 }): ExecutionService {
   const { store, database, change, actions, rolesOf, traces, sources, parameters: secrets, log } = deps

@@ -28,11 +28,11 @@ export interface ExecutionsSettings {
 }
 
 export function executionsSettings(
-  config: Pick<Config, 'system' | 'actionrunner' | 'scheduler' | 'garbagecollector' | 'webui'>,
+  config: Pick<Config, 'system' | 'actionrunner' | 'scheduler' | 'garbagecollector'>,
   common: CommonSettings,
-  server: { actionsPoolSize: number; urls: { readonly api: string }; publicApiUrl: () => string },
+  server: { actionsPoolSize: number; webUrl: () => string; publicApiUrl: () => string },
 ): ExecutionsSettings {
-  const { actionrunner, scheduler, garbagecollector, webui } = config
+  const { actionrunner, scheduler, garbagecollector } = config
   return {
     ...common,
     streamOutput: actionrunner.stream_output,
@@ -41,7 +41,7 @@ export function executionsSettings(
     shutdownGraceSeconds: actionrunner.shutdown_grace_seconds,
     pollSeconds: scheduler.sleep_interval,
     expiresPending: garbagecollector.purge_inquiries,
-    webUrl: () => webui.webui_base_url || server.urls.api,
+    webUrl: server.webUrl,
     apiUrl: () => `${server.publicApiUrl()}/v1`,
   }
 }

@@ -30,6 +30,10 @@ export interface Liveaction {
   notify_is_data?: true
   /** Names of parameters whose templates could not be rendered: their values are as the caller wrote them. */
   unrendered?: string[]
+  /** Which attempt it is, from 2 on. */
+  attempt?: number
+  /** Id of the attempt before. */
+  retry_of?: string
   /** Users whose secret parameters a re-run inherited; absent: its own user's. */
   secret_owners?: string[]
 }
@@ -159,6 +163,8 @@ const execution = Type.Object({
   workflow_execution: Type.Optional(Type.String({ description: 'Id of the workflow execution that started it.' })),
   task_execution: Type.Optional(Type.String({ description: 'Id of the task execution that started it.' })),
   delay: Type.Optional(Type.Integer({ description: 'Milliseconds from the request to scheduling.' })),
+  attempt: Type.Optional(Type.Integer({ description: 'Which attempt it is, from 2 on: only of retries.' })),
+  retry_of: Type.Optional(Type.String({ description: 'Id of the attempt before: only of retries.' })),
   rule: Type.Optional(KnownRule),
   trigger: Type.Optional(KnownTrigger),
   trigger_type: Type.Optional(KnownRule),

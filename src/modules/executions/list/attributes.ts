@@ -28,6 +28,8 @@ export const executionAttributes: readonly string[] = [
   'parent',
   'children',
   'delay',
+  'attempt',
+  'retry_of',
   'rule',
   'trigger',
   'trigger_type',

@@ -12,6 +12,7 @@ import type { ActionRecord, RunnerTypeRecord } from '../../actions/types.ts'
 import type { Cause } from '../../traces/types.ts'
 import type { ParameterSecrets } from '../secrets/parameters.ts'
 import type { Execution, ExecutionOrigin } from '../types.ts'
+import { attemptOf } from '../attempts.ts'
 import { causeOf, givenContext, parentOf, traceContextOf } from './context.ts'
 import type { ExecutionRequest } from './schemas.ts'
 import { templateScope, type TemplateSources } from './template-scope.ts'
@@ -250,7 +251,13 @@ export function draftRetry(actions: Actions, rolesOf: RolesOf, ended: Execution,
       ...changes.context,
     },
     log: [{ status: 'requested', timestamp: start }],
-    liveaction: { callback: {}, runner_info: {}, ...liveaction },
+    liveaction: {
+      callback: {},
+      runner_info: {},
+      ...liveaction,
+      attempt: attemptOf(ended) + 1,
+      retry_of: ended.id,
+    },
   }
   delete execution.result
   delete execution.sealed_result

@@ -33,6 +33,7 @@ afterEach(async () => {
   folder.remove()
 })
 
+const first = { attempt: 1, willRetry: false }
 const times = { start_timestamp: '2030-01-02T03:04:05.000600Z', end_timestamp: '2030-01-02T03:04:06.700000Z' }
 
 function ended(more: Partial<Execution> = {}): Execution {
@@ -45,7 +46,7 @@ async function react(
   parameters: Record<string, unknown> = execution.parameters,
   by: Triggers = triggers,
 ) {
-  const unit = by.planReaction(execution, parameters)
+  const unit = by.planReaction(execution, parameters, first)
   if (unit === undefined) return []
   const { build } = world.database
   const last = world.database.first(build.selectFrom('trigger_instances').select('id').orderBy('id', 'desc'))?.id ?? ''
@@ -141,7 +142,7 @@ describe('the ActionTrigger', () => {
     storedJson(parameters)
     const made = vi.spyOn(JSON, 'stringify')
     try {
-      triggers.planReaction(execution, parameters)
+      triggers.planReaction(execution, parameters, first)
       const seen = made.mock.calls.map(([value]) => value as unknown)
       expect(seen.length).toBeGreaterThan(0)
       expect(seen.filter((value) => value === result || value === parameters)).toEqual([])
@@ -157,7 +158,7 @@ describe('the ActionTrigger', () => {
         throw new Error('no runner at hand')
       },
     })
-    expect(triggers.planReaction(broken, {})).toBeUndefined()
+    expect(triggers.planReaction(broken, {}, first)).toBeUndefined()
     expect(world.log()).toContain('trigger.reaction_failed')
     expect(world.log()).toContain(broken.id)
   })
