@@ -13,8 +13,10 @@ const GENERATED = ['docs/cli.md', 'docs/errors.md']
 const MAX_COLUMNS = 100
 const MAX_LINES = { 'README.md': 180, 'docs/architecture.md': 300 }
 
-const docs = readdirSync(join(projectRoot, 'docs')).filter((name) => name.endsWith('.md'))
-const pages = ['README.md', 'CONTRIBUTING.md', 'CHANGELOG.md', ...docs.map((name) => `docs/${name}`)]
+const docs = ['docs', 'docs/recipes'].flatMap((folder) =>
+  readdirSync(join(projectRoot, folder)).flatMap((name) => (name.endsWith('.md') ? [`${folder}/${name}`] : [])),
+)
+const pages = ['README.md', 'CONTRIBUTING.md', 'CHANGELOG.md', ...docs]
 const read = (page: string): string => readFileSync(join(projectRoot, page), 'utf8')
 
 /** Lines outside of code blocks, with their numbers. */
