@@ -204,7 +204,7 @@ async function assemble(
     log: log.of('notifier'),
     traces,
     templates,
-    settings: triggersSettings(config, common),
+    settings: triggersSettings(config, common, webUrl),
     ...ports.triggers,
   })
   const templateThread = createTemplateThread()

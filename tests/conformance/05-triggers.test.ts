@@ -704,6 +704,15 @@ describe('5.9 the ActionTrigger', () => {
       runner_ref: 'local-shell-cmd',
       parameters: execution.parameters,
       result: execution.result,
+      end_timestamp: execution.end_timestamp.replace('T', ' ').replace('Z', '+00:00'),
+      elapsed_seconds: execution.elapsed_seconds,
+      attempt: 1,
+      will_retry: false,
+      error: null,
+      user: 'svc',
+      rule: null,
+      trace_id: instance?.trace_id,
+      web_url: execution.web_url,
     })
     const members = rowsOf(
       server,

@@ -138,7 +138,7 @@ describe('32 rules on the ends of executions', () => {
       ['watch.reads_bob', 'not_matched', false],
     ])
     expect(all.rules[1]?.reduced).toBe(
-      `The payload is reduced to execution_id, status, start_timestamp, action_ref, runner_ref, action_name: User "bob" doesn't have required permission "execution_view" on resource "execution:${id}". Grant action_view on "action:core:local".`,
+      `The payload is reduced to execution_id, status, start_timestamp, action_ref, runner_ref, action_name, end_timestamp, elapsed_seconds, attempt, will_retry, trace_id, web_url: User "bob" doesn't have required permission "execution_view" on resource "execution:${id}". Grant action_view on "action:core:local".`,
     )
     for (const path of [
       `/v1/triggerinstances/${instance}`,

@@ -174,7 +174,14 @@ export async function startRules(options: RulesOptions = {}): Promise<RulesWorld
     encryption,
     hasRules: (id) => rules.hasRules(id),
     templates,
-    settings: { validateParameters: true, validatePayload: true, emitWhen: [], queueLimit: 100_000, maxPageSize: 100 },
+    settings: {
+      validateParameters: true,
+      validatePayload: true,
+      emitWhen: [],
+      queueLimit: 100_000,
+      maxPageSize: 100,
+      webUrl: () => '',
+    },
   })
   const packConfigs = options.packConfigs ?? {
     resolve: () => ({ values: {}, secrets: [], withoutSecrets: () => ({}) }),

@@ -66,6 +66,7 @@ export async function startTriggers(
         emitWhen: ['succeeded', 'failed', 'timeout', 'canceled', 'abandoned'],
         queueLimit: 1000,
         maxPageSize: 100,
+        webUrl: () => 'http://web.example',
         ...settings,
       },
       ...others,

@@ -1,4 +1,6 @@
 export { closestWords } from './closest-words.ts'
+export { withoutControlSequences } from './control-sequences.ts'
+export { cutText } from './cut-text.ts'
 export { shown } from './shown.ts'
 export { parseIni, parseIniBytes, type IniFile, type IniValue } from './ini.ts'
 export {

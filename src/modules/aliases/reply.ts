@@ -4,6 +4,7 @@ import type { TemplateThread } from '../../core/rendering/index.ts'
 import { createPatientRenderer, findTemplates } from '../../core/template-values.ts'
 import { writeJson } from '../../lib/json/index.ts'
 import { isObject } from '../../lib/schema/index.ts'
+import { cutText } from '../../lib/text/index.ts'
 import type { Executions } from '../executions/index.ts'
 import type { Execution, ExecutionRecord } from '../executions/types.ts'
 import { aliasIdIn } from './execution.ts'
@@ -105,5 +106,5 @@ function textOfResult(result: unknown): string {
 /** At a character boundary. */
 function cut(text: string, most: number): string {
   if (text.length <= most) return text
-  return `${text.slice(0, most).replace(/[\uD800-\uDBFF]$/, '')}…`
+  return `${cutText(text, most)}…`
 }

@@ -97,6 +97,7 @@ export function createTriggers(deps: TriggersDeps): Triggers {
       service,
       templates: deps.templates,
       emitWhen: settings.emitWhen,
+      webUrl: settings.webUrl,
     }),
     registerTypes: (content) => typeChanges.registerTypes(content),
     typesVersion() {

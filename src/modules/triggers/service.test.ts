@@ -218,7 +218,14 @@ describe('triggers of rules', () => {
     expect(problemOf(() => triggers.planUse('mine.e', { n: 'x' })).message).toBe(
       `Parameters of trigger type "mine.e": n: 'x' is not of type 'integer', 'null'`,
     )
-    const settings = { validatePayload: false, validateParameters: false, emitWhen: [], queueLimit: 1, maxPageSize: 1 }
+    const settings = {
+      validatePayload: false,
+      validateParameters: false,
+      emitWhen: [],
+      queueLimit: 1,
+      maxPageSize: 1,
+      webUrl: () => '',
+    }
     const lenient = await world.restart({ settings })
     expect(lenient.planUse('mine.e', { n: 'x' }).trigger.parameters).toEqual({ n: 'x' })
     expect(problemOf(() => lenient.planUse('core.svc.webhook', {})).code).toBe('PARAMETERS_INVALID')
@@ -292,7 +299,14 @@ describe('payloads', () => {
   })
 
   test('without validation only those of webhooks and timers are checked', async () => {
-    const settings = { validatePayload: false, validateParameters: false, emitWhen: [], queueLimit: 1, maxPageSize: 1 }
+    const settings = {
+      validatePayload: false,
+      validateParameters: false,
+      emitWhen: [],
+      queueLimit: 1,
+      maxPageSize: 1,
+      webUrl: () => '',
+    }
     const lenient = await world.restart({ settings })
     expect(lenient.problemOfPayload('core.svc.generic.inquiry', { id: 5 })).toBeUndefined()
     expect(lenient.problemOfPayload('core.nothing', {})).toBeUndefined()

@@ -5,7 +5,7 @@ import { makeFolder, type TemporaryFolder } from '../../../../tests/helpers/fold
 import { linesIn, storeChunks, textOf, type Chunk } from '../../../../tests/helpers/output-rows.ts'
 import { createRandom, seedOfRun } from '../../../../tests/helpers/random.ts'
 import { rounds } from '../../../../tests/helpers/tiers.ts'
-import { withoutControlSequences } from './control-sequences.ts'
+import { withoutControlSequences } from '../../../lib/text/index.ts'
 import type { Database } from '../../../db/database.ts'
 import { createFairQueue, searchOutput, type SearchRequest } from './search.ts'
 import { createOutputStore, type OutputStore } from './store.ts'

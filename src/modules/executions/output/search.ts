@@ -4,14 +4,13 @@
  */
 import { setImmediate } from 'node:timers/promises'
 import { RE2JS, RE2JSException } from 're2js'
-import { withoutControlSequences } from './control-sequences.ts'
+import { shown, withoutControlSequences } from '../../../lib/text/index.ts'
 import { queryInvalid } from '../../../core/errors.ts'
 import { patternSize } from '../../../lib/schema/index.ts'
 import type { OutputType } from '../../../runners/index.ts'
 import { viewOutput, type OutputReadStore, type OutputSnapshot } from './lines.ts'
 import { countLineEnds } from './place.ts'
 import type { OutputMatch, OutputMatches } from '../types.ts'
-import { shown } from '../../../lib/text/index.ts'
 
 /** Bytes that one request searches. */
 const MAX_BYTES = 16 * 1024 * 1024

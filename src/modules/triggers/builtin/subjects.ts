@@ -60,7 +60,15 @@ function ofItems(...names: string[]): PayloadSubject {
   }
 }
 
-export const execution = ofExecution('action_name')
+export const execution = ofExecution(
+  'action_name',
+  'end_timestamp',
+  'elapsed_seconds',
+  'attempt',
+  'will_retry',
+  'trace_id',
+  'web_url',
+)
 /** A route is an address, and named in the events that announce it. */
 export const notification = ofExecution('end_timestamp', 'channel', 'route')
 export const inquiry: PayloadSubject = {

@@ -28,6 +28,7 @@ interface BuiltinType {
 }
 
 const text = { type: 'string' }
+const textOrNull = { type: ['string', 'null'] }
 const anything = {}
 const object = { type: 'object' }
 
@@ -76,6 +77,15 @@ const types: readonly BuiltinType[] = [
       runner_ref: text,
       parameters: object,
       result: anything,
+      end_timestamp: textOrNull,
+      elapsed_seconds: { type: ['number', 'null'] },
+      attempt: { type: 'integer' },
+      will_retry: { type: 'boolean' },
+      error: textOrNull,
+      user: text,
+      rule: textOrNull,
+      trace_id: text,
+      web_url: text,
     }),
   },
   {

@@ -27,6 +27,14 @@ const execution = {
   action_ref: 'shop.pay',
   runner_ref: 'local-shell-script',
 }
+const standing = {
+  end_timestamp: '2026-01-31 12:00:01+00:00',
+  elapsed_seconds: 1,
+  attempt: 2,
+  will_retry: true,
+  trace_id: '67a1f0c2e4b0a1d2c3e4f507',
+  web_url: 'https://svc.example.com/#/history/67a1f0c2e4b0a1d2c3e4f501/general',
+}
 const item = {
   id: '67a1f0c2e4b0a1d2c3e4f502',
   uid: 'key_value_pair:svckv.user:alice:card',
@@ -57,8 +65,17 @@ interface Case {
 
 const cases: Record<string, Case> = {
   'core.svc.generic.actiontrigger': {
-    payload: { ...execution, action_name: 'shop.pay', parameters: { card: 'canary' }, result: { stdout: 'canary' } },
-    reduced: { ...execution, action_name: 'shop.pay' },
+    payload: {
+      ...execution,
+      action_name: 'shop.pay',
+      parameters: { card: 'canary' },
+      result: { stdout: 'canary' },
+      ...standing,
+      error: 'canary',
+      user: 'canary',
+      rule: 'canary.canary',
+    },
+    reduced: { ...execution, action_name: 'shop.pay', ...standing },
     needs: {
       permission: 'execution_view',
       grant: { permission_types: ['action_view'], resource_uid: 'action:shop:pay' },

@@ -5,6 +5,7 @@ import { startTriggers, type TriggersWorld } from '../../../../tests/helpers/tri
 import { storedJson } from '../../../core/stored-json.ts'
 import { TemplateError, type TemplateScope } from '../../../lib/template/render.ts'
 import { executionStatuses, type Execution, type ExecutionStatus } from '../../executions/types.ts'
+import type { Attempt } from '../../executions/ports.ts'
 import type { Triggers } from '../index.ts'
 import type { TemplateReader } from '../../../core/template-reader.ts'
 
@@ -45,8 +46,9 @@ async function react(
   execution: Execution,
   parameters: Record<string, unknown> = execution.parameters,
   by: Triggers = triggers,
+  attempt: Attempt = first,
 ) {
-  const unit = by.planReaction(execution, parameters, first)
+  const unit = by.planReaction(execution, parameters, attempt)
   if (unit === undefined) return []
   const { build } = world.database
   const last = world.database.first(build.selectFrom('trigger_instances').select('id').orderBy('id', 'desc'))?.id ?? ''
@@ -64,7 +66,7 @@ async function notifications(execution: Execution, parameters?: Record<string, u
 }
 
 describe('the ActionTrigger', () => {
-  test('has exactly the fields of the contract, and joins the trace of the execution', async () => {
+  test('has the fields of the contract and those of svc, and joins the trace of the execution', async () => {
     const execution = ended({ parameters: { cmd: 'x', password: 'open' } })
     const instances = await react(execution, { cmd: 'x', password: '********' })
     expect(instances).toHaveLength(1)
@@ -83,6 +85,15 @@ describe('the ActionTrigger', () => {
       ['runner_ref', 'local-shell-cmd'],
       ['parameters', { cmd: 'x', password: '********' }],
       ['result', { stdout: 'hi', return_code: 0 }],
+      ['end_timestamp', '2030-01-02 03:04:06.700000+00:00'],
+      ['elapsed_seconds', execution.elapsed_seconds],
+      ['attempt', 1],
+      ['will_retry', false],
+      ['error', null],
+      ['user', execution.user],
+      ['rule', null],
+      ['trace_id', execution.trace_id],
+      ['web_url', `http://web.example/#/history/${execution.id}/general`],
     ])
     const [member, ...others] = world.database.all(world.database.build.selectFrom('trace_components').selectAll())
     expect(others).toEqual([])
@@ -97,6 +108,41 @@ describe('the ActionTrigger', () => {
     expect(triggers.problemOfPayload('core.svc.generic.actiontrigger', instances[0]?.payload)).toBeUndefined()
   })
 
+  test('of an attempt that has failed says why, which rule started it, and that another follows', async () => {
+    const origin = {
+      rule: { id: 'r', uid: 'rule:mine:backup', ref: 'mine.backup', name: 'backup', pack: 'mine', description: '' },
+      trigger: { id: 't', uid: '', ref: 'core.t', name: 't', pack: 'core', type: 'core.t' },
+      trigger_type: { id: 't', uid: '', ref: 'core.t', name: 't', pack: 'core', description: '' },
+    }
+    const execution = ended({ status: 'failed', origin, result: { return_code: 3, stderr: 'no space\n' } })
+    const [instance] = await react(execution, {}, triggers, { attempt: 2, willRetry: true })
+    expect(instance?.payload).toMatchObject({
+      attempt: 2,
+      will_retry: true,
+      rule: 'mine.backup',
+      error: 'exit code 3: no space',
+    })
+  })
+
+  test('of a status before the end has no end', async () => {
+    const settings = {
+      validatePayload: true,
+      validateParameters: true,
+      emitWhen: ['running'],
+      queueLimit: 1,
+      maxPageSize: 1,
+      webUrl: () => '',
+    }
+    const other = await world.restart({ settings })
+    const [instance] = await react(
+      ended({ status: 'running', end_timestamp: null, elapsed_seconds: null, result: null }),
+      {},
+      other,
+    )
+    expect(instance?.payload).toMatchObject({ end_timestamp: null, elapsed_seconds: null, error: null })
+    expect(triggers.problemOfPayload('core.svc.generic.actiontrigger', instance?.payload)).toBeUndefined()
+  })
+
   test.each(executionStatuses)('by default: %s', async (status) => {
     const emitted = ['succeeded', 'failed', 'timeout', 'canceled', 'abandoned'].includes(status)
     expect(await react(ended({ status }))).toHaveLength(emitted ? 1 : 0)
@@ -108,7 +154,14 @@ describe('the ActionTrigger', () => {
     [['failed'], 'failed', 1],
     [['running'], 'running', 1],
   ])('emitted when %j: %s → %i', async (emitWhen, status, count) => {
-    const settings = { validatePayload: true, validateParameters: true, emitWhen, queueLimit: 1, maxPageSize: 1 }
+    const settings = {
+      validatePayload: true,
+      validateParameters: true,
+      emitWhen,
+      queueLimit: 1,
+      maxPageSize: 1,
+      webUrl: () => '',
+    }
     const other = await world.restart({ settings })
     expect(await react(ended({ status }), {}, other)).toHaveLength(count)
   })

@@ -21,6 +21,8 @@ export function createTriggerReaction(deps: {
   service: Pick<TriggersService, 'planStored'>
   readonly templates: (reader: TemplateReader) => TemplateScope
   emitWhen: readonly string[]
+  /** Address of the web client, without a trailing slash. */
+  readonly webUrl: () => string
 }): PlanReaction {
   const { log, catalogue, service } = deps
   const emitted: ReadonlySet<string> = new Set(deps.emitWhen)
@@ -36,7 +38,7 @@ export function createTriggerReaction(deps: {
     return payloads.map((payload) => service.planStored(trigger, payload, cause, { owner: execution.user }).unit)
   }
 
-  return (execution, parameters) => {
+  return (execution, parameters, attempt) => {
     try {
       const notifications = notifyPayloads(execution, parameters, deps.templates, log)
       const units = notifications.length === 0 ? [] : planInstances(notifyTriggerRef, notifications, execution)
@@ -44,7 +46,13 @@ export function createTriggerReaction(deps: {
         units.push(...planInstances(inquiryRef, [inquiryPayload(execution)], execution))
       }
       if (emitted.has(execution.status)) {
-        units.push(...planInstances(actionTriggerRef, [actionTriggerPayload(execution, parameters)], execution))
+        units.push(
+          ...planInstances(
+            actionTriggerRef,
+            [actionTriggerPayload(execution, parameters, attempt, deps.webUrl())],
+            execution,
+          ),
+        )
       }
       const [only] = units
       return units.length <= 1 ? only : merge(...units)

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { withoutControlSequences } from '../../../../src/modules/executions/output/control-sequences.ts'
+import { withoutControlSequences } from '../../../../src/lib/text/control-sequences.ts'
 import { computedMs } from '../../../../tests/helpers/work.ts'
 import { beginningOf, plainText, RGB, spansOf, widthOf, type TextStyle } from './terminal-text.ts'
 
