@@ -7,6 +7,7 @@ import { commonSettings, databaseSettings, keysFolder, refuseSharedFolder, type 
 import { machineClock, type Clock } from './core/clock.ts'
 import { loadEncryption } from './core/encryption.ts'
 import { createLogFolders } from './core/log-folders.ts'
+import type { ExecutionStatus } from './core/execution-status.ts'
 import { readinessOf, type Module, type NotReady } from './core/module.ts'
 import { now } from './core/time.ts'
 import { createCompanions, merge, openSqlite } from './db/index.ts'
@@ -29,7 +30,7 @@ import { createAliases } from './modules/aliases/index.ts'
 import { authSettings, createAuth } from './modules/auth/index.ts'
 import { createBackups, notIncluded } from './modules/backups/index.ts'
 import { createDatastore } from './modules/datastore/index.ts'
-import { createExecutions, executionsSettings } from './modules/executions/index.ts'
+import { createExecutions, executionsSettings, type Execution } from './modules/executions/index.ts'
 import { createIdempotency } from './modules/idempotency/index.ts'
 import { createInquiries, inquiriesSettings } from './modules/inquiries/index.ts'
 import { createMaintenance, maintenanceSettings } from './modules/maintenance/index.ts'
@@ -61,6 +62,10 @@ export interface App {
   collect(): Promise<void>
   /** During a stop: ends the grace period of running actions. */
   hurry(): void
+  /** Number of actions that run now: a stop gives them the grace period. */
+  running(): number
+  /** Calls the listener with every change of an execution from now on; `from` is its previous status, if any. */
+  watchExecutions(listener: (execution: Execution, from?: ExecutionStatus) => void): void
 }
 
 /**
@@ -356,5 +361,10 @@ async function assemble(
       return stopped
     },
     hurry: () => executions.hurry(),
+    running: () => executions.running(),
+    watchExecutions(listener) {
+      bus.subscribe('execution.created', ({ execution }) => listener(execution))
+      bus.subscribe('execution.updated', ({ execution, from }) => listener(execution, from))
+    },
   }
 }

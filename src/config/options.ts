@@ -107,6 +107,17 @@ const boolean = (row: RowBasics<boolean>): Option<boolean> => ({
   },
 })
 
+/** The same, or `auto`, which is the default and leaves it to the server. */
+const autoBoolean = (row: { about: string }): Option<boolean | 'auto'> => ({
+  ...boolean({ default: false, about: row.about }),
+  kind: 'auto, True or False',
+  defaultText: 'auto',
+  read: (text) => {
+    const value = text.toLowerCase() === 'auto' ? 'auto' : readBoolean(text)
+    return value === undefined ? { problem: 'must be auto, True or False' } : { value }
+  },
+})
+
 function choice<const V extends string>(row: { values: readonly V[]; default: V; about: string }): Option<V> {
   const names = row.values.join(', ')
   return {
@@ -1070,7 +1081,12 @@ export const options = {
     level: choice({
       values: logLevels,
       default: 'INFO',
-      about: 'Minimum level of logged messages. AUDIT messages are always logged.',
+      about:
+        'Minimum level of messages on standard error. At a terminal the default is WARNING. AUDIT messages: see log.audit.',
+    }),
+    audit: autoBoolean({
+      about:
+        'Write AUDIT messages to standard error. auto: not at a terminal, unless log.level is DEBUG or AUDIT. Messages that no file takes appear in any case.',
     }),
     format: choice({
       values: ['text', 'json'],

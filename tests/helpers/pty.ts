@@ -7,9 +7,9 @@ const SCRIPT = '/usr/bin/script'
 
 export interface TerminalRun {
   /** Everything on the screen so far: output, errors and echo. */
-  screen(): string
+  readonly screen: () => string
   /** Waits until the text is on the screen as often as that, then types. */
-  typeAt(text: string, keys: string, times?: number): Promise<void>
+  readonly typeAt: (text: string, keys: string, times?: number) => Promise<void>
   /** Closes the terminal, which its programs are told by SIGHUP. */
   close(): void
   /** The exit code. */

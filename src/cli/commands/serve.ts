@@ -17,6 +17,7 @@ import { isUtf8Locale, localeOf, quote } from '../../lib/process/index.ts'
 import { describeFileError } from '../../lib/files/index.ts'
 import { createLog, LogFileError, type RootLog } from '../../lib/log/index.ts'
 import { keepAddonsIn } from '../../core/native-addon.ts'
+import { openConsole, type ErrorLog, type Person } from '../serve/console.ts'
 import { findServiceManager, type TellManager } from '../serve/service-manager.ts'
 import { logStandardError } from '../serve/stderr-log.ts'
 import { exitCodes } from '../exit-codes.ts'
@@ -27,9 +28,11 @@ export function createServeCommand(setExitCode: (code: number) => void): CliComm
   const command = new CliCommand('serve')
     .description('Run the server in the foreground.')
     .option('--config-file <path>', 'configuration file; repeatable, later files override earlier ones', collect, [])
+    .option('--no-color', 'print without colors at a terminal')
     .notes(
       'Without --config-file the server reads the first of `$SVC_CONFIG_FILE`, `./svc.conf` and `/etc/svc/svc.conf` that exists. A configuration file is optional.',
       'Every option of the configuration file is also a flag and an environment variable: `[api] port` is `--api-port 8101` and `SVC_API__PORT=8101`. Flags override the environment, and the environment overrides the file. A flag without a value means True. svc.conf.example documents every option with its default; `svc serve --help` lists them.',
+      'At a terminal the server prints a line when an execution starts and when it ends. Of the log it shows WARNING and above there, unless `log.level` is set. AUDIT lines go to `log.audit_file`; `--log-audit` shows them too.',
       'TERM and Ctrl-C stop the server after a grace period for running actions; a second signal skips the grace period. HUP reloads certificates, role definitions and packs. USR1 reopens the log files. USR2 runs garbage collection now (section garbagecollector). The exit code is 78 when the configuration is invalid.',
     )
     .examples('svc serve', 'svc serve --config-file /etc/svc/svc.conf --api-port 8101')
@@ -37,8 +40,8 @@ export function createServeCommand(setExitCode: (code: number) => void): CliComm
     const section = key.slice(0, key.indexOf('.'))
     command.addOption(new Option(`${flag} [value]`, description).helpGroup(`Configuration, [${section}]:`))
   }
-  return command.action(async (values: Record<string, unknown> & { configFile: string[] }) => {
-    setExitCode(await serve(values.configFile, collectFlags(values)))
+  return command.action(async (values: Record<string, unknown> & { configFile: string[]; color: boolean }) => {
+    setExitCode(await serve(values.configFile, collectFlags(values), values.color))
   })
 }
 
@@ -47,7 +50,7 @@ function collect(value: string, before: string[]): string[] {
 }
 
 /** Resolves with the exit code once the server has stopped. */
-async function serve(files: string[], flags: Record<string, string>): Promise<number> {
+async function serve(files: string[], flags: Record<string, string>, isColorWanted: boolean): Promise<number> {
   const signals = listenToSignals()
   const tellManager = await findServiceManager(process.env)
   let loaded: LoadedConfig
@@ -57,11 +60,17 @@ async function serve(files: string[], flags: Record<string, string>): Promise<nu
     return refuseConfig(error)
   }
   const { config } = loaded
+  const { log: errorLog, person } = openConsole({
+    level: config.log.level,
+    isLevelGiven: loaded.sources['log.level'] !== 'default',
+    audit: config.log.audit,
+    isColorWanted,
+  })
   let log: RootLog
   let logFiles: LogFiles
   try {
     logFiles = readLogFiles(loaded)
-    log = openLog(config.log, logFiles)
+    log = openLog(config.log, errorLog, logFiles)
   } catch (error) {
     return refuseConfig(error)
   }
@@ -102,10 +111,11 @@ async function serve(files: string[], flags: Record<string, string>): Promise<nu
     end(exitCodes.ok)
   }
   process.stdout.write(greeting(app, config.auth))
+  if (person !== undefined) app.watchExecutions(person.executions.show)
   tellManager('READY=1')
   signals.onReload(() => app.reload())
   signals.onCollect(() => app.collect())
-  return stopOnSignal(app, signals, log, tellManager)
+  return stopOnSignal(app, signals, { log, person, tellManager, grace: config.actionrunner.shutdown_grace_seconds })
 }
 
 /** Prints what is wrong with the configuration; other errors are thrown again. */
@@ -116,11 +126,16 @@ function refuseConfig(error: unknown): number {
 }
 
 /** @throws ConfigProblems when a file cannot be written */
-function openLog(settings: Config['log'], { files, optionOf }: LogFiles): RootLog {
-  const { level, format, mask_secrets, mask_secrets_blacklist, excludes } = settings
+function openLog(
+  { format, mask_secrets, mask_secrets_blacklist, excludes }: Config['log'],
+  { level, audit, stream }: ErrorLog,
+  { files, optionOf }: LogFiles,
+): RootLog {
   try {
     return createLog({
       level,
+      audit,
+      ...(stream === undefined ? {} : { stream }),
       format,
       maskSecrets: mask_secrets,
       maskNames: mask_secrets_blacklist,
@@ -248,13 +263,29 @@ function listenToSignals(): Signals {
 }
 
 /** The first signal stops in order; a second one skips the grace of running actions. */
-async function stopOnSignal(app: App, signals: Signals, log: RootLog, tellManager: TellManager): Promise<number> {
+async function stopOnSignal(
+  app: App,
+  signals: Signals,
+  to: { log: RootLog; person: Person | undefined; tellManager: TellManager; grace: number },
+): Promise<number> {
+  const { log, person, tellManager, grace } = to
   const signal = await signals.first
   tellManager('STOPPING=1')
-  log.info('server.stopping', 'The server is stopping', { signal })
-  void signals.second.then(() => app.hurry())
+  const running = app.running()
+  log.info('server.stopping', 'The server is stopping', {
+    signal,
+    ...(running === 0 ? {} : { running_actions: running, grace_seconds: grace }),
+  })
+  person?.tell(stoppingText(running, grace))
+  void signals.second.then(() => {
+    const left = app.running()
+    if (left > 0) person?.tell(`Stopping ${counted(left)} now.`)
+    app.hurry()
+  })
   try {
     await app.stop()
+    person?.executions.close()
+    person?.tell('Stopped.')
     return exitCodes.ok
   } catch (error) {
     log.error('server.stopped_badly', 'The server did not stop cleanly', { error })
@@ -263,6 +294,14 @@ async function stopOnSignal(app: App, signals: Signals, log: RootLog, tellManage
     await log.close()
     endInTime()
   }
+}
+
+const counted = (actions: number): string => (actions === 1 ? '1 running action' : `${actions} running actions`)
+
+function stoppingText(running: number, graceSeconds: number): string {
+  if (running === 0) return 'Stopping.'
+  if (graceSeconds === 0) return `Stopping, with ${counted(running)}.`
+  return `Stopping: ${counted(running)} may take up to ${graceSeconds} s more. Ctrl-C again ends ${running === 1 ? 'it' : 'them'} now.`
 }
 
 /** After the stop nothing is left to be done, so the end need not wait longer for a thread that hangs. */

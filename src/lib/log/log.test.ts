@@ -6,6 +6,7 @@ import { Writable } from 'node:stream'
 import { promisify } from 'node:util'
 import { describe, expect, it } from 'vitest'
 import { makeFolder } from '../../../tests/helpers/folders.ts'
+import { waitFor } from '../../../tests/helpers/wait.ts'
 import { TextSink } from '../../../tests/helpers/text-sink.ts'
 import { logLevels, type LogLevel } from './log-levels.ts'
 import { createLog, type Log, type LogFile, type LogOptions, type RootLog } from './log.ts'
@@ -408,6 +409,40 @@ describe('the audit file', () => {
       expect.stringMatching(/ ERROR .*file=\/dev\/full.*ENOSPC/),
       expect.stringMatching(/ ERROR .*lost=1000/),
     ])
+  })
+})
+
+describe('AUDIT messages on standard error', () => {
+  const act = (log: RootLog): void => {
+    log.audit('a.b', 'One.')
+    log.info('c.d', 'Two.')
+  }
+
+  it('are those that no file takes, if so wanted', async () => {
+    const folder = makeFolder()
+    try {
+      const at = (name: string): string => join(folder.path, name)
+      const kept = await written({ audit: 'unfiled', files: [auditFile(at('audit'))] }, act)
+      expect(kept).not.toContain('One.')
+      expect(kept).toContain('Two.')
+      expect(readFileSync(at('audit'), 'utf8')).toContain('One.')
+      expect(await written({ audit: 'unfiled' }, act)).toContain('One.')
+      const ofPart = { ...auditFile(at('part')), takes: [{ level: 'AUDIT', part: 'auth' }] as const }
+      expect(await written({ audit: 'unfiled', files: [ofPart] }, act)).toContain('One.')
+    } finally {
+      folder.remove()
+    }
+  })
+
+  it('include those of a file that cannot be written', async () => {
+    const sink = new TextSink()
+    const files = [auditFile('/dev/full')]
+    const log = createLog({ level: 'INFO', format: 'text', stream: sink, now, audit: 'unfiled', files })
+    log.audit('a.b', 'First.')
+    await waitFor('the failure', () => sink.text.includes('its lines are only on standard error'))
+    log.audit('a.b', 'Second.')
+    await log.close()
+    expect(sink.text).toContain('Second.')
   })
 })
 

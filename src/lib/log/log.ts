@@ -96,6 +96,11 @@ export interface LogOptions {
   excludes?: readonly string[]
   /** Default standard error. `close` does not end it. */
   stream?: Writable
+  /**
+   * Which AUDIT messages the stream gets: `all`, or only those that no file takes (`unfiled`), also because the file cannot be
+   * written. Default `all`.
+   */
+  audit?: 'all' | 'unfiled'
   /** Default the system clock. */
   now?: () => Date
 }
@@ -114,7 +119,7 @@ const commonPart = 'api'
 /** @throws LogFileError */
 export function createLog(options: LogOptions): RootLog {
   const threshold = logLevels.indexOf(options.level)
-  const { files: logFiles = [], excludes = [] } = options
+  const { files: logFiles = [], excludes = [], audit = 'all' } = options
   const redactor = createRedactor(options.maskSecrets ?? true, options.maskNames)
   const formatLine = options.format === 'json' ? jsonLine : textLine
   const now = options.now ?? (() => new Date())
@@ -148,7 +153,8 @@ export function createLog(options: LogOptions): RootLog {
     const severity = logLevels.indexOf(level)
     const targets = files.filter((file) => takes(file.takes, severity, part))
     const wanted = targets.map(({ format }) => format)
-    if (severity >= threshold) wanted.push(options.format)
+    const isForStream = severity >= threshold && (level !== 'AUDIT' || audit === 'all' || targets.every(isFailing))
+    if (isForStream) wanted.push(options.format)
     let lines: Partial<Record<LogFormat, string>>
     try {
       const time = now()
@@ -171,7 +177,7 @@ export function createLog(options: LogOptions): RootLog {
       formatting = false
     }
     for (const { format, file } of targets) file.append(lines[format] ?? '')
-    if (severity >= threshold) writeConsole(level, lines[options.format] ?? '')
+    if (isForStream) writeConsole(level, lines[options.format] ?? '')
   }
 
   function isExcluded(event: string): boolean {
@@ -184,6 +190,10 @@ export function createLog(options: LogOptions): RootLog {
     recent.push({ ...message, line: clip(message.line, recentLineLength) })
     if (recent.length > recentMessages) recent.shift()
   }
+
+  /** Paths of the files that cannot be written now. */
+  const failing = new Set<string>()
+  const isFailing = ({ path }: LogFile): boolean => failing.has(path)
 
   const files: (LogFile & { file: LineFile })[] = []
   // One by one: the files already open receive the problems of the next.
@@ -198,9 +208,14 @@ export function createLog(options: LogOptions): RootLog {
       return openLineFile(
         path,
         {
-          failed: (error) =>
-            tell('ERROR', `The ${what} file cannot be written; its lines are only on standard error.`, { error }),
-          resumed: (lost) => tell('WARNING', `The ${what} file is written again.`, { lost }),
+          failed: (error) => {
+            failing.add(path)
+            tell('ERROR', `The ${what} file cannot be written; its lines are only on standard error.`, { error })
+          },
+          resumed: (lost) => {
+            failing.delete(path)
+            tell('WARNING', `The ${what} file is written again.`, { lost })
+          },
           lost: (lost) => tell('ERROR', `Lines are missing in the ${what} file.`, { lost }),
           notRotated: (error) =>
             write(nobody, 'ERROR', 'log.not_rotated', `The ${what} file cannot be renamed; it grows on.`, {

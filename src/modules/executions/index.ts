@@ -134,6 +134,7 @@ export function createExecutions(deps: ExecutionsDeps): Executions {
     outputCursor: (id) => output.cursor(id),
     record: (execution) => records.masked(execution),
     liveactionRecord: (execution) => records.maskedLiveaction(execution),
+    running: () => runs.running(),
     hurry() {
       hurried.abort()
       runs.hurry()

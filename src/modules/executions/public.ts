@@ -102,6 +102,8 @@ export interface Executions
   openTraces(): string[]
   /** The policies of an action have changed. */
   policiesChanged(actionRef: string): void
+  /** Number of actions that run now: a stop gives them the grace period. */
+  running(): number
   /** While stopping: skips the rest of the grace period, and gives up writes that fail. */
   hurry(): void
 }

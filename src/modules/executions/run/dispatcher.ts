@@ -44,6 +44,8 @@ export type Prepare = (execution: Execution, secrets: unknown[]) => Promise<Prep
 export interface Dispatcher {
   /** Free slots now. */
   readonly freeSlots: number
+  /** Number of runs that have not ended. */
+  readonly running: number
   /**
    * Gives a requested execution a slot at once, and starts it. Resolves when its end is stored.
    *
@@ -274,6 +276,9 @@ export function createDispatcher(deps: {
   return {
     get freeSlots() {
       return Math.max(0, deps.slots - runs.size)
+    },
+    get running() {
+      return runs.size
     },
     run,
     stopRun(id, user) {

@@ -21,6 +21,8 @@ import { createWorkflowStart } from './workflow-start.ts'
 export interface Runs extends Pick<Dispatcher, 'stopRun'> {
   /** Free slots now. */
   freeSlots(): number
+  /** Number of actions that run now. */
+  running(): number
   readonly stopBackground: StopBackground
   /** The policies of an action have changed. */
   policiesChanged(actionRef: string): void
@@ -88,6 +90,7 @@ export function createRuns(
 
   return {
     freeSlots: () => dispatcher.freeSlots,
+    running: () => dispatcher.running,
     stopRun: (id, user) => dispatcher.stopRun(id, user),
     stopBackground: createStopBackground({
       runners,
