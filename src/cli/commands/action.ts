@@ -24,6 +24,7 @@ import {
   type CliResource,
 } from '../resources.ts'
 import { withSession, type CommandContext, type Session } from '../session.ts'
+import { createActionNewCommand } from './action-new.ts'
 import { actionName, createExecuteCommand } from './run.ts'
 
 interface CloneFlags extends AttributeFlags {
@@ -121,6 +122,7 @@ parameters:
   return new CliCommand('action')
     .addCommand(list)
     .addCommand(get)
+    .addCommand(createActionNewCommand(context))
     .addCommand(create)
     .addCommand(update)
     .addCommand(remove)

@@ -32,6 +32,13 @@ export const commands: readonly CommandEntry[] = [
     load: async ({ setExitCode }) => (await import('./serve.ts')).createServeCommand(setExitCode),
   },
   {
+    name: 'init',
+    summary: 'Create a folder with a pack, a configuration and a README.',
+    example: 'svc init jobs',
+    group: 'Server:',
+    load: async (context) => (await import('./init.ts')).createInitCommand(context),
+  },
+  {
     name: 'status',
     summary: 'Show the server status and what needs attention.',
     example: 'svc status',

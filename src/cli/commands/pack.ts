@@ -10,6 +10,7 @@ import { callOn, printList } from '../records.ts'
 import { createGetCommand, createListCommand, type CliResource } from '../resources.ts'
 import { withSession, type CommandContext, type Session } from '../session.ts'
 import { createConfigCommand } from './pack-config.ts'
+import { createPackCreateCommand } from './pack-create.ts'
 import { createInstallCommand, createRegisterCommand, createUninstallCommand } from './pack-install.ts'
 import { createSearchCommand, createShowCommand } from './pack-search.ts'
 import { createValidateCommand, createValidateConfigCommand } from './pack-validate.ts'
@@ -64,6 +65,7 @@ export function createPackCommand(context: CommandContext): CliCommand {
     .addCommand(createInstallCommand(context, pack))
     .addCommand(createUninstallCommand(context, pack))
     .addCommand(createRegisterCommand(context))
+    .addCommand(createPackCreateCommand(context))
     .addCommand(createValidateCommand(context))
     .addCommand(createValidateConfigCommand(context))
 }

@@ -2,9 +2,17 @@
 import { ensureDebianPackage } from '../../helpers/apt.ts'
 import type { Scenario } from '../../helpers/scenarios.ts'
 import type { TestApp } from '../../helpers/server.ts'
+import { scaffoldScenarios } from './scaffold.ts'
 
-export function toolScenarios(_server: TestApp): Scenario[] {
-  return [...helpScenarios(), ...manualScenarios(), ...flagScenarios(), ...completionScenarios(), ...serviceScenarios()]
+export function toolScenarios(server: TestApp): Scenario[] {
+  return [
+    ...helpScenarios(),
+    ...manualScenarios(),
+    ...flagScenarios(),
+    ...completionScenarios(),
+    ...serviceScenarios(),
+    ...scaffoldScenarios(server),
+  ]
 }
 
 function helpScenarios(): Scenario[] {
