@@ -446,6 +446,15 @@ export const options = {
       about:
         'Who checks passwords. standalone: this server, with auth.backend. proxy: a web server in front, which sends the user name in Remote-User, X-Remote-User or X-Forwarded-User and must be in auth.trusted_proxies.',
     }),
+    remote_user_header: text({
+      kind: 'header name or empty',
+      default: '',
+      problem: 'must be empty or the name of a header that carries no credential, such as X-Forwarded-User',
+      accepts: (name) =>
+        /^(?!(?:authorization|cookie|host|svc-api-key|x-auth-token)$)(?:[a-z][a-z0-9-]{0,63})?$/i.test(name),
+      about:
+        'The only header in which the proxy names the user, with auth.mode = proxy. Set it if the proxy passes on headers of clients that it does not know. Empty: the first of Remote-User, X-Remote-User and X-Forwarded-User that a request has, so the proxy must set or remove all three.',
+    }),
     backend: text({
       kind: 'name',
       default: 'flat_file',

@@ -282,7 +282,23 @@ describe('01.3 settings', () => {
     }
   })
 
+  it('01.3 auth.remote_user_header names the only header that counts', async () => {
+    const settings = { 'auth.enable': 'True', 'auth.mode': 'proxy', 'auth.trusted_proxies': PROXY }
+    const strict = await createTestApp({ settings: { ...settings, 'auth.remote_user_header': 'X-Forwarded-User' } })
+    try {
+      const forged = { 'Remote-User': 'root', 'X-Remote-User': ['root', 'root'] }
+      const { status, body } = await loginAt(strict, { ...forged, 'X-Forwarded-User': 'alice' })
+      expect([status, body.user]).toEqual([201, 'alice'])
+      expect((await loginAt(strict, forged)).status).toBe(401)
+      expect((await loginAt(strict, { 'X-Forwarded-User': 'alice' }, { from: STRANGER })).status).toBe(401)
+    } finally {
+      await strict.stop()
+    }
+  })
+
   it.each([
+    [{ 'auth.remote_user_header': 'Authorization' }, 'auth.remote_user_header: must be empty or the name of a header'],
+    [{ 'auth.remote_user_header': 'a b' }, 'auth.remote_user_header: must be empty or the name of a header'],
     [{ 'auth.trusted_proxies': '' }, 'auth.trusted_proxies: must not be empty'],
     [{ 'auth.trusted_proxies': '0.0.0.0/0' }, 'auth.trusted_proxies: with auth.mode = proxy'],
     [

@@ -127,6 +127,7 @@ describe.each(fronts)('$name in front', ({ name, start, text }) => {
     const browser = await startBrowser()
     try {
       const { page } = await browser.open(`${origin}/svc`, { ignoreHTTPSErrors: true })
+      page.setDefaultTimeout(120_000)
       expect(page.url()).toBe(`${origin}/svc/`)
       await signInOn(page, 'admin', firstPassword(server.basePath))
       const [cookie] = await page.context().cookies()

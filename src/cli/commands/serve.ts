@@ -167,6 +167,7 @@ function endOnFault(log: RootLog): void {
 interface SignIn {
   enable: boolean
   mode: 'standalone' | 'proxy'
+  remote_user_header: string
   backend: string
   backend_kwargs: object
 }
@@ -176,7 +177,7 @@ function greeting({ urls }: App, auth: SignIn): string {
   // Only the password file of our own begins with this user.
   const user = auth.backend === 'flat_file' && !('file_path' in auth.backend_kwargs) ? 'admin' : '"$USER"'
   // As the web server in front will do.
-  const login = auth.mode === 'proxy' ? `-H "Remote-User: $USER"` : `-u ${user}`
+  const login = auth.mode === 'proxy' ? `-H "${auth.remote_user_header || 'Remote-User'}: $USER"` : `-u ${user}`
   return [
     `svc is ready:  API ${urls.api}   auth ${urls.auth}   stream ${urls.stream}`,
     `Open ${urls.api} in a browser, or try it in a shell:`,

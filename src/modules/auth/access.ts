@@ -46,6 +46,8 @@ export interface AccessOptions {
   apiKeys: Pick<ApiKeys, 'check' | 'noteUse'>
   /** Undefined in proxy mode: there a trusted web server in front says who logs in. */
   checkPassword: PasswordCheck | undefined
+  /** The only header in which that web server names the user; empty: one of several. */
+  userHeader: string
   throttle: Throttle<Source>
   admit: AdmitLogin
   logins: Logins
@@ -191,12 +193,8 @@ export function createAccess(options: AccessOptions): AccessControl {
     return expected === undefined || expected === encodeURIComponent(user.toWellFormed())
   }
 
-  const authenticate = createAuthenticate({
-    basic: checkLogin,
-    proxy: checkRemoteUser,
-    token: checkToken,
-    apiKey: checkApiKey,
-  })
+  const verifiers = { basic: checkLogin, proxy: checkRemoteUser, token: checkToken, apiKey: checkApiKey }
+  const authenticate = createAuthenticate(verifiers, options.userHeader)
 
   /** @throws TOO_MANY_FAILURES in place of the refusal */
   function noteRefusal(error: AppError, credential: Credential | undefined, request: Request): void {

@@ -175,6 +175,7 @@ export function createAuth(deps: AuthDependencies): Auth {
         tokens,
         apiKeys,
         checkPassword,
+        userHeader: config.remote_user_header,
         throttle,
         logins,
         admit: createLoginAdmission({ store, log, rbac: deps.rbac, groupsOf }),

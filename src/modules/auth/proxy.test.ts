@@ -22,6 +22,12 @@ test.for<[string, Record<string, string>, string]>([
   expect(read(headers)).toEqual({ user })
 })
 
+test('the header that is named counts, and no other', () => {
+  const headers = { 'remote-user': ['root'], 'x-remote-user': ['root', 'root'], 'x-forwarded-user': ['alice'] }
+  expect(readRemoteUser({ headersDistinct: headers }, 'X-Forwarded-User')).toEqual({ user: 'alice' })
+  expect(readRemoteUser({ headersDistinct: headers }, 'X-Other')).toEqual({ problem: 'No remote user provided' })
+})
+
 const given = expect.any(String) as unknown
 
 test.for<[string, Record<string, string | string[]>, RegExp, unknown]>([

@@ -2,7 +2,7 @@
 import type { IncomingMessage } from 'node:http'
 import { MAX_USER_CHARACTERS, isUserName } from '../../core/account-rules.ts'
 
-/** In order of precedence. The reverse proxy must set or remove all of them. */
+/** In order of precedence. The reverse proxy must set or remove all of them, unless the configuration names one. */
 const userHeaders = ['remote-user', 'x-remote-user', 'x-forwarded-user'] as const
 
 const utf8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true })
@@ -22,9 +22,14 @@ export interface NoRemoteUser {
  * The name in the first of the headers that is there, exactly as it is spelled. One that is there and cannot be a name is
  * not passed over: the proxy has said that this is nobody, or somebody else has written it. Says nothing about whether
  * the peer may be believed.
+ *
+ * @param only the name of the header that counts (`auth.remote_user_header`); empty: all of them
  */
-export function readRemoteUser(request: Pick<IncomingMessage, 'headersDistinct'>): RemoteUser | NoRemoteUser {
-  for (const header of userHeaders) {
+export function readRemoteUser(
+  request: Pick<IncomingMessage, 'headersDistinct'>,
+  only = '',
+): RemoteUser | NoRemoteUser {
+  for (const header of only === '' ? userHeaders : [only.toLowerCase()]) {
     const values = request.headersDistinct[header]
     const [value] = values ?? []
     if (values === undefined || value === undefined) continue

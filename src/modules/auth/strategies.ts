@@ -76,10 +76,14 @@ class RequestStrategy extends passport.Strategy {
   }
 }
 
-export function createAuthenticate(verifiers: Verifiers): Authenticate {
+/** @param userHeader in which a proxy names the user; empty: in one of several */
+export function createAuthenticate(verifiers: Verifiers, userHeader: string): Authenticate {
   const authenticator = new passport.Passport()
   authenticator.use('basic', new StrictBasicStrategy((given, request) => verifiers.basic(given, request)))
-  authenticator.use('proxy', new RequestStrategy((request) => verifiers.proxy(readRemoteUser(request), request)))
+  authenticator.use(
+    'proxy',
+    new RequestStrategy((request) => verifiers.proxy(readRemoteUser(request, userHeader), request)),
+  )
   authenticator.use('token', new RequestStrategy((request) => verifiers.token(readCredential(request), request)))
   authenticator.use('api-key', new RequestStrategy((request) => verifiers.apiKey(readCredential(request), request)))
   return (strategy, request, response) =>
