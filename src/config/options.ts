@@ -332,8 +332,6 @@ const logging = (part: string): Option<string> =>
 
 const DAY_SECONDS = 86_400
 
-const DEFAULT_TIME_ZONE = 'America/Los_Angeles'
-
 /** The three options that put a listener on TLS. */
 const tls = (section: string, listener: string, more = '') => ({
   use_ssl: boolean({
@@ -906,11 +904,10 @@ export const options = {
     }),
     local_timezone: text({
       kind: 'time zone',
-      default: DEFAULT_TIME_ZONE,
+      default: '',
       problem: 'must be the name of a time zone in the IANA database, such as Europe/Berlin or UTC',
-      // To ask takes the engine 20 ms at each start.
-      accepts: (name) => name === DEFAULT_TIME_ZONE || isTimeZone(name),
-      about: 'Time zone of timers that do not set one.',
+      accepts: (name) => name === '' || isTimeZone(name),
+      about: 'Time zone of timers that do not set one. Empty: that of this machine, else UTC.',
     }),
     missed: choice({
       values: ['once', 'skip'],

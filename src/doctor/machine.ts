@@ -4,7 +4,7 @@ import { execFile } from 'node:child_process'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { isUtf8Locale, localeOf } from '../lib/process/index.ts'
-import { isTimeZone } from '../lib/calendar/index.ts'
+import { isTimeZone, machineTimeZone } from '../lib/calendar/index.ts'
 import { ok, failedCheck, programOptions, warning, type HealthCheck, type CheckContext, type Result } from './check.ts'
 
 const run = promisify(execFile)
@@ -117,10 +117,13 @@ export const timeZone: HealthCheck = {
         ),
       ]
     }
-    const here = Intl.DateTimeFormat().resolvedOptions().timeZone
+    const { local_timezone: configured } = config.timersengine
+    const here = machineTimeZone()
     return [
       ok(
-        `Default time zone of timers: ${config.timersengine.local_timezone} (timersengine.local_timezone). Time zone of this machine: ${here}.`,
+        configured === ''
+          ? `Default time zone of timers: ${here}, that of this machine.`
+          : `Default time zone of timers: ${configured} (timersengine.local_timezone). Time zone of this machine: ${here}.`,
       ),
     ]
   },

@@ -290,6 +290,30 @@ describe('05.8 firing', () => {
   })
 })
 
+describe('05.8 crontab text', () => {
+  it('05.8 a rule has it beside the time zone, and gets it back as written', async () => {
+    const parameters = { cron: '0 9 L * *', timezone: 'Asia/Kolkata', start: '2099-12-01', end: '2101-01-01' }
+    const rule = await makeTimer(server, 'CronTimer', parameters)
+    const timer = await waitFor('the timer', async () => {
+      const read = await timerOf(server, rule)
+      return read.next_timestamp !== undefined && read
+    })
+    expect(timer).toMatchObject({ parameters, next_timestamp: '2099-12-31T03:30:00.000000Z' })
+    await server.call('DELETE', `/v1/rules/${rule.ref}`)
+  })
+
+  it.each([
+    [{ cron: '0 9 * * mon-fri', hour: 5 }, /cron: .*hour beside it contradicts it; give one or the other/],
+    [{ cron: '0 25 * * *' }, /cron: hour: "25" is outside of the range of the field, 0 to 23/],
+    [{ cron: '@reboot' }, /cron: @reboot is not a time.*systemd unit/],
+    [{ cron: '*'.repeat(501) }, /cron/],
+    [{ cron: '0 9 * * *', end: 'never' }, /end: "never" is not a date/],
+  ])('05.8 400 says what is wrong: %j', async (parameters, problem) => {
+    const { status, body } = await makeRule(server, 'CronTimer', parameters)
+    expect([status, body.faultstring]).toEqual([400, expect.stringMatching(problem)])
+  })
+})
+
 describe('05.8 endpoints', () => {
   const rules: Rule[] = []
   beforeAll(async () => {

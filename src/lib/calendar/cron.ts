@@ -13,17 +13,31 @@ export interface CronSchedule {
   readonly years: readonly YearRange[]
   /** Sorted, like all lists here. */
   readonly months: readonly number[]
-  readonly days: ReadonlySet<number>
-  readonly hasLastDay: boolean
-  /** `2nd fri`: {nth: 2, weekday: 4}; nth 0 is the last one. */
-  readonly nthWeekdays: readonly { nth: number; weekday: number }[]
+  readonly daysOfMonth: {
+    readonly values: ReadonlySet<number>
+    readonly hasLast: boolean
+    readonly nthWeekdays: readonly NthWeekday[]
+    /** Monday to Friday that is nearest to a day, in the same month; 0: to the last day. */
+    readonly nearest: readonly number[]
+  }
+  readonly weekdays: {
+    /** 0 is Monday. */
+    readonly values: ReadonlySet<number>
+    readonly nth: readonly NthWeekday[]
+  }
+  /** Whether the day of the month or the weekday has to match; else both have to. */
+  readonly isEitherDay: boolean
   /** ISO weeks; undefined: all. */
   readonly weeks: ReadonlySet<number> | undefined
-  /** 0 is Monday. */
-  readonly weekdays: ReadonlySet<number>
   readonly hours: readonly number[]
   readonly minutes: readonly number[]
   readonly seconds: readonly number[]
+}
+
+/** `2nd fri`: {nth: 2, weekday: 4}; nth 0 is the last one. */
+export interface NthWeekday {
+  nth: number
+  weekday: number
 }
 
 interface YearRange {
@@ -36,7 +50,7 @@ const MAX_EXPRESSION_CHARS = 500
 const MAX_PARTS = 100
 /** The calendar repeats after 400 years, including weekdays. A time without a match in them never matches. */
 const CYCLE_YEARS = 400
-const MAX_YEAR = 9999
+export const MAX_YEAR = 9999
 const DAY_SECONDS = 86_400
 const DAY_MS = DAY_SECONDS * 1000
 
@@ -73,7 +87,7 @@ class ExpressionProblem extends Error {}
 interface Parts {
   ranges: { first: number; last: number; step: number }[]
   hasLastDay: boolean
-  nthWeekdays: { nth: number; weekday: number }[]
+  nthWeekdays: NthWeekday[]
 }
 
 /** Parses expressions. A problem starts with the name of the field. */
@@ -91,11 +105,15 @@ export function readCron(given: CronExpressions): { schedule: CronSchedule } | {
       schedule: {
         years: partsOf('year').ranges,
         months: valuesOf(partsOf('month')),
-        days: new Set(valuesOf(day)),
-        hasLastDay: day.hasLastDay,
-        nthWeekdays: day.nthWeekdays,
+        daysOfMonth: {
+          values: new Set(valuesOf(day)),
+          hasLast: day.hasLastDay,
+          nthWeekdays: day.nthWeekdays,
+          nearest: [],
+        },
+        weekdays: { values: new Set(valuesOf(partsOf('day_of_week'))), nth: [] },
+        isEitherDay: false,
         weeks: week.length === 53 ? undefined : new Set(week),
-        weekdays: new Set(valuesOf(partsOf('day_of_week'))),
         hours: valuesOf(partsOf('hour')),
         minutes: valuesOf(partsOf('minute')),
         seconds: valuesOf(partsOf('second')),
@@ -255,21 +273,33 @@ function findDayOfMonth(schedule: CronSchedule, year: number, month: number, fro
   const firstDay = Date.UTC(year, month - 1, 1) / DAY_MS
   const length = new Date(Date.UTC(year, month, 0)).getUTCDate()
   const firstWeekday = weekdayOf(firstDay)
+  const { daysOfMonth, weekdays } = schedule
+  const nearest = daysOfMonth.nearest.map((day) => nearestWorkday(day === 0 ? length : day, length, firstWeekday))
   for (let day = from; day <= length; day += 1) {
     const weekday = (firstWeekday + day - 1) % 7
-    if (!schedule.weekdays.has(weekday)) continue
-    const isDay =
-      schedule.days.has(day) ||
-      (schedule.hasLastDay && day === length) ||
-      schedule.nthWeekdays.some(
-        (wanted) =>
-          wanted.weekday === weekday && (wanted.nth === 0 ? day > length - 7 : Math.ceil(day / 7) === wanted.nth),
-      )
+    const isNth = (wanted: NthWeekday): boolean =>
+      wanted.weekday === weekday && (wanted.nth === 0 ? day > length - 7 : Math.ceil(day / 7) === wanted.nth)
+    const isDayOfMonth =
+      daysOfMonth.values.has(day) ||
+      (daysOfMonth.hasLast && day === length) ||
+      daysOfMonth.nthWeekdays.some(isNth) ||
+      nearest.includes(day)
+    const isWeekday = weekdays.values.has(weekday) || weekdays.nth.some(isNth)
+    const isDay = schedule.isEitherDay ? isDayOfMonth || isWeekday : isDayOfMonth && isWeekday
     if (isDay && (schedule.weeks === undefined || schedule.weeks.has(weekOf(firstDay + day - 1)))) {
       return firstDay + day - 1
     }
   }
   return undefined
+}
+
+/** The day from Monday to Friday that is nearest, in the same month; undefined: the month has no such day. */
+function nearestWorkday(day: number, length: number, firstWeekday: number): number | undefined {
+  if (day > length) return undefined
+  const weekday = (firstWeekday + day - 1) % 7
+  if (weekday === 5) return day === 1 ? 3 : day - 1
+  if (weekday === 6) return day === length ? day - 2 : day + 1
+  return day
 }
 
 /** @param day since 1970-01-01, which was a Thursday */

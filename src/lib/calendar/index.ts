@@ -1,4 +1,5 @@
 export { cronFields, isEveryHour, nextWallTime, readCron, type CronExpressions, type CronSchedule } from './cron.ts'
+export { MAX_CRONTAB_CHARS, readCrontab } from './crontab.ts'
 export { parseDateText, readDateText } from './date-text.ts'
 export { durationSchema, formatDuration, readDuration } from './duration.ts'
-export { isTimeZone, offsetAt } from './time-zone.ts'
+export { instantOf, isTimeZone, machineTimeZone, offsetAt } from './time-zone.ts'

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { isTimeZone, offsetAt } from './time-zone.ts'
+import { isTimeZone, machineTimeZone, offsetAt } from './time-zone.ts'
 
 test.each([
   ['UTC', true],
@@ -29,4 +29,19 @@ test.each([
   ['Europe/Berlin', '1850-01-01T00:00:00Z', 3208],
 ])('%s at %s', (zone, at, expected) => {
   expect(offsetAt(zone, Date.parse(at) / 1000)).toBe(expected)
+})
+
+test.each([
+  ['Asia/Kathmandu', 'Asia/Kat'],
+  ['Europe/Berlin', 'Europe/Berlin'],
+  ['Nowhere/Town', 'UTC'],
+])('a machine with TZ=%s', (given, expected) => {
+  const before = process.env['TZ']
+  try {
+    process.env['TZ'] = given
+    expect(machineTimeZone()).toContain(expected)
+  } finally {
+    if (before === undefined) delete process.env['TZ']
+    else process.env['TZ'] = before
+  }
 })

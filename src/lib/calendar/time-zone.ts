@@ -2,7 +2,9 @@
 import { Lru } from '../cache/index.ts'
 
 const SECONDS_OF_HOUR = 3600
+const DAY_SECONDS = 86_400
 const MS = 1000
+const MICROS = 1_000_000
 const MAX_NAME_CHARS = 64
 
 const formats = new Lru<string, Intl.DateTimeFormat>(100)
@@ -27,6 +29,13 @@ export function isTimeZone(name: string): boolean {
   }
 }
 
+/** The time zone of this machine (`TZ`, else its setting); UTC if it has no valid one. */
+export function machineTimeZone(): string {
+  // Undefined with an invalid `TZ`, which its type does not say.
+  const name = new Intl.DateTimeFormat().resolvedOptions().timeZone as string | undefined
+  return name !== undefined && isTimeZone(name) ? name : 'UTC'
+}
+
 /**
  * Seconds that a time zone is ahead of UTC at an instant.
  *
@@ -39,4 +48,18 @@ export function offsetAt(timeZone: string, epochSeconds: number): number {
   const [, sign, hours = '0', minutes = '0', seconds = '0'] = /GMT([+-])(\d\d):(\d\d)(?::(\d\d))?$/.exec(text) ?? []
   const offset = Number(hours) * SECONDS_OF_HOUR + Number(minutes) * 60 + Number(seconds)
   return sign === '-' ? -offset : offset
+}
+
+/**
+ * The instant at which the clocks of a zone show a time, in microseconds since the epoch. A time that clocks skip is later
+ * by the size of the gap; of a time that they show twice it is the first.
+ *
+ * @param wallMicros wall time as microseconds since 1970-01-01 00:00 on that clock
+ */
+export function instantOf(timeZone: string, wallMicros: number): number {
+  const wall = Math.floor(wallMicros / MICROS)
+  const before = offsetAt(timeZone, wall - DAY_SECONDS)
+  const after = offsetAt(timeZone, wall + DAY_SECONDS)
+  const isAfter = offsetAt(timeZone, wall - before) !== before && offsetAt(timeZone, wall - after) === after
+  return wallMicros - (isAfter ? after : before) * MICROS
 }

@@ -1,6 +1,8 @@
 import { readFileSync } from 'node:fs'
+import { Cron } from 'croner'
 import { describe, expect, test } from 'vitest'
 import { readCron } from '../../lib/calendar/cron.ts'
+import { offsetAt } from '../../lib/calendar/time-zone.ts'
 import { readTimer, type TimerSchedule, type TimerType } from '../triggers/index.ts'
 import { nextTime } from './next-time.ts'
 
@@ -73,6 +75,40 @@ describe('intervals', () => {
   test('beyond the last valid timestamp never fire', () => {
     const schedule = scheduleOf('core.svc.IntervalTimer', { unit: 'weeks', delta: 2_147_483_647 })
     expect(nextTime(schedule, anchor, anchor)).toBeUndefined()
+  })
+})
+
+describe('start and end', () => {
+  test('an interval counts from its start, and fires at it', () => {
+    const every = { unit: 'weeks', delta: 2, start: '2030-01-07 09:00', timezone: 'Europe/Berlin' }
+    const schedule = scheduleOf('core.svc.IntervalTimer', every)
+    const anchor = microsOf('2029-12-24T11:11:11Z')
+    expect(timesOf(schedule, '2029-12-24T11:11:11Z', 2, anchor)).toEqual([
+      '2030-01-07T08:00:00Z',
+      '2030-01-21T08:00:00Z',
+    ])
+    // A start in the past keeps its rhythm.
+    expect(timesOf(schedule, '2030-06-01T00:00:00Z', 1, anchor)).toEqual(['2030-06-10T08:00:00Z'])
+  })
+
+  test('both are times at which a timer can fire', () => {
+    const hours = { cron: '0 * * * *', start: '2030-01-01T10:00:00Z', end: '2030-01-01T12:00:00Z' }
+    expect(timesOf(scheduleOf('core.svc.CronTimer', hours), '2020-01-01T00:00:00Z', 4)).toEqual([
+      '2030-01-01T10:00:00Z',
+      '2030-01-01T11:00:00Z',
+      '2030-01-01T12:00:00Z',
+      null,
+    ])
+    const seconds = { unit: 'seconds', delta: 30, end: '2030-01-01T00:01:00Z' }
+    const interval = scheduleOf('core.svc.IntervalTimer', seconds)
+    const anchor = microsOf('2030-01-01T00:00:00Z')
+    expect(timesOf(interval, '2030-01-01T00:00:00Z', 3, anchor)).toEqual([
+      '2030-01-01T00:00:30Z',
+      '2030-01-01T00:01:00Z',
+      null,
+    ])
+    const date = scheduleOf('core.svc.DateTimer', { run_at: '2030-01-01T00:00:00Z', end: '2030-01-01T00:00:00Z' })
+    expect(timesOf(date, '2029-01-01T00:00:00Z', 2)).toEqual(['2030-01-01T00:00:00Z', null])
   })
 })
 
@@ -254,6 +290,120 @@ describe('calendar times', () => {
     ['a year that is over', { year: 2026 }, 'UTC', '2027-01-01T00:00:00Z', [null]],
   ])('%s: %j in %s after %s', (_, fields, zone, after, expected) => {
     expect(timesOf(cron(fields, zone), after, expected.length)).toEqual(expected)
+  })
+
+  const crontab = (text: string, timezone: string): TimerSchedule =>
+    scheduleOf('core.svc.CronTimer', { cron: text, timezone })
+
+  // Each row: the local times at which it fires, as they are in UTC.
+  test.each<[string, string, string, string, string[]]>([
+    [
+      'a skipped hour: the run of the day comes an hour later',
+      '30 2 * * *',
+      'Europe/Berlin',
+      '2027-03-27T12:00:00Z',
+      ['2027-03-28T01:30:00Z', '2027-03-29T00:30:00Z'],
+    ],
+    [
+      'a skipped hour: quarters go on every quarter',
+      '*/15 * * * *',
+      'Europe/Berlin',
+      '2027-03-28T00:40:00Z',
+      ['2027-03-28T00:45:00Z', '2027-03-28T01:00:00Z', '2027-03-28T01:15:00Z', '2027-03-28T01:30:00Z'],
+    ],
+    [
+      'a repeated hour: the run of the day comes once',
+      '30 2 * * *',
+      'Europe/Berlin',
+      '2027-10-30T12:00:00Z',
+      ['2027-10-31T00:30:00Z', '2027-11-01T01:30:00Z'],
+    ],
+    [
+      'a repeated hour: quarters go on every quarter',
+      '*/15 * * * *',
+      'Europe/Berlin',
+      '2027-10-31T00:40:00Z',
+      ['2027-10-31T00:45:00Z', '2027-10-31T01:00:00Z', '2027-10-31T01:15:00Z', '2027-10-31T01:30:00Z'],
+    ],
+    [
+      'a skipped half hour',
+      '0 2 * * *',
+      'Australia/Lord_Howe',
+      '2027-10-02T00:00:00Z',
+      ['2027-10-02T15:30:00Z', '2027-10-03T15:00:00Z'],
+    ],
+    [
+      'a skipped half hour: quarters go on every quarter',
+      '*/15 * * * *',
+      'Australia/Lord_Howe',
+      '2027-10-02T15:10:00Z',
+      ['2027-10-02T15:15:00Z', '2027-10-02T15:30:00Z', '2027-10-02T15:45:00Z'],
+    ],
+    [
+      'a repeated half hour: once',
+      '45 1 * * *',
+      'Australia/Lord_Howe',
+      '2027-04-03T00:00:00Z',
+      ['2027-04-03T14:45:00Z', '2027-04-04T15:15:00Z'],
+    ],
+    [
+      'a repeated half hour: quarters go on every quarter',
+      '*/15 * * * *',
+      'Australia/Lord_Howe',
+      '2027-04-03T14:40:00Z',
+      ['2027-04-03T14:45:00Z', '2027-04-03T15:00:00Z', '2027-04-03T15:15:00Z'],
+    ],
+    [
+      'the southern hemisphere skips in September',
+      '0 2 * * *',
+      'Pacific/Auckland',
+      '2027-09-25T00:00:00Z',
+      ['2027-09-25T14:00:00Z', '2027-09-26T13:00:00Z'],
+    ],
+    [
+      'and repeats in April',
+      '30 2 * * *',
+      'Pacific/Auckland',
+      '2027-04-03T00:00:00Z',
+      ['2027-04-03T13:30:00Z', '2027-04-04T14:30:00Z'],
+    ],
+    [
+      'quarters there',
+      '*/15 * * * *',
+      'Pacific/Auckland',
+      '2027-09-25T13:50:00Z',
+      ['2027-09-25T14:00:00Z', '2027-09-25T14:15:00Z'],
+    ],
+    [
+      'a zone of half an hour without changes',
+      '@daily',
+      'Asia/Kolkata',
+      '2027-03-27T12:00:00Z',
+      ['2027-03-27T18:30:00Z', '2027-03-28T18:30:00Z'],
+    ],
+    [
+      'a time that is skipped only on a weekday that is not meant',
+      '30 2 * * mon-sat',
+      'Europe/Berlin',
+      '2027-03-27T12:00:00Z',
+      ['2027-03-29T00:30:00Z'],
+    ],
+  ])('clocks are set: %s (%s in %s)', (_, text, zone, after, expected) => {
+    expect(timesOf(crontab(text, zone), after, expected.length)).toEqual(expected)
+  })
+
+  test('as croner has them, except for the hours around a change of clocks', () => {
+    for (const zone of ['Europe/Berlin', 'Australia/Lord_Howe', 'America/St_Johns', 'Pacific/Auckland']) {
+      for (const text of ['17 */5 * * *', '30 2 * * *', '0 2 L * *', '15 1,3 * * sun', '0 12 15W * *']) {
+        const after = new Date('2027-03-01T00:00:00Z')
+        const runs = new Cron(text, { timezone: zone, paused: true }).nextRuns(60, after)
+        const isApart = (time: string): boolean =>
+          offsetAt(zone, Date.parse(time) / 1000 - 10_800) === offsetAt(zone, Date.parse(time) / 1000 + 10_800)
+        const expected = runs.map((run) => run.toISOString().replace('.000Z', 'Z')).filter(isApart)
+        const found = timesOf(crontab(text, zone), after.toISOString(), 60).filter((time) => time !== null)
+        expect([zone, text, ...found.filter(isApart)]).toEqual([zone, text, ...expected])
+      }
+    }
   })
 
   test('fire in order and once, from any second of days on which clocks change', () => {

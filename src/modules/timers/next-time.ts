@@ -12,25 +12,25 @@ const MAX_MICROS = 253_402_300_799 * MICROS
 /**
  * The first firing time after `afterMicros`, in microseconds since the epoch; undefined: never.
  *
- * Intervals count from `anchorMicros`. When clocks go forward, a skipped wall time fires later by the size of the gap.
+ * Intervals count from `anchorMicros`; with a start, the first firing is at the start. When clocks go forward, a skipped wall time fires later by the size of the gap.
  * When clocks go back, a repeated wall time fires once, the first time. Schedules for every hour of a day ignore both
  * changes and fire hour by hour.
  */
 export function nextTime(schedule: TimerSchedule, anchorMicros: number, afterMicros: number): number | undefined {
-  const next = findNext(schedule, anchorMicros, afterMicros)
-  return next === undefined || next > MAX_MICROS ? undefined : next
+  const { start = -Infinity, end = MAX_MICROS } = schedule
+  const next = findNext(schedule, anchorMicros, Math.max(afterMicros, start - 1))
+  return next === undefined || next > Math.min(end, MAX_MICROS) ? undefined : next
 }
 
 function findNext(schedule: TimerSchedule, anchorMicros: number, afterMicros: number): number | undefined {
   switch (schedule.kind) {
     case 'interval': {
       const micros = schedule.seconds * MICROS
-      return anchorMicros + Math.max(1, Math.floor((afterMicros - anchorMicros) / micros) + 1) * micros
+      if (schedule.start !== undefined) return atGrid(schedule.start, micros, afterMicros)
+      return atGrid(anchorMicros + micros, micros, afterMicros)
     }
-    case 'date': {
-      const micros = 'micros' in schedule ? schedule.micros : microsOfWallTime(schedule.timeZone, schedule.wallMicros)
-      return micros > afterMicros ? micros : undefined
-    }
+    case 'date':
+      return schedule.micros > afterMicros ? schedule.micros : undefined
     case 'cron': {
       const seconds = nextCronSecond(schedule.cron, schedule.timeZone, Math.floor(afterMicros / MICROS) + 1)
       return seconds === undefined ? undefined : seconds * MICROS
@@ -38,12 +38,9 @@ function findNext(schedule: TimerSchedule, anchorMicros: number, afterMicros: nu
   }
 }
 
-function microsOfWallTime(timeZone: string, wallMicros: number): number {
-  const wall = Math.floor(wallMicros / MICROS)
-  const before = offsetAt(timeZone, wall - DAY_SECONDS)
-  const after = offsetAt(timeZone, wall + DAY_SECONDS)
-  const isAfter = offsetAt(timeZone, wall - before) !== before && offsetAt(timeZone, wall - after) === after
-  return wallMicros - (isAfter ? after : before) * MICROS
+/** The first of `start`, `start + step`, … after a time. */
+function atGrid(start: number, step: number, after: number): number {
+  return start + Math.max(0, Math.floor((after - start) / step) + 1) * step
 }
 
 function nextCronSecond(cron: CronSchedule, timeZone: string, first: number): number | undefined {

@@ -1,5 +1,6 @@
 /** Configuration of timers. */
 import type { CommonSettings, Config } from '../../config/index.ts'
+import { machineTimeZone } from '../../lib/calendar/index.ts'
 import type { EngineSettings } from './engine.ts'
 
 export interface TimersSettings extends EngineSettings {
@@ -13,7 +14,7 @@ export function timersSettings(
 ): TimersSettings {
   return {
     enabled: timersengine.enable,
-    localTimeZone: timersengine.local_timezone,
+    localTimeZone: timersengine.local_timezone || machineTimeZone(),
     missed: timersengine.missed,
     maxPending: queueLimit,
   }

@@ -15,9 +15,13 @@ describe('checks by the schema', () => {
     ['core.svc.IntervalTimer', { unit: 'seconds', delta: '5' }, /delta/],
     ['core.svc.IntervalTimer', { unit: 'seconds', delta: 5, more: 1 }, /more/],
     ['core.svc.DateTimer', { date: '2030-01-01' }, undefined],
-    ['core.svc.DateTimer', {}, /'date' is a required property/],
+    ['core.svc.DateTimer', { run_at: '2030-01-01', start: '2029-01-01', end: '2031-01-01' }, undefined],
+    ['core.svc.DateTimer', { start: 5 }, /start/],
     ['core.svc.DateTimer', { date: 1_893_456_000 }, /date/],
     ['core.svc.CronTimer', { hour: 5, minute: '*/5', timezone: 'UTC' }, undefined],
+    ['core.svc.CronTimer', { cron: '@daily', timezone: 'UTC', start: '2030-01-01' }, undefined],
+    ['core.svc.CronTimer', { cron: 5 }, /cron/],
+    ['core.svc.CronTimer', { cron: '*'.repeat(501) }, /cron/],
     ['core.svc.CronTimer', { day_of_week: 7 }, /day_of_week/],
     ['core.svc.CronTimer', { month: 0 }, /month/],
     ['core.svc.CronTimer', { hour: 1.5 }, /hour/],
@@ -39,6 +43,23 @@ describe('checks beyond the schema', () => {
     ],
     ['core.svc.DateTimer', { date: '2001-01-01' }, undefined],
     ['core.svc.DateTimer', { date: 'tomorrow' }, /^date: "tomorrow" is not a date; use a format such as/],
+    ['core.svc.DateTimer', {}, /^'date' is a required property, or 'run_at'/],
+    ['core.svc.DateTimer', { run_at: '2001-01-01' }, undefined],
+    ['core.svc.DateTimer', { run_at: 'soon' }, /^run_at: "soon" is not a date/],
+    ['core.svc.DateTimer', { run_at: '2030-01-01', date: '2030-01-01' }, /^run_at: it is another name of date/],
+    ['core.svc.DateTimer', { run_at: '2030-01-01', start: '2030-01-02' }, /^start: the timer never fires/],
+    ['core.svc.DateTimer', { date: '2030-01-03', end: '2030-01-02' }, /^end: the timer never fires/],
+    ['core.svc.IntervalTimer', { unit: 'weeks', delta: 1, start: 'x' }, /^start: "x" is not a date/],
+    ['core.svc.CronTimer', { start: '2030-01-02', end: '2030-01-01' }, /^end: the date is before start/],
+    ['core.svc.CronTimer', { start: '2030-01-01', end: '2030-01-01' }, undefined],
+    // Which is earlier depends on the default time zone.
+    ['core.svc.CronTimer', { start: '2030-01-01T01:00:00Z', end: '2030-01-01' }, undefined],
+    ['core.svc.CronTimer', { start: '2030-01-01T01:00:00Z', end: '2030-01-01', timezone: 'UTC' }, /^end: /],
+    ['core.svc.CronTimer', { cron: '*/5 8-18 * * mon-fri' }, undefined],
+    ['core.svc.CronTimer', { cron: '0 25 * * *' }, /^cron: hour: "25" is outside of the range/],
+    ['core.svc.CronTimer', { cron: '' }, /^cron: the expression has 0 fields/],
+    ['core.svc.CronTimer', { cron: '@reboot' }, /^cron: @reboot is not a time/],
+    ['core.svc.CronTimer', { cron: '@daily', hour: 5, minute: 0 }, /^cron: .* hour, minute beside it/],
     ['core.svc.CronTimer', { hour: '5-25' }, /^hour: "5-25" is outside of the range/],
     ['core.svc.CronTimer', { month: 2, day: 30 }, undefined],
     ['core.svc.CronTimer', { minute: '0', timezone: '' }, /^timezone/],
@@ -56,7 +77,10 @@ test('the configured time zone is the default', () => {
   }
   expect(zoneOf('core.svc.CronTimer', { hour: 1 })).toBe('Asia/Kolkata')
   expect(zoneOf('core.svc.CronTimer', { hour: 1, timezone: 'UTC' })).toBe('UTC')
-  expect(zoneOf('core.svc.DateTimer', { date: '2030-01-01' })).toBe('Asia/Kolkata')
-  expect(zoneOf('core.svc.DateTimer', { date: '2030-01-01T00:00:00Z' })).toBeUndefined()
+  expect(zoneOf('core.svc.CronTimer', { cron: '0 1 * * *' })).toBe('Asia/Kolkata')
+  const start = Date.UTC(2030, 0, 1) * 1000
+  expect(readTimer('core.svc.DateTimer', { date: '2030-01-01', end: '2030-01-02T00:00:00Z' }, 'Asia/Kolkata')).toEqual({
+    schedule: { kind: 'date', micros: start - 19_800_000_000, end: start + 86_400_000_000 },
+  })
   expect(timerTypes).toHaveLength(3)
 })

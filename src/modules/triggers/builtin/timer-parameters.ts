@@ -1,7 +1,10 @@
 /** Trigger types of timers (contract 05, 5.8): schemas and meaning of their parameters. */
 import {
   cronFields,
+  MAX_CRONTAB_CHARS,
   readCron,
+  readCrontab,
+  instantOf,
   type CronExpressions,
   type CronSchedule,
   readDateText,
@@ -10,13 +13,19 @@ import {
 import type { JsonSchema } from '../../../lib/schema/index.ts'
 import { shown } from '../../../lib/text/index.ts'
 
-/** When a timer fires. */
-export type TimerSchedule =
-  | { kind: 'interval'; seconds: number }
-  /** @property wallMicros wall time in the zone, for a text without a UTC offset */
-  | { kind: 'date'; wallMicros: number; timeZone: string }
-  | { kind: 'date'; micros: number }
-  | { kind: 'cron'; cron: CronSchedule; timeZone: string }
+/** When a timer fires. Instants are microseconds since the epoch. */
+export type TimerSchedule = TimerBounds &
+  (
+    | { kind: 'interval'; seconds: number }
+    | { kind: 'date'; micros: number }
+    | { kind: 'cron'; cron: CronSchedule; timeZone: string }
+  )
+
+/** The first and the last instant at which a timer can fire; absent: no limit. */
+interface TimerBounds {
+  start?: number
+  end?: number
+}
 
 const unitSeconds = { weeks: 604_800, days: 86_400, hours: 3600, minutes: 60, seconds: 1 }
 
@@ -29,6 +38,17 @@ const timezone: JsonSchema = {
   maxLength: 64,
   description: 'Name in the IANA database, such as Europe/Berlin. Default: timersengine.local_timezone.',
 }
+
+const MAX_DATE_CHARS = 100
+
+function date(description: string): JsonSchema {
+  return { type: 'string', maxLength: MAX_DATE_CHARS, description }
+}
+
+const bounds = {
+  start: date('It does not fire before this date; an interval counts from it.'),
+  end: date('It does not fire after this date.'),
+} as const
 
 function cronField(minimum: number, maximum: number, description: string): JsonSchema {
   return { type: ['integer', 'string'], minimum, maximum, maxLength: MAX_EXPRESSION_CHARS, description }
@@ -55,21 +75,33 @@ export const timerParameters = {
       timezone,
       unit: { enum: Object.keys(unitSeconds), description: 'Unit of delta.' },
       delta: { type: 'integer', minimum: 1, maximum: MAX_DELTA, description: 'Units between two firings.' },
+      ...bounds,
     },
   },
   'core.svc.DateTimer': {
     type: 'object',
     additionalProperties: false,
-    required: ['date'],
     properties: {
       timezone,
-      date: { type: 'string', maxLength: 100, description: 'When to fire, such as 2030-01-31T12:00:00Z.' },
+      date: date('When to fire, such as 2030-01-31T12:00:00Z. Required, unless run_at is given.'),
+      run_at: date('Another name of date.'),
+      ...bounds,
     },
   },
   'core.svc.CronTimer': {
     type: 'object',
     additionalProperties: false,
-    properties: { timezone, ...cronProperties },
+    properties: {
+      timezone,
+      cron: {
+        type: 'string',
+        maxLength: MAX_CRONTAB_CHARS,
+        description:
+          'Crontab expression of five fields, or six with seconds in front, such as "*/5 8-18 * * mon-fri"; or @daily. In place of the fields. Here 0 and 7 are Sunday.',
+      },
+      ...cronProperties,
+      ...bounds,
+    },
   },
 } as const satisfies Record<string, JsonSchema>
 
@@ -108,32 +140,79 @@ export function readTimer(
       problem: `timezone: "${shown(timeZone)}" is not a time zone; use a name of the IANA database such as Europe/Berlin or UTC`,
     }
   }
-  switch (type) {
-    case 'core.svc.IntervalTimer': {
-      const unit = parameters['unit'] as keyof typeof unitSeconds // fits the schema
-      return { schedule: { kind: 'interval', seconds: unitSeconds[unit] * Number(parameters['delta']) } }
-    }
-    case 'core.svc.DateTimer': {
-      const text = String(parameters['date'])
-      const date = readDateText(text)
-      if (date === undefined) {
-        return {
-          problem: `date: "${shown(text)}" is not a date; use a format such as 2030-01-31T12:00:00Z or 2030-01-31 12:00`,
-        }
-      }
-      const { wallMicros, offsetMinutes } = date
-      return {
-        schedule:
-          offsetMinutes === undefined
-            ? { kind: 'date', wallMicros, timeZone }
-            : { kind: 'date', micros: wallMicros - offsetMinutes * 60_000_000 },
-      }
-    }
-    case 'core.svc.CronTimer': {
-      const read = readCron(parameters as CronExpressions) // fits the schema
-      return 'problem' in read ? read : { schedule: { kind: 'cron', cron: read.schedule, timeZone } }
-    }
+  const dateOf = (name: 'date' | 'run_at' | 'start' | 'end'): Instant | undefined => {
+    const text = parameters[name]
+    return typeof text === 'string' ? readDate(name, text, timeZone) : undefined
   }
+  // Without a time zone, a date with an offset and one without compare only where the default time zone is known.
+  const isBefore = (a: Instant | undefined, b: Instant | undefined): boolean =>
+    a !== undefined &&
+    b !== undefined &&
+    a.micros < b.micros &&
+    (typeof zoneName === 'string' || a.hasOffset === b.hasOffset)
+  try {
+    const [start, end] = [dateOf('start'), dateOf('end')]
+    if (isBefore(end, start)) fail('end: the date is before start')
+    const within = {
+      ...(start === undefined ? {} : { start: start.micros }),
+      ...(end === undefined ? {} : { end: end.micros }),
+    }
+    switch (type) {
+      case 'core.svc.IntervalTimer': {
+        const unit = parameters['unit'] as keyof typeof unitSeconds // fits the schema
+        return { schedule: { kind: 'interval', seconds: unitSeconds[unit] * Number(parameters['delta']), ...within } }
+      }
+      case 'core.svc.DateTimer': {
+        const [date, runAt] = [dateOf('date'), dateOf('run_at')]
+        if (date !== undefined && runAt !== undefined) fail('run_at: it is another name of date; give one of them')
+        const at = date ?? runAt ?? fail("'date' is a required property, or 'run_at', which is another name of it")
+        if (isBefore(at, start)) fail('start: the timer never fires, because its date is before the start')
+        if (isBefore(end, at)) fail('end: the timer never fires, because its date is after the end')
+        return { schedule: { kind: 'date', micros: at.micros, ...within } }
+      }
+      case 'core.svc.CronTimer':
+        return { schedule: { kind: 'cron', cron: readCronParameters(parameters), timeZone, ...within } }
+    }
+  } catch (error) {
+    if (error instanceof TimerProblem) return { problem: error.message }
+    throw error
+  }
+}
+
+class TimerProblem extends Error {}
+
+function fail(problem: string): never {
+  throw new TimerProblem(problem)
+}
+
+interface Instant {
+  micros: number
+  /** Whether its text says how far it is from UTC. */
+  hasOffset: boolean
+}
+
+function readDate(name: string, text: string, timeZone: string): Instant {
+  const read =
+    readDateText(text) ??
+    fail(`${name}: "${shown(text)}" is not a date; use a format such as 2030-01-31T12:00:00Z or 2030-01-31 12:00`)
+  const { wallMicros, offsetMinutes } = read
+  return offsetMinutes === undefined
+    ? { micros: instantOf(timeZone, wallMicros), hasOffset: false }
+    : { micros: wallMicros - offsetMinutes * 60_000_000, hasOffset: true }
+}
+
+function readCronParameters(parameters: Readonly<Record<string, unknown>>): CronSchedule {
+  const { cron } = parameters
+  if (typeof cron !== 'string') {
+    const read = readCron(parameters as CronExpressions) // fits the schema
+    return 'problem' in read ? fail(read.problem) : read.schedule
+  }
+  const given = cronFields.filter((field) => (parameters[field] ?? undefined) !== undefined)
+  if (given.length > 0) {
+    fail(`cron: the expression says all, and ${given.join(', ')} beside it contradicts it; give one or the other`)
+  }
+  const read = readCrontab(cron)
+  return 'problem' in read ? fail(`cron: ${read.problem}`) : read.schedule
 }
 
 /**
