@@ -40,7 +40,8 @@ export async function startCaddy(folder: string, port: number, site: string): Pr
   return startProgram([program, 'run', '--config', file, '--adapter', 'caddyfile'], port, env)
 }
 
-async function startProgram(
+/** @param program with its words; it listens at `port` of 127.0.0.1 */
+export async function startProgram(
   [program = '', ...words]: readonly string[],
   port: number,
   env: Record<string, string> = {},

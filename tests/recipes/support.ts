@@ -1,6 +1,7 @@
 /** What the tests of the recipes share: the settings, commands and files that stand on a page. */
 import { mkdirSync, readFileSync, symlinkSync } from 'node:fs'
 import { join } from 'node:path'
+import { load } from 'js-yaml'
 import { blocksOf } from '../helpers/doc-blocks.ts'
 import { commandsOf, openConsole, stepsOf, type ConsoleSession, type ConsoleStep } from '../helpers/console-session.ts'
 import { executable, projectRoot } from '../helpers/server.ts'
@@ -17,6 +18,15 @@ export function blockOf(page: string, firstLine: string): string {
     throw new Error(`docs/recipes/${page} has ${found.length} blocks that begin with "${firstLine}"`)
   }
   return block.text
+}
+
+/** Rules of a page by the files that they are to be saved in. */
+export function rulesOf(page: string): ReadonlyMap<string, Record<string, unknown>> {
+  const files = blocksOf(recipe(page)).flatMap(({ text }): [string, string][] => {
+    const [, file = '', rest = ''] = /^# (\w+\.yaml)\n([^]*)$/.exec(text) ?? []
+    return file === '' ? [] : [[file, rest]]
+  })
+  return new Map(files.map(([file, text]) => [file, load(text) as Record<string, unknown>])) // the server looks at it
 }
 
 /** `section.option` → value of a block of svc.conf. */
