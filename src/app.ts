@@ -33,6 +33,7 @@ import { createDatastore } from './modules/datastore/index.ts'
 import { createExecutions, executionsSettings, type Execution } from './modules/executions/index.ts'
 import { createIdempotency } from './modules/idempotency/index.ts'
 import { createInquiries, inquiriesSettings } from './modules/inquiries/index.ts'
+import { createJobs } from './modules/jobs/index.ts'
 import { createMaintenance, maintenanceSettings } from './modules/maintenance/index.ts'
 import { createMonitoring } from './modules/monitoring/index.ts'
 import { createPacks, packsSettings } from './modules/packs/index.ts'
@@ -154,8 +155,16 @@ async function assemble(
         holdersOf: (executions) => workflows.holdersOf(executions),
         remove: (executions) => workflows.remove(executions),
       },
+      jobs: { planEnd: (ended, attempt) => jobs.planEnd(ended, attempt) },
     },
-    rules: { packConfigs: { resolve: (pack, reader) => packs.resolve(pack, reader) } },
+    rules: {
+      packConfigs: { resolve: (pack, reader) => packs.resolve(pack, reader) },
+      jobs: {
+        planWritten: (rule, trigger) => jobs.planWritten(rule, trigger),
+        planDeleted: (ruleId) => jobs.planDeleted(ruleId),
+        statesOf: (some) => jobs.statesOf(some),
+      },
+    },
     sensors: { packConfigs: { resolve: (pack, reader) => packs.resolve(pack, reader) } },
   }
 
@@ -307,6 +316,16 @@ async function assemble(
     rulesOf: (triggerId, rights) => rules.refsOf(triggerId, rights),
     settings,
   })
+  const jobs = createJobs({
+    ...platform,
+    clock,
+    log: log.of('rulesengine'),
+    rules,
+    executions,
+    triggers,
+    timers,
+    settings: common,
+  })
   const stream = createStream({ bus, executions, compat })
   const baseFolder = createBasePath({ path: basePath, log })
   const data: Module[] = [createLogFolders(log), monitoring, idempotency, rbac, auth, datastore]
@@ -319,6 +338,7 @@ async function assemble(
     rules,
     webhooks,
     timers,
+    jobs,
     sensors.container,
     stream,
     createUi(),

@@ -48,6 +48,7 @@ const MODULES: Record<string, readonly string[]> = {
   packs: ['actions', 'aliases', 'datastore', 'executions', 'policies', 'rules', 'sensors', 'triggers'],
   webhooks: ['datastore', 'executions', 'rules', 'triggers'],
   timers: ['rules', 'triggers'],
+  jobs: ['executions', 'rules', 'timers', 'triggers'],
   stream: ['aliases', 'executions'],
   ui: [],
   maintenance: ['executions'],
@@ -64,8 +65,8 @@ const PORTS: Record<string, readonly string[]> = {
   traces: ['executions', 'triggers'],
   triggers: ['rules'],
   actions: ['triggers'],
-  executions: ['packs', 'policies', 'triggers', 'workflows'],
-  rules: ['packs'],
+  executions: ['jobs', 'packs', 'policies', 'triggers', 'workflows'],
+  rules: ['jobs', 'packs'],
   sensors: ['packs'],
 }
 

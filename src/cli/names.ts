@@ -62,6 +62,7 @@ export const names = {
       ...(typeof user === 'string' ? { user } : {}),
     }),
   },
+  job: { path: '/jobs', name: 'ref', about: ['description'], query: byPack },
   pack: { path: '/packs', name: 'ref', about: ['description'] },
   policy: { path: '/policies', name: 'ref', about: ['policy_type', 'resource_ref'], query: byPack },
   'policy-type': { path: '/policytypes', name: 'ref', about: ['description'] },

@@ -20,6 +20,18 @@ export interface Gauge {
   read(): number
 }
 
+/** A metric with one number for each of several things. Only Prometheus gets it. */
+export interface Series {
+  /** Name of the metric. */
+  name: string
+  /** A sentence that describes it. */
+  about: string
+  /** The label that names the thing. */
+  label: string
+  /** Called for each scrape: bounded and cheap. A throw omits the metric this time. */
+  readonly read: () => readonly { of: string; value: number }[]
+}
+
 /** Why the server cannot work now. */
 export interface NotReady {
   /** A word for `/readyz`, which anybody may read: `storage_full`. */
@@ -37,6 +49,7 @@ export interface Module {
   /** Its records that are deleted by age. */
   retention?: readonly Retention[]
   gauges?: readonly Gauge[]
+  series?: readonly Series[]
   /** Undefined: the module can work. Cheap; never throws. */
   readiness?(): NotReady | undefined
   /** Called after migrations, in the order of `app.ts`; idempotent. */

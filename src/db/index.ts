@@ -28,6 +28,7 @@ export type {
   StatusSampleTable,
   Tables,
   TimerTable,
+  JobTable,
   TokenTable,
   TraceComponentTable,
   TraceTable,

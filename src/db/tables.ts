@@ -390,6 +390,36 @@ export interface TimerTable {
   fired_timestamp: string | null
 }
 
+/** Owner: jobs. One for each rule that has started an execution, or of which something is expected. */
+export interface JobTable {
+  rule_id: string
+  rule_ref: string
+  /** Increases by one with each change; a change of the expectation names the revision it was based on. */
+  revision: number
+  /** Of the execution that ended last, after its last attempt. */
+  last_execution_id: string | null
+  last_status: string | null
+  last_end_timestamp: string | null
+  last_success_timestamp: string | null
+  /** When the timer fired for the run that succeeded last; other runs: when it was requested. */
+  last_success_for: string | null
+  /** Uid of the trigger that the due time comes from; another one starts the count anew. */
+  trigger_uid: string | null
+  /** Since when something is expected; null: nothing is. */
+  since_timestamp: string | null
+  /** The due time of the timer that waits for its success; null: the rule has no `expect.within`, or no further time. */
+  due_timestamp: string | null
+  /** When the run for it must have succeeded. */
+  due_by_timestamp: string | null
+  /** When the next success must have come; null: the rule has no `expect.every`. */
+  success_by_timestamp: string | null
+  /** The next look at the row; null: nothing is expected, or the job is late. */
+  check_timestamp: string | null
+  /** When the success was due that is late; null: the job is not late. */
+  missed_timestamp: string | null
+  missed_reason: string | null
+}
+
 /** Owner: datastore. */
 export interface KeyValuePairTable {
   id: string
@@ -730,6 +760,7 @@ export interface Tables {
   idempotent_requests: IdempotentRequestTable
   trigger_instance_repetitions: TriggerInstanceRepetitionTable
   timers: TimerTable
+  jobs: JobTable
   key_value_pairs: KeyValuePairTable
   packs: PackTable
   config_schemas: ConfigSchemaTable

@@ -517,6 +517,12 @@ const entries: Record<string, Entry> = {
     body: { response: {} },
   },
 
+  'GET /v1/jobs': { opens: ['rule_list'], ...looks, path: fixed('/v1/jobs') },
+  'GET /v1/jobs/{ref_or_id}': {
+    opens: ruleView,
+    ...looks,
+    path: async (objects) => `/v1/jobs/${await objects.rule()}`,
+  },
   'GET /v1/timers': { opens: ['timer_list'], ...looks, path: fixed('/v1/timers') },
   'GET /v1/timers/{ref_or_id}': {
     opens: ['timer_view', 'timer_all'],

@@ -138,6 +138,7 @@ export async function startEngine(options: EngineOptions): Promise<Engine> {
       policies,
       planReaction: () => undefined,
       notifications: { planEnd: () => undefined },
+      jobs: { planEnd: () => undefined },
       workflows: options.workflows === undefined ? noWorkflows : conducted,
       serviceTokens: { enabled: false, plan: () => undefined, planEnd: () => ({ steps: [], facts: [] }) },
       settings: {

@@ -2,7 +2,7 @@
 import { join } from 'node:path'
 import { setImmediate } from 'node:timers/promises'
 import type { Bus } from '../../src/bus/bus.ts'
-import type { Database } from '../../src/db/database.ts'
+import { merge, type Database } from '../../src/db/database.ts'
 import { loadEncryption } from '../../src/core/encryption.ts'
 import { createTemplateThread } from '../../src/core/rendering/index.ts'
 import { allRights, openAccess } from '../../src/http/authenticate.ts'
@@ -202,6 +202,7 @@ export async function startRules(options: RulesOptions = {}): Promise<RulesWorld
     policies: noPolicies,
     planReaction: () => undefined,
     notifications: { planEnd: () => undefined },
+    jobs: { planEnd: () => undefined },
     workflows: noWorkflows,
     serviceTokens: { enabled: false, plan: () => undefined, planEnd: () => ({ steps: [], facts: [] }) },
     settings: {
@@ -231,6 +232,7 @@ export async function startRules(options: RulesOptions = {}): Promise<RulesWorld
       templates,
       templateThread,
       packConfigs,
+      jobs: { planWritten: () => merge(), planDeleted: () => merge(), statesOf: () => new Map() },
       rightsOf: (user, scopes) => (options.limitsAuthors === true ? rightsOf(user, scopes) : allRights),
       settings: { systemUser: 'svc', maxPageSize: 100, maskSecrets: options.maskSecrets ?? true },
       ...options.rules,

@@ -275,6 +275,13 @@ export const commands: readonly CommandEntry[] = [
     load: async (context) => (await import('./timer.ts')).createTimerCommand(context),
   },
   {
+    name: 'job',
+    summary: 'List and show jobs: rules with their last and next runs.',
+    example: 'svc job list --enabled',
+    group: 'Events:',
+    load: async (context) => (await import('./job.ts')).createJobCommand(context),
+  },
+  {
     name: 'trace',
     summary: 'List and show traces: an event and everything it caused.',
     example: 'svc trace list -c order-17',

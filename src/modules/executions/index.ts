@@ -43,6 +43,7 @@ export function createExecutions(deps: ExecutionsDeps): Executions {
     planReaction: deps.planReaction,
     policies,
     notifications: deps.notifications,
+    jobs: deps.jobs,
     parameters,
     metrics,
   })

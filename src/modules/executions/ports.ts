@@ -102,6 +102,12 @@ export interface ExecutionWorkflows {
   remove(executions: readonly string[]): Promise<void>
 }
 
+/** Port: jobs, which are rules that start executions; the jobs module implements it. */
+export interface ExecutionJobs {
+  /** Plans what the end of an execution changes of its job, in the same unit. Undefined: nothing. Never throws. */
+  planEnd(ended: Execution, attempt: Attempt): Unit | undefined
+}
+
 /** Ports to modules above. */
 export interface ExecutionsPorts {
   readonly planReaction: PlanReaction
@@ -109,4 +115,5 @@ export interface ExecutionsPorts {
   readonly policies: ExecutionPolicies
   readonly notifications: ExecutionNotifications
   readonly workflows: ExecutionWorkflows
+  readonly jobs: ExecutionJobs
 }

@@ -10,7 +10,7 @@ import { isFinal } from './state.ts'
 const unitOf = (id: string): Unit => ({ steps: [], facts: [{ name: 'token.revoked', payload: { id } }] })
 
 /** What the parts are asked, in order, and the unit that comes of it. */
-function react(execution: Execution, retry?: Unit, notification?: Unit) {
+function react(execution: Execution, retry?: Unit, notification?: Unit, job?: Unit) {
   const asked: [string, Attempt?][] = []
   const reaction = createExecutionReaction({
     planReaction(_execution, _parameters, attempt) {
@@ -29,6 +29,12 @@ function react(execution: Execution, retry?: Unit, notification?: Unit) {
         return notification
       },
     },
+    jobs: {
+      planEnd(_execution, attempt) {
+        asked.push(['job', attempt])
+        return job
+      },
+    },
     parameters: { masked: () => ({}) },
     metrics: noMetrics,
   })
@@ -38,10 +44,11 @@ function react(execution: Execution, retry?: Unit, notification?: Unit) {
 
 describe('what the end of an execution brings about', () => {
   test('the retry is planned first, and the others learn of it', () => {
-    const { asked, names } = react(makeExecution({ status: 'failed' }), unitOf('retry'), unitOf('notification'))
+    const units = ['retry', 'notification', 'job'].map(unitOf)
+    const { asked, names } = react(makeExecution({ status: 'failed' }), ...units)
     const attempt = { attempt: 1, willRetry: true }
-    expect(asked).toEqual([['retry'], ['reaction', attempt], ['end', attempt]])
-    expect(names).toEqual(['reaction', 'notification', 'retry'])
+    expect(asked).toEqual([['retry'], ['reaction', attempt], ['end', attempt], ['job', attempt]])
+    expect(names).toEqual(['reaction', 'notification', 'job', 'retry'])
   })
 
   test.each<[string, Partial<Execution>, number]>([
@@ -50,13 +57,13 @@ describe('what the end of an execution brings about', () => {
     ['what no policy has tried again', { context: { policies: {} } }, 1],
   ])('the attempt of %s', (_, more, attempt) => {
     expect(react(makeExecution({ status: 'failed', ...more })).asked.at(-1)).toEqual([
-      'end',
+      'job',
       { attempt, willRetry: false },
     ])
   })
 
   test.each(executionStatuses)('who is asked: %s', (status) => {
     const asked = react(makeExecution({ status })).asked.map(([name]) => name)
-    expect(asked).toEqual(isFinal(status) ? ['retry', 'reaction', 'end'] : ['reaction'])
+    expect(asked).toEqual(isFinal(status) ? ['retry', 'reaction', 'end', 'job'] : ['reaction'])
   })
 })

@@ -2,7 +2,7 @@
 import type { Metrics } from '../../core/metrics.ts'
 import { merge, type Unit } from '../../db/index.ts'
 import { attemptOf } from './attempts.ts'
-import type { ExecutionNotifications, ExecutionPolicies, PlanReaction } from './ports.ts'
+import type { ExecutionJobs, ExecutionNotifications, ExecutionPolicies, PlanReaction } from './ports.ts'
 import type { ParameterSecrets } from './secrets/parameters.ts'
 import { isFinal } from './state.ts'
 import type { Execution } from './types.ts'
@@ -13,6 +13,7 @@ export type ExecutionReaction = (execution: Execution) => Unit | undefined
 export function createExecutionReaction(deps: {
   readonly planReaction: PlanReaction
   policies: Pick<ExecutionPolicies, 'planRetry'>
+  jobs: ExecutionJobs
   notifications: ExecutionNotifications
   parameters: Pick<ParameterSecrets, 'masked'>
   metrics: Metrics
@@ -29,6 +30,8 @@ export function createExecutionReaction(deps: {
     deps.metrics.time('execution.policies', {}, retried - started)
     deps.metrics.time('execution.reaction', {}, performance.now() - retried)
     const notified = deps.notifications.planEnd(execution, attempt)
-    return retry === undefined && notified === undefined ? reaction : merge(reaction, notified, retry)
+    const job = deps.jobs.planEnd(execution, attempt)
+    const isAlone = retry === undefined && notified === undefined && job === undefined
+    return isAlone ? reaction : merge(reaction, notified, job, retry)
   }
 }

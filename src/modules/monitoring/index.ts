@@ -3,7 +3,7 @@ import type { Bus } from '../../bus/index.ts'
 import type { Database } from '../../db/index.ts'
 import type { RootLog } from '../../lib/log/index.ts'
 import { combineMetrics, type Metrics } from '../../core/metrics.ts'
-import type { Gauge, Module } from '../../core/module.ts'
+import type { Gauge, Module, Series } from '../../core/module.ts'
 import { nowMicros } from '../../core/time.ts'
 import type { MonitoringPorts } from './ports.ts'
 import { countFacts } from './count-facts.ts'
@@ -55,11 +55,12 @@ export function createMonitoring(deps: MonitoringDeps): Monitoring {
   const { database, bus, log, config } = deps
   const loopDelay = watchLoopDelay()
   const watched: Gauge[] = []
+  const series: Series[] = []
   let server: ServerFacts | undefined
   const readings = (): GaugeReading[] => watched.flatMap(readingOf)
   const { driver, sample_rate: sampleRate } = config
   const statsd = driver === 'noop' ? undefined : createStatsd({ ...config, driver, sampleRate, readings, log })
-  const prometheus = config.prometheus ? createPrometheus({ readings, database, log }) : undefined
+  const prometheus = config.prometheus ? createPrometheus({ readings, series: () => series, database, log }) : undefined
   const { now = nowMicros } = deps
   const history = createHistory({ database, log, readings, loopDelay: () => loopDelay.read(), now })
   const metrics = combineMetrics([statsd, prometheus?.metrics, history.metrics].filter((sink) => sink !== undefined))
@@ -107,6 +108,7 @@ export function createMonitoring(deps: MonitoringDeps): Monitoring {
     observe(modules, facts) {
       server = { ...facts, modules }
       watched.push(...modules.flatMap((module) => module.gauges ?? []))
+      series.push(...modules.flatMap((module) => module.series ?? []))
     },
     start() {
       loopDelay.start()

@@ -4,6 +4,7 @@ import { Counter, Gauge, Registry } from 'prom-client'
 import type { Database } from '../../db/index.ts'
 import type { RootLog } from '../../lib/log/index.ts'
 import type { Metrics } from '../../core/metrics.ts'
+import type { Series } from '../../core/module.ts'
 import { version } from '../../core/version.ts'
 import { createFamilies } from './families.ts'
 import type { GaugeReading } from './types.ts'
@@ -17,6 +18,7 @@ export interface Prometheus {
 
 export interface PrometheusDeps {
   readonly readings: () => readonly GaugeReading[]
+  readonly series: () => readonly Series[]
   database: Pick<Database, 'stats'>
   log: Pick<RootLog, 'counts'>
 }
@@ -25,6 +27,7 @@ export function createPrometheus(deps: PrometheusDeps): Prometheus {
   const registry = new Registry()
   const metrics = createFamilies(registry)
   const gauges = new Map<string, Gauge>()
+  const labelled = new Map<string, Gauge>()
 
   new Gauge({
     name: 'svc_build_info',
@@ -45,6 +48,21 @@ export function createPrometheus(deps: PrometheusDeps): Prometheus {
         gauges.set(name, gauge)
       }
       gauge.set(value)
+    }
+    for (const each of deps.series()) readSeries(each)
+  }
+
+  function readSeries({ name, about, label, read }: Series): void {
+    let gauge = labelled.get(name)
+    if (gauge === undefined) {
+      gauge = new Gauge({ name, help: about, labelNames: [label], registers: [registry] })
+      labelled.set(name, gauge)
+    }
+    gauge.reset()
+    try {
+      for (const { of, value } of read()) gauge.set({ [label]: of }, value)
+    } catch {
+      // Left out this time.
     }
   }
 

@@ -6,6 +6,7 @@ import type { LogFields } from '../../lib/log/index.ts'
 import type { Triggers } from '../triggers/index.ts'
 import type { TriggerRecord } from '../triggers/types.ts'
 import type { FilledRule } from './definition.ts'
+import type { RuleJobs } from './ports.ts'
 import type { RuleStore } from './store.ts'
 import type { Rule } from './types.ts'
 import { writeJson } from '../../lib/json/index.ts'
@@ -23,8 +24,13 @@ export interface RuleChanges {
   commit<T>(what: string, plan: () => { result: T; unit: Unit }): Promise<T>
 }
 
-export function createRuleChanges(deps: { database: Database; store: RuleStore; triggers: Triggers }): RuleChanges {
-  const { database, store, triggers } = deps
+export function createRuleChanges(deps: {
+  database: Database
+  store: RuleStore
+  triggers: Triggers
+  jobs: Pick<RuleJobs, 'planWritten' | 'planDeleted'>
+}): RuleChanges {
+  const { database, store, triggers, jobs } = deps
 
   /** @throws TRIGGER_TYPE_UNKNOWN, PARAMETERS_INVALID, NAME_TAKEN */
   function planWrite(before: Rule | undefined, filled: FilledRule, more: WrittenBy): { result: Rule; unit: Unit } {
@@ -54,6 +60,7 @@ export function createRuleChanges(deps: { database: Database; store: RuleStore; 
           subject: rule.id,
         },
         before !== undefined && moves ? planRelease(before.trigger.id) : undefined,
+        jobs.planWritten(rule, trigger),
         changed(rule, change, before === undefined || !moves ? [trigger.id] : [before.trigger.id, trigger.id]),
       ),
     }
@@ -73,6 +80,7 @@ export function createRuleChanges(deps: { database: Database; store: RuleStore; 
     return merge(
       { steps: [store.delete(rule)], facts: [] },
       planRelease(rule.trigger.id),
+      jobs.planDeleted(rule.id),
       changed(rule, 'deleted', [rule.trigger.id]),
     )
   }

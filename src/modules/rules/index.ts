@@ -25,6 +25,7 @@ import { createEnforcementRoutes } from './enforcement/routes.ts'
 import { createReasonFor } from './enforcement/reason.ts'
 import { createEnforcementStore } from './enforcement/store.ts'
 import { createExplainRoutes } from './explain/routes.ts'
+import { createFindRules, type FindRules } from './page.ts'
 import { createRuleChanges } from './changes.ts'
 import { createRegistration } from './registration.ts'
 import { referenceRoutes } from './reference-routes.ts'
@@ -33,6 +34,7 @@ import { createRuleRoutes } from './routes.ts'
 import type { RulesPorts } from './ports.ts'
 import { createRuleService } from './service.ts'
 import { createRuleStore } from './store.ts'
+import type { Rule } from './types.ts'
 import type { TemplateReader } from '../../core/template-reader.ts'
 
 export interface Rules extends Module {
@@ -42,6 +44,11 @@ export interface Rules extends Module {
   areDisabled(triggerId: string): boolean
   /** References of the rules of the trigger that the caller can view, enabled or not, sorted. */
   refsOf(triggerId: string, rights: Rights): string[]
+  /** By id. */
+  find(id: string): Rule | undefined
+  /** By id or reference. @throws CONTENT_NOT_FOUND */
+  get(refOrId: string): Rule
+  readonly list: FindRules
   /** A digest that differs after each change of the enabled rules of the trigger. */
   versionOf(triggerId: string): string
   /** Registers the rules of a pack. Ids stay; `enabled` is set from the file. */
@@ -89,8 +96,9 @@ export function createRules(deps: RulesDeps): Rules {
   const store = createRuleStore(database)
   const enforcements = createEnforcementStore(database)
   const bindings = createBindings({ store, bus, triggers })
-  const changes = createRuleChanges({ database, store, triggers })
+  const changes = createRuleChanges({ database, store, triggers, jobs: deps.jobs })
   const service = createRuleService({ changes, store, actions, triggers, log, maskSecrets })
+  const find = createFindRules({ store, triggers })
   const viewsFor = createViews({ templates, rightsOf: deps.rightsOf, systemUser })
   const reasonFor = createReasonFor(triggers)
   const strangerOf = createStrangerOf(deps.rightsOf, systemUser)
@@ -134,7 +142,17 @@ export function createRules(deps: RulesDeps): Rules {
       },
     ],
     routes: [
-      ...createRuleRoutes({ service, store, enforcements, actions, executions, triggers, reasonFor, maxPageSize }),
+      ...createRuleRoutes({
+        service,
+        find,
+        enforcements,
+        actions,
+        executions,
+        triggers,
+        reasonFor,
+        jobs: deps.jobs,
+        maxPageSize,
+      }),
       ...createExplainRoutes({ explain }),
       ...createEnforcementRoutes({
         store: enforcements,
@@ -155,6 +173,9 @@ export function createRules(deps: RulesDeps): Rules {
         .namesOf(triggerId)
         .filter((rule) => rights.may('rule_view', ruleResource(rule)))
         .map(({ ref }) => ref),
+    find: (id) => store.find(id),
+    get: (refOrId) => service.get(refOrId),
+    list: find,
     versionOf: (triggerId) => bindings.versionOf(triggerId),
     registerRules: createRegistration({ store, changes, triggers, log, systemUser }),
     start() {
@@ -172,3 +193,7 @@ export function createRules(deps: RulesDeps): Rules {
     },
   }
 }
+
+export { ruleFilters } from './list.ts'
+export { resourceOf } from './service.ts'
+export { jobStateProperties, partsOf, type JobState } from './types.ts'

@@ -5,7 +5,6 @@ import {
   route,
   seesSecrets,
   showSecretsQuery,
-  slicePage,
   type ApiRequest,
   type AttributeOptions,
   type Found,
@@ -19,9 +18,10 @@ import type { Actions } from '../actions/index.ts'
 import type { Executions } from '../executions/index.ts'
 import type { Triggers } from '../triggers/index.ts'
 import { findRuleAction } from './enforcement/enforce.ts'
-import { parseRuleFilter, ruleFilters, type RuleQuery } from './list.ts'
+import { ruleFilters, type RuleQuery } from './list.ts'
+import type { FindRules } from './page.ts'
+import type { RuleJobs } from './ports.ts'
 import { entityTagOf, resourceOf, type RuleService } from './service.ts'
-import type { RuleStore } from './store.ts'
 import {
   onRequestAttributes,
   PartialRule,
@@ -37,7 +37,6 @@ import {
 import { executionResource, ruleResource, type Resource } from '../../core/permissions.ts'
 import type { ReasonFor } from './enforcement/reason.ts'
 import type { EnforcementStore } from './enforcement/store.ts'
-import { inOrder } from './in-order.ts'
 
 const attributes: AttributeOptions = {
   known: ruleAttributes,
@@ -49,15 +48,16 @@ const entityTagHeader = { ETag: 'Differs after each change of the rule. Send it 
 
 export function createRuleRoutes(deps: {
   service: RuleService
-  store: RuleStore
+  readonly find: FindRules
   enforcements: EnforcementStore
   actions: Actions
   executions: Pick<Executions, 'find' | 'statusOf'>
   triggers: Triggers
   readonly reasonFor: ReasonFor
+  jobs: RuleJobs
   maxPageSize: number
 }): Route[] {
-  const { service, store, enforcements, actions, executions, triggers, reasonFor, maxPageSize } = deps
+  const { service, find, enforcements, actions, executions, triggers, reasonFor, jobs, maxPageSize } = deps
 
   type Request = Omit<ApiRequest, 'body' | 'params' | 'query'> & { query: { show_secrets?: boolean } }
   interface Named {
@@ -99,33 +99,22 @@ export function createRuleRoutes(deps: {
     request: Request & { query: RuleQuery; page: Page; projection: Projection },
     present: (rule: Rule, request: Request) => RuleRecord,
   ): Promise<Found<RuleView>> {
-    const { query, rights, page, projection } = request
+    const { rights, projection } = request
     const withLast = projection.needed?.has('last_enforcement') === true
+    const withJob = projection.needed?.has('job') === true
     let last = new Map<string, RuleEnforcement>()
-    const filter = parseRuleFilter(query, (ref) => {
-      const trigger = triggers.find(ref)
-      return trigger?.ref === ref ? trigger.id : undefined
-    })
-    let ids: string[]
-    let total: number
-    if (rights.may('rule_view')) {
-      total = store.count(filter)
-      ids = await store.page(filter, page)
-    } else {
-      const visible = (await store.keys(filter)).filter((rule) => rights.may('rule_view', ruleResource(rule)))
-      total = visible.length
-      ids = slicePage(visible, page).map(({ id }) => id)
+    let states: ReturnType<RuleJobs['statesOf']> = new Map()
+    const onRead = (some: readonly Rule[]): void => {
+      if (withLast) last = enforcements.lastOf(some.map(({ id }) => id))
+      if (withJob) states = jobs.statesOf(some)
     }
-    function find(some: readonly string[]): Rule[] {
-      if (withLast) last = enforcements.lastOf(some)
-      return store.findByIds(some)
-    }
+    const { records: rules, total } = await find({ ...request, onRead })
     function* records(): Generator<RuleView> {
-      for (const rule of inOrder(ids, find)) {
-        if (!rights.may('rule_view', resourceOf(rule))) continue
+      for (const rule of rules) {
         const view: RuleView = present(rule, request)
         const enforcement = last.get(rule.id)
         if (withLast) view.last_enforcement = enforcement === undefined ? null : toLast(enforcement, rights)
+        if (withJob) view.job = states.get(rule.id) ?? {}
         yield view
       }
     }

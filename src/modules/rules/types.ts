@@ -16,7 +16,7 @@ import type { TriggerInstance, TriggerInstanceStatus } from '../triggers/types.t
 const MAX_CRITERIA = 500
 
 /** Properties of a record in a list: `include_attributes` can name parts of an attribute, so each part can be missing. */
-function partsOf(properties: TProperties): Record<string, Schema> {
+export function partsOf(properties: TProperties): Record<string, Schema> {
   return Object.fromEntries(
     Object.entries(properties).map(([name, schema]) => [
       name,
@@ -313,18 +313,35 @@ const LastEnforcement = Type.Object({
 })
 export type LastEnforcement = Static<typeof LastEnforcement>
 
+const stateTime = (description: string) => Type.Optional(Type.String({ format: 'date-time', description }))
+
+/** How a rule does as a job. Absent: not known, or there is none. */
+export const jobStateProperties = {
+  next_timestamp: stateTime('When its timer fires next.'),
+  fired_timestamp: stateTime('When its timer last fired.'),
+  last_execution_id: Type.Optional(
+    Type.String({ description: 'The execution that ended last, after its last attempt. It may be deleted.' }),
+  ),
+  last_status: Type.Optional(Type.Enum(executionStatuses, { description: 'Status of that execution.' })),
+  last_end_timestamp: stateTime('When that execution ended.'),
+  last_success_timestamp: stateTime('When an execution last succeeded.'),
+}
+const JobState = Type.Object(jobStateProperties)
+export type JobState = Static<typeof JobState>
+
 /** Attributes of views that `include_attributes` has to name, because they cost more. */
 const onRequestProperties = {
   last_enforcement: Type.Optional({
     ...Type.Nullable(LastEnforcement),
     description: 'The newest enforcement, if `include_attributes` names it; null when there is none.',
   }),
+  job: Type.Optional({ ...JobState, description: 'How the rule does as a job, if `include_attributes` names it.' }),
 }
 
 export const onRequestAttributes = Object.keys(onRequestProperties)
 
 /** A rule with the descriptions of its action and its trigger. */
-export type RuleView = RuleRecord & { last_enforcement?: LastEnforcement | null }
+export type RuleView = RuleRecord & { last_enforcement?: LastEnforcement | null; job?: JobState }
 
 const partialRuleExample = { id: ruleExample.id, ref: ruleExample.ref, pack: ruleExample.pack, name: ruleExample.name }
 

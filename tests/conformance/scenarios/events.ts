@@ -160,6 +160,8 @@ export function eventScenarios(server: TestApp): Scenario[] {
         [/ [0-9a-f]{8}:d9aaecf/g, ' 11111111:d9aaecf'],
       ],
     }),
+    ...plays('job list', { args: () => ['-p', 'shop', '-c', 'core.noop'] }),
+    ...plays('job get', { args: () => ['shop.on_order'] }, { about: 'unknown', args: () => ['shop.nope'] }),
     ...plays('timer get', { args: async () => [(await story()).timer] }, { about: 'unknown', args: () => ['nope'] }),
 
     ...plays(

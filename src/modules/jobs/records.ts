@@ -1,0 +1,61 @@
+/** Jobs as clients see them. */
+import type { JobTable } from '../../db/index.ts'
+import type { ExecutionStatus } from '../../core/execution-status.ts'
+import type { JobState } from '../rules/index.ts'
+import type { Rule } from '../rules/types.ts'
+import type { Timers } from '../timers/index.ts'
+import type { Triggers } from '../triggers/index.ts'
+import type { JobStore } from './store.ts'
+import type { JobRecord } from './types.ts'
+
+export interface JobRecords {
+  /** How rules do, by id. */
+  statesOf(rules: readonly Rule[]): Map<string, JobState>
+  record(rule: Rule, state: JobState | undefined): JobRecord
+}
+
+export function createJobRecords(deps: {
+  store: Pick<JobStore, 'findByIds'>
+  triggers: Pick<Triggers, 'find'>
+  timers: Pick<Timers, 'timesOf'>
+}): JobRecords {
+  const { store, triggers, timers } = deps
+
+  function stateOf({ trigger: { id } }: Rule, row: JobTable | undefined): JobState {
+    const trigger = triggers.find(id)
+    const { next, previous } = (trigger && timers.timesOf(trigger)) ?? {}
+    return present({
+      next_timestamp: next,
+      fired_timestamp: previous,
+      last_execution_id: row?.last_execution_id,
+      last_status: row?.last_status as ExecutionStatus | null | undefined, // written from executions
+      last_end_timestamp: row?.last_end_timestamp,
+      last_success_timestamp: row?.last_success_timestamp,
+    })
+  }
+
+  return {
+    statesOf(rules) {
+      const rows = new Map(store.findByIds(rules.map(({ id }) => id)).map((row) => [row.rule_id, row]))
+      return new Map(rules.map((rule) => [rule.id, stateOf(rule, rows.get(rule.id))]))
+    },
+    record: ({ id, ref, pack, name, description, enabled, trigger, action }, state) => ({
+      id,
+      ref,
+      pack,
+      name,
+      description,
+      enabled,
+      trigger: { type: trigger.type, ref: trigger.ref },
+      action: { ref: action.ref },
+      ...state,
+    }),
+  }
+}
+
+/** Without what is not known. */
+function present<T extends object>(values: { [K in keyof T]: T[K] | null | undefined }): Partial<T> {
+  return Object.fromEntries(
+    Object.entries(values).filter(([, value]) => value !== null && value !== undefined),
+  ) as Partial<T> // the rest is as it was
+}
