@@ -268,6 +268,13 @@ export const commands: readonly CommandEntry[] = [
     load: async (context) => (await import('./webhook.ts')).createWebhookCommand(context),
   },
   {
+    name: 'crontab',
+    summary: 'Convert the jobs of a crontab to a pack.',
+    example: 'svc crontab import /etc/crontab --dry-run',
+    group: 'Events:',
+    load: async (context) => (await import('./crontab.ts')).createCrontabCommand(context),
+  },
+  {
     name: 'timer',
     summary: 'List and show timers.',
     example: 'svc timer list -ty core.svc.IntervalTimer',

@@ -31,7 +31,22 @@ export function scaffoldScenarios(server: TestApp): Scenario[] {
     ...(about === undefined ? {} : { about }),
   })
   const at = (name: string): string => join(place(), name)
+  const crontab = (text: string) => (): void => {
+    fresh()
+    writeFileSync(at('jobs.txt'), text)
+  }
+  const jobs =
+    'MAILTO=""\n# Before the shop opens.\n0 6 * * mon-fri /opt/open-shop.sh --all\n@reboot /opt/tunnel\n@daily rm -f /tmp/x\n'
+  const nextRuns = [/\d{4}-\d\d-\d\d(?= \d\d:\d\d)/g, '2030-01-01'] as const
+  const imports = (about: string | undefined, text: string, ...flags: string[]): Scenario => ({
+    ...of('crontab import', () => [at('jobs.txt'), '--path', place(), '--timezone', 'Europe/Berlin', ...flags], about),
+    before: crontab(text),
+    unstable: [...shared.unstable, nextRuns],
+  })
   return [
+    imports(undefined, jobs),
+    imports('only tried', jobs, '--dry-run', '--enable'),
+    imports('invalid lines', '60 * * * * one\n* * * * * two\nthree\n'),
     of('init', () => [at('my-jobs')]),
     of('init', () => [at('my-jobs'), '--pack', 'web', '-j'], 'as JSON'),
     {

@@ -1,0 +1,184 @@
+/** The pack of a crontab: for each job an action with its script, and a rule with its timer. */
+import { readdir, readFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { isObject } from '../../../lib/schema/index.ts'
+import { readYamlDocument } from '../../../lib/text/index.ts'
+import { hasCode } from '../../../lib/process/index.ts'
+import { CliFailure } from '../../failures.ts'
+import { toYaml } from '../../output/yaml.ts'
+import { manifestText } from '../pack.ts'
+import { shownPath, type PlannedFile } from '../write-files.ts'
+import { nameJobs } from './job-names.ts'
+import type { Crontab, CrontabJob } from './read.ts'
+import { MARK, scriptOf } from './script.ts'
+
+export interface ImportOptions {
+  pack: string
+  /** Of the pack, absolute. */
+  folder: string
+  /** Where the crontab is, for people and to recognize it again. */
+  source: string
+  /** Account of the jobs whose line has none. */
+  user: string | undefined
+  /** Whether all rules are enabled; otherwise new ones are not, and others stay as their files say. */
+  enables: boolean
+}
+
+export interface PlannedJob {
+  job: CrontabJob
+  name: string
+  user: string | undefined
+  enabled: boolean
+}
+
+export interface ImportPlan {
+  jobs: PlannedJob[]
+  created: PlannedFile[]
+  changed: PlannedFile[]
+  /** Absolute paths. */
+  removed: string[]
+  /** How many files stay as they are. */
+  unchanged: number
+}
+
+/** @throws CliFailure when files of the pack are not from an import of this crontab */
+export async function planImport(crontab: Crontab, options: ImportOptions): Promise<ImportPlan> {
+  const { pack, folder, source, user, enables } = options
+  const existing = await readOwned(folder)
+  await checkSource(folder, pack, source)
+  const names = nameJobs(crontab.jobs.map(({ command }) => command))
+  const jobs = crontab.jobs.map((job, index): PlannedJob => {
+    const name = names[index] ?? ''
+    return {
+      job,
+      name,
+      user: job.user ?? user,
+      enabled: enables || isEnabled(existing.get(join(folder, 'rules', `${name}.yaml`))),
+    }
+  })
+  const files: PlannedFile[] = [
+    ...jobs.flatMap(({ job, name, user: account }) => [
+      { path: join(folder, 'actions', `${name}.sh`), text: scriptOf(job, source, account), isExecutable: true },
+      { path: join(folder, 'actions', `${name}.yaml`), text: actionText(job, name, source, account) },
+    ]),
+    ...jobs.map((planned) => ({
+      path: join(folder, 'rules', `${planned.name}.yaml`),
+      text: ruleText(planned, pack, source),
+    })),
+    { path: join(folder, 'README.md'), text: readmeText(crontab, jobs, options) },
+    // Without it, a server takes the folder for no pack.
+    {
+      path: join(folder, 'pack.yaml'),
+      text: `# ${MARK}\n${manifestText(pack, `Jobs of the crontab ${source}.`)}${toYaml({ crontab: source })}`,
+    },
+  ]
+  const planned = new Set(files.map(({ path }) => path))
+  return {
+    jobs,
+    created: files.filter(({ path }) => !existing.has(path)),
+    changed: files
+      .filter(({ path, text }) => existing.has(path) && existing.get(path) !== text)
+      .map((file) => ({ ...file, replaces: true })),
+    removed: [...existing.keys()].filter((path) => !planned.has(path)),
+    unchanged: files.filter(({ path, text }) => existing.get(path) === text).length,
+  }
+}
+
+/** The files of the pack that an import wrote: absolute path → text. */
+async function readOwned(folder: string): Promise<Map<string, string>> {
+  const owned = new Map<string, string>()
+  for (const part of ['.', 'actions', 'rules']) {
+    const entries = await readdir(join(folder, part), { withFileTypes: true }).catch((error: unknown) => {
+      if (hasCode(error, 'ENOENT', 'ENOTDIR')) return []
+      throw new CliFailure(`Cannot read ${shownPath(join(folder, part))}: ${String(error)}`)
+    })
+    for (const entry of entries) {
+      if (!entry.isFile() || !/\.(?:ya?ml|sh|md)$/.test(entry.name)) continue
+      const path = join(folder, part, entry.name)
+      const text = await readFile(path, 'utf8')
+      if (text.split('\n', 2).some((line) => line.includes(MARK))) owned.set(path, text)
+    }
+  }
+  return owned
+}
+
+/** @throws CliFailure when the pack is from something else: its jobs would be removed */
+async function checkSource(folder: string, pack: string, source: string): Promise<void> {
+  const text = await readFile(join(folder, 'pack.yaml'), 'utf8').catch(() => undefined)
+  if (text === undefined) return
+  const read = readYamlDocument(text)
+  const before = 'value' in read && isObject(read.value) ? read.value['crontab'] : undefined
+  if (before === source) return
+  throw new CliFailure(
+    typeof before === 'string'
+      ? `The pack "${pack}" in ${shownPath(folder)} has the jobs of ${before}, not of ${source}. Choose another name with --pack.`
+      : `The pack "${pack}" in ${shownPath(folder)} is not from a crontab. Choose another name with --pack.`,
+  )
+}
+
+function isEnabled(ruleFile: string | undefined): boolean {
+  if (ruleFile === undefined) return false
+  const read = readYamlDocument(ruleFile)
+  return 'value' in read && isObject(read.value) && read.value['enabled'] === true
+}
+
+const descriptionOf = ({ description }: CrontabJob, source: string): string =>
+  description ?? `A job of the crontab ${source}.`
+
+function actionText(job: CrontabJob, name: string, source: string, user: string | undefined): string {
+  return `# ${MARK}\n${toYaml({
+    name,
+    description: descriptionOf(job, source),
+    runner_type: 'local-shell-script',
+    entry_point: `${name}.sh`,
+    parameters: {
+      // As in cron, a job may take as long as it likes.
+      timeout: { default: 0 },
+      ...(user === undefined ? {} : { sudo: { default: true, immutable: true } }),
+    },
+  })}`
+}
+
+function ruleText({ job, name, enabled }: PlannedJob, pack: string, source: string): string {
+  const { cron, timeZone } = job
+  return `# ${MARK}\n${toYaml({
+    name,
+    description: descriptionOf(job, source),
+    enabled,
+    trigger: {
+      type: 'core.svc.CronTimer',
+      parameters: { cron, timezone: timeZone },
+    },
+    action: { ref: `${pack}.${name}` },
+  })}`
+}
+
+function readmeText(crontab: Crontab, jobs: readonly PlannedJob[], { pack, source }: ImportOptions): string {
+  const accounts = new Set(jobs.flatMap((planned) => planned.user ?? []))
+  const rows = jobs.map(({ job, name }) => `| \`${pack}.${name}\` | \`${job.cron}\` | ${job.timeZone} |\n`)
+  const left = crontab.left.map(({ text, message }) => `- \`${text.replaceAll('`', "'")}\`: ${message}.\n`)
+  return `<!-- ${MARK} -->
+
+# Jobs of the crontab ${source}
+
+| Rule and action | When | Time zone |
+|---|---|---|
+${rows.join('')}
+\`svc rule enable <rule>\` starts a job, \`svc run <action>\` runs it now, \`svc execution list --action <action>\`
+shows its runs. Remove a line from the crontab before you enable its rule, else both run it. Import the
+file again after a change: lines that are new, changed or gone are new, changed or gone here.
+
+## What differs from cron
+
+- cron mails whatever a command prints. svc keeps the output of each run.
+${
+  accounts.size === 0
+    ? `- Commands run as the account of the server's commands (\`system_user.user\`), in its home folder.\n`
+    : `- The jobs of ${[...accounts].join(', ')} change to their account by sudo and runuser: the server must run as root, or
+  its account needs sudo without a password.\n`
+}- Commands get the variables of the crontab after those of the server. cron gives them a PATH of
+  \`/usr/bin:/bin\` only.
+- A job that was due while the server was off runs once at the next start, unless
+  \`timersengine.missed\` is \`skip\`. cron misses it.
+${left.length === 0 ? '' : `\n## Lines that are no jobs here\n\n${left.join('')}`}`
+}
