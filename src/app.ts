@@ -180,9 +180,11 @@ async function assemble(
     warn: (message, fields) => log.of('actionrunner').warning('process.survived', message, fields),
   })
   undo.push(() => runners.stop())
-  if (runners.systemUser.reason !== undefined) {
-    log.warning('system_user.unavailable', `${runners.systemUser.reason}; commands run as the server's own account.`)
-  }
+  const { commandAccount, systemUser: decision } = runners
+  const runsAs = commandAccount.isRoot ? `root. ${commandAccount.remedy}` : `the server's own account.`
+  if (decision.reason !== undefined) {
+    log.warning('system_user.unavailable', `${decision.reason}; commands run as ${runsAs}`)
+  } else if (commandAccount.isRoot) log.warning('system_user.root', `Commands run as ${runsAs}`)
 
   const { tracing } = config
   const monitoring = createMonitoring({ database, bus, log, config: config.metrics, tracing, ...ports.monitoring })
@@ -355,7 +357,7 @@ async function assemble(
 
   const modules: Module[] = [...base, ...engine, maintenance, backups]
   const notReady = (): NotReady[] => readinessOf(modules, database)
-  monitoring.observe(modules, { startedAt, basePath, urls: () => urls, notReady })
+  monitoring.observe(modules, { commandAccount, startedAt, basePath, urls: () => urls, notReady })
   const access = admitOperators(auth.access, systemUser)
   const { connections } = shares
   const own = { config, log, modules, urls, apiUrl, startedAt, undo, metrics, notReady, compat }

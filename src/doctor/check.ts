@@ -27,6 +27,8 @@ export interface ServerStatus {
   reclaimingBytes: number
   /** Ids of traces that have grown fast within the last ten minutes. */
   growingTraces: string[]
+  /** Undefined: the server is older. */
+  commandAccount: { user: string; isRoot: boolean; remedy: string } | undefined
 }
 
 /** What the checks runChecks: the machine and the server on it. */

@@ -1,4 +1,5 @@
 /** The checks of `svc doctor`, in display order. */
+import { commandAccount } from './account.ts'
 import { certificates } from './certificates.ts'
 import { skipped, type HealthCheck, type Finding, type CheckContext } from './check.ts'
 import { configurations } from './configurations.ts'
@@ -19,6 +20,7 @@ export const checks: readonly HealthCheck[] = [
   settings,
   server,
   permissions,
+  commandAccount,
   disk,
   database,
   clock,

@@ -1,7 +1,6 @@
 /** The ports: whether the server answers on them, or whether they are free. */
-import { readdirSync, readFileSync, readlinkSync } from 'node:fs'
 import { createServer } from 'node:net'
-import { basename } from 'node:path'
+import { describeHolder } from '../core/port-holder.ts'
 import { codeOf } from '../lib/process/index.ts'
 import { listenerNames, ok, failedCheck, type HealthCheck, type Result } from './check.ts'
 
@@ -54,7 +53,7 @@ async function tryPort(name: string, host: string, port: number): Promise<Result
   switch (codeOf(error)) {
     case 'EADDRINUSE':
       return failedCheck(
-        `${name}.port: ${port} is in use${describe(holderOf(port))}.`,
+        `${name}.port: ${port} is in use by ${describeHolder(port)}.`,
         `Stop that program, or set another ${name}.port.`,
       )
     case 'EACCES':
@@ -69,62 +68,5 @@ async function tryPort(name: string, host: string, port: number): Promise<Result
       )
     default:
       return failedCheck(`${name}.host: cannot listen on ${host}: ${error.message}.`, `Correct ${name}.host.`)
-  }
-}
-
-interface Holder {
-  pid: number
-  name: string
-}
-
-function describe(holder: Holder | undefined): string {
-  return holder === undefined ? ' by a program of another account' : ` by process ${holder.pid} (${holder.name})`
-}
-
-const LISTENING = '0A'
-
-/** The process that listens on a port, if this account can see it. */
-function holderOf(port: number): Holder | undefined {
-  const suffix = `:${port.toString(16).toUpperCase().padStart(4, '0')}`
-  const sockets = new Set(
-    ['tcp', 'tcp6'].flatMap((table) =>
-      readText(`/proc/net/${table}`)
-        .split('\n')
-        .map((line) => line.trim().split(/\s+/))
-        .filter(([, local, , state]) => local?.endsWith(suffix) === true && state === LISTENING)
-        .map((fields) => `socket:[${fields[9]}]`),
-    ),
-  )
-  const pid = readdirSync('/proc').find((name) => /^\d+$/.test(name) && holdsOne(name, sockets))
-  return pid === undefined ? undefined : { pid: Number(pid), name: nameOf(pid) }
-}
-
-/** The name from the command line: Node calls its process MainThread. */
-function nameOf(pid: string): string {
-  const [program = ''] = readText(`/proc/${pid}/cmdline`).split('\0')
-  return basename(program) || readText(`/proc/${pid}/comm`).trim()
-}
-
-function holdsOne(pid: string, sockets: ReadonlySet<string>): boolean {
-  try {
-    return readdirSync(`/proc/${pid}/fd`).some((fd) => sockets.has(linkOf(`/proc/${pid}/fd/${fd}`)))
-  } catch {
-    return false
-  }
-}
-
-function linkOf(path: string): string {
-  try {
-    return readlinkSync(path)
-  } catch {
-    return ''
-  }
-}
-
-function readText(path: string): string {
-  try {
-    return readFileSync(path, 'utf8')
-  } catch {
-    return ''
   }
 }

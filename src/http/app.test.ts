@@ -695,7 +695,9 @@ describe('listeners', () => {
     const port = typeof address === 'object' && address !== null ? address.port : 0
     const taken = listen(app, { surface: 'api', host: '127.0.0.1', port })
     await expect(taken).rejects.toThrow(ListenError)
-    await expect(taken).rejects.toThrow(`api.port: cannot listen on 127.0.0.1:${port} (the port is in use)`)
+    await expect(taken).rejects.toThrow(
+      `api.port: cannot listen on 127.0.0.1:${port} (the port is in use): process ${process.pid} (`,
+    )
     await expect(listen(app, { surface: 'auth', host: '192.0.2.1', port: 0 })).rejects.toThrow(
       'auth.port: cannot listen on 192.0.2.1:0 (this machine does not have that address)',
     )

@@ -6,6 +6,7 @@ import type { AddressInfo, Socket } from 'node:net'
 import type { Duplex } from 'node:stream'
 import type { Express } from 'express'
 import { createRequestAdmission, type RequestAdmission } from './admission.ts'
+import { describeHolder } from '../core/port-holder.ts'
 import { answerToUnreadable } from './errors.ts'
 import type { Surface } from './route.ts'
 import { secureContext, type TlsIdentity } from './tls.ts'
@@ -140,9 +141,9 @@ export async function listen(app: Express, options: ListenerOptions): Promise<Li
   })
   await new Promise<void>((resolve, reject) => {
     server.once('error', (error: NodeJS.ErrnoException) => {
-      reject(
-        new ListenError(`${options.surface}.port: cannot listen on ${options.host}:${options.port} (${reason(error)})`),
-      )
+      const { surface, host, port } = options
+      const advice = error.code === 'EADDRINUSE' ? adviceOnTaken(surface, port) : ''
+      reject(new ListenError(`${surface}.port: cannot listen on ${host}:${port} (${reason(error)})${advice}`))
     })
     server.listen(options.port, options.host, 1024, resolve)
   })
@@ -185,6 +186,11 @@ function keepSockets(server: Server | TlsServer): ReadonlySet<Socket> {
 function urlOf(scheme: 'http' | 'https', host: string, port: number): string {
   const name = host === '0.0.0.0' ? '127.0.0.1' : host === '::' ? '[::1]' : host.includes(':') ? `[${host}]` : host
   return `${scheme}://${name}:${port}`
+}
+
+function adviceOnTaken(surface: Surface, port: number): string {
+  const places = `--${surface}-port, SVC_${surface.toUpperCase()}__PORT or port in [${surface}] of svc.conf`
+  return `: ${describeHolder(port)} has it. End that program, or set another port: ${places}`
 }
 
 function reason(error: NodeJS.ErrnoException): string {

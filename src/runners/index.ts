@@ -24,7 +24,12 @@ import { createBackgroundRuns } from './process/background-runs.ts'
 import { createDirectoryCheck } from './process/directory-check.ts'
 import { machineClock } from '../core/clock.ts'
 import { createProcessTrees } from './process/kill-tree.ts'
-import { decideSystemUser, type SystemUserDecision } from './process/system-user.ts'
+import {
+  commandAccountOf,
+  decideSystemUser,
+  type CommandAccount,
+  type SystemUserDecision,
+} from './process/system-user.ts'
 import { readBootId } from './process/process-table.ts'
 import { createRemoteShellCmd } from './remote-shell-cmd.ts'
 import { createSensorProcesses, type SensorProcesses } from './sensor-process.ts'
@@ -48,6 +53,7 @@ export interface Runners {
   virtualenvs: Virtualenvs
   /** How commands reach the system user; log its `reason`, if any, as a WARNING at start. */
   systemUser: SystemUserDecision
+  commandAccount: CommandAccount
   /** Processes of sensors. */
   sensors: SensorProcesses
   /** For requests of the server itself. */
@@ -155,6 +161,7 @@ export async function createRunners(settings: RunnerSettings): Promise<Runners> 
       maxPageSize: python.maxPageSize,
     }),
     systemUser,
+    commandAccount: commandAccountOf(systemUser),
     get: createHttpGet(settings.http?.allowedPrivateNetworks ?? [], settings.env ?? process.env),
     bootId,
     killOrphans: async (orphans) => {

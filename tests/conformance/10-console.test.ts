@@ -1,5 +1,5 @@
 /** What the server shows at the terminal that it was started at, and what it does when keys are pressed there. */
-import { readFileSync } from 'node:fs'
+import { mkdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterEach, describe, expect, it } from 'vitest'
 import { makeFolder } from '../helpers/folders.ts'
@@ -25,6 +25,7 @@ afterEach(async () => {
 async function serve(flags: string[], env: Record<string, string> = {}, redirection = ''): Promise<TerminalRun> {
   const ports = ['--auth-port', '0', '--api-port', '0', '--stream-port', '0', '--content-watch', 'False']
   const words = [process.execPath, executable, 'serve', '--system-base-path', folder.path, ...ports, ...flags]
+  mkdirSync(folder.path, { recursive: true })
   const command = redirection === '' ? words : ['/bin/sh', '-c', `exec "$@" ${redirection}`, 'sh', ...words]
   const started = await startAtTerminal(command, { LANG: 'C.UTF-8', TERM: 'xterm', HOME: folder.path, ...env })
   terminal = started

@@ -106,7 +106,7 @@ describe('svc doctor', () => {
         `warning: The user "admin" still has its initial password, which is in ${base}/initial-admin-password.`,
       ])
       rmSync(join(base, 'initial-admin-password'))
-      const findings = await examine(checkNames.filter((name) => name !== 'disk' && name !== 'clock'))
+      const findings = await examine(checkNames.filter((name) => !['disk', 'clock', 'account'].includes(name)))
       expect(findings.filter(({ state }) => state !== 'ok' && state !== 'skipped')).toEqual([])
       const probe = findings.find(({ check }) => check === 'execution')
       expect(probe?.message).toMatch(/^The server ran core\.local in \d+ ms\.$/)
@@ -114,6 +114,26 @@ describe('svc doctor', () => {
       const human = await runCli(['doctor', 'server', 'locale', '--config-file', configFile], {})
       expect(human).toMatchObject({ code: 0, stdout: expect.stringContaining('No problems found.\n') })
     }))
+
+  // The tests of continuous integration run as root, in a container.
+  test.runIf(process.getuid?.() === 0)('says that commands run as root, as status and the log do', async () => {
+    configure({ 'system_user.user': 'nobody-here' })
+    expect(await wrong(['account'])).toEqual([
+      'warning: A server that root starts runs commands as root: "nobody-here" is no account without privileges.',
+    ])
+    await withApp({ basePath: base, settings: { 'system_user.user': 'nobody-here' } }, async (server) => {
+      configFile = server.configFile
+      const remedy =
+        'Create the account (useradd --system --create-home nobody-here) or set system_user.user to an account without privileges, and restart the server.'
+      const { body } = await server.call<{ command_account: object }>('GET', '/v1/status')
+      expect(body.command_account).toEqual({ user: 'root', is_root: true, remedy })
+      const [finding] = await examine(['account'])
+      expect(finding).toMatchObject({ state: 'warning', message: expect.stringContaining('run as root'), remedy })
+      const said = await runCli(['status', '--config-file', configFile], {})
+      expect(said.stdout).toContain(`account       commands run as root. ${remedy}\n`)
+      expect(server.log()).toContain(`commands run as root. ${remedy}`)
+    })
+  })
 
   // The check gives the server a minute.
   fullOnly(test)('sees when a server runs no actions', () =>
@@ -332,7 +352,13 @@ describe('svc doctor', () => {
         env: {},
         account: undefined,
         probe: () => Promise.resolve({ failure: '' }),
-        status: () => Promise.resolve({ notReady: [], reclaimingBytes: 3_221_225_472, growingTraces: [] }),
+        status: () =>
+          Promise.resolve({
+            notReady: [],
+            reclaimingBytes: 3_221_225_472,
+            growingTraces: [],
+            commandAccount: undefined,
+          }),
         configProblems: () => Promise.resolve(undefined),
         now: () => new Date(),
       })

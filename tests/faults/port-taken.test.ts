@@ -34,8 +34,9 @@ describe('a port that is taken', () => {
       )
       expect(failure).toContain('before it was ready (1)')
       expect(failure).toContain(
-        `svc: cannot start the server: ${name}.port: cannot listen on 127.0.0.1:${port} (the port is in use)`,
+        `svc: cannot start the server: ${name}.port: cannot listen on 127.0.0.1:${port} (the port is in use): process ${process.pid} (`,
       )
+      expect(failure).toContain(`--${name}-port`)
       expect([...readRows(basePath).values()]).toEqual(before)
     }
     other.close()
@@ -45,6 +46,13 @@ describe('a port that is taken', () => {
     expect(server.urls.api).toBe(`http://127.0.0.1:${port}`)
     for (const { id } of waiting) expect(await waitForStatus(server, id)).toMatchObject({ status: 'succeeded' })
     expect(await waitForStatus(server, running.id)).toMatchObject({ status: 'abandoned' })
+    const otherFolder = makeFolder()
+    const second = await startServer({ basePath: otherFolder.path, settings: { 'api.port': String(port) } }).then(
+      () => undefined,
+      (error: Error) => error.message,
+    )
+    expect(second).toContain(`svc with the base path ${basePath} (process ${server.pid}) has it.`)
+    otherFolder.remove()
     expect(await server.stop()).toEqual({ code: 0, signal: null })
     server = undefined
     expect(findDamage(basePath)).toEqual([])

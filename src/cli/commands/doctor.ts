@@ -37,6 +37,7 @@ export const checkNames = [
   'settings',
   'server',
   'permissions',
+  'account',
   'disk',
   'database',
   'clock',
@@ -64,7 +65,7 @@ export function createDoctorCommand(context: CommandContext): CliCommand {
     .completions({ '--from-st2': 'file' })
   return addServerConfigOption(addCommonOptionsWithoutFile(command))
     .notes(
-      'It checks the configuration for errors and unsafe settings. It also checks permissions, disks, the database, the clock, ports, certificates, limits, programs, Python environments and configurations of packs, the locale and the time zone. It works with and without a running server. If the server runs, it also runs a test execution of core.local.',
+      'It checks the configuration for errors and unsafe settings. It also checks permissions, the account of commands, disks, the database, the clock, ports, certificates, limits, programs, Python environments and configurations of packs, the locale and the time zone. It works with and without a running server. If the server runs, it also runs a test execution of core.local.',
       'It changes nothing. Run it as root or as the account of the server; checks that need more permissions are skipped. It checks this machine only and ignores addresses and credentials.',
       'The exit code is 0 when all checks pass, and 1 otherwise.',
     )
@@ -189,6 +190,7 @@ async function readStatus(
     await withSocketSession(context, flags, basePath, async (session) => {
       const status = recordIn(await session.client.call('GET', '/status'))
       const bytes = toObject(status['gauges'])['database.reclaiming_bytes']
+      const { user, is_root: isRoot, remedy } = toObject(status['command_account'])
       found = {
         notReady: toList(status['not_ready']).map(({ reason, problem }) => ({
           reason: textOrEmpty(reason),
@@ -196,6 +198,8 @@ async function readStatus(
         })),
         reclaimingBytes: typeof bytes === 'number' ? bytes : 0,
         growingTraces: toList(status['growing_traces']).map(({ id }) => textOrEmpty(id)),
+        commandAccount:
+          typeof user === 'string' ? { user, isRoot: isRoot === true, remedy: textOrEmpty(remedy) } : undefined,
       }
       return exitCodes.ok
     })

@@ -40,6 +40,7 @@ function describe(status: Json, { settings, terminalWidth }: Session): string {
       `${formatTime(status['started_at'], settings.timezone)}, ${duration(Number(status['uptime_seconds']))} ago`,
     ],
     ['listeners', `api ${textOf(api)}, auth ${textOf(auth)}, stream ${textOf(stream)}`],
+    ...accountRow(toObject(status['command_account'])),
     ...figures(status, gauge),
   ]
   const width = Math.max(...pairs.map(([name]) => name.length))
@@ -69,6 +70,12 @@ function describe(status: Json, { settings, terminalWidth }: Session): string {
 
 /** The rest is in `-j`. */
 const MAX_PROBLEMS = 10
+
+/** None of an older server. */
+function accountRow({ user, is_root: isRoot, remedy }: Json): [string, string][] {
+  if (typeof user !== 'string') return []
+  return [['account', `commands run as ${textOf(user)}${isRoot === true ? `. ${textOf(remedy)}` : ''}`]]
+}
 
 type ReadGauge = (key: string) => number | undefined
 

@@ -49,6 +49,7 @@ const facts: Omit<ServerFacts, 'modules'> = {
   basePath: '/',
   urls: () => ({ auth: '', api: '', stream: '' }),
   notReady: () => [],
+  commandAccount: { user: 'svc', isRoot: false, remedy: '' },
 }
 const valueOf = (key: string): number | undefined => monitoring.readings().find((each) => each.key === key)?.value
 

@@ -45,6 +45,7 @@ export function createStatusRoute(source: StatusSource, server: () => ServerFact
 
 async function readStatus(source: StatusSource, server: ServerFacts): Promise<StatusRecord> {
   const disk = await readDisk(server.basePath)
+  const { commandAccount: account } = server
   const readings = source.readings()
   const queues = readings.flatMap(({ key, value }): QueueStatus[] =>
     key.startsWith(QUEUE_PREFIX) ? [{ name: key.slice(QUEUE_PREFIX.length), length: value, limit: QUEUE_LIMIT }] : [],
@@ -86,6 +87,7 @@ async function readStatus(source: StatusSource, server: ServerFacts): Promise<St
     started_at: server.startedAt,
     uptime_seconds: Math.floor(process.uptime()),
     urls: server.urls(),
+    command_account: { user: account.user, is_root: account.isRoot, remedy: account.remedy },
     components: components.map(({ name, about, module }) => ({ name, about, state: stateOf(module, server) })),
     queues,
     event_loop: { mean_ms: rounded(mean), p99_ms: rounded(p99), max_ms: rounded(max) },

@@ -39,6 +39,8 @@ export interface ServerFacts {
   basePath: string
   /** The reasons in `/readyz`, with sentences. */
   readonly notReady: () => readonly NotReady[]
+  /** The account that commands of actions run as; how to change that if it is root. */
+  commandAccount: { user: string; isRoot: boolean; remedy: string }
 }
 
 /** A log message as `GET /status` returns it. */
@@ -148,6 +150,14 @@ export const StatusRecord = record(
     started_at: Type.String({ format: 'date-time' }),
     uptime_seconds: Type.Integer(),
     urls: Type.Object({ auth: Type.String(), api: Type.String(), stream: Type.String() }),
+    command_account: Type.Object(
+      {
+        user: Type.String(),
+        is_root: Type.Boolean({ description: 'Whether it may do everything on the machine of the server.' }),
+        remedy: Type.String({ description: 'How to change that; empty unless `is_root`.' }),
+      },
+      { description: 'The account that commands of actions run as.' },
+    ),
     components: Type.Array(ComponentStatus),
     queues: Type.Array(QueueStatus, { description: '`limit` is the recommended limit of `length`.' }),
     event_loop: Type.Object(
@@ -173,6 +183,7 @@ export const StatusRecord = record(
       started_at: '2030-01-31T12:00:00.000000Z',
       uptime_seconds: 3600,
       urls: { auth: 'http://127.0.0.1:9100', api: 'http://127.0.0.1:9101', stream: 'http://127.0.0.1:9102' },
+      command_account: { user: 'svc', is_root: false, remedy: '' },
       components: [{ name: 'auth', about: 'Authentication', state: 'running' }],
       queues: [{ name: 'work', length: 0, limit: 10 }],
       event_loop: { mean_ms: 1.2, p99_ms: 4.5, max_ms: 12 },

@@ -21,6 +21,31 @@ export interface SystemUserDecision {
   reason?: string
 }
 
+/** The account that local commands run as. */
+export interface CommandAccount {
+  user: string
+  /** Whether it may do everything on this machine. */
+  isRoot: boolean
+  /** How to change that; empty when it is not root. */
+  remedy: string
+}
+
+export function commandAccountOf(decision: SystemUserDecision): CommandAccount {
+  const { mode, systemUser, processUser } = decision
+  const user = mode === 'sudo' ? systemUser : processUser
+  const isRoot = mode === 'sudo' ? systemUser === 'root' : decision.isRoot
+  return { user, isRoot, remedy: isRoot ? remedyOf(decision) : '' }
+}
+
+function remedyOf({ mode, systemUser, doesSystemUserExist, sudoProgram }: SystemUserDecision): string {
+  const other = 'set system_user.user to an account without privileges'
+  if (mode !== 'process-user') return `Set system_user.user to an account without privileges, and restart the server.`
+  if (!doesSystemUserExist)
+    return `Create the account (useradd --system --create-home ${systemUser}) or ${other}, and restart the server.`
+  if (sudoProgram === undefined) return `Install sudo, or start the server as "${systemUser}".`
+  return `Let root use sudo for "${systemUser}" without a password, or start the server as "${systemUser}".`
+}
+
 /** A sudo that blocks, such as on a directory server that does not answer, must not keep the server from starting. */
 const PROBE_LIMIT_MS = 5000
 

@@ -16,7 +16,7 @@ function statusScenarios(server: TestApp): Scenario[] {
     [/(?<=^version +)\S+/gm, '0.0.0'],
     [/(?<=^pid +)\d+/gm, '4711'],
     [/(?<=^started .* UTC, ).*(?= ago$)/gm, '5 s'],
-    [/(?<=^(?:event loop|memory|database|disk|last clean-up) +).*/gm, '…'],
+    [/(?<=^(?:account|event loop|memory|database|disk|last clean-up) +).*/gm, '…'],
     [/^last clean-up .*\n/gm, ''],
     [/(?<=Recent warnings and errors:\n)(?:  .*\n?)*/g, '  …\n'],
   ] as const
@@ -59,6 +59,7 @@ function statusScenarios(server: TestApp): Scenario[] {
         [/(?<=": )(?:-?\d[\d.e+-]*)/g, '0'],
         [/(?<="version": )".*"/g, '"0.0.0"'],
         [/(?<="problems": \[\n)[^]*?(?=\n    \])/g, '        …'],
+        [/(?<="command_account": \{\n)[^}]*?(?=\n    \})/g, '        …'],
         [/(?<="gauges": \{\n)[^}]*?(?=\n    \})/g, '        …'],
       ],
     },
