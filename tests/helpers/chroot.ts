@@ -1,6 +1,6 @@
 /** A bare Debian in a folder, and programs that run in it and see no file of this machine. */
 import { execFile, execFileSync } from 'node:child_process'
-import { chownSync, mkdirSync, readdirSync, readlinkSync, rmSync, writeFileSync } from 'node:fs'
+import { chownSync, mkdirSync, readdirSync, readFileSync, readlinkSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { ensureDebianPackage } from './apt.ts'
@@ -71,7 +71,23 @@ export async function makeChroot(path: string, packages: readonly string[]): Pro
     gshadow: 'root:*::\n',
   }
   for (const [name, text] of Object.entries(accounts)) writeFileSync(join(path, 'etc', name), text)
+  return openChroot(path, home)
+}
 
+/**
+ * A whole small Debian of the release of this machine, with all packages configured.
+ *
+ * @param path of a folder that does not exist
+ */
+export async function makeDebian(path: string, packages: readonly string[]): Promise<Chroot> {
+  await ensureDebianPackage('debootstrap', '/usr/sbin/debootstrap')
+  const [, release = ''] = /^VERSION_CODENAME=(\w+)$/m.exec(readFileSync('/etc/os-release', 'utf8')) ?? []
+  const include = `--include=${packages.join(',')}`
+  await run('/usr/sbin/debootstrap', ['--variant=minbase', include, release, path], { maxBuffer: 16 * 1024 * 1024 })
+  return openChroot(path, '/root')
+}
+
+function openChroot(path: string, home: string): Chroot {
   return {
     path,
     home,

@@ -14,7 +14,7 @@ export const FULL_ONLY = [
   'src/runners/arguments-by-environment.test.ts',
   'tests/compat/python-templates.test.ts',
   'tests/conformance/security-events.test.ts',
-  'tests/packaging/binary.test.ts',
+  ...['binary', 'deb'].map((name) => `tests/packaging/${name}.test.ts`),
   ...['oauth2-proxy', 'proxy', 'real-senders'].map((name) => `tests/recipes/${name}.test.ts`),
   ...['cascade', 'hangup', 'idempotency', 'policies', 'start'].map((name) => `tests/recovery/${name}.test.ts`),
   ...['clock', 'database-unusable', 'flood', 'idle-streams', 'port-taken', 'slow-readers'].map(

@@ -10,13 +10,15 @@ import { projectRoot } from '../helpers/server.ts'
 import { recipe, recipesFolder } from './support.ts'
 
 const pages = readdirSync(recipesFolder).filter((name) => name !== 'README.md')
-const tests = readdirSync(join(projectRoot, 'tests', 'recipes')).filter((name) => name.endsWith('.test.ts'))
+const tests = ['recipes', 'packaging'].flatMap((folder) =>
+  readdirSync(join(projectRoot, 'tests', folder)).flatMap((name) =>
+    name.endsWith('.test.ts') ? [join(projectRoot, 'tests', folder, name)] : [],
+  ),
+)
 
 test.each(pages)('%s is in the index, and a test plays it', (page) => {
   expect(recipe('README.md')).toContain(`](${page})`)
-  const playing = tests.filter((name) =>
-    readFileSync(join(projectRoot, 'tests', 'recipes', name), 'utf8').includes(`'${page}'`),
-  )
+  const playing = tests.filter((file) => readFileSync(file, 'utf8').includes(`'${page}'`))
   expect(playing).not.toEqual([])
 })
 

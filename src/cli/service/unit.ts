@@ -39,17 +39,16 @@ export function makeConfiguration(example: string): string {
 
 /**
  * Hardened as far as commands of actions bear it, and no version of systemd since 247 finds an option in it that it does not
- * know. `Type=notify-reload` would need 253.
+ * know. `Type=notify-reload` would need 253. @program@ stands for the executable.
  */
-export const unitText = `# Written by "svc service install", which overwrites it. To change it: systemctl edit svc
-[Unit]
+const unit = `[Unit]
 Description=svc, event-driven automation server
 Wants=network-online.target
 After=network-online.target
 
 [Service]
 Type=notify
-ExecStart=${paths.program} serve --config-file ${paths.configuration}
+ExecStart=@program@ serve --config-file ${paths.configuration}
 ExecReload=/bin/kill -HUP $MAINPID
 User=${accountName}
 Group=${accountName}
@@ -111,3 +110,10 @@ SystemCallErrorNumber=EPERM
 [Install]
 WantedBy=multi-user.target
 `
+
+/** @param program path of the executable @param origin a sentence: who writes the file */
+export function makeUnit(program: string, origin: string): string {
+  return `# ${origin} To change it: systemctl edit svc\n${unit.replace('@program@', program)}`
+}
+
+export const unitText = makeUnit(paths.program, 'Written by "svc service install", which overwrites it.')
