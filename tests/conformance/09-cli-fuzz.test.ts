@@ -124,8 +124,15 @@ const saysError = /^(?:ERROR|error): /m
 
 /** Commands that end well without a server. */
 const local: ReadonlySet<string> = new Set(['completion', 'generate-crypto-key', 'help', 'logout', 'manual'])
-/** Of `workflow`: they read files. */
-const offline: ReadonlySet<string> = new Set(['graph', 'inspect', 'test'])
+/** Commands that read and write files alone: by the noun, then by the verb; any verb if there is none. */
+const offline: readonly (readonly [noun: string, verbs?: readonly string[]])[] = [
+  ['workflow', ['graph', 'inspect', 'test']],
+  ['init'],
+  ['crontab'],
+  ['pack', ['create']],
+  ['action', ['new']],
+  ['rule', ['new']],
+]
 /** To these any text is an answer. */
 const raw: ReadonlySet<string> = new Set(['entry-point', 'file'])
 /** Prints a document for each piece of output, so none where the server sent none. */
@@ -151,9 +158,12 @@ async function complaints(
   if (code !== 0 && printed.trim() === '') found.push('fails without a word')
   if (code === 2 && stderr.startsWith('error: ') && stdout !== '') found.push('prints a result of wrong usage')
   const isAbout = /^Usage: svc|^svc \d/.test(stdout)
+  const isOffline = offline.some(
+    ([noun, verbs]) => line.args.includes(noun) && (verbs?.some((verb) => line.args.includes(verb)) ?? true),
+  )
   const mayEndWell =
     isAbout ||
-    (line.args.includes('workflow') && line.args.some((word) => offline.has(word))) ||
+    isOffline ||
     line.args.some((word) => local.has(word) || raw.has(word)) ||
     changesPasswordFile.test(stdout)
   const mayBeEmpty =
@@ -162,7 +172,8 @@ async function complaints(
     found.push('prints something else than JSON')
   if (manner === 'refusing') {
     if (code === 0 && !mayEndWell) found.push(`ends with 0 after ${server.requests(round)} refused requests`)
-    const saysWhy = /^ERROR: ./m.test(stdout) || /^Not authenticated$/m.test(stdout)
+    // What an inspection finds is its answer.
+    const saysWhy = isOffline || /^ERROR: ./m.test(stdout) || /^Not authenticated$/m.test(stdout)
     if (code === 1 && !saysWhy) found.push('fails without saying ERROR:')
   }
   return found

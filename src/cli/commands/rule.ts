@@ -18,6 +18,7 @@ import {
 import { maskSecretsOf } from '../rule-secrets.ts'
 import { onOrder } from '../reference/samples.ts'
 import type { CommandContext, Session } from '../session.ts'
+import { createRuleNewCommand } from './rule-new.ts'
 import { createRuleTestCommand } from './rule-test.ts'
 
 const rule: CliResource = {
@@ -94,6 +95,7 @@ export function createRuleCommand(context: CommandContext): CliCommand {
   return new CliCommand('rule')
     .addCommand(list)
     .addCommand(get)
+    .addCommand(createRuleNewCommand(context))
     .addCommand(create)
     .addCommand(update)
     .addCommand(remove)

@@ -68,5 +68,21 @@ export function scaffoldScenarios(server: TestApp): Scenario[] {
       before: withPack,
     },
     of('action new', () => ['web.check', '--path', place()], 'no pack'),
+    {
+      ...of('rule new', () => ['web.push', '--webhook', 'stripe', '--run', 'web.deploy', '--path', place()]),
+      before: withPack,
+    },
+    {
+      ...of(
+        'rule new',
+        () => ['web.often', '--every', '90m', '--run', 'web.check', '--enable', '--path', place()],
+        'a timer',
+      ),
+      before: withPack,
+    },
+    {
+      ...of('rule new', () => ['web.push', '--webhook', 'git', '--run', 'web.deploy'], 'no sender'),
+      before: withPack,
+    },
   ]
 }
