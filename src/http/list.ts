@@ -512,6 +512,8 @@ export interface Found<T> {
   records: Iterable<T>
   /** Matching records, limit and offset ignored; undefined: not counted, such as for `before_id` and `after_id`. */
   total: number | undefined
+  /** Further headers of the answer. */
+  headers?: Readonly<Record<string, string>>
   /** The records have only the attributes that were requested; default false. */
   isProjected?: boolean
   /** The JSON text of a long record, in pieces; it leaves out attributes that were not requested. */
@@ -528,6 +530,8 @@ interface ListDeclaration<P extends string, Q extends Queries, S extends string,
   page: PageOptions
   /** Attributes that clients may select; absent: records are returned whole. */
   attributes?: AttributeOptions | ((query: Query) => AttributeOptions)
+  /** Headers of the answer besides those of every list: name → description. */
+  answerHeaders?: Readonly<Record<string, string>>
   /** Fields that `sort` may name; absent: the list has one order. */
   sort?: readonly S[]
   /** Statuses in addition to 400, 403 and 503. */
@@ -544,7 +548,19 @@ export function listEndpoint<
   const Q extends Queries = {},
   const S extends string = never,
 >(declared: ListDeclaration<P, Q, S, T> & Guard<RequestOf<P, Q, undefined>>): Route {
-  const { path, summary, record, query, page, attributes, sort, failures = [], find, ...guard } = declared
+  const {
+    path,
+    summary,
+    record,
+    query,
+    page,
+    attributes,
+    sort,
+    failures = [],
+    answerHeaders,
+    find,
+    ...guard
+  } = declared
   return {
     surface: 'api',
     method: 'get',
@@ -558,7 +574,7 @@ export function listEndpoint<
       ...(attributes === undefined ? {} : attributeQuery),
     },
     response: { type: 'array', items: record },
-    answerHeaders: listHeaders,
+    answerHeaders: { ...listHeaders, ...answerHeaders },
     failures: [400, 403, 503, ...failures],
     async handler(request) {
       const wanted = parsePage(request.query, request.principal, page)
@@ -566,11 +582,16 @@ export function listEndpoint<
       const projection = options === undefined ? whole : parseAttributes(request.query, options)
       const fields = parseSort(request.query['sort'], sort ?? [])
       const typed = request as RequestOf<P, Q, undefined> // of a route with this path, these parameters and no body
-      const { records, total, isProjected, write } = await find({ ...typed, page: wanted, projection, sort: fields })
+      const { records, total, headers, isProjected, write } = await find({
+        ...typed,
+        page: wanted,
+        projection,
+        sort: fields,
+      })
       const isReady = projection === whole || isProjected === true
       const apply = (item: object): object => (isReady ? item : projection.apply({ ...item }))
       const text = write === undefined ? arrayOf(mapped(records, apply)) : arrayOf(records, write)
-      return jsonReply(text, pageHeaders(wanted, total))
+      return jsonReply(text, { ...pageHeaders(wanted, total), ...headers })
     },
   }
 }

@@ -601,6 +601,10 @@ describe('CVE-2018-20345 lists hold what may be seen, whatever is asked for', ()
       action: ['core.local', 'core.noop', 'core.echo'],
       status: ['succeeded', 'failed', 'canceled', 'succeeded,failed'],
       search: ['core', 'noop', 'bob', 'local root', rootNoop.id, rootNoop.id.slice(0, 12)],
+      output: ['bob', 'x'],
+      output_ignore_case: ['true'],
+      output_cursor: ['f'.repeat(24), `${aliceLocal.id}.1.0`],
+      include_matches: ['1'],
       before_id: [rootNoop.id, 'f'.repeat(24)],
       after_id: [aliceLocal.id, '0'.repeat(24)],
       max_parameters_size: ['0'],
@@ -630,7 +634,10 @@ describe('CVE-2018-20345 lists hold what may be seen, whatever is asked for', ()
       '',
       // The daily run asks for the first value of each.
       ...Object.entries(values).flatMap(([name, all]) =>
-        variants(all).map((value) => `${name}=${encodeURIComponent(value)}`),
+        variants(all).map((value) => {
+          const query = `${name}=${encodeURIComponent(value)}`
+          return /^(?:output_|include_matches)/.test(name) ? `${query}&output=bob` : query
+        }),
       ),
     ]
     let seen = 0
@@ -647,8 +654,8 @@ describe('CVE-2018-20345 lists hold what may be seen, whatever is asked for', ()
         expect([user, query, status]).toEqual([user, query, 200])
         const permitted = all.body.filter(({ action }) => mayView(action.ref)).map(({ id }) => id)
         expect([user, query, body.map(({ id }) => id)]).toEqual([user, query, permitted])
-        // Pages that go on from an id are not counted.
-        const total = /^(before|after)_id/.test(query) ? null : String(permitted.length)
+        // Pages that go on from an id are not counted, nor what is found in outputs.
+        const total = /^(?:before|after)_id|output/.test(query) ? null : String(permitted.length)
         expect([user, query, headers.get('x-total-count')]).toEqual([user, query, total])
         seen += permitted.length
         hidden += all.body.length - permitted.length
@@ -664,6 +671,19 @@ describe('CVE-2018-20345 lists hold what may be seen, whatever is asked for', ()
     const next = await place.as<Listed[]>('carol', 'GET', '/v1/executions?limit=2&offset=2')
     expect(next.body.filter(({ id }) => body.some((before) => before.id === id))).toEqual([])
     expect(next.headers.get('x-total-count')).toBe(headers.get('x-total-count'))
+  })
+
+  it('a search of outputs finds those that may be seen', async () => {
+    const request = { action: 'core.local', parameters: { cmd: 'echo output-of-root' } }
+    const { body: ran } = await place.as<ExecutionAnswer>('root', 'POST', '/v1/executions', request)
+    await toEnd(place, ran)
+    const search = (user: User, more = ''): Promise<Answer<Listed[] & ErrorAnswer>> =>
+      place.as<Listed[]>(user, 'GET', `/v1/executions?output=output-of-root&include_matches=1${more}`)
+    expect((await search('root')).body.map(({ id }) => id)).toEqual([ran.id])
+    expect((await search('carol')).body).toEqual([])
+    // A cursor that was made up leads to nothing else.
+    expect((await search('carol', `&output_cursor=${ran.id}.1.0`)).body).toEqual([])
+    expect((await search('hal')).status).toBe(403)
   })
 
   it('the distinct values of filters are those of what may be seen', async () => {

@@ -610,6 +610,8 @@ const samples: [
   ['get', '/v1/executions', {}],
   ['get', '/v1/executions', { path: () => '/v1/executions?include_attributes=id,action.ref,result' }],
   ['get', '/v1/executions', { path: () => '/v1/executions?exclude_attributes=status,result' }],
+  ['get', '/v1/executions', { path: () => '/v1/executions?output=o&include_matches=2' }],
+  ['get', '/v1/executions', { path: () => '/v1/executions?output=o&sort=id', status: 400 }],
   ['get', '/v1/executions/views/filters', {}],
   ['get', '/v1/executions/{id}', {}],
   ['get', '/v1/executions/{id}', { path: () => '/v1/executions/last?include_attributes=log' }],

@@ -1,3 +1,4 @@
+export { asciiLower } from './ascii-lower.ts'
 export { closestWords } from './closest-words.ts'
 export { withoutControlSequences } from './control-sequences.ts'
 export { cutText } from './cut-text.ts'

@@ -48,7 +48,7 @@ export function createExecutionRoutes(deps: {
     createRoute(service, reader),
     importRoute(deps.importEnded),
     importOutputRoute(deps.importOutput),
-    ...listRoutes({ service, list, reader, ...settings }),
+    ...listRoutes({ service, list, reader, output: deps.output, ...settings }),
     ...outputRoutes(service, deps.output),
     ...valueRoutes(service, store),
     childrenRoute({ service, list, reader }),

@@ -246,6 +246,26 @@ export type ExecutionRecord = Static<typeof ExecutionRecord> & {
 const partOf = (name: string) =>
   Type.Optional(Type.FreeForm({ description: `${name}, or the parts that are asked for.` }))
 
+/** A line with a match, without the control sequences of terminals. */
+const OutputMatch = Type.Object({
+  line: Type.Integer({ description: 'Number of the line.' }),
+  before: Type.String({ description: 'Text before the first match in the line, or the end of that text.' }),
+  match: Type.String(),
+  after: Type.String({ description: 'Text after the match, or the beginning of that text.' }),
+})
+export type OutputMatch = Static<typeof OutputMatch>
+
+/** A matching line of the output of one of several executions. */
+const FoundLine = Type.Object(
+  {
+    seq: Type.Integer({ description: 'Number of the output record in which the line begins.' }),
+    output_type: Type.String({ description: 'Of that record.' }),
+    ...OutputMatch.properties,
+  },
+  { description: 'A matching line, without the control sequences of terminals.' },
+)
+export type FoundLine = Static<typeof FoundLine>
+
 /** With `include_attributes` nothing but the id is certain, and paths such as `action.ref` take parts of an attribute. */
 export const PartialExecution = record(
   'PartialExecution',
@@ -262,6 +282,9 @@ export const PartialExecution = record(
     trigger_instance: partOf('The trigger instance'),
     parameters_size: Type.Optional(
       Type.Integer({ description: 'Bytes, in the place of `parameters`: see `max_parameters_size`.' }),
+    ),
+    output_matches: Type.Optional(
+      Type.Array(FoundLine, { description: 'The first matching lines of its output: see `include_matches`.' }),
     ),
   }),
   { example: { id: executionExample.id, status: 'succeeded', action: { ref: 'core.local' } } },
@@ -544,15 +567,6 @@ export const OutputLines = record(
   },
 )
 export type OutputLines = Static<typeof OutputLines>
-
-/** A line with a match, without the control sequences of terminals. */
-const OutputMatch = Type.Object({
-  line: Type.Integer({ description: 'Number of the line.' }),
-  before: Type.String({ description: 'Text before the first match in the line, or the end of that text.' }),
-  match: Type.String(),
-  after: Type.String({ description: 'Text after the match, or the beginning of that text.' }),
-})
-export type OutputMatch = Static<typeof OutputMatch>
 
 export const OutputMatches = record(
   'OutputMatches',

@@ -12,6 +12,7 @@ import {
   type QueryParameter,
   type QueryValue,
 } from '../../../http/index.ts'
+import { MAX_FOUND_LINES, readCursor, type FindRequest } from '../output/find.ts'
 import {
   snapshotParts,
   type ExecutionFilter,
@@ -43,6 +44,15 @@ export const filterParameters: Record<string, QueryParameter> = {
   search: text(
     'Words separated by blanks: each is in the action reference, the name of the rule or the acting user, or is the beginning of the id (12 digits or more).',
   ),
+  output: text(
+    'Text in a line of the output, without the control sequences of terminals. Newest executions first; without `offset` and `sort`. Each request searches for about a second: continue with `output_cursor` while the answer has `X-Output-Cursor`.',
+  ),
+  output_ignore_case: { type: 'boolean', description: 'Finds `output` in upper and lower case.' },
+  output_cursor: text('Where the search continues: `X-Output-Cursor` of the answer before.'),
+  include_matches: {
+    type: 'integer',
+    description: `With \`output\`: most matching lines of each execution to include as \`output_matches\`, up to ${MAX_FOUND_LINES}. Default: 0.`,
+  },
   ...placeQuery,
   sort: { type: 'array', description: 'Field names, `-` before a name for descending.' },
   sort_asc: text('Oldest first when not empty.'),
@@ -106,6 +116,33 @@ export function parseListQuery(query: Record<string, QueryValue>, hidesSecrets: 
     filter,
     sort: sort.length > 0 ? sort : [{ column: 'id', direction }],
     ...(place === undefined ? {} : { place }),
+  }
+}
+
+/** What to find in outputs; undefined: nothing. @throws QUERY_INVALID */
+export function parseOutputQuery(query: Record<string, QueryValue>): Omit<FindRequest, 'page' | 'limit'> | undefined {
+  const wanted = textFilter(query, 'output')
+  if (wanted === undefined) {
+    const other = ['output_cursor', 'include_matches', 'output_ignore_case'].find((name) => query[name] !== undefined)
+    if (other === undefined) return undefined
+    throw queryInvalid(`Parameter "${other}" needs "output", the text to find in outputs`)
+  }
+  const order = ['sort', 'sort_asc', 'offset', 'before_id'].find((name) => query[name] !== undefined)
+  if (order !== undefined) {
+    throw queryInvalid(
+      `Parameter "${order}" does not go with "output": a search finds the newest executions first and continues with "output_cursor"`,
+    )
+  }
+  const lines = query['include_matches'] ?? 0
+  if (typeof lines !== 'number' || lines < 0 || lines > MAX_FOUND_LINES) {
+    throw queryInvalid(`Parameter "include_matches" must be from 0 to ${MAX_FOUND_LINES}`)
+  }
+  const cursor = textFilter(query, 'output_cursor')
+  return {
+    text: wanted,
+    ignoreCase: query['output_ignore_case'] === true,
+    lines,
+    cursor: cursor === undefined ? undefined : readCursor(cursor),
   }
 }
 

@@ -7,12 +7,16 @@ import {
   route,
   seesSecrets,
   showSecretsQuery,
+  type ApiRequest,
+  type Found,
+  type Page,
+  type Projection,
   type Rights,
   type Route,
 } from '../../../http/index.ts'
 import { Type } from '../../../lib/schema/index.ts'
 import type { ExecutionService } from '../service.ts'
-import { ExecutionFilters, PartialExecution } from '../types.ts'
+import { ExecutionFilters, PartialExecution, type FoundLine } from '../types.ts'
 import {
   attributeOptions,
   executionAttributeQuery,
@@ -21,7 +25,9 @@ import {
   withParametersLimit,
 } from './attributes.ts'
 import type { CountDimension, Visibility } from './filter.ts'
-import { filterParameters, parseListQuery } from './query.ts'
+import { writeCursor, type FindRequest } from '../output/find.ts'
+import type { OutputReader } from '../output/read.ts'
+import { filterParameters, parseListQuery, parseOutputQuery, type ListQuery } from './query.ts'
 import { descendantsOf, withoutResult, type RecordReader } from './read.ts'
 import type { ExecutionListStore } from './store.ts'
 import { shown } from '../../../lib/text/index.ts'
@@ -35,13 +41,46 @@ export interface ListRoutesDeps {
   service: Pick<ExecutionService, 'get' | 'getOrLast'>
   list: ExecutionListStore
   reader: RecordReader
+  output: Pick<OutputReader, 'find'>
   maxPageSize: number
   /** `api.mask_secrets` and `log.mask_secrets` */
   maskSecrets: boolean
 }
 
 /** Lists of executions, and single ones. */
-export function listRoutes({ service, list, reader, maxPageSize, maskSecrets }: ListRoutesDeps): Route[] {
+export function listRoutes({ service, list, reader, output, maxPageSize, maskSecrets }: ListRoutesDeps): Route[] {
+  async function findByOutput(
+    request: ApiRequest & { page: Page },
+    { filter, place }: ListQuery,
+    wanted: Omit<FindRequest, 'page' | 'limit'>,
+    projection: Projection,
+  ): Promise<Found<Record<string, unknown>>> {
+    const { limit: asked } = request.page
+    const limit = Math.min(asked ?? maxPageSize, maxPageSize)
+    const { ids, lines, searched, cursor } = await output.find({
+      ...wanted,
+      limit,
+      page: (before, count) =>
+        list.page({
+          filter,
+          sort: [{ column: 'id', direction: 'desc' }],
+          place: { ...place, ...(before === undefined ? {} : { before }) },
+          limit: count,
+          offset: 0,
+        }),
+    })
+    const records = reader.many(ids, request, projection)
+    return {
+      records: wanted.lines === 0 ? records : withMatches(records, lines),
+      total: undefined,
+      isProjected: true,
+      headers: {
+        'X-Output-Searched': String(searched),
+        ...(cursor === undefined ? {} : { 'X-Output-Cursor': writeCursor(cursor) }),
+      },
+    }
+  }
+
   return [
     listEndpoint({
       path: '/executions',
@@ -51,6 +90,11 @@ export function listRoutes({ service, list, reader, maxPageSize, maskSecrets }: 
       query: { ...filterParameters, ...parametersLimitQuery, ...showSecretsQuery },
       page: { defaultLimit: 100, maxPageSize },
       attributes: attributeOptions,
+      answerHeaders: {
+        'X-Output-Cursor':
+          'With `output`: where the search continues; absent when it has reached the oldest execution.',
+        'X-Output-Searched': 'With `output`: number of executions that this request has searched.',
+      },
       async find(request) {
         const { query, page, rights } = request
         const wanted = withParametersLimit(query, request.projection)
@@ -58,6 +102,8 @@ export function listRoutes({ service, list, reader, maxPageSize, maskSecrets }: 
         const { filter, place } = parsed
         const within = visibilityOf(list, rights)
         if (within !== undefined) filter.within = within
+        const output = parseOutputQuery(query)
+        if (output !== undefined) return findByOutput(request, parsed, output, wanted)
         const [ids, total] = await Promise.all([
           list.page({ ...parsed, ...page }),
           // A client that continues knows the total already, and the store need not count.
@@ -100,6 +146,13 @@ export function listRoutes({ service, list, reader, maxPageSize, maskSecrets }: 
       },
     }),
   ]
+}
+
+function* withMatches(
+  records: Iterable<Record<string, unknown>>,
+  lines: ReadonlyMap<string, FoundLine[]>,
+): Generator<Record<string, unknown>> {
+  for (const record of records) yield { ...record, output_matches: lines.get(String(record['id'])) ?? [] }
 }
 
 /** The descendants of an execution. */

@@ -11,6 +11,7 @@ import {
   type ExecutionTable,
   type Tables,
 } from '../../../db/index.ts'
+import { asciiLower } from '../../../lib/text/index.ts'
 import { idBound } from '../../../core/ids.ts'
 import { microsOf } from '../../../core/time.ts'
 import type { Place } from '../../../http/index.ts'
@@ -305,9 +306,6 @@ function withoutWords(filter: ExecutionFilter): ExecutionFilter {
   delete others.words
   return others
 }
-
-/** As SQLite does. */
-const asciiLower = (text: string): string => text.replace(/[A-Z]+/g, (letters) => letters.toLowerCase())
 
 /** @param way undefined: SQLite chooses */
 function conditions(filter: ExecutionFilter, way: Way | undefined): (on: On) => Expression<SqlBool> {

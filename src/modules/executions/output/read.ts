@@ -3,6 +3,7 @@ import { setImmediate as nextTurn } from 'node:timers/promises'
 import type { OutputType } from '../../../runners/index.ts'
 import { isFinal } from '../state.ts'
 import type { ExecutionStatus, OutputLines, OutputMatches } from '../types.ts'
+import { createFindOutput, type FindOutput } from './find.ts'
 import { readLines, type LinesRequest } from './lines.ts'
 import { createFairQueue, searchOutput, type SearchRequest } from './search.ts'
 import type { OutputStore } from './store.ts'
@@ -13,6 +14,8 @@ export interface OutputReader {
   lines(executionId: string, wanted: LinesRequest): OutputLines
   /** @throws QUERY_INVALID */
   search(executionId: string, wanted: SearchRequest): Promise<OutputMatches>
+  /** Finds executions by their output. */
+  readonly find: FindOutput
 }
 
 const RECORDS_PER_READ = 8
@@ -39,6 +42,7 @@ export function createOutputReader(deps: {
       is_stored: deps.streamOutput,
       ...readLines(store, id, wanted),
     }),
+    find: createFindOutput(store),
     search: async (id, wanted) => ({
       is_complete: isComplete(id),
       ...(await searchOutput(store, id, wanted, searchQueue)),

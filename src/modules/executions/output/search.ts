@@ -17,7 +17,7 @@ const MAX_BYTES = 16 * 1024 * 1024
 const MAX_MS = 200
 /** After which other work gets a turn. */
 const SLICE_MS = 5
-const MAX_QUERY_LENGTH = 1000
+export const MAX_QUERY_LENGTH = 1000
 const MAX_PATTERN_INSTRUCTIONS = 400
 /** Characters times pattern instructions per piece: some milliseconds. */
 const PATTERN_STEPS = 200_000

@@ -1,8 +1,10 @@
 /** Table `output_records`: the stored output of executions. */
-import { sql, type SqlBool } from 'kysely'
+import { sql, type Expression, type SqlBool } from 'kysely'
 import { columnsOf, isAmong, prepared, type Database, type OutputRecordTable, type Step } from '../../../db/index.ts'
+import { writeJson } from '../../../lib/json/index.ts'
 import type { OutputType } from '../../../runners/index.ts'
 import type { OutputPlace, OutputRecord } from '../types.ts'
+import { asciiLower } from '../../../lib/text/index.ts'
 import { noPlace } from './place.ts'
 
 export interface OutputStore {
@@ -15,6 +17,12 @@ export interface OutputStore {
   outputPlace(executionId: string, seq: number): NumberedPlace | undefined
   lastOutput(executionId: string): PlacedRecord | undefined
   lastSeq(executionId: string): number
+  /**
+   * Those of the executions whose output may have the text in it; the others certainly have not. On the scan thread.
+   *
+   * @throws QUEUE_FULL
+   */
+  mayContain(ids: readonly string[], needle: Needle): Promise<string[]>
   /** Of all records of an execution. */
   outputIds(executionId: string): string[]
 
@@ -28,6 +36,17 @@ export interface OutputStore {
 export interface NumberedPlace extends OutputPlace {
   seq: number
 }
+
+/** What to look for; an empty text stands for any text beyond ASCII. */
+export interface Needle {
+  text: string
+  /** Of ASCII letters. */
+  ignoreCase: boolean
+}
+
+/** Of the output of an execution; the search reads one with more anyway. */
+const MAX_SCANNED_RECORDS = 1024
+const MAX_SCANNED_BYTES = 1024 * 1024
 
 /** A record, and what there is before it. */
 export interface PlacedRecord extends NumberedPlace, OutputRecord {}
@@ -73,6 +92,21 @@ export function createOutputStore(database: Database): OutputStore {
           .limit(1),
       )?.seq ?? 0,
 
+    async mayContain(ids, needle) {
+      if (ids.length === 0) return []
+      const bytesBefore = sql`r.stdout_bytes + r.stderr_bytes + r.other_bytes`
+      const query = build
+        .selectFrom(sql<{ key: number; value: string }>`json_each(${writeJson(ids)})`.as('e'))
+        .select('e.value as id')
+        .where(
+          sql<SqlBool>`exists (select 1 from output_records as r where r.execution_id = e.value
+              and r.seq <= ${MAX_SCANNED_RECORDS} and ${bytesBefore} < ${MAX_SCANNED_BYTES} and (${mayHave(needle)}))
+            or (select r.seq > ${MAX_SCANNED_RECORDS} or ${bytesBefore} >= ${MAX_SCANNED_BYTES}
+              from output_records as r where r.execution_id = e.value order by r.seq desc limit 1)`,
+        )
+        .orderBy('e.key')
+      return (await database.scan(query)).map(({ id }) => id)
+    },
     outputIds: (executionId) =>
       database
         .all(build.selectFrom('output_records').select('id').where('execution_id', '=', executionId))
@@ -96,6 +130,24 @@ export function createOutputStore(database: Database): OutputStore {
       query: build.deleteFrom('output_records').where(sql<SqlBool>`rowid between ${from} and ${upTo}`),
     }),
   }
+}
+
+/**
+ * Whether a record `r`, or its seam with the one before, may have the text. One with a control sequence of terminals or
+ * with NUL may: the search leaves out the first, and SQLite takes the second for the end of a text.
+ */
+function mayHave({ text, ignoreCase }: Needle): Expression<SqlBool> {
+  if (text === '') return sql<SqlBool>`octet_length(r.data) > length(r.data) or instr(r.data, char(0)) > 0`
+  const fold = (data: Expression<unknown>): Expression<unknown> => (ignoreCase ? sql`lower(${data})` : data)
+  const wanted = ignoreCase ? asciiLower(text) : text
+  // In UTF-16 units: at least as many as SQLite counts characters.
+  const { length } = text
+  const has = (data: Expression<unknown>): Expression<SqlBool> => sql<SqlBool>`instr(${fold(data)}, ${wanted}) > 0`
+  const seam = sql`substr(b.data, ${-length}) || substr(r.data, 1, ${length})`
+  return sql<SqlBool>`${has(sql.ref('r.data'))} or instr(r.data, char(27)) > 0 or instr(r.data, char(0)) > 0
+    or (r.seq > 1 and exists (select 1 from (select data from output_records as p
+        where p.execution_id = r.execution_id and p.seq < r.seq order by p.seq desc limit 1) as b
+      where ${has(seam)} or (length(b.data) < ${length} and substr(b.data, -1) <> char(10))))`
 }
 
 /** The values here only shape the statements. */
