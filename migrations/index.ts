@@ -18,6 +18,7 @@ import * as workflows from './0012-workflows.ts'
 import * as packRemarks from './0013-pack-remarks.ts'
 import * as sensors from './0014-sensors.ts'
 import * as packDisabledFiles from './0015-pack-disabled-files.ts'
+import * as timerRuns from './0016-timer-runs.ts'
 import * as jobs from './0019-jobs.ts'
 
 export const migrations: Record<string, Migration> = {
@@ -36,5 +37,6 @@ export const migrations: Record<string, Migration> = {
   '0013-pack-remarks': packRemarks,
   '0014-sensors': sensors,
   '0015-pack-disabled-files': packDisabledFiles,
+  '0016-timer-runs': timerRuns,
   '0019-jobs': jobs,
 }

@@ -164,6 +164,7 @@ async function assemble(
         planDeleted: (ruleId) => jobs.planDeleted(ruleId),
         statesOf: (some) => jobs.statesOf(some),
       },
+      timesOf: (...timer) => timers.timesOf(...timer),
     },
     sensors: { packConfigs: { resolve: (pack, reader) => packs.resolve(pack, reader) } },
   }
@@ -314,7 +315,7 @@ async function assemble(
     clock,
     log: log.of('timersengine'),
     triggers,
-    isUsed: (triggerId) => !rules.areDisabled(triggerId),
+    isUsed: (triggerId) => rules.hasRules(triggerId),
     rulesOf: (triggerId, rights) => rules.refsOf(triggerId, rights),
     settings,
   })

@@ -66,7 +66,7 @@ const PORTS: Record<string, readonly string[]> = {
   triggers: ['rules'],
   actions: ['triggers'],
   executions: ['jobs', 'packs', 'policies', 'triggers', 'workflows'],
-  rules: ['jobs', 'packs'],
+  rules: ['jobs', 'packs', 'timers'],
   sensors: ['packs'],
 }
 

@@ -35,8 +35,12 @@ export interface CliResource extends CliRecordKind {
   isSelective?: boolean
   /** Adds computed attributes; machine output of whole records omits them. */
   extend?: (record: Json) => Json
-  /** Adds the columns of a list that are computed: one record shows what they are made of. `-a` names them too. */
-  addColumns?: (record: Json) => Json
+  /**
+   * Adds the columns of a list that are computed: one record shows what they are made of. `-a` names them too.
+   *
+   * @param timezone of the viewer
+   */
+  addColumns?: (record: Json, timezone: string) => Json
   /** What a person is warned of who lists the record. */
   warningOf?: (record: Json) => string | undefined
   /** Called with the body before it is sent, to mask its secrets in the output of `--debug`. */
@@ -102,9 +106,9 @@ export async function showList(
       session,
       resource,
       attributes,
-      records.map((record) => extend(resource, record)),
+      records.map((record) => extend(session, resource, record)),
     )
-  const extended = isWhole(session, attributes) ? inOrder : inOrder.map((record) => extend(resource, record))
+  const extended = isWhole(session, attributes) ? inOrder : inOrder.map((record) => extend(session, resource, record))
   await printList(session, extended, { columns, attributes, widths: flags.width, name, pluralName, isTruncated })
   if (session.form === 'human') {
     for (const text of inOrder.flatMap((record) => resource.warningOf?.(record) ?? [])) session.warn(text)
@@ -149,12 +153,13 @@ function isWhole(session: Session, attributes: readonly string[] | undefined): b
 }
 
 function extend(
+  { settings }: Session,
   { extend: withMore, addColumns }: Pick<CliResource, 'extend' | 'addColumns'>,
   record: Json,
   hasColumns = true,
 ): Json {
   const more = withMore === undefined ? record : withMore(record)
-  return hasColumns && addColumns !== undefined ? addColumns(more) : more
+  return hasColumns && addColumns !== undefined ? addColumns(more, settings.timezone) : more
 }
 
 /** A command about each of several records, without a description and an example. @param work resolves with the exit code */
@@ -293,7 +298,7 @@ export async function showRecord(
   { attr }: AttributeFlags,
 ): Promise<number> {
   const attributes = splitAttributes(attr) ?? (session.form === 'human' ? resource.shown : undefined)
-  const extended = isWhole(session, attributes) ? record : extend(resource, record, attributes !== undefined)
+  const extended = isWhole(session, attributes) ? record : extend(session, resource, record, attributes !== undefined)
   await printRecord(session, extended, resource.order, attributes)
   return exitCodes.ok
 }

@@ -384,10 +384,14 @@ export interface TimerTable {
   trigger_uid: string
   /** The start of interval counting. */
   anchor: string
-  /** Null: it does not fire again. */
+  /** When it fires next. Null: it does not fire again, or no enabled rule uses it. */
   next_timestamp: string | null
-  /** When it last fired. */
+  /** The time of the schedule that it fires for next: `next_timestamp` is later by the jitter that was drawn. */
+  due_timestamp: string | null
+  /** The time of the schedule for which it last fired. */
   fired_timestamp: string | null
+  /** When it last fired. */
+  run_timestamp: string | null
 }
 
 /** Owner: jobs. One for each rule that has started an execution, or of which something is expected. */

@@ -26,6 +26,10 @@ interface Timer {
   rules: string[]
   next_timestamp?: string
   fired_timestamp?: string
+  timezone: string
+  next_run?: string
+  previous_run?: string
+  next_runs?: string[]
 }
 
 interface Instance {
@@ -345,7 +349,9 @@ describe('05.8 endpoints', () => {
       type: 'core.svc.IntervalTimer',
       description: '',
       parameters: { unit: 'weeks', delta: 3 },
+      timezone: expect.any(String),
       next_timestamp: expect.stringMatching(/Z$/),
+      next_run: first?.next_timestamp,
       rules: [rules[0]?.ref],
     })
     expect((await get<Timer[]>('/timers?limit=1&offset=1')).body).toHaveLength(4)
@@ -378,6 +384,136 @@ describe('05.8 endpoints', () => {
     for (const one of [...others, ...impossibleIds]) {
       expect([one, (await get(`/timers/${one}`)).status]).toEqual([one, 404])
     }
+  })
+})
+
+describe('05.8 next and previous runs', () => {
+  const daily = { cron: '30 9 * * *', timezone: 'Asia/Kolkata', start: '2099-01-01' }
+  const dayOf = (day: number) => `2099-01-0${day}T04:00:00.000000Z`
+
+  it('of a timer: five, or as many as asked for; in lists on request', async () => {
+    const rule = await makeTimer(server, 'CronTimer', daily)
+    await waitFor('the row', async () => (await timerOf(server, rule)).next_run)
+    const path = `/timers/${rule.trigger.ref}`
+    const one = (await get<Timer>(path)).body
+    expect(one).toMatchObject({ timezone: 'Asia/Kolkata', next_run: dayOf(1), next_runs: [1, 2, 3, 4, 5].map(dayOf) })
+    expect(one.previous_run).toBeUndefined()
+    expect((await get<Timer>(`${path}?next_runs=2`)).body.next_runs).toEqual([1, 2].map(dayOf))
+    expect((await get<Timer>(`${path}?next_runs=0`)).body.next_runs).toBeUndefined()
+    expect((await get<Timer>(`${path}?next_runs=50`)).body.next_runs).toHaveLength(50)
+    expect((await get<Timer[]>('/timers?next_runs=3')).body.at(-1)?.next_runs).toEqual([1, 2, 3].map(dayOf))
+    expect((await get<Timer[]>('/timers')).body.at(-1)).not.toHaveProperty('next_runs')
+    for (const wrong of [
+      `${path}?next_runs=51`,
+      `${path}?next_runs=-1`,
+      '/timers?next_runs=6',
+      '/timers?next_runs=x',
+    ]) {
+      expect([wrong, (await get(wrong)).status]).toEqual([wrong, 400])
+    }
+    await server.call('DELETE', `/v1/rules/${rule.ref}`)
+  })
+
+  interface View {
+    ref: string
+    next_run?: string | null
+    previous_run?: string | null
+    next_runs?: string[]
+  }
+
+  it('of a rule: in its view, in lists on request; a disabled rule has none', async () => {
+    const rule = await makeTimer(server, 'CronTimer', daily)
+    const off = await makeTimer(server, 'CronTimer', daily, { enabled: false })
+    const other = await makeTimer(server, 'IntervalTimer', { unit: 'weeks', delta: 1 }, { enabled: false })
+    const viewOf = async ({ ref }: Rule) => (await get<View>(`/rules/views/${ref}`)).body
+    await waitFor('the row', async () => (await viewOf(rule)).next_run)
+    const runs = { next_run: dayOf(1), previous_run: null, next_runs: [1, 2, 3, 4, 5].map(dayOf) }
+    const none = { next_run: null, previous_run: null, next_runs: [] }
+    expect(await viewOf(rule)).toMatchObject(runs)
+    // Both have one timer.
+    expect(await viewOf(off)).toMatchObject(none)
+    expect(await viewOf(other)).toMatchObject(none)
+    const list = async (attributes: string) =>
+      (await get<View[]>(`/rules/views?include_attributes=${attributes}`)).body.filter(({ ref }) =>
+        [rule.ref, off.ref].includes(ref),
+      )
+    const asked = await list('ref,next_run,previous_run,next_runs')
+    expect(asked.find(({ ref }) => ref === rule.ref)).toMatchObject(runs)
+    expect(asked.find(({ ref }) => ref === off.ref)).toMatchObject(none)
+    expect((await list('ref,next_run')).find(({ ref }) => ref === rule.ref)).not.toHaveProperty('next_runs')
+    expect((await get<View[]>('/rules/views')).body[0]).not.toHaveProperty('next_run')
+    for (const { ref } of [rule, off, other]) await server.call('DELETE', `/v1/rules/${ref}`)
+  })
+
+  it('of a timer that has fired: when it did', async () => {
+    const moved = new TestClock()
+    await withApp({ clock: moved }, async (app) => {
+      const rule = await makeTimer(app, 'IntervalTimer', { unit: 'hours', delta: 1 })
+      const [instance] = await fire(app, moved, rule)
+      const { previous_run: previous, fired_timestamp: fired } = await timerOf(app, rule)
+      expect(microsOf(previous ?? '')).toBe(microsOf(instance?.payload.executed_at ?? ''))
+      expect(fired).toBe(previous)
+    })
+  })
+
+  it('05.8 a timer that no rule uses does not fire', async () => {
+    const moved = new TestClock()
+    await withApp({ clock: moved }, async (app) => {
+      const made = {
+        pack: 'mine',
+        name: 'alone',
+        type: 'core.svc.IntervalTimer',
+        parameters: { unit: 'seconds', delta: 1 },
+      }
+      expect((await app.call('POST', '/v1/triggers', made)).status).toBe(201)
+      const other = await makeTimer(app, 'IntervalTimer', { unit: 'seconds', delta: 2 })
+      await fire(app, moved, other)
+      expect((await app.call<Instance[]>('GET', '/v1/triggerinstances?trigger=mine.alone')).body).toEqual([])
+      const { body } = await app.call<Timer>('GET', '/v1/timers/mine.alone')
+      expect([body.next_run, body.next_runs]).toEqual([undefined, []])
+      // A rule starts it, and the end of the rule stops it.
+      const { ref } = await makeTimer(app, 'IntervalTimer', made.parameters)
+      const used = { trigger: { type: made.type, ref: 'mine.alone', parameters: {} }, id: '', ref }
+      await fire(app, moved, used)
+      await app.call('DELETE', `/v1/rules/${ref}`)
+      const count = (await instancesOf(app, used)).length
+      await fire(app, moved, other)
+      await fire(app, moved, other)
+      expect(await instancesOf(app, used)).toHaveLength(count)
+    })
+  })
+})
+
+describe('05.8 preview', () => {
+  const preview = (body: unknown) =>
+    server.call<{ timezone: string; next_runs: string[] } & ErrorAnswer>('POST', '/v1/timers/preview', body)
+
+  it('gives the next times and creates nothing', async () => {
+    const before = (await get<Timer[]>('/timers')).body
+    const parameters = { cron: '0 9 L * *', timezone: 'Asia/Kolkata', start: '2099-12-01', end: '2100-01-31 12:00' }
+    const { status, body } = await preview({ type: 'core.svc.CronTimer', parameters, count: 3 })
+    expect([status, body]).toEqual([
+      200,
+      { timezone: 'Asia/Kolkata', next_runs: ['2099-12-31T03:30:00.000000Z', '2100-01-31T03:30:00.000000Z'] },
+    ])
+    const interval = await preview({ type: 'core.svc.IntervalTimer', parameters: { unit: 'days', delta: 1 } })
+    expect(interval.body.next_runs).toHaveLength(5)
+    const date = await preview({ type: 'core.svc.DateTimer', parameters: { run_at: '2001-01-01' } })
+    expect(date.body.next_runs).toEqual([])
+    expect((await preview({ type: 'core.svc.CronTimer', count: 50 })).body.next_runs).toHaveLength(50)
+    expect((await get<Timer[]>('/timers')).body).toEqual(before)
+  })
+
+  it.each([
+    [{ type: 'core.svc.CronTimer', parameters: { cron: '0 25 * * *' } }, /cron: hour: "25" is outside of the range/],
+    [{ type: 'core.svc.IntervalTimer', parameters: { unit: 'days' } }, /'delta' is a required property/],
+    [{ type: 'core.svc.DateTimer' }, /'date' is a required property, or 'run_at'/],
+    [{ type: 'core.svc.CronTimer', parameters: { timezone: 'Mars/Olympus' } }, /"Mars\/Olympus" is not a time zone/],
+    [{ type: 'core.svc.webhook', parameters: { url: 'x' } }, /core\.svc\.IntervalTimer/],
+    [{ type: 'core.svc.CronTimer', count: 51 }, /count/],
+  ])('says what is wrong: %j', async (body, problem) => {
+    const answer = await preview(body)
+    expect([answer.status, answer.body.faultstring]).toEqual([400, expect.stringMatching(problem)])
   })
 })
 

@@ -586,6 +586,11 @@ describe('07.3 tags that nobody has chosen', () => {
       parameters,
     })
     expect([text, status]).toEqual([expect.any(String), 201])
+    // It fires while a rule uses it, be it one that never matches.
+    const trigger = { type: 'core.svc.IntervalTimer', parameters }
+    const criteria = { 'trigger.executed_at': { type: 'eq', pattern: 'never' } }
+    const rule = { name, pack: 'shop', enabled: true, trigger, criteria, action: { ref: 'core.noop' } }
+    expect((await server.call('POST', '/v1/rules', rule)).status).toBe(201)
     const tag = `svc.IntervalTimer-${name}`
     const found = await waitFor('the timer to fire twice', async () => {
       const { traces, total } = await list(`trace_tag=${tag}`)
@@ -595,6 +600,7 @@ describe('07.3 tags that nobody has chosen', () => {
     for (const { trigger_instances: instances } of found.traces) {
       expect(instances).toMatchObject([{ ref: `shop.${name}`, caused_by: {} }])
     }
+    await server.call('DELETE', `/v1/rules/shop.${name}`)
   })
 })
 

@@ -544,8 +544,8 @@ describe('09.3 timer', () => {
       (await json<object[]>('timer', 'list')).every((timer) => 'next_timestamp' in timer),
     )
     const list = await svc('timer', 'list')
-    expect([list.code, header(list.stdout)]).toEqual([0, ['id', 'type', 'parameters', 'next_timestamp', 'rule']])
-    expect(list.stdout).toMatch(/\| Fri, 01 Jan 2100 00:00:00 UTC \| default\.once +\|/)
+    expect([list.code, header(list.stdout)]).toEqual([0, ['id', 'type', 'parameters', 'next', 'previous', 'rule']])
+    expect(list.stdout).toMatch(/\| Fri, 01 Jan 2100 00:00:00 UTC \| +\| default\.once +\|/)
     // One trigger, several rules.
     await makeRule('daily_too', { trigger: interval })
     expect(await json('timer', 'get', trigger.ref)).toMatchObject({ rules: ['default.daily', 'default.daily_too'] })
@@ -559,6 +559,32 @@ describe('09.3 timer', () => {
     expect([wrong.code, wrong.stdout]).toEqual([1, expect.stringMatching(/^ERROR: 400 /)])
     expect(await json('timer', 'get', trigger.ref)).toMatchObject({ ref: trigger.ref, parameters: interval.parameters })
     expect(await svc('timer', 'get', unknownId)).toEqual(missing('Timer', unknownId))
+  })
+})
+
+describe('09.3 timer next', () => {
+  it('09.3 shows runs in the zone of the viewer and in that of the timer', async () => {
+    const parameters = { cron: '30 9 * * *', timezone: 'Asia/Kolkata', start: '2099-01-01' }
+    const { ref, trigger } = await makeRule('nightly', { trigger: { type: 'core.svc.CronTimer', parameters } })
+    await waitFor('the row', async () => 'next_run' in (await json<object>('timer', 'get', trigger.ref)))
+    const config = folder.write('zone.conf', '[cli]\ntimezone = Europe/Berlin\n')
+    const here = (...args: string[]): Promise<CliExit> => runCli([...args, '--config-file', config], env())
+    const list = await here('timer', 'list', '-ty', 'core.svc.CronTimer')
+    expect(list.stdout).toContain('Thu, 01 Jan 2099 05:00:00 GMT+1')
+    expect(list.stdout).toContain('Thu, 01 Jan 2099 09:30:00 GMT+5:30')
+    for (const of of [trigger.ref, ref]) {
+      const next = await here('timer', 'next', of, '-n', '2')
+      expect([next.code, header(next.stdout)]).toEqual([0, ['Europe/Berlin', 'Asia/Kolkata']])
+      expect(rows(next.stdout)).toEqual([
+        ['Thu, 01 Jan 2099 05:00:00 GMT+1', 'Thu, 01 Jan 2099 09:30:00 GMT+5:30'],
+        ['Fri, 02 Jan 2099 05:00:00 GMT+1', 'Fri, 02 Jan 2099 09:30:00 GMT+5:30'],
+      ])
+    }
+    const expression = await here('timer', 'next', '@hourly', '--timezone', 'Europe/Berlin')
+    expect([header(expression.stdout), rows(expression.stdout).length]).toEqual([['Europe/Berlin'], 5])
+    expect((await svc('timer', 'next', '0 0 30 feb *')).stdout).toMatch(/^It does not fire: no future time matches/)
+    expect(await svc('timer', 'next', ref, '--timezone', 'UTC')).toMatchObject({ code: 2 })
+    await server.call('DELETE', `/v1/rules/${ref}`)
   })
 })
 

@@ -756,6 +756,7 @@ const rows: Row[] = [
 const silent = [
   'POST /v1/webhooks/{hook}',
   'POST /v1/rules/test',
+  'POST /v1/timers/preview',
   'POST /v1/workflows/inspect',
   'POST /v1/workflows/graph',
   'POST /v1/actionalias/match',

@@ -529,6 +529,12 @@ const entries: Record<string, Entry> = {
     ...looks,
     path: fixed(`/v1/timers/${timer.pack}.${timer.name}`),
   },
+  'POST /v1/timers/preview': {
+    opens: ['timer_list'],
+    ...looks,
+    path: fixed('/v1/timers/preview'),
+    body: { type: timer.type, parameters: timer.parameters },
+  },
 
   'GET /v1/policies': { opens: ['policy_list'], ...looks, path: fixed('/v1/policies') },
   'POST /v1/policies': { opens: ['policy_create'], path: fixed('/v1/policies'), body: { ...policy, pack: 'core' } },

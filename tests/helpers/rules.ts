@@ -233,6 +233,7 @@ export async function startRules(options: RulesOptions = {}): Promise<RulesWorld
       templateThread,
       packConfigs,
       jobs: { planWritten: () => merge(), planDeleted: () => merge(), statesOf: () => new Map() },
+      timesOf: () => undefined,
       rightsOf: (user, scopes) => (options.limitsAuthors === true ? rightsOf(user, scopes) : allRights),
       settings: { systemUser: 'svc', maxPageSize: 100, maskSecrets: options.maskSecrets ?? true },
       ...options.rules,

@@ -109,7 +109,7 @@ export function formatTime(value: unknown, timezone: string): string {
 
 /** Whether what stands under this name is a point in time. */
 export function isTimeName(name: string): boolean {
-  return /(?:timestamp|_at|_time|^expiry)$/.test(name)
+  return /(?:timestamp|_at|_time|_run|^expiry)$/.test(name)
 }
 
 /** How many columns of a terminal a text takes. */

@@ -32,9 +32,9 @@ export interface JobsDeps {
 const MAX_SERIES = 500
 
 export function createJobs(deps: JobsDeps): Jobs {
-  const { database, log, clock, rules, executions, triggers, timers, settings } = deps
+  const { database, log, clock, rules, executions, timers, settings } = deps
   const store = createJobStore(database)
-  const records = createJobRecords({ store, triggers, timers })
+  const records = createJobRecords({ store, timers })
   const ends = createJobEnds({ store, rules, executions, clock, log })
   return {
     name: 'jobs',

@@ -4,7 +4,6 @@ import type { ExecutionStatus } from '../../core/execution-status.ts'
 import type { JobState } from '../rules/index.ts'
 import type { Rule } from '../rules/types.ts'
 import type { Timers } from '../timers/index.ts'
-import type { Triggers } from '../triggers/index.ts'
 import type { JobStore } from './store.ts'
 import type { JobRecord } from './types.ts'
 
@@ -16,17 +15,15 @@ export interface JobRecords {
 
 export function createJobRecords(deps: {
   store: Pick<JobStore, 'findByIds'>
-  triggers: Pick<Triggers, 'find'>
   timers: Pick<Timers, 'timesOf'>
 }): JobRecords {
-  const { store, triggers, timers } = deps
+  const { store, timers } = deps
 
   function stateOf({ trigger: { id } }: Rule, row: JobTable | undefined): JobState {
-    const trigger = triggers.find(id)
-    const { next, previous } = (trigger && timers.timesOf(trigger)) ?? {}
+    const { nextIfUsed, fired } = timers.timesOf(id, 0) ?? {}
     return present({
-      next_timestamp: next,
-      fired_timestamp: previous,
+      next_timestamp: nextIfUsed,
+      fired_timestamp: fired,
       last_execution_id: row?.last_execution_id,
       last_status: row?.last_status as ExecutionStatus | null | undefined, // written from executions
       last_end_timestamp: row?.last_end_timestamp,

@@ -40,8 +40,6 @@ import type { TemplateReader } from '../../core/template-reader.ts'
 export interface Rules extends Module {
   /** Whether an enabled rule is bound to the trigger. */
   hasRules(triggerId: string): boolean
-  /** Whether rules are bound to the trigger, and all of them are disabled. */
-  areDisabled(triggerId: string): boolean
   /** References of the rules of the trigger that the caller can view, enabled or not, sorted. */
   refsOf(triggerId: string, rights: Rights): string[]
   /** By id. */
@@ -151,6 +149,7 @@ export function createRules(deps: RulesDeps): Rules {
         triggers,
         reasonFor,
         jobs: deps.jobs,
+        timesOf: deps.timesOf,
         maxPageSize,
       }),
       ...createExplainRoutes({ explain }),
@@ -167,7 +166,6 @@ export function createRules(deps: RulesDeps): Rules {
     ],
     retention: [createEnforcementRetention({ store: enforcements, database })],
     hasRules: (triggerId) => bindings.has(triggerId),
-    areDisabled: (triggerId) => !bindings.has(triggerId) && store.count({ triggers: [triggerId] }) > 0,
     refsOf: (triggerId, rights) =>
       store
         .namesOf(triggerId)

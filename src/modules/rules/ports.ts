@@ -14,7 +14,18 @@ export interface RuleJobs {
   statesOf(rules: readonly Rule[]): ReadonlyMap<string, JobState>
 }
 
+/** When a timer fires; wire texts, null: never. */
+export interface TimerTimes {
+  next: string | null
+  /** `next`, and the times of the schedule that follow. */
+  runs: string[]
+  /** When it last fired. */
+  previous: string | null
+}
+
 export interface RulesPorts {
   readonly packConfigs: PackConfigs
   readonly jobs: RuleJobs
+  /** When the timer of a trigger fires; undefined: the trigger is no timer, or timers are off. @param count of `runs` */
+  readonly timesOf: (triggerId: string, count: number) => TimerTimes | undefined
 }

@@ -16,11 +16,11 @@ import {
 import { defaultPack } from '../../core/pack-content.ts'
 import type { Actions } from '../actions/index.ts'
 import type { Executions } from '../executions/index.ts'
-import type { Triggers } from '../triggers/index.ts'
+import { isTimerType, type Triggers } from '../triggers/index.ts'
 import { findRuleAction } from './enforcement/enforce.ts'
 import { ruleFilters, type RuleQuery } from './list.ts'
 import type { FindRules } from './page.ts'
-import type { RuleJobs } from './ports.ts'
+import type { RuleJobs, RulesPorts } from './ports.ts'
 import { entityTagOf, resourceOf, type RuleService } from './service.ts'
 import {
   onRequestAttributes,
@@ -32,7 +32,7 @@ import {
   type LastEnforcement,
   type Rule,
   type RuleEnforcement,
-  type RuleView,
+  RuleView,
 } from './types.ts'
 import { executionResource, ruleResource, type Resource } from '../../core/permissions.ts'
 import type { ReasonFor } from './enforcement/reason.ts'
@@ -43,6 +43,11 @@ const attributes: AttributeOptions = {
   excludable: ['description', 'type', 'trigger', 'criteria', 'action', 'context', 'tags'],
   always: ['id', 'ref', 'pack', 'name'],
 }
+
+const runAttributes = ['next_run', 'previous_run', 'next_runs'] as const
+type RunAttribute = (typeof runAttributes)[number]
+/** Times in `next_runs`. */
+const MAX_RUNS = 5
 
 const entityTagHeader = { ETag: 'Differs after each change of the rule. Send it as `If-Match`.' }
 
@@ -55,9 +60,10 @@ export function createRuleRoutes(deps: {
   triggers: Triggers
   readonly reasonFor: ReasonFor
   jobs: RuleJobs
+  readonly timesOf: RulesPorts['timesOf']
   maxPageSize: number
 }): Route[] {
-  const { service, find, enforcements, actions, executions, triggers, reasonFor, jobs, maxPageSize } = deps
+  const { service, find, enforcements, actions, executions, triggers, reasonFor, jobs, timesOf, maxPageSize } = deps
 
   type Request = Omit<ApiRequest, 'body' | 'params' | 'query'> & { query: { show_secrets?: boolean } }
   interface Named {
@@ -83,6 +89,12 @@ export function createRuleRoutes(deps: {
     }
   }
 
+  /** When the timer of a rule fires. */
+  function runsOf({ trigger, enabled }: Rule, count: number): Pick<RuleView, RunAttribute> {
+    const { next = null, previous = null, runs = [] } = timesOf(trigger.id, count) ?? {}
+    return { next_run: enabled ? next : null, previous_run: previous, next_runs: enabled ? runs : [] }
+  }
+
   function toLast(whole: RuleEnforcement, rights: Rights): LastEnforcement {
     const { rule: _, ...enforcement } = reasonFor(whole, rights)
     const { execution_id: id } = enforcement
@@ -102,6 +114,8 @@ export function createRuleRoutes(deps: {
     const { rights, projection } = request
     const withLast = projection.needed?.has('last_enforcement') === true
     const withJob = projection.needed?.has('job') === true
+    const withRuns = runAttributes.some((name) => projection.needed?.has(name) === true)
+    const runCount = projection.needed?.has('next_runs') === true ? MAX_RUNS : 0
     let last = new Map<string, RuleEnforcement>()
     let states: ReturnType<RuleJobs['statesOf']> = new Map()
     const onRead = (some: readonly Rule[]): void => {
@@ -111,7 +125,7 @@ export function createRuleRoutes(deps: {
     const { records: rules, total } = await find({ ...request, onRead })
     function* records(): Generator<RuleView> {
       for (const rule of rules) {
-        const view: RuleView = present(rule, request)
+        const view: RuleView = { ...present(rule, request), ...(withRuns ? runsOf(rule, runCount) : {}) }
         const enforcement = last.get(rule.id)
         if (withLast) view.last_enforcement = enforcement === undefined ? null : toLast(enforcement, rights)
         if (withJob) view.job = states.get(rule.id) ?? {}
@@ -215,9 +229,12 @@ export function createRuleRoutes(deps: {
       resource: resourceAt,
       summary: 'Gets one rule with the descriptions of its action and trigger.',
       query: showSecretsQuery,
-      response: RuleRecord,
+      response: RuleView,
       failures: [404],
-      handler: (request) => toView(service.get(request.params.ref_or_id), request),
+      handler(request) {
+        const rule = service.get(request.params.ref_or_id)
+        return { ...toView(rule, request), ...(isTimerType(rule.trigger.type) ? runsOf(rule, MAX_RUNS) : {}) }
+      },
     }),
   ]
 }

@@ -336,12 +336,26 @@ const onRequestProperties = {
     description: 'The newest enforcement, if `include_attributes` names it; null when there is none.',
   }),
   job: Type.Optional({ ...JobState, description: 'How the rule does as a job, if `include_attributes` names it.' }),
+  next_run: Type.Optional({
+    ...Type.Nullable(Type.String()),
+    description: 'When the timer of the rule fires next; null: never, it has none, or the rule is disabled.',
+  }),
+  previous_run: Type.Optional({
+    ...Type.Nullable(Type.String()),
+    description: 'When the timer of the rule fired last; null: never.',
+  }),
+  next_runs: Type.Optional(
+    Type.Array(Type.String(), { description: '`next_run` and the times of the schedule that follow.' }),
+  ),
 }
 
 export const onRequestAttributes = Object.keys(onRequestProperties)
 
-/** A rule with the descriptions of its action and its trigger. */
-export type RuleView = RuleRecord & { last_enforcement?: LastEnforcement | null; job?: JobState }
+/** A rule with the descriptions of its action and its trigger; that of a timer with the times of its runs. */
+export const RuleView = record('RuleView', Type.Object({ ...ruleProperties, ...onRequestProperties }), {
+  example: { ...ruleExample, next_run: null, previous_run: null, next_runs: [] },
+})
+export type RuleView = Static<typeof RuleView>
 
 const partialRuleExample = { id: ruleExample.id, ref: ruleExample.ref, pack: ruleExample.pack, name: ruleExample.name }
 

@@ -111,7 +111,9 @@ interface Row {
   trigger_id: string
   anchor: string
   next_timestamp: string | null
+  due_timestamp: string | null
   fired_timestamp: string | null
+  run_timestamp: string | null
 }
 
 const rows = (): Row[] =>
@@ -172,7 +174,11 @@ describe('a timer whose rules are all disabled', () => {
     await at(anchor + HOUR)
     expect([fired(), rowOf(timer)]).toEqual([[], expect.objectContaining({ fired_timestamp: null })])
     expect(clock.waiting?.ms).toBe(60_000)
-    expect(engine.nextOf(timer)).toBe(formatMicros(anchor + HOUR + 5 * SECOND))
+    expect(engine.timesOf(timer, 5)).toMatchObject({
+      next: null,
+      nextIfUsed: formatMicros(anchor + HOUR + 5 * SECOND),
+      runs: [],
+    })
   })
 
   test('goes on in its rhythm once one is enabled; nothing is made up for', async () => {
@@ -213,7 +219,7 @@ describe('a timer whose rules are all disabled', () => {
     const [interval, ofDate] = timers
     if (interval === undefined || ofDate === undefined) throw new Error('two were made')
     await use(interval, true)
-    expect(engine.nextOf(ofDate)).toBeNull()
+    expect(engine.timesOf(ofDate, 5)).toMatchObject({ next: null, nextIfUsed: null, runs: [] })
     expect(fired()).toEqual([])
   })
 })
@@ -336,6 +342,83 @@ describe('firing', () => {
         .map(({ trigger_id }) => trigger_id)
         .sort(),
     ).toEqual(made.map(({ id }) => id).sort())
+  })
+})
+
+describe('a timer with jitter', () => {
+  const hourly = (jitter_seconds: number, more = {}) =>
+    makeTimer('core.svc.CronTimer', { cron: '0 * * * *', jitter_seconds, ...more })
+  const delayOf = (timer: TriggerRecord): number => {
+    const { due_timestamp: due, next_timestamp: next } = rowOf(timer) ?? {}
+    return microsOf(next ?? '') - microsOf(due ?? '')
+  }
+
+  test('fires within it after the time of its schedule, and keeps the schedule', async () => {
+    await engine.start()
+    const timer = await hourly(600)
+    await waitFor('the row', () => rowOf(timer))
+    const delays = new Set<number>()
+    for (let i = 0; i < 5; i += 1) {
+      const due = rowOf(timer)?.due_timestamp ?? ''
+      expect(due).toMatch(/:00:00\.000000Z$/)
+      const delay = delayOf(timer)
+      expect(delay).toBeGreaterThanOrEqual(0)
+      expect(delay).toBeLessThanOrEqual(600 * SECOND)
+      delays.add(delay)
+      await at(nextOf(timer) - 1)
+      expect(fired(timer)).toHaveLength(i)
+      await at(nextOf(timer))
+      expect(fired(timer)).toHaveLength(i + 1)
+      expect(rowOf(timer)).toMatchObject({ fired_timestamp: due, run_timestamp: formatMicros(clock.micros) })
+      expect(microsOf(rowOf(timer)?.due_timestamp ?? '')).toBe(microsOf(due) + HOUR)
+    }
+    expect(delays.size).toBeGreaterThan(1)
+    const { next, runs, fired: last, previous } = engine.timesOf(timer, 3) ?? {}
+    const due = microsOf(rowOf(timer)?.due_timestamp ?? '')
+    expect(runs).toEqual([next, formatMicros(due + HOUR), formatMicros(due + 2 * HOUR)])
+    expect([last, previous]).toEqual([formatMicros(due - HOUR), formatMicros(clock.micros)])
+  })
+
+  test('stays before its next time and not after its end', async () => {
+    await engine.start()
+    const often = await makeTimer('core.svc.IntervalTimer', { unit: 'seconds', delta: 2, jitter_seconds: 86_400 })
+    const end = formatMicros(Math.ceil(clock.micros / HOUR) * HOUR + 5)
+    const ending = await hourly(3600, { end })
+    await waitFor('the rows', () => rows().length === 2)
+    expect(rowOf(ending)?.next_timestamp).toBeOneOf([0, 1, 2, 3, 4, 5].map((i) => formatMicros(microsOf(end) - 5 + i)))
+    for (let i = 1; i <= 20; i += 1) {
+      expect(delayOf(often)).toBeLessThan(2 * SECOND)
+      await at(nextOf(often))
+      expect(fired(often)).toHaveLength(i)
+    }
+  })
+
+  test('keeps what it has drawn across restarts, also between its due time and its firing', async () => {
+    await engine.start()
+    const timer = await hourly(3000)
+    await waitFor('the row', () => rowOf(timer))
+    await resting()
+    const restart = async (micros: number) => {
+      await engine.stop()
+      clock.micros = micros
+      engine = createEngine()
+      await engine.start()
+      await resting()
+    }
+    const drawn = [rowOf(timer)?.due_timestamp, rowOf(timer)?.next_timestamp]
+    const next = nextOf(timer)
+    const due = microsOf(drawn[0] ?? '')
+    for (const micros of [clock.micros, due, Math.floor((due + next) / 2), next - 1]) {
+      await restart(micros)
+      expect([rowOf(timer)?.due_timestamp, rowOf(timer)?.next_timestamp]).toEqual(drawn)
+    }
+    expect(fired(timer)).toEqual([])
+    expect(sink.text).not.toContain('missed their times')
+    await restart(next + SECOND)
+    expect(fired(timer)).toHaveLength(1)
+    await restart(clock.micros)
+    expect(fired(timer)).toHaveLength(1)
+    expect(microsOf(rowOf(timer)?.due_timestamp ?? '')).toBe(due + HOUR)
   })
 })
 

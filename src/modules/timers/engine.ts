@@ -1,5 +1,5 @@
 /**
- * Fires timers, except those whose rules are all disabled. Each row has the next time of its timer; one timeout waits
+ * Fires timers that enabled rules use. Each row has the next time of its timer; one timeout waits
  * for the earliest. A firing is one transaction: it stores the trigger instance and advances the row, provided that the
  * row still has the time for which the timer fires. So a timer never fires twice for one time, even across crashes.
  */
@@ -27,7 +27,7 @@ export interface EngineDeps {
   bus: Bus
   log: Log
   clock: Pick<Clock, 'now' | 'setBacks' | 'wait'>
-  /** False: rules use the trigger, and all of them are disabled. Such timers do not fire. */
+  /** Whether an enabled rule uses the trigger. Other timers do not fire. */
   readonly isUsed: (triggerId: string) => boolean
   settings: EngineSettings
 }
@@ -46,8 +46,22 @@ export interface TimerEngine {
   start(): Promise<void>
   /** Resolves when all writes are finished. */
   stop(): Promise<void>
-  /** The next time of a timer, also of one that does not fire because its rules are disabled; wire text. */
-  nextOf(trigger: TriggerRecord): string | null
+  /** When a timer fires; undefined: not known yet. @param count of `runs` */
+  timesOf(trigger: TriggerRecord, count: number): TimerTimes | undefined
+}
+
+/** Wire text; null: never. */
+export interface TimerTimes {
+  /** When it fires next; null too if no enabled rule uses it. */
+  next: string | null
+  /** When it would fire next if an enabled rule used it. */
+  nextIfUsed: string | null
+  /** `next`, and the times of the schedule that follow. */
+  runs: string[]
+  /** The time of the schedule for which it last fired. */
+  fired: string | null
+  /** When it last fired. */
+  previous: string | null
 }
 
 export function createTimerEngine(deps: EngineDeps): TimerEngine {
@@ -106,13 +120,13 @@ export function createTimerEngine(deps: EngineDeps): TimerEngine {
       return row === undefined ? undefined : store.delete(id)
     }
     const known = row?.trigger_uid === trigger.uid ? row : schedules.rowOf(trigger, row)
-    const next = !isUsed(id) ? null : (known.next_timestamp ?? nextOfRow(trigger, known))
-    return known === row && next === row.next_timestamp ? undefined : store.put({ ...known, next_timestamp: next })
+    const times = !isUsed(id) ? never : known.next_timestamp === null ? drawFor(trigger, known) : known
+    return known === row && times.next_timestamp === row.next_timestamp ? undefined : store.put(withTimes(known, times))
   }
 
   /** In the rhythm of the timer; times while no enabled rule used it are not made up for. */
-  function nextOfRow(trigger: TriggerRecord, { anchor }: Pick<TimerTable, 'anchor'>): string | null {
-    return schedules.nextOf(trigger, microsOf(anchor), clock.now())
+  function drawFor(trigger: TriggerRecord, { anchor }: Pick<TimerTable, 'anchor'>): Times {
+    return schedules.draw(trigger, microsOf(anchor), clock.now())
   }
 
   /** Updates all rows at start, for changes and times missed while the engine was off, and after a clock set back. */
@@ -138,12 +152,9 @@ export function createTimerEngine(deps: EngineDeps): TimerEngine {
       const current = known.anchor > nowText ? { ...known, anchor: nowText } : known
       const isDue = isUsed(trigger.id) && current.next_timestamp !== null && current.next_timestamp <= nowText
       if (isDue) missed += 1
-      const isMadeUpFor = isDue && settings.missed === 'once'
-      // Computed again, because the configured time zone can have changed.
-      const computed = isMadeUpFor ? current.next_timestamp : nextOfRow(trigger, current)
-      const next = isUsed(trigger.id) ? computed : null
-      if (current !== row || next !== current.next_timestamp) {
-        steps.push(store.put({ ...current, next_timestamp: next }))
+      const times = isUsed(trigger.id) ? timesAtStart(trigger, current, { isDue, nowText }) : never
+      if (current !== row || times.next_timestamp !== current.next_timestamp) {
+        steps.push(store.put(withTimes(current, times)))
       }
     }
     for (const id of rows.keys()) steps.push(store.delete(id))
@@ -155,6 +166,20 @@ export function createTimerEngine(deps: EngineDeps): TimerEngine {
       const what = settings.missed === 'once' ? 'svc fires them once now' : 'svc skips the missed times'
       log.info('timer.missed', `Timers missed their times while the server was off; ${what}`, { timers: missed })
     }
+  }
+
+  /** Computed again, because the configured time zone can have changed; what was drawn for the same time stays. */
+  function timesAtStart(
+    trigger: TriggerRecord,
+    row: TimerTable,
+    { isDue, nowText }: { isDue: boolean; nowText: string },
+  ): Times {
+    const { anchor, due_timestamp: due } = row
+    if (isDue) return settings.missed === 'once' ? row : drawFor(trigger, row)
+    const waitsForJitter = due !== null && due <= nowText
+    if (waitsForJitter) return row
+    const [first = null] = schedules.duesAfter(trigger, microsOf(anchor), microsOf(nowText), 1)
+    return due === first ? row : drawFor(trigger, row)
   }
 
   /** Fires due timers until none is due or the maximum of pending instances is reached. */
@@ -183,13 +208,18 @@ export function createTimerEngine(deps: EngineDeps): TimerEngine {
       return
     }
     const at = clock.now()
-    const next = schedules.nextOf(trigger, microsOf(row.anchor), Math.max(at, microsOf(seen)))
+    const { due_timestamp: due, next_timestamp: next } = schedules.draw(
+      trigger,
+      microsOf(row.anchor),
+      Math.max(at, microsOf(seen)),
+    )
     const payload = { executed_at: offsetTime(formatMicros(at), ' '), schedule: null }
     // Each firing has its own trace. All traces of a timer share the tag.
     const tag = `${trigger.type.slice(trigger.type.indexOf('.') + 1)}-${trigger.name}`
     const { unit } = triggers.planDispatch(trigger, payload, { kind: 'request', default_tag: tag })
     try {
-      await database.write(merge({ steps: [store.advance({ trigger_id, seen, next })], facts: [] }, unit))
+      const change = { trigger_id, seen, next, due, fired: row.due_timestamp ?? seen, run: formatMicros(at) }
+      await database.write(merge({ steps: [store.advance(change)], facts: [] }, unit))
     } catch (error) {
       // The trigger was changed or deleted concurrently.
       if (!(error instanceof Conflict)) throw error
@@ -250,10 +280,28 @@ export function createTimerEngine(deps: EngineDeps): TimerEngine {
       cancelWait = undefined
       await running
     },
-    nextOf(trigger) {
+    timesOf(trigger, count) {
       const row = store.find(trigger.id)
-      const isCurrent = row?.trigger_uid === trigger.uid
-      return isCurrent ? (row.next_timestamp ?? nextOfRow(trigger, row)) : null
+      if (row?.trigger_uid !== trigger.uid) return undefined
+      const { anchor, due_timestamp: due, next_timestamp: next, fired_timestamp: fired, run_timestamp: run } = row
+      const duesAfter = (after: number, some: number): string[] =>
+        schedules.duesAfter(trigger, microsOf(anchor), after, some)
+      const isShown = next !== null && count > 0
+      return {
+        next,
+        nextIfUsed: next ?? duesAfter(clock.now(), 1)[0] ?? null,
+        runs: isShown ? [next, ...duesAfter(microsOf(due ?? next), count - 1)] : [],
+        fired,
+        previous: run ?? fired,
+      }
     },
   }
+}
+
+type Times = Pick<TimerTable, 'due_timestamp' | 'next_timestamp'>
+
+const never: Times = { due_timestamp: null, next_timestamp: null }
+
+function withTimes(row: TimerTable, { due_timestamp, next_timestamp }: Times): TimerTable {
+  return { ...row, due_timestamp, next_timestamp }
 }

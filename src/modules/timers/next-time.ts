@@ -7,7 +7,7 @@ const DAY_SECONDS = 86_400
 /** Range in which a time zone changes its offset at most once. */
 const REACH_SECONDS = 2 * DAY_SECONDS
 /** The last second of the year 9999, the maximum of wire timestamps. */
-const MAX_MICROS = 253_402_300_799 * MICROS
+export const MAX_MICROS = 253_402_300_799 * MICROS
 
 /**
  * The first firing time after `afterMicros`, in microseconds since the epoch; undefined: never.
@@ -20,6 +20,18 @@ export function nextTime(schedule: TimerSchedule, anchorMicros: number, afterMic
   const { start = -Infinity, end = MAX_MICROS } = schedule
   const next = findNext(schedule, anchorMicros, Math.max(afterMicros, start - 1))
   return next === undefined || next > Math.min(end, MAX_MICROS) ? undefined : next
+}
+
+/** The first firing times after `afterMicros`, at most `count`. */
+export function nextTimes(schedule: TimerSchedule, anchorMicros: number, afterMicros: number, count: number): number[] {
+  const times: number[] = []
+  for (let after = afterMicros; times.length < count;) {
+    const next = nextTime(schedule, anchorMicros, after)
+    if (next === undefined) break
+    times.push(next)
+    after = next
+  }
+  return times
 }
 
 function findNext(schedule: TimerSchedule, anchorMicros: number, afterMicros: number): number | undefined {

@@ -4,9 +4,15 @@ import { type Compilable, type Database, type Step, prepared, type TimerTable } 
 /** The change of a row when its timer fires. */
 export interface Advance {
   trigger_id: string
-  /** The time for which the timer fires. */
+  /** `next_timestamp` for which the timer fires. */
   seen: string
   next: string | null
+  /** `due_timestamp` of `next`. */
+  due: string | null
+  /** `due_timestamp` of `seen`. */
+  fired: string
+  /** The time now. */
+  run: string
 }
 
 export interface TimerStore {
@@ -45,10 +51,10 @@ export function createTimerStore(database: Database): TimerStore {
   const advance = prepared(
     build
       .updateTable('timers')
-      .set({ next_timestamp: '', fired_timestamp: '' })
+      .set({ next_timestamp: '', due_timestamp: '', fired_timestamp: '', run_timestamp: '' })
       .where('trigger_id', '=', '')
       .where('next_timestamp', '=', ''),
-    ({ trigger_id, seen, next }: Advance) => [next, seen, trigger_id, seen],
+    ({ trigger_id, seen, next, due, fired, run }: Advance) => [next, due, fired, run, trigger_id, seen],
   )
   return {
     find: (triggerId) => database.first(build.selectFrom('timers').selectAll().where('trigger_id', '=', triggerId)),

@@ -120,7 +120,14 @@ function executionIn(payload: unknown): string | undefined {
   return typeof id === 'string' ? id : undefined
 }
 
-export { isTimerType, readTimer, timerTypes, type TimerSchedule, type TimerType } from './builtin/timer-parameters.ts'
+export {
+  isTimerType,
+  readTimer,
+  timerTypes,
+  timeZoneOf,
+  type TimerSchedule,
+  type TimerType,
+} from './builtin/timer-parameters.ts'
 
 export { internalTypes, subjectOf, webhookTypeRef } from './builtin/types.ts'
 export {
@@ -131,7 +138,14 @@ export {
 } from './instances/visible-payload.ts'
 export { isCredentialHeader } from './instances/credential-headers.ts'
 export type { SignatureParameters, SignatureScheme } from './types.ts'
-export { TimerRecord, WebhookRecord } from './types.ts'
+export {
+  DEFAULT_NEXT_RUNS,
+  MAX_NEXT_RUNS,
+  TimerPreview,
+  TimerPreviewRequest,
+  TimerRecord,
+  WebhookRecord,
+} from './types.ts'
 export {
   genericHook,
   hookOf,

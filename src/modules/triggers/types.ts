@@ -179,14 +179,29 @@ export const TimerRecord = record(
   Type.Object({
     ...triggerProperties,
     type: Type.Unsafe<string>({ type: 'string', enum: timerTypes }),
+    timezone: Type.String({ description: 'Time zone in which svc reads its schedule.' }),
     next_timestamp: Type.Optional(
       Type.String({
         description:
-          'Next time at which the timer fires unless its rules are disabled; absent if none follows or timers are off.',
+          'Next time at which the timer fires if an enabled rule uses it; absent if none follows or timers are off.',
       }),
     ),
     fired_timestamp: Type.Optional(
-      Type.String({ description: 'Last time for which the timer fired; absent before the first.' }),
+      Type.String({
+        description: 'Last time for which the timer fired, without its jitter; absent before the first.',
+      }),
+    ),
+    next_run: Type.Optional(
+      Type.String({
+        description:
+          'When it fires next, with its jitter; absent if it does not: none follows, no enabled rule uses it, or timers are off.',
+      }),
+    ),
+    previous_run: Type.Optional(Type.String({ description: 'When it fired last; absent before the first time.' })),
+    next_runs: Type.Optional(
+      Type.Array(Type.String(), {
+        description: '`next_run` and the times of the schedule that follow. In lists if the query asks for them.',
+      }),
     ),
     rules: rulesOfTrigger,
   }),
@@ -199,12 +214,67 @@ export const TimerRecord = record(
       type: 'core.svc.IntervalTimer',
       description: '',
       parameters: { unit: 'minutes', delta: 5 },
+      timezone: 'Europe/Berlin',
       next_timestamp: '2030-01-31T12:05:00.000000Z',
+      fired_timestamp: '2030-01-31T12:00:00.000000Z',
+      next_run: '2030-01-31T12:05:00.000000Z',
+      previous_run: '2030-01-31T12:00:00.000412Z',
+      next_runs: ['2030-01-31T12:05:00.000000Z', '2030-01-31T12:10:00.000000Z'],
       rules: ['examples.every_five_minutes'],
     },
   },
 )
 export type TimerRecord = Static<typeof TimerRecord>
+
+/** Most times that one answer has. */
+export const MAX_NEXT_RUNS = 50
+export const DEFAULT_NEXT_RUNS = 5
+
+/** Body of `POST /timers/preview`. */
+export const TimerPreviewRequest = record(
+  'TimerPreviewRequest',
+  Type.Object(
+    {
+      type: Type.Unsafe<string>({ type: 'string', enum: timerTypes }),
+      parameters: Type.Optional(
+        Type.Nullable(Type.FreeForm({ description: 'As in the trigger of a rule. Default: none.' })),
+      ),
+      count: Type.Optional(
+        Type.Integer({
+          minimum: 1,
+          maximum: MAX_NEXT_RUNS,
+          description: `How many times to return; default ${DEFAULT_NEXT_RUNS}.`,
+        }),
+      ),
+    },
+    { additionalProperties: false },
+  ),
+  {
+    example: {
+      type: 'core.svc.CronTimer',
+      parameters: { cron: '*/5 8-18 * * mon-fri', timezone: 'Europe/Berlin' },
+      count: 2,
+    },
+  },
+)
+export type TimerPreviewRequest = Static<typeof TimerPreviewRequest>
+
+export const TimerPreview = record(
+  'TimerPreview',
+  Type.Object({
+    timezone: Type.String({ description: 'Time zone in which svc reads the schedule.' }),
+    next_runs: Type.Array(Type.String(), {
+      description: 'Times of the schedule after now, without jitter; empty: it never fires.',
+    }),
+  }),
+  {
+    example: {
+      timezone: 'Europe/Berlin',
+      next_runs: ['2030-01-31T12:05:00.000000Z', '2030-01-31T12:10:00.000000Z'],
+    },
+  },
+)
+export type TimerPreview = Static<typeof TimerPreview>
 
 /** The trigger of a webhook. */
 export const WebhookRecord = record(

@@ -160,6 +160,18 @@ export function eventScenarios(server: TestApp): Scenario[] {
         [/ [0-9a-f]{8}:d9aaecf/g, ' 11111111:d9aaecf'],
       ],
     }),
+    ...plays(
+      'timer next',
+      {
+        args: () => ['0 2 * * mon', '--timezone', 'Asia/Kolkata', '-n', '2', '-j'],
+        unstable: [[/20\d\d-\d\d-\d\dT20:30:00/g, '2030-01-06T20:30:00']],
+      },
+      { about: 'of a timer', args: async () => [(await story()).timer] },
+      { about: 'of a rule', args: () => ['shop.on_new_century', '-n', '1'] },
+      { about: 'of a rule without', args: () => ['shop.on_order'] },
+      { about: 'not an expression', args: () => ['0 25 * * *'] },
+      { about: 'unknown', args: () => ['nope'] },
+    ),
     ...plays('job list', { args: () => ['-p', 'shop', '-c', 'core.noop'] }),
     ...plays('job get', { args: () => ['shop.on_order'] }, { about: 'unknown', args: () => ['shop.nope'] }),
     ...plays('timer get', { args: async () => [(await story()).timer] }, { about: 'unknown', args: () => ['nope'] }),

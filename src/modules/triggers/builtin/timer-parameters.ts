@@ -21,10 +21,12 @@ export type TimerSchedule = TimerBounds &
     | { kind: 'cron'; cron: CronSchedule; timeZone: string }
   )
 
-/** The first and the last instant at which a timer can fire; absent: no limit. */
 interface TimerBounds {
+  /** The first and the last instant at which the timer can fire; absent: no limit. */
   start?: number
   end?: number
+  /** The longest delay of a firing; absent: 0. */
+  jitterSeconds?: number
 }
 
 const unitSeconds = { weeks: 604_800, days: 86_400, hours: 3600, minutes: 60, seconds: 1 }
@@ -40,6 +42,7 @@ const timezone: JsonSchema = {
 }
 
 const MAX_DATE_CHARS = 100
+const MAX_JITTER_SECONDS = 2_592_000
 
 function date(description: string): JsonSchema {
   return { type: 'string', maxLength: MAX_DATE_CHARS, description }
@@ -48,6 +51,12 @@ function date(description: string): JsonSchema {
 const bounds = {
   start: date('It does not fire before this date; an interval counts from it.'),
   end: date('It does not fire after this date.'),
+  jitter_seconds: {
+    type: 'integer',
+    minimum: 0,
+    maximum: MAX_JITTER_SECONDS,
+    description: 'Each firing is delayed by a random time of at most so many seconds, but stays before the next one.',
+  },
 } as const
 
 function cronField(minimum: number, maximum: number, description: string): JsonSchema {
@@ -122,6 +131,11 @@ export function isTimerType(ref: string): ref is TimerType {
   return Object.hasOwn(timerParameters, ref)
 }
 
+/** The time zone in which the parameters of a timer are read. @param localTimeZone default time zone */
+export function timeZoneOf({ timezone }: Readonly<Record<string, unknown>>, localTimeZone: string): string {
+  return typeof timezone === 'string' ? timezone : localTimeZone
+}
+
 /**
  * Reads the schedule from the parameters of a timer.
  *
@@ -133,8 +147,8 @@ export function readTimer(
   parameters: Readonly<Record<string, unknown>>,
   localTimeZone: string,
 ): { schedule: TimerSchedule } | { problem: string } {
-  const zoneName = parameters['timezone']
-  const timeZone = typeof zoneName === 'string' ? zoneName : localTimeZone
+  const { timezone: zoneName, jitter_seconds: jitter } = parameters
+  const timeZone = timeZoneOf(parameters, localTimeZone)
   if (!isTimeZone(timeZone)) {
     return {
       problem: `timezone: "${shown(timeZone)}" is not a time zone; use a name of the IANA database such as Europe/Berlin or UTC`,
@@ -156,6 +170,7 @@ export function readTimer(
     const within = {
       ...(start === undefined ? {} : { start: start.micros }),
       ...(end === undefined ? {} : { end: end.micros }),
+      ...(typeof jitter === 'number' && jitter > 0 ? { jitterSeconds: jitter } : {}),
     }
     switch (type) {
       case 'core.svc.IntervalTimer': {
