@@ -30,6 +30,8 @@ export interface InsideOptions {
   tmpfs?: readonly string[]
   /** Options of all of them; default: none. */
   tmpfsOptions?: string
+  /** The only folders that can be written to besides those tmpfs; default: all can. */
+  writable?: readonly string[]
 }
 
 /**
@@ -74,16 +76,24 @@ export async function makeChroot(path: string, packages: readonly string[]): Pro
   return openChroot(path, home)
 }
 
+/** The first test that needs it makes it, others copy it. */
+const BOOTSTRAP = `[ -d "$1" ] && exit 0
+rm -rf "$1.new"
+debootstrap --variant=minbase --include=adduser "$2" "$1.new"
+mv "$1.new" "$1"`
+
 /**
- * A whole small Debian of the release of this machine, with all packages configured.
+ * A whole small Debian of the release of this machine, with all packages configured and `adduser`.
  *
  * @param path of a folder that does not exist
  */
-export async function makeDebian(path: string, packages: readonly string[]): Promise<Chroot> {
+export async function makeDebian(path: string): Promise<Chroot> {
   await ensureDebianPackage('debootstrap', '/usr/sbin/debootstrap')
   const [, release = ''] = /^VERSION_CODENAME=(\w+)$/m.exec(readFileSync('/etc/os-release', 'utf8')) ?? []
-  const include = `--include=${packages.join(',')}`
-  await run('/usr/sbin/debootstrap', ['--variant=minbase', include, release, path], { maxBuffer: 16 * 1024 * 1024 })
+  const base = `/tmp/svc-test-debian-${release}`
+  const words = [`${base}.lock`, 'sh', '-ec', BOOTSTRAP, 'sh', base, release]
+  await run('flock', words, { maxBuffer: 16 * 1024 * 1024 })
+  await run('cp', ['-a', base, path])
   return openChroot(path, '/root')
 }
 
@@ -91,9 +101,15 @@ function openChroot(path: string, home: string): Chroot {
   return {
     path,
     home,
-    command(words, { account = OUTSIDER, cwd = home, env = {}, tmpfs = [], tmpfsOptions = 'mode=1777' } = {}) {
+    command(
+      words,
+      { account = OUTSIDER, cwd = home, env = {}, tmpfs = [], tmpfsOptions = 'mode=1777', writable } = {},
+    ) {
       const mounts = ['/tmp', '/dev/shm', ...tmpfs].map((at) => `mount -t tmpfs -o "$2" tmpfs "$1${at}"`)
-      const script = ['set -e', 'mount -t proc proc "$1/proc"', ...mounts, 'shift 2', 'exec chroot "$@"'].join('\n')
+      const bind = ['', ...(writable ?? [])].map((at) => `mount --bind "$1${at}" "$1${at}"`)
+      const [before, after] = writable === undefined ? [[], []] : [bind, ['mount -o remount,bind,ro "$1"']]
+      const proc = 'mount -t proc proc "$1/proc"'
+      const script = ['set -e', ...before, proc, ...mounts, ...after, 'shift 2', 'exec chroot "$@"'].join('\n')
       const user = typeof account === 'number' ? `${account}:${account}` : account
       const variables = Object.entries({ PATH: '/usr/local/bin:/usr/bin:/bin', ...env }).map((pair) => pair.join('='))
       const inside = [`--userspec=${user}`, path, 'env', '-i', '-C', cwd, ...variables, ...words]

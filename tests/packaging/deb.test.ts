@@ -42,7 +42,7 @@ function install(deb: string): void {
 const ownerAndMode = (path: string): string => inside('stat', '--format=%U:%G %a', path).trim()
 
 beforeAll(async () => {
-  ;[debian, first] = await Promise.all([makeDebian(join(folder.path, 'debian'), ['adduser']), build()])
+  ;[debian, first] = await Promise.all([makeDebian(join(folder.path, 'debian')), build()])
 }, 900_000)
 afterAll(() => folder.remove())
 
