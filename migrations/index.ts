@@ -20,6 +20,7 @@ import * as sensors from './0014-sensors.ts'
 import * as packDisabledFiles from './0015-pack-disabled-files.ts'
 import * as timerRuns from './0016-timer-runs.ts'
 import * as jobs from './0019-jobs.ts'
+import * as notifications from './0020-notifications.ts'
 
 export const migrations: Record<string, Migration> = {
   '0001-core': core,
@@ -39,4 +40,5 @@ export const migrations: Record<string, Migration> = {
   '0015-pack-disabled-files': packDisabledFiles,
   '0016-timer-runs': timerRuns,
   '0019-jobs': jobs,
+  '0020-notifications': notifications,
 }

@@ -7,6 +7,7 @@ import * as content from '../src/core/errors/content.ts'
 import * as datastore from '../src/core/errors/datastore.ts'
 import * as events from '../src/core/errors/events.ts'
 import * as executions from '../src/core/errors/executions.ts'
+import * as notifications from '../src/core/errors/notifications.ts'
 import * as packs from '../src/core/errors/packs.ts'
 import * as permissions from '../src/core/errors/permissions.ts'
 import * as requests from '../src/core/errors/requests.ts'
@@ -22,6 +23,7 @@ const areas: [title: string, factories: object][] = [
   ['Executions and inquiries', executions],
   ['Workflows', workflows],
   ['Traces, triggers, rules, timers and webhooks', events],
+  ['Notifications', notifications],
   ['Datastore and encryption', datastore],
   ['Database and backups', storage],
 ]

@@ -36,6 +36,7 @@ import { createInquiries, inquiriesSettings } from './modules/inquiries/index.ts
 import { createJobs } from './modules/jobs/index.ts'
 import { createMaintenance, maintenanceSettings } from './modules/maintenance/index.ts'
 import { createMonitoring } from './modules/monitoring/index.ts'
+import { createNotifications, notificationsSettings } from './modules/notifications/index.ts'
 import { createPacks, packsSettings } from './modules/packs/index.ts'
 import { createPolicies } from './modules/policies/index.ts'
 import { createRbac } from './modules/rbac/index.ts'
@@ -148,7 +149,7 @@ async function assemble(
         limitsOf: (execution, open) => policies.limitsOf(execution, open),
         planRetry: (ended) => policies.planRetry(ended),
       },
-      notifications: { planEnd: () => undefined },
+      notifications: { planEnd: (...end) => notifications.planEnd(...end) },
       workflows: {
         begin: (execution, start) => workflows.begin(execution, start),
         follow: (before, after, unit) => workflows.follow(before, after, unit),
@@ -284,6 +285,18 @@ async function assemble(
     settings: sensorsSettings(config, common),
     ...ports.sensors,
   })
+  const notifications = createNotifications({
+    ...platform,
+    clock,
+    log: log.of('notifier'),
+    rules,
+    actions,
+    templates,
+    post: runners.post,
+    runHelper: runners.runHelper,
+    webUrl,
+    settings: notificationsSettings(config, common),
+  })
   const packs = createPacks({
     ...platform,
     triggers,
@@ -292,6 +305,7 @@ async function assemble(
     aliases,
     policies,
     sensors,
+    notifications,
     templates,
     startExecution: (caller, request) => executions.request(caller, request),
     virtualenvs: runners.virtualenvs,
@@ -332,7 +346,8 @@ async function assemble(
   const stream = createStream({ bus, executions, compat })
   const baseFolder = createBasePath({ path: basePath, log })
   const data: Module[] = [createLogFolders(log), monitoring, idempotency, rbac, auth, datastore]
-  const base: Module[] = [baseFolder, ...data, traces, triggers, actions, aliases, policies, sensors, packs]
+  // Destinations are known before executions recover, whose ends they hear of.
+  const base: Module[] = [baseFolder, ...data, traces, triggers, actions, aliases, policies, sensors, notifications, packs]
   // Executions that end while the server stops still bring about what follows in their workflows.
   const engine: Module[] = [
     workflows,

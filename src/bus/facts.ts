@@ -73,6 +73,8 @@ export interface FactPayloads {
   'trigger_instance.processed': { id: string; execution_ids: readonly string[] }
   /** From rules. The rules of these triggers are compiled again. */
   'rule.changed': { id: string; ref: string; change: 'created' | 'updated' | 'deleted'; trigger_ids: readonly string[] }
+  /** From notifications: one is to be sent. Wakes the sender of the destination. */
+  'notification.planned': { destination: string }
   /**
    * From actions and triggers, by request or with their pack. Stream: `svc.content__change`, which also tells of policies,
    * rules and triggers.

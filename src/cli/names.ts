@@ -63,6 +63,8 @@ export const names = {
     }),
   },
   job: { path: '/jobs', name: 'ref', about: ['description'], query: byPack },
+  destination: { path: '/notifications/destinations', name: 'name', about: ['channel'] },
+  notify: { path: '/notifications', name: 'id', about: ['destination', 'title'], limit: NEWEST },
   pack: { path: '/packs', name: 'ref', about: ['description'] },
   policy: { path: '/policies', name: 'ref', about: ['policy_type', 'resource_ref'], query: byPack },
   'policy-type': { path: '/policytypes', name: 'ref', about: ['description'] },

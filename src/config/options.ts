@@ -6,6 +6,7 @@ import { isIP } from 'node:net'
 import { isAbsolute, resolve } from 'node:path'
 import { logLevels } from '../lib/log/index.ts'
 import type { ExecutionStatus } from '../core/execution-status.ts'
+import { conditionNames } from '../core/notify.ts'
 import { isTimeZone } from '../lib/calendar/index.ts'
 import { readJson } from '../lib/json/index.ts'
 import { readPartition, type PartitionRule } from './partition.ts'
@@ -825,6 +826,7 @@ export const options = {
     }),
     tokens_ttl: ttl({ default: 30, about: 'Retention of expired tokens, counted from their expiry.' }),
     rule_enforcements_ttl: ttl({ default: 0, about: 'Retention of rule enforcements.' }),
+    notifications_ttl: ttl({ default: 30, about: 'Retention of notifications that wait no more.' }),
     workflow_executions_ttl: ttl({
       default: 0,
       about:
@@ -919,6 +921,52 @@ export const options = {
   },
   notifier: {
     logging: logging('messages about triggers and notifications of completed executions'),
+  },
+  notifications: {
+    enable: boolean({
+      default: true,
+      about: 'Send notifications. If off, none is planned, and those that wait stay.',
+    }),
+    destinations: list({
+      kind: 'comma separated names',
+      default: '',
+      problem: 'must be names of destinations, separated by commas',
+      item: (name) => (/^[A-Za-z0-9_][A-Za-z0-9_.-]{0,254}$/.test(name) ? name : undefined),
+      about:
+        'Destinations that hear of every job. Files notifications/*.yaml in the base path and in packs define destinations; rules and actions can name others with "notify".',
+    }),
+    on: list({
+      kind: `comma separated, of ${conditionNames.join(', ')}`,
+      default: 'failed, timeout, recovered, missed',
+      problem: `must be words of ${conditionNames.join(', ')}, separated by commas`,
+      item: (name) => conditionNames.find((each) => each === name.toLowerCase()),
+      about: 'Of what destinations hear that do not say it themselves.',
+    }),
+    digest_threshold: integer({
+      default: 10,
+      min: 0,
+      max: 10_000,
+      about: 'Messages to a destination per minute. Further ones become one message that lists them. 0: no limit.',
+    }),
+    max_attempts: integer({
+      default: 100,
+      min: 1,
+      max: 10_000,
+      about: 'Attempts to send a notification. The pause between them doubles from 5 seconds to 15 minutes.',
+    }),
+    max_age_seconds: integer({
+      default: 86_400,
+      min: 1,
+      max: 31_536_000,
+      unit: 'seconds',
+      about: 'Age of a notification at which the server no longer tries to send it.',
+    }),
+    max_pending: integer({
+      default: 10_000,
+      min: 1,
+      max: 1_000_000,
+      about: 'Notifications that wait for one destination. Further ones are stored as suppressed.',
+    }),
   },
   sensorcontainer: {
     enable: boolean({
@@ -1251,6 +1299,7 @@ export const sectionAbout = {
     'Workflows. Each goes on from its rows after a stop, so that no stop pauses them or waits for them: svc ignores exit_still_active_check and still_active_check_interval. It ignores the options that begin with retry_, because one process conducts all workflows and none waits for another.',
   timersengine: 'Timers.',
   notifier: 'Triggers and notifications of completed executions.',
+  notifications: 'Notifications of failed, recovered and missed jobs.',
   sensorcontainer: 'Sensors of packs.',
   rulesengine: 'Rules.',
   system_user: 'The user of the system itself.',

@@ -30,6 +30,8 @@ export interface Measurements {
   /** Time to evaluate a rule for one trigger instance. */
   'rule.processed': { rule: string }
   'rule.matched': { rule: string }
+  /** A notification waits no more: `sent`, `failed`, `suppressed` or `digested`. */
+  'notification.ended': { destination: string; status: string }
   /** A request, by the pattern of its route. */
   'http.request': HttpLabels
   /** Time until the answer was sent or the client disconnected. */

@@ -8,6 +8,7 @@ export const recordKinds = [
   'traces',
   'tokens',
   'rule-enforcements',
+  'notifications',
   'workflows',
 ] as const
 

@@ -17,6 +17,7 @@ export type {
   GroupMappingTable,
   IdempotentRequestTable,
   KeyValuePairTable,
+  NotificationTable,
   OutputRecordTable,
   PolicyTable,
   SensorTypeTable,

@@ -733,6 +733,34 @@ export interface TotalTable {
   count: number
 }
 
+/** Owner: notifications. */
+export interface NotificationTable {
+  id: string
+  destination: string
+  /** A condition, `digest` or `test`. */
+  occasion: string
+  status: string
+  job: string
+  rule: string | null
+  execution: string | null
+  action: string | null
+  user: string | null
+  attempts: number
+  due_at: string
+  queued_at: string
+  sent_at: string | null
+  error: string | null
+  /** Id of the digest that lists it. */
+  digest: string | null
+  content: string
+}
+
+/** Owner: notifications. Jobs whose last run failed or was missed. */
+export interface NotificationFailureTable {
+  job: string
+  since: string
+}
+
 export interface Tables {
   actions: ActionTable
   runner_types: RunnerTypeTable
@@ -789,4 +817,6 @@ export interface Tables {
   workflow_actions: WorkflowActionTable
   status_samples: StatusSampleTable
   totals: TotalTable
+  notifications: NotificationTable
+  notification_failures: NotificationFailureTable
 }

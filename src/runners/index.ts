@@ -10,6 +10,7 @@ import { withContentVersion } from './content-version.ts'
 import { createInquirer } from './inquirer.ts'
 import { createHttpRequest } from './http-request.ts'
 import { createHttpGet, type HttpGet } from './http/get.ts'
+import { createHttpPost, type HttpPost } from './http/post.ts'
 import { createLocalShellCmd } from './local-shell-cmd.ts'
 import { createLocalShellScript } from './local-shell-script.ts'
 import { createLocalShell } from './local-shell.ts'
@@ -24,6 +25,7 @@ import { createBackgroundRuns } from './process/background-runs.ts'
 import { createDirectoryCheck } from './process/directory-check.ts'
 import { machineClock } from '../core/clock.ts'
 import { createProcessTrees } from './process/kill-tree.ts'
+import { createRunHelper, type RunHelper } from './process/run-helper.ts'
 import {
   commandAccountOf,
   decideSystemUser,
@@ -58,6 +60,10 @@ export interface Runners {
   sensors: SensorProcesses
   /** For requests of the server itself. */
   get: HttpGet
+  /** The same, to addresses of its administrator. */
+  post: HttpPost
+  /** For programs of the server itself. */
+  runHelper: RunHelper
   /** The boot id that belongs to process identities recorded now. */
   bootId: string
   /** Stops processes that a crashed server left behind. Returns the number of killed processes. */
@@ -163,6 +169,8 @@ export async function createRunners(settings: RunnerSettings): Promise<Runners> 
     systemUser,
     commandAccount: commandAccountOf(systemUser),
     get: createHttpGet(settings.http?.allowedPrivateNetworks ?? [], settings.env ?? process.env),
+    post: createHttpPost(settings.env ?? process.env),
+    runHelper: createRunHelper(launcher, inheritedEnv),
     bootId,
     killOrphans: async (orphans) => {
       const { isRoot, sudoProgram } = systemUser
@@ -197,6 +205,9 @@ const programs = {
 export { inquirerName } from './inquirer.ts'
 export { actionChainName, isWorkflowRunner, orquestaName, workflowRunners } from './workflow-runners.ts'
 export type { HttpGet } from './http/get.ts'
+export type { HttpPost } from './http/post.ts'
+export type { RunHelper } from './process/run-helper.ts'
+export { findMailProgram, MAIL_PROGRAMS } from './mail-programs.ts'
 export { HttpProblem } from './http/exchange.ts'
 export type { HeldVersion, PackVersions as PackVersionsPort, WantedVersion } from './content-version.ts'
 export type { PackManager, PackOutcome, PackWork, ProgramEnd } from './pack-manager.ts'

@@ -5,17 +5,15 @@
  * Standard input, NUL-terminated: program or `None`, sender, recipients, subject, whether to send an empty body (1 or
  * 0), content type, body, files to attach. Exit code 0: handed over, or no mail to send; 1: failure; 2: bad arguments.
  */
-import { accessSync, constants } from 'node:fs'
+import { constants } from 'node:fs'
 import { open } from 'node:fs/promises'
 import { hostname } from 'node:os'
-import { basename, delimiter, isAbsolute, join } from 'node:path'
+import { basename } from 'node:path'
 import { text } from 'node:stream/consumers'
 import { createTransport, type SendMailOptions } from 'nodemailer'
 import { codeOf } from '../lib/process/index.ts'
+import { findMailProgram, MAIL_PROGRAMS } from './mail-programs.ts'
 
-/** Programs with the interface of sendmail. Any other program would let a user who can only send mail run anything. */
-const MAIL_PROGRAMS = ['sendmail', 'msmtp', 'ssmtp', 'esmtp', 'exim', 'exim4', 'dma', 'nullmailer-inject']
-const USUAL_FOLDERS = ['/usr/sbin', '/usr/lib', '/usr/bin', '/usr/local/sbin', '/usr/local/bin']
 const MAX_ATTACHMENTS = 100
 const MAX_ATTACHED_BYTES = 50 * 1024 * 1024
 
@@ -109,29 +107,13 @@ async function readAttachment(path: string, maxBytes: number): Promise<Buffer> {
 }
 
 function findProgram(given: string): string {
-  const isGiven = given !== '' && given !== 'None'
-  const name = isGiven ? basename(given) : 'sendmail'
-  if (!MAIL_PROGRAMS.includes(name)) {
-    throw new ArgumentProblem(`The parameter "sendmail_binary" must be one of ${MAIL_PROGRAMS.join(', ')}.`)
-  }
-  const inPath = (process.env['PATH'] ?? '').split(delimiter).filter(isAbsolute)
-  const candidates = isGiven && isAbsolute(given) ? [given] : [...USUAL_FOLDERS, ...inPath].map((at) => join(at, name))
-  const found = candidates.find(isExecutable)
-  if (found === undefined) {
-    throw new ArgumentProblem(
-      `The program ${name} is not installed on this host: install it, or set "sendmail_binary".`,
-    )
-  }
-  return found
-}
-
-function isExecutable(path: string): boolean {
-  try {
-    accessSync(path, constants.X_OK)
-    return true
-  } catch {
-    return false
-  }
+  const found = findMailProgram(given === 'None' ? '' : given, process.env['PATH'] ?? '')
+  if ('path' in found) return found.path
+  throw new ArgumentProblem(
+    found.problem === 'unknown'
+      ? `The parameter "sendmail_binary" must be one of ${MAIL_PROGRAMS.join(', ')}.`
+      : `The program ${found.name} is not installed on this host: install it, or set "sendmail_binary".`,
+  )
 }
 
 text(process.stdin)

@@ -18,6 +18,9 @@ let admin: Record<string, string>
 let other: Record<string, string>
 
 async function start(more: Record<string, string> = {}): Promise<void> {
+  mkdirSync(join(folder.path, 'notifications'), { recursive: true })
+  const destination = 'name: dead\nchannel: webhook\nwebhook_url: http://127.0.0.1:1/\n'
+  writeFileSync(join(folder.path, 'notifications', 'dead.yaml'), destination)
   server = await createTestApp({ basePath: folder.path, settings: { ...settings, ...more } })
   admin = await signIn(server, 'admin', firstPassword(folder.path))
 }
@@ -453,6 +456,17 @@ describe('a lost answer', () => {
       },
       path: (id) => `/v1/triggerinstances/${id}/re_emit`,
       count: 'trigger_instances',
+    },
+    { name: 'test of a destination', path: () => '/v1/notifications/destinations/dead/test', count: 'notifications' },
+    {
+      name: 'replay of a notification',
+      async prepare() {
+        const tested = await server.call<Body>('POST', '/v1/notifications/destinations/dead/test', undefined, admin)
+        return tested.body.id
+      },
+      path: (id) => `/v1/notifications/${id}/replay`,
+      // It is being sent.
+      except: ['attempts', 'status', 'due_at', 'error'],
     },
     { name: 'user', path: () => '/v1/users', body: (name) => ({ name, password: 'a long password' }), count: 'users' },
     {

@@ -15,6 +15,7 @@ import { tier } from '../helpers/tiers.ts'
 import { accessScenarios, prepareAccess } from './scenarios/access.ts'
 import { contentScenarios } from './scenarios/content.ts'
 import { eventScenarios } from './scenarios/events.ts'
+import { notifyScenarios, prepareNotify } from './scenarios/notify.ts'
 import { operationScenarios } from './scenarios/operations.ts'
 import { runScenarios } from './scenarios/runs.ts'
 import { serverScenarios } from './scenarios/server.ts'
@@ -63,6 +64,7 @@ const deliberate: Readonly<Record<string, string>> = {
   'DELETE /v1/triggers/{id}': 'likewise',
   'GET /v1/actionalias/help': 'for chat bots; "action-alias list" and "get" show the same to people',
   'POST /v1/aliasexecution': 'for chat bots that match commands themselves; "action-alias execute" matches them',
+  'GET /v1/notifications/destinations/{name}': '"notify destinations" shows all',
   'POST /v1/workflows/graph': 'for the web client: svc workflow graph draws definitions itself',
 }
 
@@ -82,7 +84,11 @@ const stages: readonly StageDefinition[] = [
     of: contentScenarios,
   },
   { folder: 'runs', of: runScenarios },
-  { folder: 'events', of: eventScenarios },
+  {
+    folder: 'events',
+    prepare: prepareNotify,
+    of: (server) => [...eventScenarios(server), ...notifyScenarios(server)],
+  },
   {
     folder: 'access',
     settings: { 'auth.enable': 'True', 'rbac.enable': 'True', 'rbac.backend': 'default' },

@@ -40,6 +40,7 @@ const somePack = {
 const packFiles: Record<string, string> = {
   ...Object.fromEntries(Object.entries(somePack).map(([path, text]) => [`elsewhere/some/${path}`, text])),
   'packs/mine/pack.yaml': 'name: mine\ndescription: d\nversion: 1.0.0\nauthor: a\n',
+  'notifications/dead.yaml': 'name: dead\nchannel: webhook\nwebhook_url: http://127.0.0.1:1/\n',
   'packs/mine/config.schema.yaml': 'secret:\n  type: string\n  secret: true\n',
   'packs/mine/actions/show.yaml':
     'name: show\nrunner_type: local-shell-cmd\nparameters:\n  cmd: {type: string, default: "echo {{ config_context.secret | length }}"}\n',
@@ -404,6 +405,23 @@ const rows: Row[] = [
     async act() {
       await sendEvent()
       return { _rule_id: ids['rule'], _reason: expect.stringContaining('core.nothing') as unknown }
+    },
+  },
+  {
+    event: 'notification.tested',
+    text: 'A test was sent to the destination "dead".',
+    async act() {
+      const { body } = await change('POST /v1/notifications/destinations/{name}/test', { name: 'dead' })
+      ids['notification'] = String(body['id'])
+      return { _destination: 'dead', _sent: false, _user: 'admin' }
+    },
+  },
+  {
+    event: 'notification.replayed',
+    text: 'Notification replayed. Notification.id=<id>',
+    async act() {
+      await change('POST /v1/notifications/{id}/replay', { id: ids['notification'] })
+      return { _destination: 'dead', _user: 'admin' }
     },
   },
   {

@@ -38,6 +38,8 @@ interface Objects {
   readonly policy: () => Promise<string>
   /** Of that rule. */
   ruleEnforcement: string
+  /** About the execution. */
+  notification: string
   role: string
   assignment: string
   /** Of an execution of `core.noop`. */
@@ -88,6 +90,7 @@ const looks = { observer: true }
 /** A pack of the server, with its configuration. */
 const packFiles: Readonly<Record<string, string>> = {
   'packs/matrix/pack.yaml': 'name: matrix\ndescription: d\nversion: 1.0.0\nauthor: a\n',
+  'notifications/dead.yaml': 'name: dead\nchannel: webhook\nwebhook_url: http://127.0.0.1:1/\n',
   'packs/matrix/config.schema.yaml': 'place:\n  type: string\n',
   'packs/matrix/aliases/alias.yaml': 'name: alias\naction_ref: core.noop\nformats: [do nothing]\n',
   'packs/matrix/aliases/lasting.yaml': 'name: lasting\naction_ref: core.noop\nformats: [do little]\n',
@@ -606,6 +609,29 @@ const entries: Record<string, Entry> = {
   },
   'POST /v1/backups': { opens: 'administrator', path: fixed('/v1/backups') },
   'GET /v1/backups': { opens: 'administrator', path: fixed('/v1/backups') },
+  'GET /v1/notifications': {
+    opens: ['execution_list'],
+    ...looks,
+    path: fixed('/v1/notifications'),
+  },
+  'GET /v1/notifications/{id}': {
+    opens: executionView,
+    ...looks,
+    path: ({ notification }) => `/v1/notifications/${notification}`,
+  },
+  'POST /v1/notifications/{id}/replay': {
+    opens: executionChange,
+    path: ({ notification }) => `/v1/notifications/${notification}/replay`,
+  },
+  'GET /v1/notifications/destinations': { opens: 'administrator', path: fixed('/v1/notifications/destinations') },
+  'GET /v1/notifications/destinations/{name}': {
+    opens: 'administrator',
+    path: fixed('/v1/notifications/destinations/dead'),
+  },
+  'POST /v1/notifications/destinations/{name}/test': {
+    opens: 'administrator',
+    path: fixed('/v1/notifications/destinations/dead/test'),
+  },
   'POST /v1/purge/{kind}': {
     opens: 'administrator',
     path: fixed('/v1/purge/output'),
@@ -752,7 +778,14 @@ beforeAll(async () => {
 
   server = await createTestApp({
     basePath: folder.path,
-    settings: { 'auth.enable': 'True', 'rbac.enable': 'True', 'rbac.backend': 'default', 'stream.heartbeat': '3600' },
+    settings: {
+      'auth.enable': 'True',
+      'rbac.enable': 'True',
+      'rbac.backend': 'default',
+      'stream.heartbeat': '3600',
+      'notifications.destinations': 'nobody',
+      'notifications.on': 'all',
+    },
   })
   password = firstPassword(folder.path)
   administrator = { 'X-Auth-Token': (await login()).token }
@@ -772,6 +805,9 @@ beforeAll(async () => {
     )
     return body.status === 'succeeded'
   })
+  const about = `/v1/notifications?execution=${execution.id}`
+  const { body: notifications } = await server.call<{ id: string }[]>('GET', about, undefined, administrator)
+  const [notification] = notifications
   const assignments = await server.call<{ id: string; user: string }[]>(
     'GET',
     '/v1/rbac/role_assignments?user=second-admin',
@@ -806,6 +842,7 @@ beforeAll(async () => {
     triggerInstance: dispatched.headers.get('svc-trigger-instance-id') ?? '',
     trace: traces.body[0]?.id ?? '',
     ruleEnforcement: enforcement.id,
+    notification: notification?.id ?? '',
     async rule() {
       const { status, text } = await server.call('POST', '/v1/rules', rule, administrator)
       if (status !== 201 && status !== 409) throw new Error(`not accepted (${status}): ${text}`)

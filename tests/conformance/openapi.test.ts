@@ -44,15 +44,23 @@ let token: string
 let execution: string
 let inquiry: string
 let workflow: string
+let notification: string
 /** Checks values against schemas of the document. */
 const ajv = new Ajv2020({ strict: false, formats: { 'date-time': true, uri: true } })
 
 beforeAll(async () => {
-  server = await createTestApp({ settings: { 'auth.enable': 'True', 'api.max_body_bytes': '20000' } })
+  const notified = { 'notifications.destinations': 'nobody', 'notifications.on': 'all' }
+  const app = await createTestApp({ settings: { 'auth.enable': 'True', 'api.max_body_bytes': '20000', ...notified } })
+  server = app
+  mkdirSync(join(server.basePath, 'notifications'))
+  const destination = 'name: dead\nchannel: webhook\nwebhook_url: http://127.0.0.1:1/\nmessage: "{{ title }}"\n'
+  writeFileSync(join(server.basePath, 'notifications', 'dead.yaml'), destination)
+  await app.reload()
   document = JSON.parse((await send(server.urls.api, { path: '/v1/openapi.json' })).text) as Document
   ajv.addSchema({ $id: 'https://svc.example/openapi', components: document.components })
   token = JSON.parse((await login()).text)['token'] as string
   execution = await finishedExecution()
+  notification = (JSON.parse((await request('get', '/v1/notifications')).text) as { id: string }[])[0]?.id ?? ''
   inquiry = await waitingInquiry()
   await registerPack()
   workflow = await finishedExecution('listed.flow', {})
@@ -504,6 +512,17 @@ const samples: [
     },
   ],
   ['post', '/v1/ruleenforcements/import', { body: { rule_enforcements: [{}] }, status: 400 }],
+  ['get', '/v1/notifications', {}],
+  ['get', '/v1/notifications', { path: () => '/v1/notifications?status=lost', status: 400 }],
+  ['get', '/v1/notifications/{id}', { path: () => `/v1/notifications/${notification}` }],
+  ['get', '/v1/notifications/{id}', { status: 404 }],
+  ['get', '/v1/notifications/destinations', {}],
+  ['get', '/v1/notifications/destinations/{name}', { path: () => '/v1/notifications/destinations/dead' }],
+  ['get', '/v1/notifications/destinations/{name}', { status: 404 }],
+  ['post', '/v1/notifications/destinations/{name}/test', { path: () => '/v1/notifications/destinations/dead/test' }],
+  ['post', '/v1/notifications/destinations/{name}/test', { status: 404 }],
+  ['post', '/v1/notifications/{id}/replay', { path: () => `/v1/notifications/${notification}/replay` }],
+  ['post', '/v1/notifications/{id}/replay', { status: 404 }],
   ['post', '/v1/backups', { status: 201 }],
   ['get', '/v1/backups', {}],
   ['post', '/v1/purge/{kind}', { path: () => '/v1/purge/output', body: { before: '2020-01-01T00:00:00Z' } }],

@@ -127,6 +127,7 @@ async function startWorld(): Promise<World> {
   mkdirSync(configsFolder)
   mkdirSync(basePath)
   const packs = createPacks({
+    notifications: { usePack: () => Promise.resolve([]), forgetPack: () => undefined },
     metrics: noMetrics,
     database,
     triggers: world.triggers,

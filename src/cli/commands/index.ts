@@ -219,6 +219,13 @@ export const commands: readonly CommandEntry[] = [
     load: async (context) => (await import('./inquiry.ts')).createInquiryCommand(context),
   },
   {
+    name: 'notify',
+    summary: 'List, show, replay and test notifications.',
+    example: 'svc notify test slack',
+    group: 'Events:',
+    load: async (context) => (await import('./notify.ts')).createNotifyCommand(context),
+  },
+  {
     name: 'sensor',
     summary: 'List, show, enable and disable sensors.',
     example: 'svc sensor list -p examples',

@@ -54,6 +54,8 @@ export const errorCodes = {
     action: 'Let proxies pass `Host` unchanged; add the origin of the page to `api.allow_origin`.',
   },
   FORWARDED_REFUSED: { kind: 'forbidden', action: 'Set `auth.enable = True`, then log in.' },
+  // notifications
+  NOTIFICATION_BUSY: { kind: 'conflict', action: 'Try again in a moment: it is being sent.' },
   // storage
   CONFLICT: { kind: 'conflict', action: 'Read the object again, then repeat the change.' },
   NAME_TAKEN: { kind: 'conflict', action: 'Choose another name, or change the object that `conflict-id` names.' },

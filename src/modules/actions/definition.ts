@@ -14,6 +14,7 @@ import {
   type Schema,
   type SchemaProblem,
 } from '../../lib/schema/index.ts'
+import { readNotify } from '../../core/notify.ts'
 import { findTemplates } from '../../core/template-values.ts'
 import { mergeParameters, overridableAttributes, type ParameterSchemas } from './parameters.ts'
 import { actionDefinitionSchema, type ActionDefinition, type ActionRecord } from './types.ts'
@@ -96,7 +97,7 @@ export function fillActionDefinition(given: Partial<ActionDefinition>): ActionDe
     parameters: given.parameters ?? {},
     output_schema: given.output_schema ?? {},
     tags: given.tags ?? [],
-    notify: given.notify ?? {},
+    notify: isObject(given.notify) ? given.notify : readNotify(given.notify ?? {}),
     ...(given.metadata_file === undefined ? {} : { metadata_file: given.metadata_file }),
   }
 }

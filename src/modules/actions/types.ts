@@ -1,6 +1,7 @@
 /** Wire records of contract 02, 2.1–2.4. They keep the wire's names from row to JSON. */
 import { ParameterSchemaRecord } from '../../core/parameter-schema.ts'
 import { descriptionSchema, exportedSchemas, nameSchema, packSchema, tagsSchema } from '../../core/pack-content.ts'
+import { notifySchema, type Notify } from '../../core/notify.ts'
 import { runnerTypeDefinition } from '../../runners/index.ts'
 import { record, Type, type JsonSchema, type ParameterSchema, type Static } from '../../lib/schema/index.ts'
 
@@ -21,7 +22,10 @@ const action = Type.Object({
   parameters,
   output_schema: Type.FreeForm({ description: 'JSON schema of the result; the runner says of which part.' }),
   tags: Type.Array(Type.Object({ name: Type.String(), value: Type.String() })),
-  notify: Type.FreeForm({ description: 'Notifications: `on-complete`, `on-success` and `on-failure`.' }),
+  notify: Type.Unsafe<Record<string, unknown> | Notify>({
+    type: ['object', 'array', 'string'],
+    description: 'Destinations that hear how it ends; or, as an object, `on-complete`, `on-success` and `on-failure`.',
+  }),
   metadata_file: Type.Optional(
     Type.String({ description: 'Metadata file below the folder of the pack: `actions/local.yaml`.' }),
   ),
@@ -93,10 +97,14 @@ const definition = {
   tags: Type.Optional(Type.Unsafe<ActionRecord['tags'] | null>(tagsSchema)),
   notify: Type.Optional(
     Type.Nullable(
-      Type.Object(
-        { 'on-complete': notifySection, 'on-success': notifySection, 'on-failure': notifySection },
-        { additionalProperties: false },
-      ),
+      Type.Unsafe<Record<string, unknown> | Notify>({
+        ...Type.Object(
+          { 'on-complete': notifySection, 'on-success': notifySection, 'on-failure': notifySection },
+          { additionalProperties: false },
+        ),
+        ...notifySchema,
+        type: ['object', 'array', 'string'],
+      }),
     ),
   ),
   metadata_file: Type.Optional(Type.String()),

@@ -26,6 +26,7 @@ function daysKept(collector: Config['garbagecollector']): RetentionLimits['days'
     traces: collector.traces_ttl,
     tokens: collector.tokens_ttl,
     'rule-enforcements': collector.rule_enforcements_ttl,
+    notifications: collector.notifications_ttl,
     workflows: shorter(collector.workflow_executions_ttl, collector.task_executions_ttl),
   }
 }

@@ -90,6 +90,9 @@ export function createFamilies(registry: Registry): Metrics {
     ['kind'],
   )
 
+  const notifications = counter('svc_notifications_total', 'Notifications that wait no more.', ['destination', 'status'])
+  const destinations = createBound()
+
   const families: Families = {
     // Gauges already provide the current number.
     'execution.status': () => undefined,
@@ -118,6 +121,7 @@ export function createFamilies(registry: Registry): Metrics {
       requests.inc({ surface, method, route: known, status })
       if (surface !== 'stream') requestTimes.observe({ surface, method }, ms / 1000)
     },
+    'notification.ended': ({ destination, status }) => notifications.inc({ destination: destinations(destination), status }),
     'content.registered': ({ kind }, ms) => registrations.observe({ kind }, ms / 1000),
   }
   return {

@@ -38,6 +38,7 @@ export const statsdKeys: { readonly [N in MeasurementName]: (labels: Measurement
       timers: [`${surface}.request`],
     }
   },
+  'notification.ended': ({ status }) => ({ counters: [`notifications.${safe(status)}`] }),
   'content.registered': ({ kind }) => ({ timers: [`register.${safe(kind)}`] }),
 }
 

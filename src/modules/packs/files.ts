@@ -6,7 +6,7 @@ import { join } from 'node:path'
 import type { Ignore } from 'ignore'
 import { readContainedFile } from '../../lib/files/index.ts'
 import { version } from '../../core/version.ts'
-import { configSchemaFile, contentKinds, isMetadataFile, manifestFile } from './read.ts'
+import { configSchemaFile, isMetadataFile, manifestFile, metadataFolders } from './read.ts'
 import { writeJson } from '../../lib/json/index.ts'
 
 /** Count it up when svc reads the same files in another way: then it reads all packs again. */
@@ -31,7 +31,7 @@ export interface PackFiles {
 /** Whether a path relative to the pack is not to be listed or shown. */
 export type IsHidden = (path: string, isFolder: boolean) => boolean
 
-const folderNames: ReadonlySet<string> = new Set(contentKinds)
+const folderNames: ReadonlySet<string> = new Set(metadataFolders)
 
 /** Of no interest in any pack. */
 export function isGenerated(name: string): boolean {

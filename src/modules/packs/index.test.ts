@@ -43,6 +43,7 @@ beforeEach(async () => {
   actions = world.actions
   warnings = []
   packs = createPacks({
+    notifications: { usePack: () => Promise.resolve([]), forgetPack: () => undefined },
     metrics: noMetrics,
     database: world.database,
     triggers: world.triggers,

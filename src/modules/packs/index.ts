@@ -15,6 +15,7 @@ import { createKeyedLock } from '../../lib/concurrency/index.ts'
 import { version } from '../../core/version.ts'
 import type { Actions } from '../actions/index.ts'
 import type { Aliases } from '../aliases/index.ts'
+import type { Notifications } from '../notifications/index.ts'
 import type { Policies } from '../policies/index.ts'
 import type { Rules } from '../rules/index.ts'
 import type { Sensors } from '../sensors/index.ts'
@@ -64,6 +65,7 @@ export interface PacksDeps {
   readonly aliases: Pick<Aliases, 'registerAliases'>
   policies: Pick<Policies, 'registerPolicies' | 'typeCount'>
   sensors: Pick<Sensors, 'check' | 'registerSensors' | 'packChanged'>
+  notifications: Pick<Notifications, 'usePack' | 'forgetPack'>
   encryption: Encryption
   log: Log
   metrics: Metrics
@@ -90,6 +92,7 @@ export function createPacks(deps: PacksDeps): Packs {
     aliases,
     policies,
     sensors,
+    notifications,
     encryption,
     log,
     templates,
@@ -113,6 +116,7 @@ export function createPacks(deps: PacksDeps): Packs {
       aliases,
       policies,
       sensors,
+      notifications,
       virtualenvs: deps.virtualenvs,
       metrics: deps.metrics,
     },

@@ -47,6 +47,9 @@ export interface MetadataFolder {
 /** What packs define by files in a folder of that name; what stands before may be named by what stands behind. */
 export const contentKinds = ['triggers', 'sensors', 'actions', 'rules', 'aliases', 'policies'] as const
 
+/** Folders whose files count: destinations of notifications have no records. */
+export const metadataFolders: readonly string[] = [...contentKinds, 'notifications']
+
 export type ContentKind = (typeof contentKinds)[number]
 
 export const manifestFile = 'pack.yaml'

@@ -6,6 +6,7 @@ import type { Metrics } from '../../core/metrics.ts'
 import type { PackDefinitions, Registration } from '../../core/pack-content.ts'
 import type { Actions } from '../actions/index.ts'
 import type { Aliases } from '../aliases/index.ts'
+import type { Notifications } from '../notifications/index.ts'
 import type { Policies } from '../policies/index.ts'
 import type { Rules } from '../rules/index.ts'
 import type { Sensors } from '../sensors/index.ts'
@@ -51,6 +52,7 @@ export interface ContentOwners {
   aliases: Pick<Aliases, 'registerAliases'>
   policies: Pick<Policies, 'registerPolicies'>
   sensors: Pick<Sensors, 'check' | 'registerSensors' | 'packChanged'>
+  notifications: Pick<Notifications, 'usePack' | 'forgetPack'>
   virtualenvs: Pick<VirtualenvBuilder, 'examine'>
   metrics: Metrics
 }
@@ -136,7 +138,12 @@ export async function registerContent(
     take('configs', configs, configs.problems)
   }
   owners.sensors.packChanged(ref)
-  const remarks = [...content.problems, ...registeredKinds.flatMap((kind) => found.get(kind) ?? [])]
+  const ofDestinations = await owners.notifications.usePack(ref, folder)
+  const remarks = [
+    ...content.problems,
+    ...registeredKinds.flatMap((kind) => found.get(kind) ?? []),
+    ...ofDestinations,
+  ]
   const { problems, warnings } = separate(remarks)
   if (kinds.has('actions')) warnings.push(...lacking(await owners.virtualenvs.examine(ref, folder)))
   if (isCut) problems.push({ file: '.', message: 'the pack has too many files, or too deep folders, to list them all' })
@@ -207,6 +214,7 @@ export async function unregisterContent(owners: ContentOwners, ref: string): Pro
     await owners.sensors.registerSensors(nothing),
     await owners.triggers.registerTypes(nothing),
   ]
+  owners.notifications.forgetPack(ref)
   await owners.configs.unregister(ref)
   await owners.database.write({ steps: [owners.store.deletePack(ref)], facts: [] })
   return registrations.flatMap((registration) =>

@@ -318,7 +318,11 @@ export function createPackService(deps: {
 
     registerChanged: (atOnce) =>
       withLock(async () => {
-        for (const { ref, folder } of store.knownPacks()) owners.actions.usePackFolder(ref, folder)
+        for (const { ref, folder } of store.knownPacks()) {
+          owners.actions.usePackFolder(ref, folder)
+          // Those in memory: an unchanged pack is not registered again. What is wrong with them was told before.
+          await owners.notifications.usePack(ref, folder)
+        }
         const done = await registerAll(await changedOf(await folders(), atOnce), allKinds, asSwitched)
         if (atOnce === true) tellRemembered()
         for (const { ref, folder } of store.knownPacks()) {

@@ -4,7 +4,7 @@ import { basename, dirname, extname, join, sep } from 'node:path'
 import { watchDirectories, type DirectoryWatchOptions } from '../../lib/files/index.ts'
 import type { Log } from '../../lib/log/index.ts'
 import { isGenerated } from './files.ts'
-import { contentKinds } from './read.ts'
+import { metadataFolders } from './read.ts'
 
 /** Changes come in bursts: changes within this time of each other are one. */
 const QUIET_MS = 500
@@ -33,7 +33,7 @@ export interface WatcherDeps {
   readonly watch?: DirectoryWatchOptions['watch']
 }
 
-const contentFolders: ReadonlySet<string> = new Set(contentKinds)
+const contentFolders: ReadonlySet<string> = new Set(metadataFolders)
 
 export function createWatcher({
   log,

@@ -114,6 +114,7 @@ export function toRule(
     action: filled.action,
     context,
     tags: filled.tags,
+    ...(filled.notify === undefined ? {} : { notify: filled.notify }),
     ...(metadataFile === undefined ? {} : { metadata_file: metadataFile }),
     ...(secretOwners === undefined ? {} : { secret_owners: secretOwners }),
   }

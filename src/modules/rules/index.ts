@@ -1,5 +1,6 @@
 /** Rules: which action svc runs for which event. */
 import type { Bus } from '../../bus/index.ts'
+import type { Notify } from '../../core/notify.ts'
 import { ruleResource, type Scope } from '../../core/permissions.ts'
 import type { Database } from '../../db/index.ts'
 import type { Rights } from '../../http/index.ts'
@@ -49,6 +50,8 @@ export interface Rules extends Module {
   readonly list: FindRules
   /** A digest that differs after each change of the enabled rules of the trigger. */
   versionOf(triggerId: string): string
+  /** Whom a rule notifies; undefined: it is gone. */
+  notifying(id: string): { ref: string; pack: string; notify: Notify | undefined; action: string } | undefined
   /** Registers the rules of a pack. Ids stay; `enabled` is set from the file. */
   registerRules(content: PackDefinitions): Promise<Registration>
 }
@@ -175,6 +178,10 @@ export function createRules(deps: RulesDeps): Rules {
     get: (refOrId) => service.get(refOrId),
     list: find,
     versionOf: (triggerId) => bindings.versionOf(triggerId),
+    notifying(id) {
+      const rule = store.find(id)
+      return rule && { ref: rule.ref, pack: rule.pack, notify: rule.notify, action: rule.action.ref }
+    },
     registerRules: createRegistration({ store, changes, triggers, log, systemUser }),
     start() {
       engine.start()

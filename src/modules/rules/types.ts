@@ -10,6 +10,7 @@ import {
 } from '../../core/pack-content.ts'
 import type { Scope } from '../../core/permissions.ts'
 import { record, Type, type Schema, type Static, type TProperties } from '../../lib/schema/index.ts'
+import { notifySchema, type Notify } from '../../core/notify.ts'
 import type { ExecutionRecord } from '../executions/types.ts'
 import type { TriggerInstance, TriggerInstanceStatus } from '../triggers/types.ts'
 
@@ -72,6 +73,9 @@ const ruleProperties = {
   }),
   context: RuleContext,
   tags: Type.Array(Type.Object({ name: Type.String(), value: Type.String() })),
+  notify: Type.Optional(
+    Type.Unsafe<Notify>({ ...notifySchema, description: 'Destinations that hear how its executions end.' }),
+  ),
   metadata_file: Type.Optional(Type.String({ description: 'Set if the rule comes from a pack.' })),
 }
 
@@ -171,6 +175,13 @@ const definitionProperties = {
     { additionalProperties: false },
   ),
   tags: Type.Optional(Type.Unsafe<{ name: string; value: string }[] | null>(tagsSchema)),
+  notify: Type.Optional(
+    Type.Unsafe<Notify | null>({
+      ...notifySchema,
+      type: [...notifySchema.type, 'null'],
+      description: 'Destinations that hear how its executions end: a name, or a list of names and `{use, on, to, message}`.',
+    }),
+  ),
 }
 
 const setByServer = Type.Optional(Type.Unknown({ description: 'Ignored: the server sets it.' }))

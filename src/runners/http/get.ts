@@ -53,7 +53,7 @@ export function createHttpGet(allowedPrivateNetworks: readonly string[], env: No
   }
 }
 
-function proxyOf(target: URL, env: NodeJS.ProcessEnv): RequestProxy | undefined {
+export function proxyOf(target: URL, env: NodeJS.ProcessEnv): RequestProxy | undefined {
   const found = environmentProxy(target, env)
   if (found === undefined) return undefined
   const { variable, url } = found

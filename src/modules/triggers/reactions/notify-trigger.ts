@@ -56,8 +56,10 @@ export function notifyPayloads(
   const names = sectionsOf.get(execution.status)
   if (names === undefined) return []
   // The section of the action replaces that of the request.
-  const isOfAction = !isEmpty(execution.action.notify)
-  const notify = isOfAction ? execution.action.notify : (execution.liveaction.notify ?? {})
+  const { notify: ofAction } = execution.action
+  // Names of destinations are the business of the module notifications.
+  const isOfAction = isObject(ofAction) && !isEmpty(ofAction)
+  const notify = isOfAction ? ofAction : (execution.liveaction.notify ?? {})
   const sections = names.flatMap((name) => {
     const section = sectionOf(name, notify[name])
     return section === undefined ? [] : [section]
