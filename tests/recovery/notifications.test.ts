@@ -10,11 +10,10 @@ import { makeFolder } from '../helpers/folders.ts'
 import { createRandom, seedOfRun, type Random } from '../helpers/random.ts'
 import { startReceiver, type Receiver } from '../helpers/receiver.ts'
 import { startServer, type TestServer } from '../helpers/server.ts'
-import { rounds } from '../helpers/tiers.ts'
 import { waitFor } from '../helpers/wait.ts'
 
 /** `SVC_TEST_KILLS` for a longer search. */
-const KILLS = Number(process.env['SVC_TEST_KILLS'] ?? rounds({ daily: 2, full: 20 }))
+const KILLS = Number(process.env['SVC_TEST_KILLS'] ?? 20)
 const LONGEST_LIFE_MS = 400
 const REQUESTS = 6
 const seed = seedOfRun()
