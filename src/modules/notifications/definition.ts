@@ -114,9 +114,10 @@ export function readDestination(
 function channelOf({ channel: kind, url }: Record<string, unknown>): { channel: Channel } | SchemaProblem {
   const kinds = channels.map((channel) => channel.kind).join(', ')
   if (kind !== undefined) {
-    const channel = findChannel(String(kind))
+    const named = typeof kind === 'string' ? kind : ''
+    const channel = findChannel(named)
     return channel === undefined
-      ? { path: ['channel'], message: `there is no channel "${String(kind).slice(0, 100)}"; use one of ${kinds}` }
+      ? { path: ['channel'], message: `there is no channel "${named.slice(0, 100)}"; use one of ${kinds}` }
       : { channel }
   }
   if (typeof url !== 'string') return { path: ['channel'], message: `"channel" is needed: one of ${kinds}` }

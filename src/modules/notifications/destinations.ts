@@ -98,7 +98,7 @@ export function createDestinations({ basePath, log }: { basePath: string; log: L
     forgetPack: (pack) => void ofPacks.delete(pack),
     async reload() {
       await readSite()
-      for (const [pack, { folder }] of [...ofPacks]) {
+      for (const [pack, { folder }] of ofPacks) {
         for (const problem of await usePack(pack, folder)) {
           log.warning('notifications.definition', `Pack "${pack}": ${describeProblem(problem)}`, { pack })
         }

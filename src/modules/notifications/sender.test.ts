@@ -196,6 +196,7 @@ test('a destination that does not answer holds up no other', async () => {
   await allSent(20)
   answerChat(ok)
   await allSent(21)
+  expect(sent.at(-1)).toBe('chat failed a')
 })
 
 test('sends no more of a job than its rate; a recovery always', async () => {
@@ -237,6 +238,7 @@ test('an alert of PagerDuty is never a part of a digest', async () => {
   for (let i = 0; i < 5; i++) await owe('pager', `job ${i}`)
   await sender.start()
   await allSent(5)
+  expect(new Set(sent.map((each) => each.split(' ')[1]))).toEqual(new Set(['failed']))
 })
 
 test('what waits for a destination that is gone fails and says so', async () => {

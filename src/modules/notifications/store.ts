@@ -210,7 +210,7 @@ export function createNotificationStore(database: Database): NotificationStore {
   }
 }
 
-function toRow({ created_at: _, content, ...row }: Notification): NotificationTable {
+function toRow({ created_at: _created, content, ...row }: Notification): NotificationTable {
   return { ...row, action: content.action ?? null, user: content.user ?? null, content: writeJson(content) }
 }
 
