@@ -347,7 +347,18 @@ async function assemble(
   const baseFolder = createBasePath({ path: basePath, log })
   const data: Module[] = [createLogFolders(log), monitoring, idempotency, rbac, auth, datastore]
   // Destinations are known before executions recover, whose ends they hear of.
-  const base: Module[] = [baseFolder, ...data, traces, triggers, actions, aliases, policies, sensors, notifications, packs]
+  const base: Module[] = [
+    baseFolder,
+    ...data,
+    traces,
+    triggers,
+    actions,
+    aliases,
+    policies,
+    sensors,
+    notifications,
+    packs,
+  ]
   // Executions that end while the server stops still bring about what follows in their workflows.
   const engine: Module[] = [
     workflows,

@@ -37,7 +37,10 @@ const define = (name: string, text: string): void => {
 beforeAll(async () => {
   folder = makeFolder()
   receiver = await startReceiver()
-  define('hook', `channel: webhook\nwebhook_url: ${receiver.url}/hook\nsecret: "{{ svckv.system.hook | decrypt_kv }}"\non: all\n`)
+  define(
+    'hook',
+    `channel: webhook\nwebhook_url: ${receiver.url}/hook\nsecret: "{{ svckv.system.hook | decrypt_kv }}"\non: all\n`,
+  )
   define('chat', `channel: slack\nwebhook_url: "{{ svckv.system.chat | decrypt_kv }}"\n`)
   define('dead', `channel: webhook\nwebhook_url: http://127.0.0.1:1/dead\n`)
   define('broken', 'channel: smoke\n')
@@ -46,7 +49,10 @@ beforeAll(async () => {
   mkdirSync(join(pack, 'actions'))
   mkdirSync(join(pack, 'rules'))
   mkdirSync(join(pack, 'triggers'))
-  writeFileSync(join(pack, 'pack.yaml'), 'name: shop\nref: shop\ndescription: a shop\nversion: 1.0.0\nauthor: somebody\n')
+  writeFileSync(
+    join(pack, 'pack.yaml'),
+    'name: shop\nref: shop\ndescription: a shop\nversion: 1.0.0\nauthor: somebody\n',
+  )
   writeFileSync(join(pack, 'notifications/own.yaml'), `name: own\nchannel: webhook\nwebhook_url: ${receiver.url}/own\n`)
   writeFileSync(join(pack, 'notifications/bad.yaml'), 'name: bad\nchannel: ntfy\n')
   writeFileSync(
@@ -59,7 +65,10 @@ beforeAll(async () => {
     'name: nightly\nenabled: true\ntrigger: {type: shop.go}\nnotify: [{use: hook, on: [failed, recovered], message: "{{ job }} {{ exit_code }}: {{ stderr }}"}]\n' +
       'action: {ref: core.local, parameters: {cmd: "{{ trigger.cmd }}"}}\n',
   )
-  server = await createTestApp({ basePath: folder.path, settings: { 'notifications.digest_threshold': '0', 'log.level': 'DEBUG' } })
+  server = await createTestApp({
+    basePath: folder.path,
+    settings: { 'notifications.digest_threshold': '0', 'log.level': 'DEBUG' },
+  })
   await server.call('PUT', '/v1/keys/hook', { name: 'hook', value: SECRET, secret: true })
   await server.call('PUT', '/v1/keys/chat', { name: 'chat', value: `${receiver.url}/services/${TOKEN}`, secret: true })
 })
@@ -80,7 +89,9 @@ const got = (path: string, count: number): Promise<Received[]> =>
 const settled = (query: string, count: number): Promise<Row[]> =>
   waitFor(`${count} of ${query} to end`, async () => {
     const rows = await list(query)
-    return rows.length === count && rows.every(({ status }) => !['pending', 'sending'].includes(status)) ? rows : undefined
+    return rows.length === count && rows.every(({ status }) => !['pending', 'sending'].includes(status))
+      ? rows
+      : undefined
   })
 const dispatch = (cmd: string) => server.call('POST', '/v1/webhooks/svc', { trigger: 'shop.go', payload: { cmd } })
 
@@ -89,7 +100,15 @@ test('a rule that fails is told once, with its text; its recovery once', async (
   const [failed] = await got('/hook', 1)
   expect(failed?.body).toMatchObject({
     type: 'svc.notification.failed',
-    data: { job: 'shop.nightly', rule: 'shop.nightly', action: 'core.local', exit_code: 3, stderr: 'no space', status: 'failed', attempt: 1 },
+    data: {
+      job: 'shop.nightly',
+      rule: 'shop.nightly',
+      action: 'core.local',
+      exit_code: 3,
+      stderr: 'no space',
+      status: 'failed',
+      attempt: 1,
+    },
   })
   expect(failed?.headers['webhook-signature']).toMatch(/^v1,/)
   await dispatch('true')
@@ -99,7 +118,12 @@ test('a rule that fails is told once, with its text; its recovery once', async (
   const rows = await settled('?rule=shop.nightly', 2)
   expect(rows).toMatchObject([
     { condition: 'recovered', status: 'sent', title: 'Recovered: shop.nightly' },
-    { condition: 'failed', status: 'sent', title: 'Failed: shop.nightly', web_url: expect.stringContaining('/#/history/') },
+    {
+      condition: 'failed',
+      status: 'sent',
+      title: 'Failed: shop.nightly',
+      web_url: expect.stringContaining('/#/history/'),
+    },
   ])
   expect(told.map(({ headers }) => headers['webhook-id'])).toEqual(rows.map(({ id }) => id).toReversed())
 })
@@ -119,7 +143,10 @@ test('a broken file is named, and the others work', () => {
 
 test('no secret of a destination stands in a row, an answer, an error or the log', async () => {
   receiver.answer = ({ path }) => ({ status: 500, text: `no ${path} ${TOKEN}` })
-  const { body: outcome } = await server.call<{ sent: boolean; message: string }>('POST', '/v1/notifications/destinations/chat/test')
+  const { body: outcome } = await server.call<{ sent: boolean; message: string }>(
+    'POST',
+    '/v1/notifications/destinations/chat/test',
+  )
   expect(outcome).toMatchObject({ sent: false, message: expect.stringMatching(/^HTTP 500: no /) })
   const answers = [outcome, await list(), (await server.call('GET', '/v1/notifications/destinations')).body]
   const rows = rowsOf<Record<string, unknown>>(server, 'select * from notifications')
@@ -145,25 +172,49 @@ describe('what could not be sent', () => {
     receiver.answer = () => ({ status: 200, text: 'ok' })
     receiver.received.length = 0
     const path = `/v1/notifications/${failed?.id ?? ''}`
-    expect(await server.call('POST', `${path}/replay`)).toMatchObject({ status: 200, body: { status: 'pending', attempts: 0 } })
-    await waitFor('it to be sent', async () => (await server.call<Row>('GET', path)).body.status === 'sent' || undefined)
+    expect(await server.call('POST', `${path}/replay`)).toMatchObject({
+      status: 200,
+      body: { status: 'pending', attempts: 0 },
+    })
+    await waitFor(
+      'it to be sent',
+      async () => (await server.call<Row>('GET', path)).body.status === 'sent' || undefined,
+    )
     expect(receiver.received).toHaveLength(1)
   })
 
   test('and what nobody can receive is visible', async () => {
-    const action = { name: 'nowhere', pack: 'shop', runner_type: 'local-shell-cmd', parameters: {}, notify: ['nowhere', 'dead'] }
+    const action = {
+      name: 'nowhere',
+      pack: 'shop',
+      runner_type: 'local-shell-cmd',
+      parameters: {},
+      notify: ['nowhere', 'dead'],
+    }
     await server.call('POST', '/v1/actions', action)
     await runToEnd(server, { cmd: 'exit 1' }, { action: 'shop.nowhere' })
     const [row] = await settled('?destination=nowhere', 1)
     expect(row).toMatchObject({ status: 'failed', error: expect.stringContaining('notifications/nowhere.yaml') })
     const isTriedAgain = ([waiting]: Row[]): boolean => waiting?.status === 'pending' && waiting.error !== undefined
-    await waitFor('another attempt to be planned', async () => isTriedAgain(await list('?destination=dead')) || undefined)
+    await waitFor(
+      'another attempt to be planned',
+      async () => isTriedAgain(await list('?destination=dead')) || undefined,
+    )
   })
 
   test('a wrong `notify` is refused, naming the field', async () => {
     const rule = { name: 'two', trigger: { type: 'shop.go' }, action: { ref: 'core.noop' } }
-    for (const notify of [{ use: 'chat' }, ['../x'], [{ use: 'chat', on: 'sometimes' }], [{ on: 'failed' }], [{ use: 'chat', too: 1 }]]) {
-      expect(await server.call('POST', '/v1/rules', { ...rule, notify })).toMatchObject({ status: 400, body: { faultstring: expect.stringContaining('notify') } })
+    for (const notify of [
+      { use: 'chat' },
+      ['../x'],
+      [{ use: 'chat', on: 'sometimes' }],
+      [{ on: 'failed' }],
+      [{ use: 'chat', too: 1 }],
+    ]) {
+      expect(await server.call('POST', '/v1/rules', { ...rule, notify })).toMatchObject({
+        status: 400,
+        body: { faultstring: expect.stringContaining('notify') },
+      })
     }
   })
 })

@@ -15,7 +15,10 @@ export interface Receiver {
   url: string
   received: Received[]
   /** Chooses the answer to each request; default: 200 `ok`. Undefined: no answer. */
-  answer: (request: Received, count: number) => { status: number; text?: string; headers?: Record<string, string> } | undefined
+  answer: (
+    request: Received,
+    count: number,
+  ) => { status: number; text?: string; headers?: Record<string, string> } | undefined
   close(): Promise<void>
 }
 

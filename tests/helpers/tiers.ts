@@ -16,7 +16,9 @@ export const FULL_ONLY = [
   'tests/conformance/security-events.test.ts',
   ...['binary', 'deb'].map((name) => `tests/packaging/${name}.test.ts`),
   ...['crontab', 'oauth2-proxy', 'proxy', 'real-senders', 'tunnels'].map((name) => `tests/recipes/${name}.test.ts`),
-  ...['cascade', 'hangup', 'idempotency', 'notifications', 'policies', 'start'].map((name) => `tests/recovery/${name}.test.ts`),
+  ...['cascade', 'hangup', 'idempotency', 'notifications', 'policies', 'start'].map(
+    (name) => `tests/recovery/${name}.test.ts`,
+  ),
   ...['clock', 'database-unusable', 'flood', 'idle-streams', 'port-taken', 'slow-readers'].map(
     (name) => `tests/faults/${name}.test.ts`,
   ),

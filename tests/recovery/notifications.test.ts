@@ -128,7 +128,9 @@ it(`notifications: ${KILLS} kills lose none and tell none twice`, { timeout: 900
     // Between two recoveries of a job and destination there is a failure.
     for (const name of ['hook', 'slow']) {
       const ends = rows.filter(({ destination }) => destination === name).map(({ occasion }) => occasion)
-      expect(ends.filter((occasion, i) => occasion === 'recovered' && ends.slice(0, i).every((e) => e !== 'failed'))).toEqual([])
+      expect(
+        ends.filter((occasion, i) => occasion === 'recovered' && ends.slice(0, i).every((e) => e !== 'failed')),
+      ).toEqual([])
     }
     expect(findDamage(basePath)).toEqual([])
   } finally {

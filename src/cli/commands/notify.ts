@@ -5,7 +5,13 @@ import { exitCodes } from '../exit-codes.ts'
 import { names } from '../names.ts'
 import { printable } from '../output/print.ts'
 import { callOn, subjectOf } from '../records.ts'
-import { createEachCommand, createGetCommand, createListCommand, type CliResource, type ListFlags } from '../resources.ts'
+import {
+  createEachCommand,
+  createGetCommand,
+  createListCommand,
+  type CliResource,
+  type ListFlags,
+} from '../resources.ts'
 import type { CommandContext, Session } from '../session.ts'
 
 const notification: CliResource = {
@@ -39,7 +45,12 @@ export function createNotifyCommand(context: CommandContext): CliCommand {
   const list = createListCommand(
     context,
     notification,
-    ({ status, destination: name, rule, execution }: NotifyListFlags) => ({ status, destination: name, rule, execution }),
+    ({ status, destination: name, rule, execution }: NotifyListFlags) => ({
+      status,
+      destination: name,
+      rule,
+      execution,
+    }),
   )
     .description('List notifications, newest last.')
     .option('--status <status>', `only notifications in this status: ${statuses.join(', ')}`)
@@ -95,7 +106,9 @@ async function testOne(session: Session, name: string): Promise<number> {
   if (session.form !== 'human') await session.printMachine(outcome)
   else {
     const said = printable(textOrEmpty(outcome['message']))
-    await session.print(isSent ? `Sent to "${printable(name)}": ${said}\n` : `Not sent to "${printable(name)}": ${said}\n`)
+    await session.print(
+      isSent ? `Sent to "${printable(name)}": ${said}\n` : `Not sent to "${printable(name)}": ${said}\n`,
+    )
   }
   return isSent ? exitCodes.ok : exitCodes.failed
 }

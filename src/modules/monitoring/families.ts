@@ -90,7 +90,10 @@ export function createFamilies(registry: Registry): Metrics {
     ['kind'],
   )
 
-  const notifications = counter('svc_notifications_total', 'Notifications that wait no more.', ['destination', 'status'])
+  const notifications = counter('svc_notifications_total', 'Notifications that wait no more.', [
+    'destination',
+    'status',
+  ])
   const destinations = createBound()
 
   const families: Families = {
@@ -121,7 +124,8 @@ export function createFamilies(registry: Registry): Metrics {
       requests.inc({ surface, method, route: known, status })
       if (surface !== 'stream') requestTimes.observe({ surface, method }, ms / 1000)
     },
-    'notification.ended': ({ destination, status }) => notifications.inc({ destination: destinations(destination), status }),
+    'notification.ended': ({ destination, status }) =>
+      notifications.inc({ destination: destinations(destination), status }),
     'content.registered': ({ kind }, ms) => registrations.observe({ kind }, ms / 1000),
   }
   return {

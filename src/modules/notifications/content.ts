@@ -9,7 +9,9 @@ const MAX_STDERR_CHARS = 2000
 const MAX_ERROR_CHARS = 500
 
 /** What the status of an ended execution means to people; undefined: nothing, as of what was canceled. */
-export function conditionOf(status: ExecutionStatus): Extract<Condition, 'failed' | 'timeout' | 'succeeded'> | undefined {
+export function conditionOf(
+  status: ExecutionStatus,
+): Extract<Condition, 'failed' | 'timeout' | 'succeeded'> | undefined {
   switch (status) {
     case 'failed':
     case 'abandoned':

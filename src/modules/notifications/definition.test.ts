@@ -1,7 +1,8 @@
 import { describe, expect, test } from 'vitest'
 import { finishSettings, readDestination } from './definition.ts'
 
-const read = (given: Record<string, unknown>) => readDestination({ name: 'd', ...given }, 'notifications/d.yaml', undefined)
+const read = (given: Record<string, unknown>) =>
+  readDestination({ name: 'd', ...given }, 'notifications/d.yaml', undefined)
 function destinationOf(given: Record<string, unknown>) {
   const outcome = read(given)
   if ('problems' in outcome) throw new Error(outcome.problems.map(({ message }) => message).join())
@@ -35,10 +36,14 @@ test('reads a whole definition; YAML reads "on" as true', () => {
     warnings: [],
     description: 'the team',
   })
-  expect(readDestination({ name: 'd', channel: 'slack', webhook_url: 'https://x.example' }, 'f', 'shop')).toMatchObject({
-    destination: { name: 'shop.d', pack: 'shop', warnings: [expect.stringContaining('"webhook_url" is a secret')] },
+  expect(readDestination({ name: 'd', channel: 'slack', webhook_url: 'https://x.example' }, 'f', 'shop')).toMatchObject(
+    {
+      destination: { name: 'shop.d', pack: 'shop', warnings: [expect.stringContaining('"webhook_url" is a secret')] },
+    },
+  )
+  expect(read({ channel: 'slack', webhook_url: 'https://x.example', enabled: false })).toEqual({
+    destination: undefined,
   })
-  expect(read({ channel: 'slack', webhook_url: 'https://x.example', enabled: false })).toEqual({ destination: undefined })
 })
 
 test.each<[string, Record<string, unknown>, string]>([
@@ -48,7 +53,11 @@ test.each<[string, Record<string, unknown>, string]>([
   ['a missing setting', { channel: 'ntfy' }, 'topic: "topic" is needed by the channel ntfy'],
   ['a wrong value', { channel: 'ntfy', topic: 'x', priority: 9 }, 'priority: '],
   ['an unknown condition', { channel: 'ntfy', topic: 'x', on: 'broken' }, 'on: '],
-  ['a wrong span', { channel: 'ntfy', topic: 'x', rate_limit: { count: 1, per: 'soon' } }, 'rate_limit.per: "soon" is not'],
+  [
+    'a wrong span',
+    { channel: 'ntfy', topic: 'x', rate_limit: { count: 1, per: 'soon' } },
+    'rate_limit.per: "soon" is not',
+  ],
   ['a wrong name', { name: '../x', channel: 'ntfy', topic: 'x' }, 'name: '],
   ['a URL of nobody', { url: 'gotify://host/token' }, 'url: "gotify://" is the URL of no channel'],
   ['a URL of another channel', { channel: 'slack', url: 'ntfy://x' }, 'url: the URL begins with "ntfy://"'],
@@ -63,12 +72,21 @@ describe('URLs', () => {
   test.each<[string, Record<string, unknown>]>([
     ['slack://A1/B2/C3', { webhook_url: 'https://hooks.slack.com/services/A1/B2/C3' }],
     ['discord://1234/to-ken', { webhook_url: 'https://discord.com/api/webhooks/1234/to-ken' }],
-    ['mmosts://chat.example.org:8443/TOKEN?channel=ops', { webhook_url: 'https://chat.example.org:8443/hooks/TOKEN', to_channel: 'ops' }],
+    [
+      'mmosts://chat.example.org:8443/TOKEN?channel=ops',
+      { webhook_url: 'https://chat.example.org:8443/hooks/TOKEN', to_channel: 'ops' },
+    ],
     ['mmost://chat.example.org/sub/TOKEN', { webhook_url: 'http://chat.example.org/sub/hooks/TOKEN' }],
     ['ntfy://Topic', { topic: 'Topic' }],
-    ['ntfys://u:p%40@ntfy.example.org/Topic', { server: 'https://ntfy.example.org', topic: 'Topic', user: 'u', password: 'p@' }],
+    [
+      'ntfys://u:p%40@ntfy.example.org/Topic',
+      { server: 'https://ntfy.example.org', topic: 'Topic', user: 'u', password: 'p@' },
+    ],
     ['pagerduty://KEY@API?region=eu', { routing_key: 'KEY', api_url: 'https://events.eu.pagerduty.com' }],
-    ['json://u:p@hook.example.org/a/b?c=d', { webhook_url: 'http://hook.example.org/a/b?c=d', headers: { authorization: 'Basic dTpw' } }],
+    [
+      'json://u:p@hook.example.org/a/b?c=d',
+      { webhook_url: 'http://hook.example.org/a/b?c=d', headers: { authorization: 'Basic dTpw' } },
+    ],
     ['jsons://hook.example.org', { webhook_url: 'https://hook.example.org/' }],
     [
       'workflows://prod.example.com:443/WF/SIG',
@@ -89,7 +107,10 @@ describe('URLs', () => {
         password: 'pw',
       },
     ],
-    ['mailto://mail.example.org?to=a@example.org', { host: 'mail.example.org', port: 25, security: 'none', to: ['a@example.org'] }],
+    [
+      'mailto://mail.example.org?to=a@example.org',
+      { host: 'mail.example.org', port: 25, security: 'none', to: ['a@example.org'] },
+    ],
   ])('%s', (url, settings) => {
     expect(finished({ url })).toEqual(settings)
   })
@@ -101,6 +122,8 @@ describe('URLs', () => {
       problem: expect.not.stringContaining('SECRET') as string,
     })
     const ntfy = destinationOf({ channel: 'ntfy', topic: '{{ svckv.system.t }}' })
-    expect(finishSettings(ntfy.channel, { topic: '' })).toEqual({ problem: expect.stringContaining('"topic"') as string })
+    expect(finishSettings(ntfy.channel, { topic: '' })).toEqual({
+      problem: expect.stringContaining('"topic"') as string,
+    })
   })
 })

@@ -1,7 +1,14 @@
 /** What a file of a destination may say. Pure functions. */
 import { readDuration } from '../../lib/calendar/index.ts'
 import { compileSchema, isObject, type JsonSchema, type SchemaProblem } from '../../lib/schema/index.ts'
-import { conditionsOf, destinationName, onSchema, withOn, type Condition, type ConditionName } from '../../core/notify.ts'
+import {
+  conditionsOf,
+  destinationName,
+  onSchema,
+  withOn,
+  type Condition,
+  type ConditionName,
+} from '../../core/notify.ts'
 import { channels, findChannel, readAppriseUrl, UrlProblem, type Channel, type Settings } from './channels/index.ts'
 import { rateLimitSchema } from './types.ts'
 
@@ -79,7 +86,8 @@ export function readDestination(
   pack: string | undefined,
 ): { destination: Destination | undefined } | { problems: SchemaProblem[] } {
   const definition = withOn(given)
-  if (!isObject(definition)) return { problems: [{ path: [], message: 'an object with "name" and "channel" is needed' }] }
+  if (!isObject(definition))
+    return { problems: [{ path: [], message: 'an object with "name" and "channel" is needed' }] }
   const found = channelOf(definition)
   if ('message' in found) return { problems: [found] }
   const { channel } = found
@@ -141,7 +149,8 @@ function problemOfSettings(channel: Channel, settings: Settings): SchemaProblem 
     const whole = { ...fromUrl(channel, url), ...own }
     const literal = Object.fromEntries(Object.entries(whole).filter(([, value]) => !isTemplated(value)))
     const missing = channel.required.find((name) => !(name in whole))
-    if (missing !== undefined) return { path: [missing], message: `"${missing}" is needed by the channel ${channel.kind}` }
+    if (missing !== undefined)
+      return { path: [missing], message: `"${missing}" is needed by the channel ${channel.kind}` }
     const needed = { ...settingsSchemas.get(channel), required: [] }
     return compileSchema(needed).find(withoutTemplates(literal))
   } catch (error) {

@@ -88,7 +88,8 @@ export function createDestinations({ basePath, log }: { basePath: string; log: L
   }
 
   return {
-    find: (name, pack) => ofSite.get(name) ?? inPack(name) ?? (pack === undefined ? undefined : inPack(`${pack}.${name}`)),
+    find: (name, pack) =>
+      ofSite.get(name) ?? inPack(name) ?? (pack === undefined ? undefined : inPack(`${pack}.${name}`)),
     list: () =>
       [...ofSite.values(), ...[...ofPacks.values()].flatMap(({ destinations }) => [...destinations.values()])].toSorted(
         (a, b) => (a.name < b.name ? -1 : 1),

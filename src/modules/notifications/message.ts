@@ -135,7 +135,9 @@ function factsOf({ occasion, rule, content }: Notification): [string, string][] 
     ['Elapsed', elapsed === undefined ? undefined : formatDuration(Math.round(elapsed * 10) / 10)],
     ['Time', occasion === 'digest' ? undefined : at],
   ]
-  return facts.filter((fact): fact is [string, string] => fact[1] !== undefined).map(([label, value]) => [label, oneLine(value)])
+  return facts
+    .filter((fact): fact is [string, string] => fact[1] !== undefined)
+    .map(([label, value]) => [label, oneLine(value)])
 }
 
 function outputOf({ stderr, items, more }: Content): string {

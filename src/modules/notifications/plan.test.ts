@@ -75,11 +75,23 @@ test.each<[string, Case, string[]]>([
   ['the last attempt', { notify: ['mail'], attempt: 3 }, ['mail failed']],
   ['a task of a workflow', { notify: ['mail'], execution: { parent: '6000000000000000000000aa' } }, []],
   ['a part of something', { notify: ['mail'], execution: { context: { parent: {} } } }, []],
-  ['a recovery', { notify: ['chat', 'mail'], status: 'succeeded', hasFailed: true }, ['chat recovered', 'mail recovered']],
+  [
+    'a recovery',
+    { notify: ['chat', 'mail'], status: 'succeeded', hasFailed: true },
+    ['chat recovered', 'mail recovered'],
+  ],
   ['conditions of the rule', { notify: [{ use: 'chat', on: 'succeeded' }], status: 'succeeded' }, ['chat succeeded']],
   ['the same for YAML', { notify: [{ use: 'chat', true: ['succeeded'] }], status: 'succeeded' }, ['chat succeeded']],
-  ['the nearest word about a destination', { notify: [{ use: 'chat', on: ['succeeded'] }], ofAction: ['chat'], globals: ['chat'] }, []],
-  ['rule, action and configuration', { notify: 'chat', ofAction: 'mail', globals: ['ok', 'mail'] }, ['chat failed', 'mail failed']],
+  [
+    'the nearest word about a destination',
+    { notify: [{ use: 'chat', on: ['succeeded'] }], ofAction: ['chat'], globals: ['chat'] },
+    [],
+  ],
+  [
+    'rule, action and configuration',
+    { notify: 'chat', ofAction: 'mail', globals: ['ok', 'mail'] },
+    ['chat failed', 'mail failed'],
+  ],
   ['the form of StackStorm, which names no destination', { ofAction: { 'on-failure': { routes: ['chat'] } } }, []],
   ['an unknown destination', { notify: 'nowhere' }, ['nowhere failed failed']],
   ['a destination with too many', { notify: 'chat', waiting: 10 }, ['chat failed suppressed']],
@@ -104,21 +116,36 @@ test('tells the facts: bounded, of the host that failed, without control charact
   expect(content).toMatchObject({ exit_code: 3, outcome: 'failed', action: 'core.local' })
   expect(content?.stderr?.split('\n')).toHaveLength(20)
   expect(content?.stderr).toMatch(/line 49$/)
-  expect(contentOf({ 'web-1': { succeeded: true }, 'web-2': { failed: true, return_code: 1, error: 'a\nb' } })).toMatchObject({
+  expect(
+    contentOf({ 'web-1': { succeeded: true }, 'web-2': { failed: true, return_code: 1, error: 'a\nb' } }),
+  ).toMatchObject({
     exit_code: 1,
     error: 'web-2: a b',
   })
-  expect(contentOf({ output: null, errors: [{ task_id: 'copy', message: 'no host' }] })).toMatchObject({ error: 'copy: no host' })
+  expect(contentOf({ output: null, errors: [{ task_id: 'copy', message: 'no host' }] })).toMatchObject({
+    error: 'copy: no host',
+  })
   expect(contentOf({ error: 'e'.repeat(5000) })?.error?.length).toBeLessThan(510)
 })
 
 test('plans a missed run for those who want to hear of it', () => {
   const { planning, rows, marks } = planned({ notify: ['chat', 'ok'] })
   rows.length = marks.length = 0
-  const missed = { rule: { id: 'r', ref: 'shop.nightly' }, due: '2026-01-31T03:00:00.000000Z', expect: { within: '10m' }, lastSuccess: null }
+  const missed = {
+    rule: { id: 'r', ref: 'shop.nightly' },
+    due: '2026-01-31T03:00:00.000000Z',
+    expect: { within: '10m' },
+    lastSuccess: null,
+  }
   expect(planning.planMissed(missed)?.facts).toHaveLength(1)
   expect(rows).toMatchObject([
-    { destination: 'chat', occasion: 'missed', job: 'shop.nightly', execution: null, content: { due: missed.due, last_success: null } },
+    {
+      destination: 'chat',
+      occasion: 'missed',
+      job: 'shop.nightly',
+      execution: null,
+      content: { due: missed.due, last_success: null },
+    },
   ])
   expect(marks).toEqual(['failed shop.nightly'])
 })

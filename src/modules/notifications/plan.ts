@@ -61,7 +61,8 @@ export function createPlanning(deps: {
         const destination = destinations.find(use.use, pack)
         const name = destination?.name ?? use.use
         if (targets.has(name)) continue
-        const on = use.on === undefined ? conditionsOfDestination({ on: destination?.on }, settings.on) : conditionsOf(use.on)
+        const on =
+          use.on === undefined ? conditionsOfDestination({ on: destination?.on }, settings.on) : conditionsOf(use.on)
         targets.set(name, { name, on, use, isKnown: destination !== undefined })
       }
     }

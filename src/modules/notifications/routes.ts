@@ -1,5 +1,16 @@
 /** Endpoints of notifications and their destinations. */
-import { listEndpoint, parsePlace, pageHeaders, listReply, placeQuery, route, textFilter, type QueryParameter, type Rights, type Route } from '../../http/index.ts'
+import {
+  listEndpoint,
+  parsePlace,
+  pageHeaders,
+  listReply,
+  placeQuery,
+  route,
+  textFilter,
+  type QueryParameter,
+  type Rights,
+  type Route,
+} from '../../http/index.ts'
 import { actionResource, type Resource } from '../../core/permissions.ts'
 import { queryInvalid } from '../../core/errors.ts'
 import { shown } from '../../lib/text/index.ts'

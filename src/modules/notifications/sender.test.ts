@@ -114,7 +114,8 @@ async function owe(destination: string, job: string, more: Partial<Notification>
   return id
 }
 const statusOf = (id: string): string | undefined => store.find(id)?.status
-const allSent = (count: number): Promise<unknown> => waitFor(`${count} to be sent`, () => sent.length === count || undefined)
+const allSent = (count: number): Promise<unknown> =>
+  waitFor(`${count} to be sent`, () => sent.length === count || undefined)
 
 /** Moves the clock to each wait that comes up, until it is so. */
 async function passTime(what: string, isSo: () => boolean): Promise<void> {
@@ -188,8 +189,7 @@ test('a later message of a job waits for an earlier one; others, and other desti
 
 test('a destination that does not answer holds up no other', async () => {
   let answerChat: (outcome: Outcome) => void = () => undefined
-  answer = ({ destination }) =>
-    destination === 'chat' ? new Promise((resolve) => (answerChat = resolve)) : ok
+  answer = ({ destination }) => (destination === 'chat' ? new Promise((resolve) => (answerChat = resolve)) : ok)
   await sender.start()
   await owe('chat', 'a')
   for (let i = 0; i < 20; i++) await owe('mail', `job ${i}`)

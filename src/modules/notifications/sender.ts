@@ -128,12 +128,11 @@ export function createSender(deps: {
         end = undefined
         if (stopping.signal.aborted) return
       }
-    })()
-      .finally(() => {
-        workers.delete(destination)
-        // Woken after its last look.
-        if (isWoken) wake(destination)
-      })
+    })().finally(() => {
+      workers.delete(destination)
+      // Woken after its last look.
+      if (isWoken) wake(destination)
+    })
   }
 
   /** Does one thing for a destination. @returns milliseconds until there is more to do; 0: at once; undefined: nothing waits */
@@ -213,11 +212,7 @@ export function createSender(deps: {
     return undefined
   }
 
-  async function endAll(
-    some: readonly Notification[],
-    status: 'failed' | 'suppressed',
-    error: string,
-  ): Promise<void> {
+  async function endAll(some: readonly Notification[], status: 'failed' | 'suppressed', error: string): Promise<void> {
     await keep(some.map(({ id }) => store.change(id, 'pending', { status, error })))
     for (const { destination } of some) {
       count(destination, -1)
@@ -350,10 +345,7 @@ export function createSender(deps: {
       for (const worker of all) worker.wake()
       const patience = new AbortController()
       const ended = Promise.allSettled(all.map(({ running }) => running))
-      await Promise.race([
-        ended,
-        delay(STOP_MS, undefined, { signal: patience.signal }).catch(() => undefined),
-      ])
+      await Promise.race([ended, delay(STOP_MS, undefined, { signal: patience.signal }).catch(() => undefined)])
       patience.abort()
       aborted.abort()
       await ended

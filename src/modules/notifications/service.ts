@@ -83,7 +83,8 @@ export function createNotificationService(deps: {
   return {
     get,
     record(notification) {
-      const { id, destination, occasion, status, job, rule, execution, attempts, created_at, due_at, sent_at } = notification
+      const { id, destination, occasion, status, job, rule, execution, attempts, created_at, due_at, sent_at } =
+        notification
       const { error, digest, content } = notification
       const web = deps.webUrl()
       return {
@@ -107,7 +108,9 @@ export function createNotificationService(deps: {
     },
     resourceOf: ({ execution, content: { action, user } }) =>
       // A test and a digest concern nobody's execution, or those of several: no grant on one opens them.
-      action === undefined ? { uid: '' } : executionResource({ id: execution ?? '', action_ref: action, user: user ?? '' }),
+      action === undefined
+        ? { uid: '' }
+        : executionResource({ id: execution ?? '', action_ref: action, user: user ?? '' }),
     async replay(caller, id) {
       const { destination } = get(id)
       try {

@@ -110,7 +110,12 @@ export function createNotificationStore(database: Database): NotificationStore {
       let query = matching(filter).selectAll()
       if (place?.before !== undefined) query = query.where('id', '<', place.before)
       if (place?.after !== undefined) query = query.where('id', '>', place.after)
-      const rows = await database.scan(query.orderBy('id', 'desc').limit(limit ?? -1).offset(offset))
+      const rows = await database.scan(
+        query
+          .orderBy('id', 'desc')
+          .limit(limit ?? -1)
+          .offset(offset),
+      )
       return rows.map(toNotification)
     },
     async count(filter) {

@@ -70,7 +70,9 @@ export const NotificationRecord = record(
     condition: Type.String({ description: 'One of the conditions, or `digest` or `test`.' }),
     status: Type.Enum(notificationStatuses, { type: 'string' }),
     title: Type.String({ description: 'First line of the message.' }),
-    job: Type.Optional(Type.String({ description: 'Reference of the rule that started the execution, else of its action.' })),
+    job: Type.Optional(
+      Type.String({ description: 'Reference of the rule that started the execution, else of its action.' }),
+    ),
     rule: Type.Optional(Type.String({ description: 'Reference.' })),
     action: Type.Optional(Type.String({ description: 'Reference.' })),
     execution: Type.Optional(Type.String({ description: 'Id of the execution.' })),
@@ -115,7 +117,10 @@ export const DestinationRecord = record(
     on: Type.Array(Type.Enum(conditionNames, { type: 'string' })),
     is_global: Type.Boolean({ description: 'Whether it hears of every job: `notifications.destinations`.' }),
     settings: Type.FreeForm({ description: 'Without secrets: those are masked.' }),
-    state: Type.Enum(['ok', 'failing', 'unused'], { type: 'string', description: 'Of the last attempt since the start.' }),
+    state: Type.Enum(['ok', 'failing', 'unused'], {
+      type: 'string',
+      description: 'Of the last attempt since the start.',
+    }),
     last_error: Type.Optional(Type.String()),
     last_sent_at: Type.Optional(Timestamp),
     pending: Type.Integer({ description: 'Notifications that wait to be sent.' }),

@@ -139,11 +139,7 @@ export async function registerContent(
   }
   owners.sensors.packChanged(ref)
   const ofDestinations = await owners.notifications.usePack(ref, folder)
-  const remarks = [
-    ...content.problems,
-    ...registeredKinds.flatMap((kind) => found.get(kind) ?? []),
-    ...ofDestinations,
-  ]
+  const remarks = [...content.problems, ...registeredKinds.flatMap((kind) => found.get(kind) ?? []), ...ofDestinations]
   const { problems, warnings } = separate(remarks)
   if (kinds.has('actions')) warnings.push(...lacking(await owners.virtualenvs.examine(ref, folder)))
   if (isCut) problems.push({ file: '.', message: 'the pack has too many files, or too deep folders, to list them all' })

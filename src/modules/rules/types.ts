@@ -179,7 +179,8 @@ const definitionProperties = {
     Type.Unsafe<Notify | null>({
       ...notifySchema,
       type: [...notifySchema.type, 'null'],
-      description: 'Destinations that hear how its executions end: a name, or a list of names and `{use, on, to, message}`.',
+      description:
+        'Destinations that hear how its executions end: a name, or a list of names and `{use, on, to, message}`.',
     }),
   ),
 }

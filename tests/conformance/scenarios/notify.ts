@@ -39,7 +39,14 @@ export function notifyScenarios(server: TestApp): Scenario[] {
     },
     { command: 'notify test', about: 'without its secret', args: () => ['notify', 'test', 'hook'] },
     { command: 'notify test', about: 'unknown', args: () => ['notify', 'test', 'nowhere'] },
-    { command: 'notify destinations', args: () => ['notify', 'destinations'], unstable },
+    {
+      command: 'notify destinations',
+      async before() {
+        for (const name of ['mail', 'hook']) await server.call('POST', `/v1/notifications/destinations/${name}/test`)
+      },
+      args: () => ['notify', 'destinations'],
+      unstable,
+    },
     {
       command: 'notify list',
       before: notification,

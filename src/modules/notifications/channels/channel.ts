@@ -40,7 +40,11 @@ export type Settings = Readonly<Record<string, unknown>>
 export interface SendTools {
   readonly post: HttpPost
   /** Runs a program until it ends. Resolves with its exit code and the end of its standard error. */
-  readonly run: (program: { file: string; args: string[]; stdin: Uint8Array }) => Promise<{ code: number; error: string }>
+  readonly run: (program: {
+    file: string
+    args: string[]
+    stdin: Uint8Array
+  }) => Promise<{ code: number; error: string }>
   /** Seconds since the epoch. */
   readonly now: () => number
   /** Aborted when the time is over. */
@@ -159,7 +163,8 @@ export async function postJson(
   } catch (error) {
     if (signal.aborted) throw new SendFailure(`no answer in time from ${url.host}`)
     // Paths of addresses are often secrets; the host is what helps.
-    if (error instanceof HttpProblem) throw new SendFailure(error.message.replaceAll(url.origin + url.pathname, url.origin))
+    if (error instanceof HttpProblem)
+      throw new SendFailure(error.message.replaceAll(url.origin + url.pathname, url.origin))
     throw error
   }
   const said = shortened(answer.body.toString())
@@ -198,6 +203,9 @@ function parsed(said: string, body: Buffer): unknown {
 }
 
 export function shortened(text: string): string {
-  const line = text.replace(/\p{C}+/gu, ' ').replace(/\s+/g, ' ').trim()
+  const line = text
+    .replace(/\p{C}+/gu, ' ')
+    .replace(/\s+/g, ' ')
+    .trim()
   return line.length <= MAX_ANSWER_CHARS ? line : `${line.slice(0, MAX_ANSWER_CHARS)}…`
 }

@@ -63,7 +63,12 @@ function notice(more: Partial<Notice> = {}): Notice {
     ...more,
   }
 }
-const hostile = notice({ title: HOSTILE, facts: [['Rule', HOSTILE]], output: HOSTILE.repeat(100), data: { condition: 'failed', stderr: HOSTILE } })
+const hostile = notice({
+  title: HOSTILE,
+  facts: [['Rule', HOSTILE]],
+  output: HOSTILE.repeat(100),
+  data: { condition: 'failed', stderr: HOSTILE },
+})
 
 async function send(kind: string, settings: Record<string, unknown>, what = notice()): Promise<string> {
   const channel = findChannel(kind)
@@ -122,7 +127,9 @@ describe('every channel by HTTP', () => {
   test('gives up a receiver that never answers, or says too much', async () => {
     receiver.answer = () => undefined
     const stopping = AbortSignal.timeout(200)
-    await expect(findChannel('webhook')?.send(notice(), settingsOf('webhook'), tools(stopping))).rejects.toThrow(/in time/)
+    await expect(findChannel('webhook')?.send(notice(), settingsOf('webhook'), tools(stopping))).rejects.toThrow(
+      /in time/,
+    )
     receiver.answer = () => ({ status: 200, text: 'x'.repeat(100_000) })
     await expect(send('webhook', settingsOf('webhook'))).rejects.toThrow(/longer than/)
   })
@@ -144,7 +151,10 @@ test('slack: blocks of plain text, in which nothing is a mention or a link but t
 
 test('teams: an adaptive card without Markdown', async () => {
   await send('teams', settingsOf('teams'), hostile)
-  const { type, attachments } = last() as { type: string; attachments: { contentType: string; content: Record<string, unknown> }[] }
+  const { type, attachments } = last() as {
+    type: string
+    attachments: { contentType: string; content: Record<string, unknown> }[]
+  }
   expect(type).toBe('message')
   expect(attachments[0]).toMatchObject({
     contentType: 'application/vnd.microsoft.card.adaptive',
@@ -219,7 +229,9 @@ describe('webhook', () => {
       const sent = new Map(Object.entries(headers).map(([name, value]) => [name, [String(value)]]))
       expect(() => own.verify({ headers: sent as never, body: Buffer.from(text) }, Date.now() / 1000)).not.toThrow()
     }
-    expect(() => new Webhook('whsec_' + Buffer.alloc(24, 1).toString('base64')).verify(text, headers as Record<string, string>)).toThrow('No matching signature found')
+    expect(() =>
+      new Webhook('whsec_' + Buffer.alloc(24, 1).toString('base64')).verify(text, headers as Record<string, string>),
+    ).toThrow('No matching signature found')
   })
 
   test('sends unsigned without a secret, and nothing with one that is none', async () => {
@@ -272,7 +284,13 @@ describe('email', () => {
   afterAll(() => new Promise<void>((resolve) => server.close(resolve)))
   beforeEach(() => void (got.length = 0))
 
-  const smtp = (more: Record<string, unknown> = {}) => ({ host: '127.0.0.1', port, to: 'ops@example.org', from: 'svc@example.org', ...more })
+  const smtp = (more: Record<string, unknown> = {}) => ({
+    host: '127.0.0.1',
+    port,
+    to: 'ops@example.org',
+    from: 'svc@example.org',
+    ...more,
+  })
 
   test('by SMTP with STARTTLS and an account, with a stable id', async () => {
     const answer = await send('email', smtp({ verify_certificate: false, user: 'svc', password: 'right' }))
@@ -300,7 +318,12 @@ describe('email', () => {
     const [, html = ''] = mail?.text.split('Content-Type: text/html') ?? []
     expect(html).toContain('Open in svc')
     expect(html).not.toMatch(/<script/)
-    for (const to of ['a@example.org\r\nBcc: b@example.org', 'Ops <ops@example.org>', 'a@example.org,b@example.org', '-oX@x']) {
+    for (const to of [
+      'a@example.org\r\nBcc: b@example.org',
+      'Ops <ops@example.org>',
+      'a@example.org,b@example.org',
+      '-oX@x',
+    ]) {
       await expect(send('email', smtp(), notice({ to: [to] }))).rejects.toThrow(/is not an address/)
     }
   })

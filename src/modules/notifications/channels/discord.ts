@@ -10,7 +10,12 @@ const MAX_FACTS_CHARS = 3000
 const MAX_FIELDS = 25
 const BASE = 'https://discord.com/api/webhooks'
 
-const colors: Readonly<Record<Level, number>> = { error: 0xd24b4e, warning: 0xf5ab00, success: 0x3db887, info: 0x5865f2 }
+const colors: Readonly<Record<Level, number>> = {
+  error: 0xd24b4e,
+  warning: 0xf5ab00,
+  success: 0x3db887,
+  info: 0x5865f2,
+}
 
 export const discord: Channel = {
   kind: 'discord',

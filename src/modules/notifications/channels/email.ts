@@ -2,7 +2,16 @@
 import { hostname } from 'node:os'
 import type { SendMailOptions } from 'nodemailer'
 import { findMailProgram, MAIL_PROGRAMS } from '../../../runners/index.ts'
-import { SendFailure, shortened, UrlProblem, textIn, type Channel, type Notice, type SendTools, type Settings } from './channel.ts'
+import {
+  SendFailure,
+  shortened,
+  UrlProblem,
+  textIn,
+  type Channel,
+  type Notice,
+  type SendTools,
+  type Settings,
+} from './channel.ts'
 import { cut, escapeHtml, oneLine, plainBody } from './text.ts'
 
 const MAX_SUBJECT_CHARS = 200
@@ -141,7 +150,9 @@ async function bySmtp(mail: Mail, settings: Settings, { signal }: SendTools): Pr
     disableUrlAccess: true,
   })
   const aborted = new Promise<never>((_, reject) => {
-    signal.addEventListener('abort', () => reject(new SendFailure('no answer in time from the SMTP server')), { once: true })
+    signal.addEventListener('abort', () => reject(new SendFailure('no answer in time from the SMTP server')), {
+      once: true,
+    })
   })
   aborted.catch(() => undefined)
   try {

@@ -33,7 +33,9 @@ export const mattermost: Channel = {
   },
   isDigested: true,
   async send(notice, settings, tools) {
-    return String(await postJson(tools, textIn(settings, 'webhook_url'), payload(notice, textIn(settings, 'to_channel'))))
+    return String(
+      await postJson(tools, textIn(settings, 'webhook_url'), payload(notice, textIn(settings, 'to_channel'))),
+    )
   },
 }
 

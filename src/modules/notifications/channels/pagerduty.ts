@@ -7,7 +7,12 @@ const MAX_SUMMARY_CHARS = 1024
 const MAX_KEY_CHARS = 255
 const MAX_OUTPUT_CHARS = 8000
 
-const severities: Readonly<Record<Level, string>> = { error: 'error', warning: 'warning', success: 'info', info: 'info' }
+const severities: Readonly<Record<Level, string>> = {
+  error: 'error',
+  warning: 'warning',
+  success: 'info',
+  info: 'info',
+}
 
 export const pagerduty: Channel = {
   kind: 'pagerduty',

@@ -47,11 +47,14 @@ function payload({ title, text, facts, output, link }: Notice): unknown {
       const code = escape(cutStart(output.replaceAll('```', "'''"), Math.floor(MAX_SECTION_CHARS / 5) - 10))
       const whole = escape(output.replaceAll('```', "'''"))
       blocks.push(
-        section({ text: { type: 'mrkdwn', text: `\`\`\`${whole.length <= 2980 ? whole : code}\`\`\``, verbatim: true } }),
+        section({
+          text: { type: 'mrkdwn', text: `\`\`\`${whole.length <= 2980 ? whole : code}\`\`\``, verbatim: true },
+        }),
       )
     }
   }
   // A link is only what svc made itself.
-  if (link !== '') blocks.push(section({ text: { type: 'mrkdwn', text: `<${encodeURI(decodeURI(link))}|Open in svc>` } }))
+  if (link !== '')
+    blocks.push(section({ text: { type: 'mrkdwn', text: `<${encodeURI(decodeURI(link))}|Open in svc>` } }))
   return { text: escape(cut(title, MAX_SECTION_CHARS / 5)), blocks }
 }

@@ -29,11 +29,9 @@ export const withoutMentions = (text: string): string => text.replaceAll('@', '@
 export const escapeMarkdown = (text: string): string => withoutMentions(text.replace(/[\\`*_~|[\]()<>#]/g, '\\$&'))
 
 /** Text in a block of code that it cannot end. */
-export const inCodeBlock = (text: string): string =>
-  `\`\`\`\n${withoutMentions(text.replaceAll('```', "'''"))}\n\`\`\``
+export const inCodeBlock = (text: string): string => `\`\`\`\n${withoutMentions(text.replaceAll('```', "'''"))}\n\`\`\``
 
-export const escapeHtml = (text: string): string =>
-  text.replace(/[&<>"']/g, (sign) => `&#${sign.charCodeAt(0)};`)
+export const escapeHtml = (text: string): string => text.replace(/[&<>"']/g, (sign) => `&#${sign.charCodeAt(0)};`)
 
 /** The whole message as plain text, without its title. */
 export function plainBody({ text, facts, output, link }: Notice): string {
