@@ -126,7 +126,8 @@ export function addWidthOption(command: CliCommand): CliCommand {
   )
 }
 
-function parseLast(text: string): number {
+/** Of `-n`. */
+export function parseLast(text: string): number {
   if (!/^(-1|[1-9]\d{0,8})$/.test(text))
     throw new InvalidArgumentError('It must be a whole number of 1 or more, or -1.')
   return Number(text)

@@ -34,6 +34,7 @@ import {
   type DisplayFlags,
   type RerunFlags,
 } from './run.ts'
+import { createExecutionGrepCommand } from './execution-grep.ts'
 import { createWorkflowExplainCommand } from './workflow-explain.ts'
 
 const columns = ['id', 'action.ref', 'context.user', 'status', 'start_timestamp', 'end_timestamp']
@@ -157,6 +158,7 @@ export function createExecutionCommand(context: CommandContext): CliCommand {
     .addCommand(resume)
     .addCommand(rerun)
     .addCommand(tail)
+    .addCommand(createExecutionGrepCommand(context))
     .addCommand(createWorkflowExplainCommand(context, 'execution'))
 }
 

@@ -117,6 +117,32 @@ tasks:
       before: () => ended('echo one'),
       args: () => ['execution', 'list', '-n', '1', '-j', '-a', 'id', 'status', 'action.ref'],
     },
+    {
+      command: 'execution grep',
+      before: async () => {
+        await ended('echo "a tree"; echo "the NEEDLE in it"')
+        await ended('printf "\\033[1mneedle\\033[0m %% _\\n"; sleep 0.1; echo "needle again" >&2; exit 2')
+      },
+      args: () => ['execution', 'grep', '-i', 'needle', '--action', 'core.local', '-n', '2'],
+    },
+    { command: 'execution grep', about: 'nothing', args: () => ['execution', 'grep', 'nowhere at all'] },
+    {
+      command: 'execution grep',
+      about: 'JSON',
+      before: () => ended('echo a needle as JSON'),
+      args: () => ['execution', 'grep', '-j', 'needle as JSON', '--lines', '1', '--since', '1h'],
+    },
+    {
+      command: 'execution grep',
+      about: 'count',
+      before: () => ended('echo a needle to be counted'),
+      args: () => ['execution', 'grep', '-c', 'needle to be counted'],
+    },
+    {
+      command: 'execution grep',
+      about: 'no time',
+      args: () => ['execution', 'grep', 'x', '--since', 'yesterday'],
+    },
     { command: 'execution get', args: async () => ['execution', 'get', await ended('echo hello')] },
     {
       command: 'execution get',
