@@ -13,6 +13,8 @@ export const tier: Tier = process.env['SVC_TEST_TIER'] === 'daily' ? 'daily' : '
 export const FULL_ONLY = [
   'src/runners/arguments-by-environment.test.ts',
   'tests/compat/python-templates.test.ts',
+  'tests/conformance/09-cli-crontab.test.ts',
+  'tests/conformance/09-cli-rule-new.test.ts',
   'tests/conformance/security-events.test.ts',
   ...['binary', 'deb'].map((name) => `tests/packaging/${name}.test.ts`),
   ...['crontab', 'oauth2-proxy', 'proxy', 'real-senders', 'tunnels'].map((name) => `tests/recipes/${name}.test.ts`),
