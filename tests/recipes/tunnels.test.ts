@@ -83,7 +83,8 @@ afterAll(async () => {
   folder.remove()
 })
 
-const keyLine = 'restrict,port-forwarding,permitlisten="127.0.0.1:9180",command="/bin/false" ssh-ed25519 AAAA… svc'
+const keyLine =
+  'restrict,port-forwarding,permitlisten="127.0.0.1:9180",permitopen="127.0.0.1:1",command="/bin/false" ssh-ed25519 AAAA… svc'
 const ask = (given: RawRequest): Promise<RawAnswer> => send(origin, { ca, from: SENDER, ...given })
 const push = JSON.stringify({ ref: 'refs/heads/main', after: 'c0ffee', repository: { full_name: 'shop/api' } })
 
@@ -124,7 +125,7 @@ it.each([
   expect([status, text]).toEqual([404, ''])
 })
 
-it('the key of the tunnel runs no command and listens at no other port', async () => {
+it('the key of the tunnel runs no command, listens at no other port and reaches none', async () => {
   const runs = spawnSync('ssh', [...asTunnel, 'id'], { encoding: 'utf8' })
   expect([runs.status, runs.stdout]).toEqual([1, ''])
   const other = `127.0.0.1:${await findPort()}:127.0.0.1:1`
@@ -132,4 +133,12 @@ it('the key of the tunnel runs no command and listens at no other port', async (
     encoding: 'utf8',
   })
   expect([listens.status, listens.stderr]).toEqual([255, expect.stringContaining('remote port forwarding failed')])
+  // sshd itself listens there.
+  const inner = `127.0.0.1:${asTunnel[asTunnel.indexOf('-p') + 1] ?? ''}`
+  const reaches = spawnSync('ssh', ['-W', inner, ...asTunnel], { encoding: 'utf8', input: '' })
+  expect([reaches.status, reaches.stdout, reaches.stderr]).toEqual([
+    255,
+    '',
+    expect.stringContaining('administratively prohibited'),
+  ])
 })
