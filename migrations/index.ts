@@ -19,6 +19,7 @@ import * as packRemarks from './0013-pack-remarks.ts'
 import * as sensors from './0014-sensors.ts'
 import * as packDisabledFiles from './0015-pack-disabled-files.ts'
 import * as timerRuns from './0016-timer-runs.ts'
+import * as ruleRuns from './0017-rule-runs.ts'
 import * as jobs from './0019-jobs.ts'
 import * as notifications from './0020-notifications.ts'
 
@@ -39,6 +40,7 @@ export const migrations: Record<string, Migration> = {
   '0014-sensors': sensors,
   '0015-pack-disabled-files': packDisabledFiles,
   '0016-timer-runs': timerRuns,
+  '0017-rule-runs': ruleRuns,
   '0019-jobs': jobs,
   '0020-notifications': notifications,
 }

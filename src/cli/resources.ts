@@ -29,6 +29,8 @@ export interface CliResource extends CliRecordKind {
   order: readonly string[]
   /** Attributes printed for one record by default; default: all. */
   shown?: readonly string[]
+  /** Those of `shown` that records without them do not show as empty. */
+  sometimes?: readonly string[]
   /** The server lists newest first; the client prints the newest last, next to the prompt. Default false. */
   isNewestFirst?: boolean
   /** Records may be large: the client asks the server for the printed attributes only. Default false. */
@@ -293,11 +295,13 @@ export function createDeleteCommand(context: CommandContext, resource: CliResour
 /** Prints one record. @returns the exit code */
 export async function showRecord(
   session: Session,
-  resource: Pick<CliResource, 'order' | 'shown' | 'extend' | 'addColumns'>,
+  resource: Pick<CliResource, 'order' | 'shown' | 'sometimes' | 'extend' | 'addColumns'>,
   record: Json,
   { attr }: AttributeFlags,
 ): Promise<number> {
-  const attributes = splitAttributes(attr) ?? (session.form === 'human' ? resource.shown : undefined)
+  const { shown, sometimes = [] } = resource
+  const present = shown?.filter((name) => !sometimes.includes(name) || record[name] !== undefined)
+  const attributes = splitAttributes(attr) ?? (session.form === 'human' ? present : undefined)
   const extended = isWhole(session, attributes) ? record : extend(session, resource, record, attributes !== undefined)
   await printRecord(session, extended, resource.order, attributes)
   return exitCodes.ok

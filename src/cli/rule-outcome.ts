@@ -25,8 +25,9 @@ export function describeRuleOutcome(verdict: Json): string {
   const said = textOrEmpty(verdict['verdict'])
   const word = Object.hasOwn(words, said) ? words[said] : printable(said)
   const { key, type, pattern, condition, value } = toObject(verdict['criterion'])
-  const { id: enforcement, execution_id: execution, failure_reason: failureReason } = toObject(verdict['enforcement'])
-  const { reason, reduced } = verdict
+  const enforced = toObject(verdict['enforcement'])
+  const { id: enforcement, execution_id: execution, failure_reason: failureReason, skip_reason: skipReason } = enforced
+  const { reason, reduced, running } = verdict
   const details = {
     key,
     type,
@@ -35,9 +36,11 @@ export function describeRuleOutcome(verdict: Json): string {
     value,
     reason,
     ...(isSaid(reason, reduced) ? {} : { reduced }),
+    ...(running === undefined ? {} : { running }),
     enforcement,
     execution,
     failure_reason: failureReason,
+    ...(skipReason === undefined ? {} : { skip_reason: skipReason }),
   }
   return `${ref === '' ? 'The rule' : ref} ${word}${describeDetails(details)}`
 }

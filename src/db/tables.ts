@@ -107,6 +107,14 @@ export interface ProcessTable {
   boot_id: string
 }
 
+/** Owner: executions. */
+export interface RuleRunTable {
+  /** Grows in the order in which the runs of a rule may run. */
+  n: Generated<number>
+  rule_id: string
+  execution_id: string
+}
+
 /**
  * Owner: executions. Counts executions by combination, so that totals and the distinct values of `views/filters` cost
  * the same with a thousand executions and with a million.
@@ -318,6 +326,7 @@ export interface RuleEnforcementTable {
   rule_uid: string
   trigger_instance_id: string
   execution_id: string | null
+  /** Of a skipped one: why it was. */
   failure_reason: string | null
   enforced_at: string
   status: string
@@ -786,6 +795,7 @@ export interface Tables {
   trigger_instances: TriggerInstanceTable
   trigger_instance_counts: TriggerInstanceCountTable
   rules: RuleTable
+  rule_runs: RuleRunTable
   rule_enforcements: RuleEnforcementTable
   rule_enforcement_counts: RuleEnforcementCountTable
   webhook_deliveries: WebhookDeliveryTable

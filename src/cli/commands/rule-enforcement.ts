@@ -11,7 +11,8 @@ const ruleEnforcement: CliResource = {
   path: '/ruleenforcements',
   columns: ['id', 'rule.ref', 'trigger_instance_id', 'execution_id', 'enforced_at'],
   order: [],
-  shown: ['id', 'rule.ref', 'trigger_instance_id', 'execution_id', 'failure_reason', 'enforced_at'],
+  shown: ['id', 'rule.ref', 'trigger_instance_id', 'execution_id', 'failure_reason', 'skip_reason', 'enforced_at'],
+  sometimes: ['skip_reason'],
   isNewestFirst: true,
 }
 
@@ -30,14 +31,14 @@ export function createRuleEnforcementCommand(context: CommandContext): CliComman
     enforced_at_lt: timestampLt,
   })
   const list = addTimeOptions(createListCommand(context, ruleEnforcement, queryOf), 'enforcements')
-    .description('List rule enforcements, newest last: executions that rules started or failed to start.')
+    .description('List rule enforcements, newest last: executions that rules started, failed to start or skipped.')
     .option('--trigger-instance <id>', 'only enforcements caused by this trigger instance')
     .option('--execution <id>', 'only the enforcement that started this execution')
     .option('--rule <ref>', 'only enforcements of this rule: reference or id')
     .examples('svc rule-enforcement list -n 10 --rule default.on_order')
 
   const get = createGetCommand(context, ruleEnforcement, '<id...>', 'ids')
-    .description('Show rule enforcements with the execution or the failure reason.')
+    .description('Show rule enforcements with the execution or the reason why there is none.')
     .examples('svc rule-enforcement get 6000000000000000000000aa')
 
   return new CliCommand('rule-enforcement').addCommand(list).addCommand(get)

@@ -9,8 +9,7 @@ import { now } from '../../core/time.ts'
 import { hasStarted, isFinal, transition, type ExecutionEvent } from './state.ts'
 import type { ExecutionStore } from './store.ts'
 import type { Execution } from './types.ts'
-import type { ExecutionWorkflows } from './ports.ts'
-import type { ExecutionReaction } from './reaction.ts'
+import type { ExecutionReaction, ExecutionWorkflows } from './ports.ts'
 
 const RETRY_AFTER_MS = 1000
 
@@ -80,10 +79,11 @@ export function createChange(deps: {
     }
     const unit: Unit = { steps: store.update(changed, execution.revision), facts }
     if (isFinal(changed.status) || changed.status === 'canceling') unit.isVital = true
-    if (refusals >= 2) return { execution: changed, unit }
+    const last = isFinal(changed.status) ? store.ruleRuns.planEnd(changed) : undefined
+    if (refusals >= 2) return { execution: changed, unit: merge(unit, last) }
     const isOver = isFinal(changed.status) || changed.status === 'pending'
     const isEnd = planEnd !== undefined && hasStarted(execution.status) && isOver
-    return { execution: changed, unit: merge(isEnd ? planEnd(changed) : undefined, unit, ...reactions) }
+    return { execution: changed, unit: merge(isEnd ? planEnd(changed) : undefined, unit, ...reactions, last) }
   }
 
   async function commit(unit: Unit, before?: Execution, after?: Execution): Promise<void> {

@@ -16,6 +16,7 @@ import { createExecutionReaction } from './reaction.ts'
 import { createRecords } from './record.ts'
 import { createRetentions } from './retention.ts'
 import { createExecutionRoutes } from './routes.ts'
+import { createRuleRetry } from './rule-retry.ts'
 import { createRuns } from './run/runs.ts'
 import { templateScope } from './request/template-scope.ts'
 import { createOutputCheck } from './output-check.ts'
@@ -42,6 +43,11 @@ export function createExecutions(deps: ExecutionsDeps): Executions {
   const planReaction = createExecutionReaction({
     planReaction: deps.planReaction,
     policies,
+    ruleRetry: createRuleRetry({
+      planRetry: (...again) => service.planRetry(...again),
+      log,
+      random: Math.random,
+    }),
     notifications: deps.notifications,
     jobs: deps.jobs,
     parameters,
@@ -122,6 +128,7 @@ export function createExecutions(deps: ExecutionsDeps): Executions {
     openTraces: () => store.openTraces(),
     find: (id) => store.find(id),
     findWithResult: (id) => store.findWithResult(id),
+    openRunsOf: (ruleId, limit) => store.ruleRuns.ofRule(ruleId, limit),
     ofTriggerInstance: (id) => store.ofTriggerInstance(id),
     last: () => service.last(),
     statusOf,

@@ -24,6 +24,9 @@ export type PlanReaction = (
   attempt: Attempt,
 ) => Unit | undefined
 
+/** What the status of an execution brings about; undefined: nothing. */
+export type ExecutionReaction = (execution: Execution) => Unit | undefined
+
 /** Port: tells people about the ends of executions. */
 export interface ExecutionNotifications {
   /** Plans what is sent about the end of an execution, in the same unit. Never throws. */

@@ -63,6 +63,8 @@ export interface Executions
   ): Promise<StoredResult>
   /** With `result`: null when there is none. */
   findWithResult(id: string): Execution | undefined
+  /** Ids of the executions of a rule with `overlap` that have not ended, in the order in which they run. */
+  openRunsOf(ruleId: string, limit: number): string[]
   /** Ids of those that rules started for a trigger instance, oldest first. */
   ofTriggerInstance(id: string): string[]
   /** The one with the greatest id. */

@@ -23,6 +23,13 @@ function react(execution: Execution, retry?: Unit, notification?: Unit, job?: Un
         return retry
       },
     },
+    ruleRetry: {
+      decides: ({ liveaction: { running } }) => running?.retry !== undefined,
+      planRetry() {
+        asked.push(['retry of the rule'])
+        return retry
+      },
+    },
     notifications: {
       planEnd(_execution, attempt) {
         asked.push(['end', attempt])

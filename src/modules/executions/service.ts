@@ -29,8 +29,8 @@ import type { StopBackground } from './run/background.ts'
 import type { ParameterSecrets } from './secrets/parameters.ts'
 import type { ResultSecrets } from './secrets/results.ts'
 import type { ExecutionStore } from './store.ts'
-import type { Execution, ExecutionOrigin } from './types.ts'
-import type { ExecutionReaction } from './reaction.ts'
+import type { ExecutionReaction } from './ports.ts'
+import type { Execution, ExecutionOrigin, RunningRules } from './types.ts'
 import { createUpdates, type Updates } from './update.ts'
 
 export interface ExecutionService extends Updates {
@@ -102,6 +102,8 @@ export interface SystemRequest {
   delayMs?: number
   /** Seconds that it may take once it has started; default: what its action says. */
   timeout?: number
+  /** What its rule says about overlaps and retries. */
+  running?: RunningRules
   notify?: Record<string, unknown>
   /** What must not be seen of the parameters, besides what their schemas mark. */
   secrets?: readonly unknown[]

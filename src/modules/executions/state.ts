@@ -24,7 +24,8 @@ export type ExecutionEvent =
   | { kind: 'start'; runner_info: RunnerInfo; workflow?: string }
   /** The execution cannot run: no runner, a disabled runner, parameters that do not render. */
   | { kind: 'reject'; result: Record<string, unknown> }
-  | { kind: 'cancel'; user: string }
+  /** `replacedBy`: the execution that takes its place. */
+  | { kind: 'cancel'; user: string; replacedBy?: string }
   /** A user wants a workflow to start no more tasks. */
   | { kind: 'pause'; user: string }
   /** No task of the workflow runs any more, until something resumes it. */
@@ -179,7 +180,10 @@ export function transition(execution: Execution, event: ExecutionEvent, now: str
   }
   if (event.kind === 'requeue') next.liveaction = { ...next.liveaction, runner_info: {} }
   if (event.kind === 'due' || event.kind === 'wait') next.due_timestamp = null
-  if (event.kind === 'cancel') next.context = { ...next.context, cancelled_by: event.user }
+  if (event.kind === 'cancel') {
+    const by = event.replacedBy === undefined ? {} : { replaced_by: event.replacedBy }
+    next.context = { ...next.context, cancelled_by: event.user, ...by }
+  }
   if (event.kind === 'pause') next.context = { ...next.context, paused_by: event.user }
   if (event.kind === 'resume') next.context = { ...next.context, resumed_by: event.user }
   if ('sealed' in event && event.sealed !== undefined) next.sealed_result = event.sealed
@@ -203,8 +207,10 @@ function resultOf(execution: Execution, event: ExecutionEvent): unknown {
   if (execution.status === 'canceled' && event.kind !== 'settle' && event.kind !== 'import') {
     const output = event.kind === 'exit' && isWorkflowRunner(execution.runner.name) ? event.result : {}
     const user = execution.context['cancelled_by'] ?? execution.user
+    const { replaced_by: newer } = execution.context
+    const message = typeof newer === 'string' ? replacedText(newer) : 'Action canceled by user.'
     // A workflow may say more.
-    return { message: 'Action canceled by user.', user, ...(isObject(output) ? output : {}) }
+    return { message, user, ...(isObject(output) ? output : {}) }
   }
   switch (event.kind) {
     case 'exit':
@@ -222,6 +228,10 @@ function resultOf(execution: Execution, event: ExecutionEvent): unknown {
       return undefined
   }
 }
+
+/** Result of a run that another one replaces. */
+export const replacedText = (id: string): string =>
+  `Action canceled: execution ${id}, a newer run of its rule, replaces it.`
 
 const LATE = 'The workflow took longer than its timeout.'
 

@@ -18,6 +18,7 @@ import { idBound } from '../../core/ids.ts'
 import { Lru } from '../../lib/cache/index.ts'
 import type { ActionRecord, RunnerTypeRecord } from '../actions/types.ts'
 import { rememberJson, storedJson } from '../../core/stored-json.ts'
+import { createRuleRunStore, type RuleRunStore } from './overlap/store.ts'
 import { finalStatuses, openStatuses } from './state.ts'
 import type { Execution, ExecutionOrigin, ExecutionStatus, Liveaction, LogEntry } from './types.ts'
 import { readJson, writeJson, WrittenJson } from '../../lib/json/index.ts'
@@ -76,6 +77,8 @@ export interface ExecutionStore {
   sealedResult(id: string): string | undefined
 
   insert(execution: Execution): Step[]
+  /** The runs of rules with `overlap` that have not ended. */
+  ruleRuns: RuleRunStore
   /** Fails with `Conflict` unless the row is at the revision that was seen. */
   update(execution: Execution, seenRevision: number): Step[]
 
@@ -116,6 +119,7 @@ export function createExecutionStore(database: Database): ExecutionStore {
   const { build } = database
   const snapshots = createSnapshots(database)
   const statements = prepareStatements(database)
+  const ruleRuns = createRuleRunStore(database)
 
   const counted = build.selectFrom('execution_counts').select((on) => on.fn.sum<number | null>('count').as('n'))
   const agedRows = build.selectFrom('executions').select(['id', 'status', 'parent', 'start_timestamp', 'end_timestamp'])
@@ -228,6 +232,7 @@ export function createExecutionStore(database: Database): ExecutionStore {
       return found
     },
     resultText,
+    ruleRuns,
     sealedResult: (id) =>
       database.first(build.selectFrom('execution_results').select('sealed').where('execution_id', '=', id))?.sealed ??
       undefined,
@@ -264,6 +269,7 @@ export function createExecutionStore(database: Database): ExecutionStore {
           }),
         },
         ...resultSteps(execution),
+        ...ruleRuns.begin(execution),
       ]
     },
     update: (execution, seenRevision) => [

@@ -17,6 +17,30 @@ export type LogEntry = Static<typeof LogEntry>
 const RunnerInfo = Type.Object({ hostname: Type.String(), pid: Type.Integer() })
 export type RunnerInfo = Static<typeof RunnerInfo>
 
+/** When a run that has failed is tried again. Times in seconds. */
+export interface RetryRules {
+  /** Runs altogether, the first included. */
+  attempts: number
+  /** Before the second run. */
+  delay: number
+  /** `exponential`: each further delay is twice the one before, up to `max_delay`. */
+  backoff: 'exponential' | 'fixed'
+  max_delay: number
+  /** A random part of the delay is left out, at most half of it. */
+  jitter: boolean
+  on: readonly ('failed' | 'timeout')[]
+}
+
+/** What a rule says about runs that would overlap: the new one is left out, waits, or takes the place of the other. */
+export type Overlap = 'skip' | 'queue' | 'replace'
+
+/** How the runs of a rule run, as the rule was when the first attempt was created. */
+export interface RunningRules {
+  retry?: RetryRules
+  /** Absent: runs may overlap. */
+  overlap?: Overlap
+}
+
 /** The live part of an execution: what the runner gets, with an id of its own on the wire. */
 export interface Liveaction {
   callback: Record<string, unknown>
@@ -30,6 +54,8 @@ export interface Liveaction {
   notify_is_data?: true
   /** Names of parameters whose templates could not be rendered: their values are as the caller wrote them. */
   unrendered?: string[]
+  /** Absent: its rule says nothing about it, or no rule started it. */
+  running?: RunningRules
   /** Which attempt it is, from 2 on. */
   attempt?: number
   /** Id of the attempt before. */

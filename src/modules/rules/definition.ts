@@ -1,5 +1,6 @@
 /** Definitions of rules (contract 05, 5.5) with their defaults. Pure functions. */
 import { readNotify } from '../../core/notify.ts'
+import { runningOf } from './running.ts'
 import type { CriterionDefinition, RuleDefinition, RuleRecord } from './types.ts'
 
 /** A definition with all defaults. The parameters of the trigger are not part of the rule itself. */
@@ -29,6 +30,7 @@ export function fillRuleDefinition(given: RuleDefinition, pack: string): FilledR
       ref: action.ref,
       parameters: action.parameters ?? {},
       ...(action.description ? { description: action.description } : {}),
+      ...runningOf(action),
     },
     tags: given.tags ?? [],
     ...(given.notify === undefined || given.notify === null ? {} : { notify: readNotify(given.notify) }),

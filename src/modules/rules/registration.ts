@@ -13,6 +13,7 @@ import { compileSchema } from '../../lib/schema/index.ts'
 import type { Triggers } from '../triggers/index.ts'
 import { checkCriteria } from './criteria/criteria.ts'
 import { fillRuleDefinition, type FilledRule } from './definition.ts'
+import { problemOfRunning } from './running.ts'
 import type { RuleStore } from './store.ts'
 import { RuleDefinition, type Rule } from './types.ts'
 import { isSame, logFieldsOf, type RuleChanges } from './changes.ts'
@@ -52,7 +53,9 @@ export function createRegistration(deps: {
       // Compiled for the first rule, to save time at start.
       const problem = compileSchema(RuleDefinition).find(given)
       if (problem !== undefined) return { problems: [problem] }
-      return { definition: fillRuleDefinition(given as RuleDefinition, content.pack) } // has passed its schema
+      const definition = fillRuleDefinition(given as RuleDefinition, content.pack) // has passed its schema
+      const wrong = problemOfRunning(definition.action)
+      return wrong === undefined ? { definition } : { problems: [wrong] }
     })
     const by = { user: systemUser }
     const registerOne = async (definition: FilledRule): Promise<boolean> => {

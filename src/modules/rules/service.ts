@@ -1,6 +1,7 @@
 /** Reads, creates, changes and deletes rules. */
 import type { Unit } from '../../db/index.ts'
 import {
+  bodyInvalid,
   contentChanged,
   contentNotFound,
   permissionDenied,
@@ -19,6 +20,7 @@ import { hookOf, subjectOf, webhookTypeRef, type Triggers } from '../triggers/in
 import { checkCriteria, compileCriteria } from './criteria/criteria.ts'
 import { fillRuleDefinition, type FilledRule } from './definition.ts'
 import { findRuleAction } from './enforcement/enforce.ts'
+import { problemOfRunning } from './running.ts'
 import { keepSecrets } from './secrets.ts'
 import type { RuleStore } from './store.ts'
 import type { Rule, RuleContext, RuleDefinition, RuleEnforcement, RuleRecord } from './types.ts'
@@ -172,6 +174,7 @@ export function createRuleService(deps: {
       const filled = fillRuleDefinition(given, defaultPack)
       const type = triggers.findType(filled.trigger.type)
       if (type === undefined) throw triggerTypeUnknown(filled.trigger.type, ['trigger', 'type'])
+      checkRunning(filled)
       compileCriteria(filled.criteria)
       return toRule(undefined, filled, { id: '', ref: '', type: type.ref }, { context: authorOf(caller) })
     },
@@ -179,6 +182,7 @@ export function createRuleService(deps: {
     async create(caller, given) {
       const filled = fillRuleDefinition(given, defaultPack)
       authorize(caller, filled)
+      checkRunning(filled)
       checkCriteria(filled.criteria)
       const rule = await changes.commit('The trigger of the rule', () =>
         changes.planWrite(undefined, filled, { context: authorOf(caller) }),
@@ -200,6 +204,7 @@ export function createRuleService(deps: {
         const context = authorOf(caller)
         if (ref !== before.ref) caller.rights.require('rule_create', resourceOf({ ref, context }))
         authorize(caller, filled)
+        checkRunning(filled)
         // An older version may have accepted them; the rule can still be disabled.
         if (!isSame(filled.criteria, before.criteria)) checkCriteria(filled.criteria)
         const { action, secretOwners } = keepStoredSecrets(caller, before, filled)
@@ -228,6 +233,12 @@ export function createRuleService(deps: {
       log.audit('rule.deleted', `Rule deleted. Rule.id=${rule.id}`, { ...logFieldsOf(rule), ...aboutCaller(caller) })
     },
   }
+}
+
+/** @throws BODY_INVALID */
+function checkRunning({ action }: FilledRule): void {
+  const problem = problemOfRunning(action)
+  if (problem !== undefined) throw bodyInvalid(problem.message, { path: problem.path })
 }
 
 function authorOf({ principal: { user, scopes } }: RuleCaller): RuleContext {

@@ -11,6 +11,7 @@ import {
 import type { Scope } from '../../core/permissions.ts'
 import { record, Type, type Schema, type Static, type TProperties } from '../../lib/schema/index.ts'
 import { notifySchema, type Notify } from '../../core/notify.ts'
+import { givenRunningProperties, runningProperties } from './running.ts'
 import type { ExecutionRecord } from '../executions/types.ts'
 import type { TriggerInstance, TriggerInstanceStatus } from '../triggers/types.ts'
 
@@ -70,6 +71,7 @@ const ruleProperties = {
     ref: Type.String(),
     parameters: Type.FreeForm({ description: 'Secret values are masked.' }),
     description: Type.Optional(Type.String()),
+    ...runningProperties,
   }),
   context: RuleContext,
   tags: Type.Array(Type.Object({ name: Type.String(), value: Type.String() })),
@@ -171,6 +173,7 @@ const definitionProperties = {
       }),
       parameters: givenParameters('Templates over `trigger.*`, `svckv.*` and `action_context.*`.'),
       description: givenDescription,
+      ...givenRunningProperties,
     },
     { additionalProperties: false },
   ),
@@ -219,12 +222,14 @@ export type RuleRequest = Static<typeof RuleRequest>
 const enforcementProperties = {
   id: Type.String(),
   trigger_instance_id: Type.String(),
-  execution_id: Type.Optional(Type.String({ description: 'Absent if the enforcement failed.' })),
+  execution_id: Type.Optional(Type.String({ description: 'Absent if the enforcement failed or was skipped.' })),
   failure_reason: Type.Optional(Type.String()),
+  skip_reason: Type.Optional(Type.String({ description: 'Only of `skipped`.' })),
   rule: Type.Object({ ref: Type.String(), uid: Type.String(), id: Type.String() }),
   enforced_at: Type.String({ format: 'date-time' }),
-  status: Type.Enum(['succeeded', 'failed'], {
-    description: '`succeeded`: svc created the execution, whatever its outcome.',
+  status: Type.Enum(['succeeded', 'failed', 'skipped'], {
+    description:
+      '`succeeded`: svc created the execution, whatever its outcome; `skipped`: the rule says so for runs that would overlap.',
   }),
 }
 
@@ -504,12 +509,16 @@ const ExplainedRule = record(
   'ExplainedRule',
   Type.Object({
     ...verdictProperties,
+    running: Type.Optional(
+      Type.Object(runningProperties, { description: 'What the rule says now about its runs, if it says something.' }),
+    ),
     enforcement: Type.Optional(
       Type.Object({
         id: enforcementProperties.id,
         status: enforcementProperties.status,
         execution_id: enforcementProperties.execution_id,
         failure_reason: enforcementProperties.failure_reason,
+        skip_reason: enforcementProperties.skip_reason,
       }),
     ),
   }),

@@ -14,6 +14,7 @@ const serverKeys = [
   'scopes',
   're-run',
   'cancelled_by',
+  'replaced_by',
   'paused_by',
   'resumed_by',
   'orquesta',

@@ -11,7 +11,7 @@ import type { Actions } from '../../actions/index.ts'
 import type { ActionRecord, RunnerTypeRecord } from '../../actions/types.ts'
 import type { Cause } from '../../traces/types.ts'
 import type { ParameterSecrets } from '../secrets/parameters.ts'
-import type { Execution, ExecutionOrigin } from '../types.ts'
+import type { Execution, ExecutionOrigin, RunningRules } from '../types.ts'
 import { attemptOf } from '../attempts.ts'
 import { causeOf, givenContext, parentOf, traceContextOf } from './context.ts'
 import type { ExecutionRequest } from './schemas.ts'
@@ -49,6 +49,8 @@ export interface DraftOptions {
   parent?: Execution
   /** Seconds that it may take once it has started. */
   timeout?: number
+  /** Of executions that rules start. */
+  running?: RunningRules
   /** Id, of executions that rules start. */
   triggerInstance?: string
   /** What templates may read. */
@@ -132,6 +134,7 @@ export async function draftExecution(options: DraftOptions): Promise<Draft> {
       callback: request.callback ?? {},
       runner_info: {},
       ...(options.timeout === undefined ? {} : { timeout: options.timeout }),
+      ...(options.running === undefined ? {} : { running: options.running }),
       ...(request.notify === undefined ? {} : { notify: request.notify }),
       ...(request.notify === undefined || principal.user === actingUser ? {} : { notify_author: principal.user }),
       ...(options.notifyIsData === true ? { notify_is_data: true } : {}),

@@ -1,6 +1,7 @@
 /**
- * Decides which executions policies admit to a slot (contract 02, 2.11). Counts are in memory. Executions that have to wait
- * are rows with status `delayed` and no time; this file holds only their ids, in the order in which they run.
+ * Decides which executions policies admit to a slot (contract 02, 2.11), and which runs of a rule wait for others of it.
+ * Counts are in memory. Executions that have to wait are rows with status `delayed` and no time; this file holds only their
+ * ids, in the order in which they run.
  */
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import type { Bus } from '../../../bus/index.ts'
@@ -46,18 +47,28 @@ export interface SlotAdmission {
   stop(): void
 }
 
-/** Waiting executions with the same limits: if one of them can run, the oldest can. */
+/** Waiting executions with the same limits, and of the same rule with `overlap`: if one can run, the first can. */
 interface LimitGroup {
   key: string
   limits: readonly Limit[]
-  /** Oldest first. */
-  ids: string[]
+  /** Id of the rule whose runs must not overlap. */
+  rule: string | undefined
+  /** Of such a rule: whether no run comes before the first. Undefined until it is asked for. */
+  isTurn: boolean | undefined
+  /** In the order in which they run. */
+  waiting: Waiting[]
+}
+
+interface Waiting {
+  id: string
+  /** Texts that sort in the order in which they run. */
+  order: string
 }
 
 /** Waiting executions of one action. */
 interface ActionQueue {
   groups: Map<string, LimitGroup>
-  groupOf: Map<string, LimitGroup>
+  groupOf: Map<string, { group: LimitGroup; order: string }>
   /** Ids of executions with a claim on a slot that they do not have yet. */
   claimed: Set<string>
   /** Identifies the current read of the rows. */
@@ -71,7 +82,7 @@ interface Counted {
 }
 
 export function createSlotAdmission(deps: {
-  store: Pick<ExecutionStore, 'find' | 'waitingOf' | 'delayedActions'>
+  store: Pick<ExecutionStore, 'find' | 'waitingOf' | 'delayedActions' | 'ruleRuns'>
   change: Pick<Change, 'try'>
   readonly limitsOf: (execution: Execution) => readonly Limit[]
   bus: Bus
@@ -90,11 +101,23 @@ export function createSlotAdmission(deps: {
   const retries = new Map<string, NodeJS.Timeout>()
   let active = false
 
-  bus.subscribe('execution.updated', ({ execution: { id, status, action_ref: ref } }) => {
+  bus.subscribe('execution.updated', ({ execution }) => {
+    const { id, status, action_ref: ref } = execution
+    if (!isFinal(status) && status !== 'canceling') return
     const queue = queues.get(ref)
-    if (queue === undefined || !(isFinal(status) || status === 'canceling')) return
-    if (releaseClaim(queue, id) || (remove(queue, id) && queue.groupOf.size === 0)) wake(ref)
+    if (queue !== undefined && (releaseClaim(queue, id) || (remove(queue, id) && queue.groupOf.size === 0))) wake(ref)
+    const rule = ruleOf(execution)
+    if (rule !== undefined && isFinal(status)) wakeRule(rule)
   })
+
+  /** The next run of a rule may have its turn, also if the rule has another action by now. */
+  function wakeRule(rule: string): void {
+    for (const [ref, queue] of queues) {
+      const groups = [...queue.groups.values()].filter((group) => group.rule === rule)
+      for (const group of groups) group.isTurn = undefined
+      if (groups.length > 0) wake(ref)
+    }
+  }
 
   function queueOf(actionRef: string): ActionQueue {
     let queue = queues.get(actionRef)
@@ -108,20 +131,27 @@ export function createSlotAdmission(deps: {
   function add(queue: ActionQueue, execution: Execution): LimitGroup | undefined {
     if (queue.groupOf.has(execution.id) || queue.claimed.has(execution.id)) return undefined
     const limits = limitsOf(execution)
-    const key = limits.map((limit) => limit.key).join(' ')
-    const group = queue.groups.get(key) ?? { key, limits, ids: [] }
+    const rule = ruleOf(execution)
+    const key = [...(rule === undefined ? [] : [`rule:${rule}`]), ...limits.map((limit) => limit.key)].join(' ')
+    const group = queue.groups.get(key) ?? { key, limits, rule, isTurn: undefined, waiting: [] }
+    const { id } = execution
+    // A retry has the place of the first attempt.
+    const order = rule === undefined ? id : String(store.ruleRuns.placeOf(id) ?? 0).padStart(16, '0')
     queue.groups.set(key, group)
-    queue.groupOf.set(execution.id, group)
-    group.ids.splice(placeOf(execution.id, group.ids), 0, execution.id)
+    queue.groupOf.set(id, { group, order })
+    group.waiting.splice(placeOf(order, group.waiting), 0, { id, order })
+    group.isTurn = undefined
     return group
   }
 
   function remove(queue: ActionQueue, id: string): boolean {
-    const group = queue.groupOf.get(id)
-    if (group === undefined) return false
+    const place = queue.groupOf.get(id)
+    if (place === undefined) return false
+    const { group, order } = place
     queue.groupOf.delete(id)
-    group.ids.splice(placeOf(id, group.ids), 1)
-    if (group.ids.length === 0) queue.groups.delete(group.key)
+    group.waiting.splice(placeOf(order, group.waiting), 1)
+    group.isTurn = undefined
+    if (group.waiting.length === 0) queue.groups.delete(group.key)
     return true
   }
 
@@ -139,9 +169,9 @@ export function createSlotAdmission(deps: {
   function* waiting(): Generator<Wait> {
     yield* entering.values()
     for (const queue of queues.values())
-      for (const { limits, ids } of queue.groups.values()) {
+      for (const { limits, waiting: those } of queue.groups.values()) {
         const limit = counter.delaying(limits)
-        for (const id of limit === undefined ? [] : ids) {
+        for (const { id } of limit === undefined ? [] : those) {
           const execution = store.find(id)
           if (limit !== undefined && execution !== undefined) yield { key: limit.key, above: aboveOf(execution) }
         }
@@ -187,12 +217,18 @@ export function createSlotAdmission(deps: {
     if (queue.groupOf.size === 0 && queue.claimed.size === 0) queues.delete(actionRef)
   }
 
+  /** Whether the first of a group need not wait any more. */
+  function canGo(group: LimitGroup): boolean {
+    if (decide(group.limits).kind === 'delay') return false
+    return group.rule === undefined || (group.isTurn ??= store.ruleRuns.isFirst(idOf(group)))
+  }
+
   /** The group of the oldest execution that need not wait any more. */
   function firstOf(queue: ActionQueue): LimitGroup | undefined {
     let first: LimitGroup | undefined
     for (const group of queue.groups.values()) {
       if (first !== undefined && idOf(first) < idOf(group)) continue
-      if (decide(group.limits).kind !== 'delay') first = group
+      if (canGo(group)) first = group
     }
     return first
   }
@@ -274,8 +310,9 @@ export function createSlotAdmission(deps: {
       const limits = limitsOf(execution)
       // Until the queue is read, no execution may pass the waiting ones.
       const isBehind = !hadClaim && queue?.loading !== undefined && limits.some(({ beyond }) => beyond === 'delay')
-      const verdict: Verdict = isBehind ? { kind: 'delay' } : decide(limits)
-      const limit = verdict.kind === 'delay' ? counter.delaying(limits) : undefined
+      const isEarly = ruleOf(execution) !== undefined && !store.ruleRuns.isFirst(id)
+      const verdict: Verdict = isBehind || isEarly ? { kind: 'delay' } : decide(limits)
+      const limit = verdict.kind === 'delay' && !isEarly ? counter.delaying(limits) : undefined
       const reason = limit === undefined ? undefined : whyNever(execution, limit)
       if (reason !== undefined) return { kind: 'refuse', reason }
       if (verdict.kind === 'run') count(execution, limits)
@@ -292,7 +329,7 @@ export function createSlotAdmission(deps: {
       const { id, action_ref: ref } = execution
       entering.delete(id)
       const group = add(queueOf(ref), execution)
-      if (group !== undefined && decide(group.limits).kind !== 'delay') wake(ref)
+      if (group !== undefined && canGo(group)) wake(ref)
     },
     recheck({ id, action_ref: ref }) {
       entering.delete(id)
@@ -381,19 +418,24 @@ function isWaiting({ status, due_timestamp: due }: Execution): boolean {
   return status === 'delayed' && due === null
 }
 
-function idOf({ ids }: LimitGroup): string {
-  return ids[0] ?? ''
+/** The rule whose runs must not overlap. */
+function ruleOf({ origin, liveaction: { running } }: Execution): string | undefined {
+  return running?.overlap === undefined ? undefined : origin?.rule.id
 }
 
-/** Index of the first id that is not smaller. */
-function placeOf(id: string, ids: readonly string[]): number {
+function idOf({ waiting }: LimitGroup): string {
+  return waiting[0]?.id ?? ''
+}
+
+/** Index of the first that is not before it. */
+function placeOf(order: string, waiting: readonly Waiting[]): number {
   let low = 0
-  let high = ids.length
+  let high = waiting.length
   // Most are younger than all others.
-  if ((ids.at(-1) ?? '') < id) return high
+  if ((waiting.at(-1)?.order ?? '') < order) return high
   while (low < high) {
     const middle = (low + high) >>> 1
-    if ((ids[middle] ?? '') < id) low = middle + 1
+    if ((waiting[middle]?.order ?? '') < order) low = middle + 1
     else high = middle
   }
   return low

@@ -317,8 +317,8 @@ function deadlineOf({ liveaction: { timeout } }: Execution, controller: AbortCon
   return setTimeout(() => controller.abort('deadline' satisfies StopReason), timeout * 1000)
 }
 
-const lateText = ({ liveaction }: Execution): string =>
-  `The action took longer than the timeout of its task, ${liveaction.timeout ?? 0} seconds.`
+const lateText = ({ liveaction, parent }: Execution): string =>
+  `The action took longer than the timeout of its ${parent === null ? 'rule' : 'task'}, ${liveaction.timeout ?? 0} seconds.`
 
 const leastOf = (a: number | undefined, b: number | undefined): number | undefined =>
   a === undefined ? b : b === undefined ? a : Math.min(a, b)

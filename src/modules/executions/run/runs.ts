@@ -8,6 +8,7 @@ import type { OutputCheck } from '../output-check.ts'
 import type { ResultSecrets } from '../secrets/results.ts'
 import type { ExecutionStore } from '../store.ts'
 import type { Execution } from '../types.ts'
+import { createReplacing } from '../overlap/replacing.ts'
 import { createSlotAdmission } from './admission.ts'
 import { createStopBackground, type StopBackground } from './background.ts'
 import { createDispatcher, type Dispatcher } from './dispatcher.ts'
@@ -72,6 +73,7 @@ export function createRuns(
     limitsOf: (execution) => deps.policies.limitsOf(execution, () => parameters.decrypt(execution).parameters),
     maxClaimed: slots,
   })
+  const replacing = createReplacing({ ...common, systemUser: settings.systemUser })
   const startWorkflow = createWorkflowStart({
     prepare,
     change,
@@ -114,8 +116,10 @@ export function createRuns(
       notes.start()
       dispatcher.start()
       await scheduler.start()
+      await replacing.start()
     },
     async stop() {
+      replacing.stop()
       scheduler.stop()
       await dispatcher.stop(settings.shutdownGraceSeconds)
       notes.stop()

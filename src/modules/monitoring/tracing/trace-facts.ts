@@ -59,7 +59,7 @@ export function traceFacts(
             'svc.execution.id': execution_id,
             'svc.trigger_instance.id': instanceId,
           },
-          status: status === 'succeeded' ? 'ok' : 'error',
+          status: status === 'failed' ? 'error' : 'ok',
           statusMessage: failure_reason,
         })
       },

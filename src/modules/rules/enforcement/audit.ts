@@ -2,11 +2,14 @@
 import type { Bus } from '../../../bus/index.ts'
 import type { Log } from '../../../lib/log/index.ts'
 
-/** `rule.enforced` and `rule.enforcement_failed`. */
+/** `rule.enforced`, `rule.enforcement_skipped` and `rule.enforcement_failed`. */
 export function auditEnforcements(bus: Bus, log: Log): void {
-  bus.subscribe('rule.enforced', ({ id, rule, trigger_instance_id, execution_id, failure_reason }) => {
+  bus.subscribe('rule.enforced', ({ id, rule, trigger_instance_id, execution_id, failure_reason, ...more }) => {
     const about = { rule_enforcement_id: id, rule_id: rule.id, rule: rule.ref, trigger_instance_id }
-    if (execution_id === undefined) {
+    if (more.status === 'skipped') {
+      const message = `Rule enforcement skipped. Rule ${rule.ref}, TriggerInstance ${trigger_instance_id}`
+      log.audit('rule.enforcement_skipped', message, { ...about, reason: more.skip_reason })
+    } else if (execution_id === undefined) {
       const message = `Rule enforcement failed. Rule ${rule.ref}, TriggerInstance ${trigger_instance_id}`
       log.audit('rule.enforcement_failed', message, { ...about, reason: failure_reason })
     } else {

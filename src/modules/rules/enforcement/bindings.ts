@@ -10,6 +10,7 @@ import { findTemplates, type Templates } from '../../../core/template-values.ts'
 import type { ExecutionOrigin } from '../../executions/types.ts'
 import type { Triggers } from '../../triggers/index.ts'
 import { compileCriteria, type CompiledCriteria } from '../criteria/criteria.ts'
+import { compileRunning, type CompiledRunning } from '../running.ts'
 import { readRule, type RuleStore } from '../store.ts'
 import type { Rule } from '../types.ts'
 
@@ -18,6 +19,8 @@ export interface CompiledRule {
   readonly criteria: CompiledCriteria
   /** Templates in the action parameters. */
   readonly templates: Templates | undefined
+  /** Absent: it has none. */
+  readonly running: CompiledRunning | undefined
   /** The same object as long as rule, trigger and trigger type are the same. */
   origin(): ExecutionOrigin
 }
@@ -99,6 +102,7 @@ export function compileRule(rule: Rule, triggers: Triggers): CompiledRule {
     rule,
     criteria: compileStored(rule),
     templates: findTemplates(rule.action.parameters),
+    running: compileRunning(rule.action),
     origin() {
       const trigger = triggers.find(rule.trigger.id)
       const type = triggers.findType(rule.trigger.type)

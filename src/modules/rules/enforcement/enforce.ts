@@ -16,7 +16,9 @@ import type { OpenedInstance, TriggerInstance } from '../../triggers/types.ts'
 import type { CompiledRule } from './bindings.ts'
 import type { RuleView } from './evaluate.ts'
 import { renderRuleParameters } from './render.ts'
+import type { CompiledRunning } from '../running.ts'
 import type { EnforcementStore } from './store.ts'
+import type { Overlap } from '../../executions/types.ts'
 import type { Rule, RuleEnforcement } from '../types.ts'
 import type { TemplateReader } from '../../../core/template-reader.ts'
 import type { PackConfigs } from '../../executions/ports.ts'
@@ -35,6 +37,20 @@ export interface PlannedEnforcement {
  * memory and writes them in one transaction: about 10 ms for a megabyte.
  */
 const MAX_PARAMETERS_LENGTH = 64 * 1024 * 1024
+
+/** Executions of a rule with `overlap` that have not ended. */
+const MAX_OPEN_RUNS = 100
+
+/** What came of a rule that matches: an execution, a reason why it failed, or why there is none. */
+interface Outcome {
+  executionId?: string
+  reason?: string
+  skipped?: string
+}
+
+type RunningPart = Partial<Pick<Parameters<Executions['plan']>[0], 'timeout' | 'delayMs' | 'running'>>
+
+type Planned = Outcome & { unit?: Unit }
 
 /** UTF-16 units left for the parameters of the executions of one trigger instance. */
 export interface ParameterBudget {
@@ -125,7 +141,7 @@ export function findRuleAction(actions: Actions, ref: string): ActionRecord | un
 export function createEnforcer(deps: {
   store: EnforcementStore
   actions: Actions
-  executions: Pick<Executions, 'plan'>
+  executions: Pick<Executions, 'plan' | 'openRunsOf'>
   traces: Traces
   packConfigs: PackConfigs
   templateThread: TemplateThread
@@ -140,7 +156,7 @@ export function createEnforcer(deps: {
     const member = { kind: 'rule', object_id: rule.id, ref: rule.ref } as const
     const trace = traces.plan(causedBy(instance, 'trigger_instance', instance.id), member, formatMicros(at))
     const result = await planExecution(compiled, instance, view, budget)
-    const { enforcement, unit } = record(rule, instance, at, 'reason' in result ? result : { id: result.executionId })
+    const { enforcement, unit } = record(rule, instance, at, result)
     return {
       enforcement,
       executionId: result.executionId,
@@ -153,8 +169,10 @@ export function createEnforcer(deps: {
     instance: OpenedInstance,
     { scope, withheld }: RuleView,
     budget: ParameterBudget,
-  ): Promise<{ executionId?: string; unit?: Unit; reason: string } | { executionId: string; unit: Unit }> {
-    const { rule, templates } = compiled
+  ): Promise<Planned> {
+    const { rule, templates, running } = compiled
+    const skipped = whySkipped(rule, running?.rules?.overlap)
+    if (skipped !== undefined) return { skipped }
     const action = findRuleAction(actions, rule.action.ref)
     if (action === undefined) return { reason: actionMissing(rule.action.ref) }
     const context = contextOf(rule, instance, traces.tagOf(instance.trace_id) ?? '')
@@ -188,6 +206,7 @@ export function createEnforcer(deps: {
         origin: compiled.origin(),
         triggerInstance: instance.id,
         secrets: read,
+        ...(running === undefined ? {} : runningPart(running)),
         ...(failure === undefined ? {} : { failure }),
       })
       const made = { executionId: planned.execution.id, unit: planned.unit }
@@ -195,6 +214,17 @@ export function createEnforcer(deps: {
     } catch (error) {
       return { reason: refusalIn(createSecretValues(instance.secrets)?.maskError(error) ?? error).message }
     }
+  }
+
+  /** @returns why no execution is created; undefined: one is */
+  function whySkipped({ id }: Rule, overlap: Overlap | undefined): string | undefined {
+    if (overlap === 'skip') {
+      const [open] = executions.openRunsOf(id, 1)
+      if (open === undefined) return undefined
+      return `Execution ${open} of this rule has not ended, and the rule says "overlap: skip".`
+    }
+    if (overlap === undefined || executions.openRunsOf(id, MAX_OPEN_RUNS).length < MAX_OPEN_RUNS) return undefined
+    return `${MAX_OPEN_RUNS} executions of this rule run or wait already: no more of them wait at once.`
   }
 
   /** Whether the action accepts the templates themselves as parameters of a failed execution. */
@@ -214,15 +244,17 @@ export function createEnforcer(deps: {
     { id, ref, uid }: Rule,
     instance: TriggerInstance,
     at: number,
-    outcome: { id: string } | { reason: string },
+    { executionId, reason, skipped }: Outcome,
   ): { enforcement: RuleEnforcement; unit: Unit } {
     const enforcement: RuleEnforcement = {
       id: newId(at),
       trigger_instance_id: instance.id,
-      ...('reason' in outcome ? { failure_reason: outcome.reason } : { execution_id: outcome.id }),
+      ...(reason === undefined ? {} : { failure_reason: reason }),
+      ...(skipped === undefined ? {} : { skip_reason: skipped }),
+      ...(reason !== undefined || executionId === undefined ? {} : { execution_id: executionId }),
       rule: { ref, uid, id },
       enforced_at: formatMicros(at),
-      status: 'reason' in outcome ? 'failed' : 'succeeded',
+      status: reason !== undefined ? 'failed' : skipped !== undefined ? 'skipped' : 'succeeded',
     }
     return {
       enforcement,
@@ -241,6 +273,14 @@ export function createEnforcer(deps: {
       }),
       executionId: undefined,
     }),
+  }
+}
+
+function runningPart({ timeout, delay, rules }: CompiledRunning): RunningPart {
+  return {
+    ...(timeout === undefined ? {} : { timeout }),
+    ...(delay === undefined ? {} : { delayMs: Math.round(delay * 1000) }),
+    ...(rules === undefined ? {} : { running: rules }),
   }
 }
 

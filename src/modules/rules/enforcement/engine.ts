@@ -87,7 +87,7 @@ export function createEngine(deps: {
   }
 
   async function work(): Promise<void> {
-    const run = { betweenRules: createPause(), isActive: () => active }
+    const run = { betweenRules: createPause(), isActive: () => active, settled }
     try {
       for (let queued = takeNext(); queued !== undefined; queued = takeNext()) {
         try {
@@ -105,6 +105,10 @@ export function createEngine(deps: {
       // Synchronous with the last `takeNext`, so that no wake-up is lost in between.
       isWorking = false
     }
+  }
+
+  async function settled(): Promise<void> {
+    await Promise.all(committing)
   }
 
   function takeNext(): QueuedInstance | undefined {
@@ -149,7 +153,8 @@ export function createEngine(deps: {
     const fields = { trigger_instance_id: queued.id, trace_id: queued.trace_id }
     let wanted = unit
     let isGivenUp = false
-    while (!stopping.signal.aborted) {
+    // At least once: a stop ends only repetitions.
+    for (let isFirst = true; isFirst || !stopping.signal.aborted; isFirst = false) {
       try {
         await database.write(wanted)
         return { isRejected: false }
@@ -196,9 +201,9 @@ export function createEngine(deps: {
       pause = undefined
       clearTimeout(rejectedTimer)
       queue.stop()
-      await working
-      // Cancels retries only. Running writes finish.
+      // Cancels retries only, for which the planning may wait. Running writes finish.
       stopping.abort()
+      await working
       await Promise.all(committing)
     },
   }

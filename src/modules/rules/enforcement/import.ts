@@ -29,7 +29,7 @@ export function createEnforcementImport({
       ...record,
       enforced_at: at,
       rule: { ref: rule.ref, uid: rule.uid ?? `rule:${rule.ref.replace('.', ':')}`, id: rule.id ?? '' },
-      // Exactly the failed enforcements have no execution.
+      // Another server skips none.
       status: hasFailed ? 'failed' : 'succeeded',
       ...(hasFailed ? {} : { execution_id }),
       ...(failure_reason === undefined ? {} : { failure_reason }),

@@ -31,6 +31,8 @@ export interface PlanRun {
   /** Awaited after each rule; yields to the event loop. */
   readonly betweenRules: () => Promise<void>
   readonly isActive: () => boolean
+  /** Resolves when what was planned before is committed, or stays pending because the engine stops. */
+  readonly settled: () => Promise<void>
 }
 
 export function createInstancePlanner(deps: {
@@ -55,7 +57,7 @@ export function createInstancePlanner(deps: {
 
   async function planEnforcements(
     { id, trigger_id: triggerId }: QueuedInstance,
-    { betweenRules, isActive }: PlanRun,
+    { betweenRules, isActive, settled }: PlanRun,
   ): Promise<Unit | undefined> {
     const stored = triggers.findInstance(id)
     if (stored === undefined || stored.status !== 'pending') return undefined
@@ -77,6 +79,9 @@ export function createInstancePlanner(deps: {
     for (const { compiled, verdict } of evaluateRules(bindings.of(triggerId), context)) {
       if (verdict.reduced !== undefined) warnOfReduced(compiled.rule, verdict.reduced)
       if (verdict.verdict === 'matched') {
+        // Rows say which runs have not ended, those of the events before too.
+        if (compiled.running?.rules?.overlap !== undefined) await settled()
+        if (!isActive()) return undefined
         planned.push(await enforcer.plan(compiled, instance, viewOf(compiled.rule), budget))
       } else if (verdict.verdict === 'failed') {
         planned.push(

@@ -122,8 +122,8 @@ export function createEnforcementStore(database: Database): EnforcementStore {
           .select((on) => on.fn.sum<number | null>('count').as('n'))
         if (ref !== undefined) query = query.where('rule_ref', '=', ref)
         if (ruleId !== undefined) query = query.where('rule_id', '=', ruleId)
-        // Exactly the failed enforcements have no execution.
-        if (execution === null) query = query.where('status', '=', 'failed')
+        // Exactly those that succeeded have an execution.
+        if (execution === null) query = query.where('status', '!=', 'succeeded')
         if (within !== undefined) query = query.where(isAmong('rule_ref', within))
         return database.first(query)?.n ?? 0
       }
@@ -174,7 +174,7 @@ export function createEnforcementStore(database: Database): EnforcementStore {
         rule_uid: enforcement.rule.uid,
         trigger_instance_id: enforcement.trigger_instance_id,
         execution_id: enforcement.execution_id ?? null,
-        failure_reason: enforcement.failure_reason ?? null,
+        failure_reason: enforcement.failure_reason ?? enforcement.skip_reason ?? null,
         enforced_at: enforcement.enforced_at,
         status: enforcement.status,
       }),
@@ -183,14 +183,17 @@ export function createEnforcementStore(database: Database): EnforcementStore {
 }
 
 function toEnforcement(row: RuleEnforcementTable): RuleEnforcement {
+  const status = row.status as RuleEnforcement['status'] // written by `insert`
   return {
     id: row.id,
     trigger_instance_id: row.trigger_instance_id,
     ...(row.execution_id === null ? {} : { execution_id: row.execution_id }),
-    ...(row.failure_reason === null ? {} : { failure_reason: row.failure_reason }),
+    ...(row.failure_reason === null
+      ? {}
+      : { [status === 'skipped' ? 'skip_reason' : 'failure_reason']: row.failure_reason }),
     rule: { ref: row.rule_ref, uid: row.rule_uid, id: row.rule_id },
     enforced_at: row.enforced_at,
-    status: row.status as RuleEnforcement['status'], // written by `insert`
+    status,
   }
 }
 

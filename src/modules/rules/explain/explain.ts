@@ -15,6 +15,7 @@ import { evaluateRules, type ViewsFor } from '../enforcement/evaluate.ts'
 import type { ReasonFor } from '../enforcement/reason.ts'
 import { isIsolated, resourceOf, type RuleCaller, type RuleService } from '../service.ts'
 import type { RuleStore } from '../store.ts'
+import { runningOf } from '../running.ts'
 import type { Explanation, RuleEnforcement, RuleTestRequest, RuleTestResult } from '../types.ts'
 import type { TemplateReader } from '../../../core/template-reader.ts'
 import type { PackConfigs } from '../../executions/ports.ts'
@@ -80,7 +81,12 @@ export function createExplain(deps: {
       else {
         const full = censored(caller, rule, withReason(verdict, viewOf(rule).payload), own)
         const said = (hideCredentials?.maskValue(full) ?? full) as typeof full // a copy of it
-        shown.push({ ...said, ...(enforcement && { enforcement: partOf(reasonFor(enforcement, caller.rights)) }) })
+        const running = runningOf(rule.action)
+        shown.push({
+          ...said,
+          ...(Object.keys(running).length > 0 && { running }),
+          ...(enforcement && { enforcement: partOf(reasonFor(enforcement, caller.rights)) }),
+        })
       }
       await pause()
     }
@@ -110,11 +116,12 @@ export function createExplain(deps: {
   return { instance: instanceOf, explain, test: createTrial({ ...deps, instanceOf }) }
 }
 
-function partOf({ id, status, execution_id, failure_reason }: RuleEnforcement) {
+function partOf({ id, status, execution_id, failure_reason, skip_reason }: RuleEnforcement) {
   return {
     id,
     status,
     ...(execution_id === undefined ? {} : { execution_id }),
     ...(failure_reason === undefined ? {} : { failure_reason }),
+    ...(skip_reason === undefined ? {} : { skip_reason }),
   }
 }

@@ -22,12 +22,15 @@ export function sentenceOf(
     ...rules.flatMap(({ rule, enforcement }) => (enforcement?.status === outcome ? [rule.ref] : [])),
     ...gone.flatMap(({ rule, status: its }) => (its === outcome ? [rule.ref] : [])),
   ]
-  const [enforced, failed] = [refsOf('succeeded'), refsOf('failed')]
+  const [enforced, failed, skipped] = [refsOf('succeeded'), refsOf('failed'), refsOf('skipped')]
+  const others = [
+    ...(failed.length === 0 ? [] : [` Failed enforcements: ${namesOf(failed)}.`]),
+    ...(skipped.length === 0 ? [] : [` Skipped, because an earlier execution has not ended: ${namesOf(skipped)}.`]),
+  ].join('')
   if (enforced.length > 0) {
-    const others = failed.length === 0 ? '' : ` Failed enforcements: ${namesOf(failed)}.`
     return `${countOf(enforced.length, 'rule')} started an execution: ${namesOf(enforced)}.${others}`
   }
-  if (failed.length > 0) return `No execution was started. Failed enforcements: ${namesOf(failed)}.`
+  if (others !== '') return `No execution was started.${others}`
   if (!hasTrigger) {
     return `Trigger "${trigger}" no longer exists: its type, or the last rule that used it, was deleted or changed.`
   }

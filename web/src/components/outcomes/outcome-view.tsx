@@ -26,9 +26,9 @@ export function OutcomeView({
     )
   }
   if (outcome === undefined) return <span class="outcome hint">…</span>
-  const { executions, failures } = outcome
+  const { executions, failures, skips } = outcome
   const { hidden, unlisted } = restOf(outcome)
-  const isNothing = executions.length + failures.length + hidden + unlisted === 0
+  const isNothing = executions.length + failures.length + skips.length + hidden + unlisted === 0
   // Where there is no room for all, nobody should believe that all went well.
   const ordered = [...executions.filter(isTrouble), ...executions.filter((execution) => !isTrouble(execution))]
   const shown = executions.length > most ? ordered.slice(0, most) : executions
@@ -55,6 +55,12 @@ export function OutcomeView({
             {failures.length === 1 ? 'rule failed' : `${failures.length} rules failed`}
           </span>
           <span class="name">{failures[0]?.rule.ref}</span>
+        </a>
+      )}
+      {skips.length > 0 && (
+        <a class="outcome-execution" href={explain} title={skips[0]?.skip_reason}>
+          <span class="badge">{skips.length === 1 ? 'skipped' : `${skips.length} rules skipped`}</span>
+          <span class="name">{skips[0]?.rule.ref}</span>
         </a>
       )}
       {hidden > 0 && (

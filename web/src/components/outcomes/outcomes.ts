@@ -11,9 +11,11 @@ export interface Outcome {
   /** How many enforcements were not listed, being too many. */
   unlisted: number
   failures: readonly RuleEnforcement[]
+  /** Rules that start nothing while an earlier execution of them has not ended. */
+  skips: readonly RuleEnforcement[]
 }
 
-export const noOutcome: Outcome = { executions: [], started: new Set(), unlisted: 0, failures: [] }
+export const noOutcome: Outcome = { executions: [], started: new Set(), unlisted: 0, failures: [], skips: [] }
 
 /** Executions of an instance beside the known ones. */
 export interface Rest {
@@ -53,6 +55,7 @@ export function outcomesOf(
           started: new Set(started),
           unlisted: unlisted.get(id) ?? 0,
           failures: own.filter(({ status }) => status === 'failed'),
+          skips: own.filter(({ status }) => status === 'skipped'),
         },
       ]
     }),

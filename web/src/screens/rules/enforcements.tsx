@@ -17,7 +17,7 @@ const MAX_SHOWN = 200
 const RELOAD_MS = 1000
 /** No payloads: they may have megabytes. */
 const ATTRIBUTES = [
-  'id,trigger_instance_id,execution_id,failure_reason,rule,enforced_at,status',
+  'id,trigger_instance_id,execution_id,failure_reason,skip_reason,rule,enforced_at,status',
   'execution.id,execution.status',
 ].join()
 
@@ -96,7 +96,8 @@ export function Enforcements({ ruleId }: { ruleId: string }): JSX.Element {
 }
 
 function Enforcement({ enforcement }: { enforcement: RuleEnforcementView }): JSX.Element {
-  const { trigger_instance_id: instance, execution_id: id, execution, failure_reason: reason } = enforcement
+  const { trigger_instance_id: instance, execution_id: id, execution } = enforcement
+  const reason = enforcement.failure_reason ?? enforcement.skip_reason
   return (
     <tr>
       <td>
@@ -105,7 +106,8 @@ function Enforcement({ enforcement }: { enforcement: RuleEnforcementView }): JSX
       <td>
         {id === undefined ? (
           <>
-            <StatusBadge status="failed" /> <LongText text={reason ?? 'No execution started.'} maxLength={300} />
+            <StatusBadge status={enforcement.status} />{' '}
+            <LongText text={reason ?? 'No execution started.'} maxLength={300} />
           </>
         ) : (
           <>

@@ -205,7 +205,7 @@ function Last({ last }: { last: ListedRule['last_enforcement'] }): JSX.Element {
     <span class="rules-last">
       <Time at={at} />
       {execution === undefined ? (
-        <span title={last.failure_reason?.slice(0, 500)}>
+        <span title={(last.failure_reason ?? last.skip_reason)?.slice(0, 500)}>
           <StatusBadge status={status} /> no execution
         </span>
       ) : (

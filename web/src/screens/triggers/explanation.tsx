@@ -82,6 +82,11 @@ function Rule({
           <LongText text={failure} />
         </p>
       )}
+      {enforcement?.skip_reason !== undefined && (
+        <p>
+          <LongText text={enforcement.skip_reason} />
+        </p>
+      )}
       {enforcement?.execution_id !== undefined && (
         <Started execution={enforcement.execution_id} state={states.get(enforcement.execution_id)} />
       )}
