@@ -103,7 +103,9 @@ describe.each(fronts)('$name in front', ({ name, start, text }) => {
     const body = JSON.stringify({ action: 'core.local', parameters: { cmd } })
     const answer = await ask({ method: 'POST', path: '/svc/api/v1/executions', headers: json, body })
     expect(answer.status).toBe(201)
-    return (JSON.parse(answer.text) as { id: string }).id
+    const { id, web_url: address } = JSON.parse(answer.text) as { id: string; web_url: string }
+    expect(address).toBe(`${PUBLIC}/#/history/${id}/general`)
+    return id
   }
 
   it('shows what the page says', async () => {
