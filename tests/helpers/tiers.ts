@@ -17,7 +17,9 @@ export const FULL_ONLY = [
   'tests/conformance/09-cli-rule-new.test.ts',
   'tests/conformance/security-events.test.ts',
   ...['binary', 'deb'].map((name) => `tests/packaging/${name}.test.ts`),
-  ...['crontab', 'oauth2-proxy', 'proxy', 'real-senders', 'tunnels'].map((name) => `tests/recipes/${name}.test.ts`),
+  ...['crontab', 'deploy', 'oauth2-proxy', 'proxy', 'real-senders', 'tunnels'].map(
+    (name) => `tests/recipes/${name}.test.ts`,
+  ),
   ...['cascade', 'hangup', 'idempotency', 'notifications', 'policies', 'start'].map(
     (name) => `tests/recovery/${name}.test.ts`,
   ),
