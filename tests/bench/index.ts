@@ -17,6 +17,7 @@ import { printRows, type Row } from './report.ts'
 import { commandLine, scale } from './scale.ts'
 import { remoteCommands } from './ssh.ts'
 import { stopping } from './stop.ts'
+import { restingTimers, timersDueAtOnce } from './timers.ts'
 import { scrollingAGigabyte } from './web-output.ts'
 import { openingTheClient } from './web.ts'
 import { runningWorkflows } from './workflow-runs.ts'
@@ -34,6 +35,7 @@ const parts: Record<string, () => Promise<Row[]>> = {
   loop: loopDelay,
   webhook: webhooks,
   rules: ruleMatching,
+  timers: async () => [...(await restingTimers()), ...(await timersDueAtOnce())],
   ssh: remoteCommands,
   inspect: inspecting,
   conductor: conducting,
