@@ -638,6 +638,7 @@ describe('05.8, 10.2 on and off', () => {
     const folder = makeFolder()
     const settings = { 'timersengine.local_timezone': 'UTC' }
     const rules: Rule[] = []
+    const dates: Rule[] = []
     const total = (on: TestApp): number =>
       rowsOf<{ n: number }>(on, `select count(*) as n from trigger_instances`)[0]?.n ?? 0
     for (let round = 0; round < 8; round += 1) {
@@ -653,6 +654,12 @@ describe('05.8, 10.2 on and off', () => {
           )
         }
         rules.push(await makeTimer(victim, 'CronTimer', { second: '*' }))
+        rules.push(await makeTimer(victim, 'CronTimer', { cron: '*/2 * * * * *', jitter_seconds: 60 }))
+      }
+      // Due before the kill, while the server is off, or after its next start.
+      for (let i = 0; i < 3; i += 1) {
+        const runAt = new Date(Date.now() + 100 + random.below(3000)).toISOString()
+        dates.push(await makeTimer(victim, 'DateTimer', { run_at: runAt, jitter_seconds: random.below(2) }))
       }
       const until = performance.now() + random.below(1500)
       await waitFor('the moment', () => performance.now() > until)
@@ -666,13 +673,21 @@ describe('05.8, 10.2 on and off', () => {
       })
       for (const [i, rule] of rules.entries()) {
         const row = rowOf(last, rule)
-        const isCron = i === 3
+        const isCron = i >= 3
         const start = isCron ? 0 : microsOf(row.anchor)
-        const step = (isCron ? 1 : Number(rule.trigger.parameters['delta'])) * SECOND
+        const step = (isCron ? i - 2 : Number(rule.trigger.parameters['delta'])) * SECOND
         const times = (await instancesOf(last, rule)).map(({ payload }) => microsOf(payload.executed_at))
         const slots = times.map((time) => Math.floor((time - start) / step))
         expect(slots).toEqual([...new Set(slots)].toSorted((a, b) => a - b))
         expect((microsOf(row.fired_timestamp ?? '') - start) % step).toBe(0)
+      }
+      // A run at a date is neither lost nor doubled, whenever it was due.
+      for (const date of dates) {
+        await waitForInstances(last, date, 1)
+        const executions = `/v1/executions?rule=${date.ref}&limit=-1`
+        await waitFor('its execution', async () => (await last.call<object[]>('GET', executions)).body.length > 0)
+        expect((await last.call<object[]>('GET', executions)).body).toHaveLength(1)
+        expect(await instancesOf(last, date)).toHaveLength(1)
       }
       // What a firing leads to happens once as well.
       const doubled = rowsOf(
