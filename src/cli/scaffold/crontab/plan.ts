@@ -134,7 +134,10 @@ function actionText(job: CrontabJob, name: string, source: string, user: string 
     parameters: {
       // As in cron, a job may take as long as it likes.
       timeout: { default: 0 },
-      ...(user === undefined ? {} : { sudo: { default: true, immutable: true } }),
+      // Who may run the job must not choose what root runs before it.
+      ...(user === undefined
+        ? {}
+        : { sudo: { default: true, immutable: true }, env: { default: {}, immutable: true } }),
     },
   })}`
 }
@@ -176,9 +179,13 @@ ${
     ? `- Commands run as the account of the server's commands (\`system_user.user\`), in its home folder.\n`
     : `- The jobs of ${[...accounts].join(', ')} change to their account by sudo and runuser: the server must run as root, or
   its account needs sudo without a password.\n`
-}- Commands get the variables of the crontab after those of the server. cron gives them a PATH of
-  \`/usr/bin:/bin\` only.
-- A job that was due while the server was off runs once at the next start, unless
+}${
+    jobs.some((planned) => planned.user === undefined)
+      ? `- Commands get the variables of the crontab after those of the server. cron gives them a PATH of
+  \`/usr/bin:/bin\` only.\n`
+      : `- As from cron, commands get the variables of the crontab and none of the server. Their PATH is
+  \`/usr/sbin:/usr/bin:/sbin:/bin\` unless the crontab sets one. cron has \`/usr/bin:/bin\`.\n`
+  }- A job that was due while the server was off runs once at the next start, unless
   \`timersengine.missed\` is \`skip\`. cron misses it.
 ${left.length === 0 ? '' : `\n## Lines that are no jobs here\n\n${left.join('')}`}`
 }

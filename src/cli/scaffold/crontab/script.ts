@@ -18,28 +18,50 @@ export function scriptOf(
   user: string | undefined,
 ): string {
   const isPlain = user === undefined && likeSh.test(shell)
-  const variables: string[] = environment.map(([name, value]) => `export ${name}=${quote(value)}\n`)
-  if (user !== undefined) {
-    const name = quote(user)
-    variables.unshift(`export USER=${name} LOGNAME=${name}\n`)
-    if (!environment.some(([variable]) => variable === 'HOME')) {
-      variables.push(`HOME=$(getent passwd ${name} | cut -d: -f6)\n`)
-    }
-  }
-  const words = [...(user === undefined ? [] : ['runuser', '-u', quote(user), '--']), shell, '-c', quote(command)]
-  return [
-    `#!${isPlain ? shell : '/bin/sh'}\n# ${MARK}\n# From ${source}:\n# ${text}\n`,
-    ...variables,
+  const given = input === undefined ? [] : [`exec ${hereDocument('INPUT', endLine(input))}`]
+  const job = [
+    ...(user === undefined ? [] : accountOf(user, environment)),
+    ...environment.map(([name, value]) => `export ${name}=${quote(value)}\n`),
     'cd "$HOME" || exit\n',
-    ...(input === undefined ? [] : [hereDocument(input)]),
-    isPlain ? `${command}\n` : `exec ${words.join(' ')}\n`,
+    ...given,
+    isPlain ? `${command}\n` : `exec ${shell} -c ${quote(command)}\n`,
+  ].join('')
+  const head = `#!${isPlain ? shell : '/bin/sh'}\n# ${MARK}\n# From ${source}:\n# ${text}\n`
+  return head + (user === undefined ? job : asAccount(user, job))
+}
+
+/** What cron sets for an account before the variables of its crontab. */
+function accountOf(user: string, environment: CrontabJob['environment']): string[] {
+  const name = quote(user)
+  return [
+    `export USER=${name} LOGNAME=${name}\n`,
+    ...(environment.some(([variable]) => variable === 'HOME')
+      ? []
+      : [`HOME=$(getent passwd ${name} | cut -d: -f6)\nexport HOME\n`]),
+  ]
+}
+
+/**
+ * Root runs fixed programs only, with an environment that neither the crontab nor the server sets: whoever owns the crontab
+ * is not root, and must not get the token of the execution. The job goes through a file descriptor, since all accounts can
+ * read the arguments of a process.
+ */
+function asAccount(user: string, job: string): string {
+  return [
+    '# Changes the account first: no variable of the crontab may count for root.\n',
+    'PATH=/usr/sbin:/usr/bin:/sbin:/bin\n',
+    'cd / || exit\n',
+    `exec env -i PATH="$PATH" \${LANG:+"LANG=$LANG"} runuser -u ${quote(user)} -- /bin/sh -c 'eval "$(cat <&3)"' `,
+    `3${hereDocument('JOB', `exec 3<&-\n${job}`)}`,
   ].join('')
 }
 
-/** Standard input for all that follows; as in cron, it ends with a line end unless it is empty. */
-function hereDocument(input: string): string {
-  const lines = input === '' || input.endsWith('\n') ? input : `${input}\n`
-  let end = 'INPUT'
-  while (input.split('\n').includes(end)) end += '_'
-  return `exec <<'${end}'\n${lines}${end}\n`
+/** As in cron, input ends with a line end unless it is empty. */
+const endLine = (text: string): string => (text === '' || text.endsWith('\n') ? text : `${text}\n`)
+
+/** A redirection from these lines. */
+function hereDocument(name: string, lines: string): string {
+  let end = name
+  while (lines.split('\n').includes(end)) end += '_'
+  return `<<'${end}'\n${lines}${end}\n`
 }
