@@ -10,6 +10,12 @@ it('tells a trigger in one line', () => {
     'core.svc.IntervalTimer every 5 minutes',
   )
   expect(parametersLine('core.svc.CronTimer', { hour: 3, minute: '*/5' })).toBe('hour=3 minute=*/5')
+  expect(parametersLine('core.svc.CronTimer', { cron: '@daily' })).toBe('@daily')
+  const weekly = { cron: '0 9 * * mon', timezone: 'Europe/Berlin', jitter_seconds: 60 }
+  expect(parametersLine('core.svc.CronTimer', weekly)).toBe('0 9 * * mon in Europe/Berlin')
+  for (const name of ['date', 'run_at']) {
+    expect(parametersLine('core.svc.DateTimer', { [name]: '2030-01-01' })).toBe('on 2030-01-01')
+  }
   expect(triggerLine({ type: 'pack.type', parameters: {} })).toBe('pack.type')
 })
 

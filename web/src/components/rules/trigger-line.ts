@@ -17,7 +17,11 @@ export function parametersLine(type: string, parameters: Readonly<Record<string,
   if (type === 'core.svc.IntervalTimer') {
     return cut(`every ${shown(parameters['delta'])} ${shown(parameters['unit'])}`)
   }
-  if (type === 'core.svc.DateTimer') return cut(`on ${shown(parameters['date'])}`)
+  if (type === 'core.svc.DateTimer') return cut(`on ${shown(parameters['date'] ?? parameters['run_at'])}`)
+  if (type === 'core.svc.CronTimer' && typeof parameters['cron'] === 'string') {
+    const { cron, timezone } = parameters
+    return cut(typeof timezone === 'string' ? `${cron} in ${timezone}` : cron)
+  }
   const pairs: string[] = []
   let length = 0
   for (const [name, value] of Object.entries(parameters)) {

@@ -50,7 +50,7 @@ export function Timers(): JSX.Element {
             </tr>
           </thead>
           <tbody>
-            {timers.slice(0, shown).map(({ ref, type, parameters, next_timestamp: next, fired_timestamp: fired }) => (
+            {timers.slice(0, shown).map(({ ref, type, parameters, next_run: next, previous_run: previous }) => (
               <tr key={ref}>
                 <td>
                   <div class="trigger-words">{parametersLine(type, parameters)}</div>
@@ -58,8 +58,14 @@ export function Timers(): JSX.Element {
                     {type}
                   </a>
                 </td>
-                <td>{next === undefined ? <span class="hint">none, or timers are off</span> : <Time at={next} />}</td>
-                <td>{fired === undefined ? <span class="hint">never</span> : <Time at={fired} />}</td>
+                <td>
+                  {next === undefined ? (
+                    <span class="hint">none: no enabled rule or no time left, or timers are off</span>
+                  ) : (
+                    <Time at={next} />
+                  )}
+                </td>
+                <td>{previous === undefined ? <span class="hint">never</span> : <Time at={previous} />}</td>
                 <td>
                   {catalogue !== undefined && (
                     <RuleLinks rules={catalogue.rules === undefined ? undefined : (catalogue.rules.get(ref) ?? [])} />
@@ -88,8 +94,8 @@ async function loadTimers(signal?: AbortSignal): Promise<TimerRecord[]> {
   return (await list<TimerRecord>('timers', undefined, signal)).items
 }
 
-/** Those that never fire again come last. */
-function bySoonest({ next_timestamp: a }: TimerRecord, { next_timestamp: b }: TimerRecord): number {
+/** Those that do not fire come last. */
+function bySoonest({ next_run: a }: TimerRecord, { next_run: b }: TimerRecord): number {
   if (a === b) return 0
   if (a === undefined || b === undefined) return a === undefined ? 1 : -1
   return a < b ? -1 : 1
