@@ -131,6 +131,12 @@ function rootOf(pid: number): string {
   }
 }
 
+/** The same for what may take longer than the runner of tests waits for an answer of this process. @throws */
+export async function runLong(chroot: Chroot, words: readonly string[], options?: InsideOptions): Promise<string> {
+  const [program, ...rest] = chroot.command(words, options)
+  return (await run(program, rest, { maxBuffer: 16 * 1024 * 1024 })).stdout
+}
+
 /** A program of the chroot, run to its end. @throws as `execFileSync` does */
 export function runInside(chroot: Chroot, words: readonly string[], options?: InsideOptions): string {
   const [program, ...rest] = chroot.command(words, options)

@@ -7,7 +7,7 @@ import { validate } from 'dockerfile-utils'
 import { load } from 'js-yaml'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { extractDebianProgram } from '../helpers/apt.ts'
-import { makeDebian, runInside, type Chroot } from '../helpers/chroot.ts'
+import { makeDebian, runInside, runLong, type Chroot } from '../helpers/chroot.ts'
 import { makeFolder } from '../helpers/folders.ts'
 import { basicAuth } from '../helpers/logins.ts'
 import { call } from '../helpers/server.ts'
@@ -111,7 +111,7 @@ fullOnly(describe)('the image', () => {
           PATH: '/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin',
           DEBIAN_FRONTEND: 'noninteractive',
         }
-        runInside(image, ['sh', '-c', words], { account: 'root', cwd: '/', env })
+        await runLong(image, ['sh', '-c', words], { account: 'root', cwd: '/', env })
       } else if (name === 'COPY') {
         const [, from = '', to = ''] = /^--from=build (\S+) (\S+)$/.exec(words) ?? []
         copyFileSync(from.replace(/^\/src/, ROOT), join(image.path, to))
