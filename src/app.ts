@@ -161,12 +161,13 @@ async function assemble(
     rules: {
       packConfigs: { resolve: (pack, reader) => packs.resolve(pack, reader) },
       jobs: {
-        planWritten: (rule, trigger) => jobs.planWritten(rule, trigger),
+        planWritten: (rule) => jobs.planWritten(rule),
         planDeleted: (ruleId) => jobs.planDeleted(ruleId),
         statesOf: (some) => jobs.statesOf(some),
       },
       timesOf: (...timer) => timers.timesOf(...timer),
     },
+    jobs: { notifications: { planMissed: (missed) => notifications.planMissed(missed) } },
     sensors: { packConfigs: { resolve: (pack, reader) => packs.resolve(pack, reader) } },
   }
 
@@ -342,6 +343,7 @@ async function assemble(
     triggers,
     timers,
     settings: common,
+    ...ports.jobs,
   })
   const stream = createStream({ bus, executions, compat })
   const baseFolder = createBasePath({ path: basePath, log })

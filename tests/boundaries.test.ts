@@ -68,6 +68,7 @@ const PORTS: Record<string, readonly string[]> = {
   actions: ['triggers'],
   executions: ['jobs', 'notifications', 'packs', 'policies', 'triggers', 'workflows'],
   rules: ['jobs', 'packs', 'timers'],
+  jobs: ['notifications'],
   sensors: ['packs'],
 }
 

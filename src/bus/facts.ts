@@ -73,6 +73,8 @@ export interface FactPayloads {
   'trigger_instance.processed': { id: string; execution_ids: readonly string[] }
   /** From rules. The rules of these triggers are compiled again. */
   'rule.changed': { id: string; ref: string; change: 'created' | 'updated' | 'deleted'; trigger_ids: readonly string[] }
+  /** From jobs: a rule has become late, or has succeeded again. Wakes the look at what is expected of it next. */
+  'job.changed': { id: string; ref: string; late: boolean }
   /** From notifications: one is to be sent. Wakes the sender of the destination. */
   'notification.planned': { destination: string }
   /**

@@ -50,6 +50,8 @@ export interface Module {
   retention?: readonly Retention[]
   gauges?: readonly Gauge[]
   series?: readonly Series[]
+  /** Sentences for `GET /status` about what operators should look at. Cheap; never throws. */
+  attention?(): readonly string[]
   /** Undefined: the module can work. Cheap; never throws. */
   readiness?(): NotReady | undefined
   /** Called after migrations, in the order of `app.ts`; idempotent. */

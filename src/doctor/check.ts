@@ -29,6 +29,8 @@ export interface ServerStatus {
   growingTraces: string[]
   /** Undefined: the server is older. */
   commandAccount: { user: string; isRoot: boolean; remedy: string } | undefined
+  /** How many rules have not succeeded as they are expected to. */
+  lateRules: number
 }
 
 /** What the checks runChecks: the machine and the server on it. */

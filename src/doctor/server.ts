@@ -23,7 +23,7 @@ export const server: HealthCheck = {
         ),
       ]
     }
-    const { notReady = [], growingTraces = [] } = (await status()) ?? {}
+    const { notReady = [], growingTraces = [], lateRules = 0 } = (await status()) ?? {}
     if (notReady.length > 0) {
       return notReady.map(({ reason, problem }) =>
         failedCheck(
@@ -32,17 +32,25 @@ export const server: HealthCheck = {
         ),
       )
     }
-    const growing = growingTraces.map((id) =>
+    const warnings = growingTraces.map((id) =>
       warning(
         `Trace ${id} has grown by more than 1,000 members within a minute.`,
         `Look at it with "svc trace get ${id}". If rules start each other, disable one of them with "svc rule disable".`,
       ),
     )
+    if (lateRules > 0) {
+      warnings.push(
+        warning(
+          lateRules === 1 ? '1 job is late.' : `${lateRules} jobs are late.`,
+          'Look at them with "svc job list --late"; "svc job get <ref>" says why.',
+        ),
+      )
+    }
     if (running.version === version) {
-      return growing.length > 0 ? growing : [ok(`Version ${version} runs as process ${running.pid}.`)]
+      return warnings.length > 0 ? warnings : [ok(`Version ${version} runs as process ${running.pid}.`)]
     }
     return [
-      ...growing,
+      ...warnings,
       warning(
         `Process ${running.pid} runs version ${running.version || 'unknown'}; the installed version is ${version}.`,
         'To run the installed version: svc restart',

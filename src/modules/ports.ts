@@ -4,6 +4,7 @@ import type { ActionsPorts } from './actions/ports.ts'
 import type { AuthPorts } from './auth/ports.ts'
 import type { DatastorePorts } from './datastore/ports.ts'
 import type { ExecutionsPorts } from './executions/ports.ts'
+import type { JobsPorts } from './jobs/ports.ts'
 import type { MonitoringPorts } from './monitoring/ports.ts'
 import type { RulesPorts } from './rules/ports.ts'
 import type { SensorsPorts } from './sensors/ports.ts'
@@ -21,5 +22,6 @@ export interface Ports {
   actions: ActionsPorts
   executions: ExecutionsPorts
   rules: RulesPorts
+  jobs: JobsPorts
   sensors: SensorsPorts
 }

@@ -357,6 +357,7 @@ describe('svc doctor', () => {
             notReady: [],
             reclaimingBytes: 3_221_225_472,
             growingTraces: [],
+            lateRules: 0,
             commandAccount: undefined,
           }),
         configProblems: () => Promise.resolve(undefined),

@@ -189,7 +189,7 @@ async function readStatus(
   try {
     await withSocketSession(context, flags, basePath, async (session) => {
       const status = recordIn(await session.client.call('GET', '/status'))
-      const bytes = toObject(status['gauges'])['database.reclaiming_bytes']
+      const { 'database.reclaiming_bytes': bytes, 'rules.late': late } = toObject(status['gauges'])
       const { user, is_root: isRoot, remedy } = toObject(status['command_account'])
       found = {
         notReady: toList(status['not_ready']).map(({ reason, problem }) => ({
@@ -197,6 +197,7 @@ async function readStatus(
           problem: textOrEmpty(problem),
         })),
         reclaimingBytes: typeof bytes === 'number' ? bytes : 0,
+        lateRules: typeof late === 'number' ? late : 0,
         growingTraces: toList(status['growing_traces']).map(({ id }) => textOrEmpty(id)),
         commandAccount:
           typeof user === 'string' ? { user, isRoot: isRoot === true, remedy: textOrEmpty(remedy) } : undefined,

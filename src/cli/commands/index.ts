@@ -291,7 +291,7 @@ export const commands: readonly CommandEntry[] = [
   {
     name: 'job',
     summary: 'List and show jobs: rules with their last and next runs.',
-    example: 'svc job list --enabled',
+    example: 'svc job list --late',
     group: 'Events:',
     load: async (context) => (await import('./job.ts')).createJobCommand(context),
   },

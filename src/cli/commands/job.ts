@@ -8,7 +8,7 @@ const job: CliResource = {
   name: 'Job',
   pluralName: 'Jobs',
   path: '/jobs',
-  columns: ['ref', 'enabled', 'last_status', 'last_success_timestamp', 'next_timestamp'],
+  columns: ['ref', 'enabled', 'last_status', 'last_success_timestamp', 'next_timestamp', 'late_since_timestamp'],
   order: [
     'id',
     'ref',
@@ -24,6 +24,10 @@ const job: CliResource = {
     'last_status',
     'last_end_timestamp',
     'last_success_timestamp',
+    'expect',
+    'expected_timestamp',
+    'late_since_timestamp',
+    'late_reason',
   ],
 }
 
@@ -31,12 +35,14 @@ interface JobListFlags extends ListFlags {
   action?: string
   enabled?: boolean
   disabled?: boolean
+  late?: boolean
   pack?: string
 }
 
 export function createJobCommand(context: CommandContext): CliCommand {
-  const list = createListCommand(context, job, ({ action, enabled, disabled, pack }: JobListFlags) => ({
+  const list = createListCommand(context, job, ({ action, enabled, disabled, late, pack }: JobListFlags) => ({
     action,
+    late,
     pack,
     enabled: enabled ?? (disabled === true ? false : undefined),
   }))
@@ -44,8 +50,9 @@ export function createJobCommand(context: CommandContext): CliCommand {
     .option('-c, --action <ref>', 'only rules that run this action')
     .addOption(new Option('--enabled', 'only enabled rules').conflicts('disabled'))
     .option('--disabled', 'only disabled rules')
+    .option('--late', 'only rules that have not succeeded as they are expected to')
     .option('-p, --pack <pack>', 'only items of this pack')
-    .examples('svc job list --enabled', 'svc job list -p shop')
+    .examples('svc job list --late', 'svc job list -p shop')
 
   const get = createGetCommand(context, job, '<ref...>', 'references or ids of rules')
     .description('Show the last and next runs of rules.')

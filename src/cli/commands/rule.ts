@@ -38,6 +38,7 @@ const rule: CliResource = {
     'trigger',
     'criteria',
     'action',
+    'expect',
     'tags',
   ],
   beforeSending: maskSecretsOf,

@@ -5,19 +5,22 @@ import type { Log } from '../../lib/log/index.ts'
 import type { ExecutionJobs } from '../executions/ports.ts'
 import type { Execution } from '../executions/types.ts'
 import type { Rules } from '../rules/index.ts'
+import type { Rule } from '../rules/types.ts'
+import type { FiringOf } from './firing.ts'
 import type { JobStore } from './store.ts'
 
 /** Repetitions of a repetition that are followed back to the run of the rule. */
 const MAX_RERUNS = 20
 
 export function createJobEnds(deps: {
-  store: Pick<JobStore, 'end'>
+  store: Pick<JobStore, 'find' | 'end'>
   rules: Pick<Rules, 'find'>
   executions: { find(id: string): Execution | undefined }
+  readonly firingOf: FiringOf
   clock: Pick<Clock, 'now'>
   log: Log
 }): ExecutionJobs {
-  const { store, rules, executions, clock, log } = deps
+  const { store, rules, executions, firingOf, clock, log } = deps
 
   /** The rule whose job the execution did: that which started it, or the execution that it repeats. */
   function ruleIdOf(execution: Execution): string | undefined {
@@ -32,6 +35,11 @@ export function createJobEnds(deps: {
     return undefined
   }
 
+  /** The firing that the run served, of a rule whose runs are held against the times of its timer. */
+  function servedBy({ trigger_instance: instance }: Execution, { expect }: Rule): number | undefined {
+    return expect?.within === undefined || instance === null ? undefined : firingOf(instance)
+  }
+
   return {
     planEnd(ended, { willRetry }) {
       try {
@@ -39,13 +47,22 @@ export function createJobEnds(deps: {
         const ruleId = ruleIdOf(ended)
         const rule = ruleId === undefined ? undefined : rules.find(ruleId)
         if (rule === undefined) return undefined
-        const at = formatMicros(clock.now())
-        const begun = formatMicros(clock.now() - ranFor(ended))
-        const successFor = ended.status === 'succeeded' ? begun : undefined
+        const { id, ref } = rule
+        const now = clock.now()
         const { id: executionId, status } = ended
+        const hasSucceeded = status === 'succeeded'
+        const step = store.end({
+          ruleId: id,
+          ruleRef: ref,
+          executionId,
+          status,
+          at: formatMicros(now),
+          successFor: hasSucceeded ? formatMicros(servedBy(ended, rule) ?? now - ranFor(ended)) : undefined,
+        })
+        const isBack = hasSucceeded && rule.expect !== undefined && store.find(id)?.missed_timestamp != null
         return {
-          steps: [store.end({ ruleId: rule.id, ruleRef: rule.ref, executionId, status, at, successFor })],
-          facts: [],
+          steps: [step],
+          facts: isBack ? [{ name: 'job.changed', payload: { id, ref, late: false } }] : [],
         }
       } catch (error) {
         // The change of the execution has priority.

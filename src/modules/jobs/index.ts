@@ -1,6 +1,8 @@
 /** Jobs: rules that start executions, and how they do. */
+import type { Bus } from '../../bus/index.ts'
 import type { Clock } from '../../core/clock.ts'
 import type { Module } from '../../core/module.ts'
+import { formatMicros } from '../../core/time.ts'
 import type { Database } from '../../db/index.ts'
 import type { Log } from '../../lib/log/index.ts'
 import type { Executions } from '../executions/index.ts'
@@ -10,14 +12,22 @@ import type { RuleJobs } from '../rules/ports.ts'
 import type { Timers } from '../timers/index.ts'
 import type { Triggers } from '../triggers/index.ts'
 import { createJobEnds } from './end.ts'
+import { createJobEngine } from './engine.ts'
+import { createFiringOf } from './firing.ts'
+import { createPlanMiss } from './miss.ts'
+import type { JobsPorts } from './ports.ts'
 import { createJobRecords } from './records.ts'
 import { createJobRoutes } from './routes.ts'
-import { createJobStore } from './store.ts'
+import { beginAt, createJobStore } from './store.ts'
 
-export interface Jobs extends Module, ExecutionJobs, RuleJobs {}
+export interface Jobs extends Module, ExecutionJobs, RuleJobs {
+  /** When the success was due that a rule has missed, until it succeeds again; undefined: it is not late. Wire timestamp. */
+  lateSince(ruleId: string): string | undefined
+}
 
-export interface JobsDeps {
+export interface JobsDeps extends JobsPorts {
   database: Database
+  bus: Bus
   log: Log
   clock: Clock
   rules: Rules
@@ -30,14 +40,26 @@ export interface JobsDeps {
 
 /** Series of a metric with one for each rule. */
 const MAX_SERIES = 500
+/** Late rules that the status names. */
+const MAX_NAMED = 3
 
 export function createJobs(deps: JobsDeps): Jobs {
-  const { database, log, clock, rules, executions, timers, settings } = deps
+  const { database, log, clock, rules, executions, triggers, timers, settings } = deps
   const store = createJobStore(database)
   const records = createJobRecords({ store, timers })
-  const ends = createJobEnds({ store, rules, executions, clock, log })
+  const firingOf = createFiringOf(triggers)
+  const ends = createJobEnds({ store, rules, executions, firingOf, clock, log })
+  const planMiss = createPlanMiss({ rules, executions, triggers, notifications: deps.notifications, firingOf })
+  const engine = createJobEngine({ database, store, rules, triggers, timers, planMiss, bus: deps.bus, log, clock })
   return {
     name: 'jobs',
+    gauges: [
+      {
+        key: 'rules.late',
+        about: 'Rules that have not succeeded as they are expected to.',
+        read: () => store.countLate(),
+      },
+    ],
     series: [
       {
         name: 'svc_rule_last_success_timestamp_seconds',
@@ -49,10 +71,35 @@ export function createJobs(deps: JobsDeps): Jobs {
             .map(({ rule_ref: of, last_success_timestamp: at }) => ({ of, value: Date.parse(at) / 1000 })),
       },
     ],
-    routes: createJobRoutes({ rules, records, maxPageSize: settings.maxPageSize }),
+    routes: createJobRoutes({
+      rules,
+      records,
+      lateRules: () => store.late().map(({ rule_id: id }) => id),
+      maxPageSize: settings.maxPageSize,
+    }),
     planEnd: (ended, attempt) => ends.planEnd(ended, attempt),
-    planWritten: (rule) => ({ steps: [store.expectNothing(rule)], facts: [] }),
+    planWritten: (rule) => ({
+      steps: [
+        rule.enabled && rule.expect !== undefined
+          ? store.expect(rule, beginAt(formatMicros(clock.now())))
+          : store.expectNothing(rule),
+      ],
+      facts: [],
+    }),
     planDeleted: (ruleId) => ({ steps: [store.delete(ruleId)], facts: [] }),
     statesOf: (some) => records.statesOf(some),
+    lateSince: (ruleId) => store.find(ruleId)?.missed_timestamp ?? undefined,
+    attention: () => attentionTo(store.late(MAX_NAMED), store.countLate()),
+    start: () => engine.start(),
+    stop: () => engine.stop(),
   }
 }
+
+function attentionTo(named: readonly { rule_ref: string }[], count: number): string[] {
+  if (count === 0) return []
+  const names = named.map(({ rule_ref: ref }) => ref).join(', ')
+  const more = count > named.length ? ` and ${count - named.length} more` : ''
+  return [`${count === 1 ? '1 job is' : `${count} jobs are`} late: ${names}${more}. See \`svc job list --late\`.`]
+}
+
+export type { MissedJob } from './ports.ts'

@@ -2,7 +2,7 @@
 import type { JobTable } from '../../db/index.ts'
 import type { ExecutionStatus } from '../../core/execution-status.ts'
 import type { JobState } from '../rules/index.ts'
-import type { Rule } from '../rules/types.ts'
+import type { MissReason, Rule } from '../rules/types.ts'
 import type { Timers } from '../timers/index.ts'
 import type { JobStore } from './store.ts'
 import type { JobRecord } from './types.ts'
@@ -28,6 +28,9 @@ export function createJobRecords(deps: {
       last_status: row?.last_status as ExecutionStatus | null | undefined, // written from executions
       last_end_timestamp: row?.last_end_timestamp,
       last_success_timestamp: row?.last_success_timestamp,
+      expected_timestamp: row && expectedBy(row),
+      late_since_timestamp: row?.missed_timestamp,
+      late_reason: row?.missed_reason as MissReason | null | undefined, // written from misses
     })
   }
 
@@ -36,7 +39,7 @@ export function createJobRecords(deps: {
       const rows = new Map(store.findByIds(rules.map(({ id }) => id)).map((row) => [row.rule_id, row]))
       return new Map(rules.map((rule) => [rule.id, stateOf(rule, rows.get(rule.id))]))
     },
-    record: ({ id, ref, pack, name, description, enabled, trigger, action }, state) => ({
+    record: ({ id, ref, pack, name, description, enabled, trigger, action, expect }, state) => ({
       id,
       ref,
       pack,
@@ -45,9 +48,19 @@ export function createJobRecords(deps: {
       enabled,
       trigger: { type: trigger.type, ref: trigger.ref },
       action: { ref: action.ref },
+      ...(expect === undefined ? {} : { expect }),
       ...state,
     }),
   }
+}
+
+/** Null: nothing is expected, it is late, or svc is about to find out by when. */
+function expectedBy({
+  trigger_uid: uid,
+  check_timestamp: check,
+  last_success_timestamp: success,
+}: JobTable): string | null {
+  return uid === null || check === success ? null : check
 }
 
 /** Without what is not known. */

@@ -16,16 +16,18 @@ const attributes: AttributeOptions = {
 export function createJobRoutes(deps: {
   rules: Pick<Rules, 'get' | 'list'>
   records: JobRecords
+  /** Ids of the rules that are late. */
+  readonly lateRules: () => string[]
   maxPageSize: number
 }): Route[] {
-  const { rules, records, maxPageSize } = deps
+  const { rules, records, lateRules, maxPageSize } = deps
   return [
     listEndpoint({
       path: '/jobs',
       permission: 'rule_list',
       summary: 'Lists the rules that the caller can view with how they do as jobs, by pack and name.',
       record: PartialJob,
-      query: ruleFilters,
+      query: { ...ruleFilters, late: { type: 'boolean', description: 'True: only rules that are late.' } },
       page: { defaultLimit: undefined, maxPageSize },
       attributes,
       async find({ query, rights, page }) {
@@ -33,7 +35,13 @@ export function createJobRoutes(deps: {
         const onRead = (some: readonly Rule[]): void => {
           states = records.statesOf(some)
         }
-        const { records: found, total } = await rules.list({ query, rights, page, onRead })
+        const { records: found, total } = await rules.list({
+          query,
+          rights,
+          page,
+          onRead,
+          ...(query.late === true ? { among: lateRules() } : {}),
+        })
         function* jobs(): Generator<JobRecord> {
           for (const rule of found) yield records.record(rule, states.get(rule.id))
         }

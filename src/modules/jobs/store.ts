@@ -37,6 +37,13 @@ export const nothingExpected: JobExpectation = {
   missed_reason: null,
 }
 
+/** From now on; the engine finds out by when. */
+export const beginAt = (now: string): JobExpectation => ({
+  ...nothingExpected,
+  since_timestamp: now,
+  check_timestamp: now,
+})
+
 export interface JobStore {
   find(ruleId: string): JobTable | undefined
   findByIds(ruleIds: readonly string[]): JobTable[]
@@ -47,7 +54,7 @@ export interface JobStore {
   /** Those of which something is expected, after a rule, by rule. */
   expecting(afterRuleId: string, limit: number): JobTable[]
   /** Rules that are late, by reference. */
-  late(limit: number): Pick<JobTable, 'rule_id' | 'rule_ref' | 'missed_timestamp'>[]
+  late(limit?: number): Pick<JobTable, 'rule_id' | 'rule_ref' | 'missed_timestamp'>[]
   countLate(): number
   /** Rules that have succeeded, the longest known first. */
   successes(limit: number): { rule_ref: string; last_success_timestamp: string }[]
@@ -134,7 +141,7 @@ export function createJobStore(database: Database): JobStore {
           .orderBy('rule_id')
           .limit(limit),
       ),
-    late: (limit) =>
+    late: (limit = -1) =>
       database.all(late.select(['rule_id', 'rule_ref', 'missed_timestamp']).orderBy('rule_ref').limit(limit)),
     countLate: () => database.first(late.select((on) => on.fn.countAll<number>().as('total')))?.total ?? 0,
     successes: (limit) =>

@@ -76,6 +76,7 @@ async function readStatus(source: StatusSource, server: ServerFacts): Promise<St
       : [
           `${failedSensors === 1 ? '1 sensor has' : `${failedSensors} sensors have`} failed. See \`svc sensor list\`; \`svc sensor tail <ref>\` says why.`,
         ]),
+    ...server.modules.flatMap((module) => module.attention?.() ?? []),
     ...(errors.length === 0 ? [] : [`${counted(errors.length)} in the last hour. See the last problems.`]),
   ]
   return {

@@ -1,5 +1,5 @@
 /** The state of the server: gauges, status and its history. */
-import type { NotReady } from '../../core/module.ts'
+import type { Module, NotReady } from '../../core/module.ts'
 import { logLevels, type LogMessage } from '../../lib/log/index.ts'
 import { record, Type, type Static } from '../../lib/schema/index.ts'
 
@@ -32,7 +32,7 @@ export interface StatusSource {
 /** Facts about the server that the composition root provides. */
 export interface ServerFacts {
   /** A module that is off belongs to the server, but does no work. */
-  modules: readonly { name: string; isOff?: boolean }[]
+  modules: readonly Pick<Module, 'name' | 'isOff' | 'attention'>[]
   /** Wire timestamp. */
   startedAt: string
   readonly urls: () => Readonly<Record<'auth' | 'api' | 'stream', string>>

@@ -60,7 +60,7 @@ export function createRuleChanges(deps: {
           subject: rule.id,
         },
         before !== undefined && moves ? planRelease(before.trigger.id) : undefined,
-        jobs.planWritten(rule, trigger),
+        jobs.planWritten(rule),
         changed(rule, change, before === undefined || !moves ? [trigger.id] : [before.trigger.id, trigger.id]),
       ),
     }
@@ -112,6 +112,7 @@ export function toRule(
     trigger: { id, ref, type },
     criteria: filled.criteria,
     action: filled.action,
+    ...(filled.expect === undefined ? {} : { expect: filled.expect }),
     context,
     tags: filled.tags,
     ...(filled.notify === undefined ? {} : { notify: filled.notify }),

@@ -1,12 +1,13 @@
 /** Definitions of rules (contract 05, 5.5) with their defaults. Pure functions. */
 import { readNotify } from '../../core/notify.ts'
 import { runningOf } from './running.ts'
+import { expectationOf } from './expectation.ts'
 import type { CriterionDefinition, RuleDefinition, RuleRecord } from './types.ts'
 
 /** A definition with all defaults. The parameters of the trigger are not part of the rule itself. */
 export type FilledRule = Pick<
   RuleRecord,
-  'name' | 'pack' | 'description' | 'enabled' | 'type' | 'criteria' | 'action' | 'tags' | 'notify'
+  'name' | 'pack' | 'description' | 'enabled' | 'type' | 'criteria' | 'action' | 'expect' | 'tags' | 'notify'
 > & { trigger: { type: string; parameters: Record<string, unknown> }; metadata_file?: string }
 
 /**
@@ -32,6 +33,7 @@ export function fillRuleDefinition(given: RuleDefinition, pack: string): FilledR
       ...(action.description ? { description: action.description } : {}),
       ...runningOf(action),
     },
+    ...expectationOf(given),
     tags: given.tags ?? [],
     ...(given.notify === undefined || given.notify === null ? {} : { notify: readNotify(given.notify) }),
   }

@@ -35,7 +35,7 @@ import { createRuleRoutes } from './routes.ts'
 import type { RulesPorts } from './ports.ts'
 import { createRuleService } from './service.ts'
 import { createRuleStore } from './store.ts'
-import type { Rule } from './types.ts'
+import type { Rule, RuleEnforcement } from './types.ts'
 import type { TemplateReader } from '../../core/template-reader.ts'
 
 export interface Rules extends Module {
@@ -48,6 +48,8 @@ export interface Rules extends Module {
   /** By id or reference. @throws CONTENT_NOT_FOUND */
   get(refOrId: string): Rule
   readonly list: FindRules
+  /** The newest enforcement of a rule. */
+  lastEnforcementOf(ruleId: string): RuleEnforcement | undefined
   /** A digest that differs after each change of the enabled rules of the trigger. */
   versionOf(triggerId: string): string
   /** Whom a rule notifies; undefined: it is gone. */
@@ -177,6 +179,7 @@ export function createRules(deps: RulesDeps): Rules {
     find: (id) => store.find(id),
     get: (refOrId) => service.get(refOrId),
     list: find,
+    lastEnforcementOf: (ruleId) => enforcements.lastOf([ruleId]).get(ruleId),
     versionOf: (triggerId) => bindings.versionOf(triggerId),
     notifying(id) {
       const rule = store.find(id)
@@ -201,4 +204,5 @@ export function createRules(deps: RulesDeps): Rules {
 
 export { ruleFilters } from './list.ts'
 export { resourceOf } from './service.ts'
+export { expectationProperties } from './expectation.ts'
 export { jobStateProperties, partsOf, type JobState } from './types.ts'

@@ -1,13 +1,12 @@
 /** What rules need from modules above them; `app.ts` connects them. */
 import type { Unit } from '../../db/index.ts'
 import type { PackConfigs } from '../executions/ports.ts'
-import type { TriggerRecord } from '../triggers/types.ts'
 import type { JobState, Rule } from './types.ts'
 
 /** Port: rules as jobs; the jobs module implements it. */
 export interface RuleJobs {
   /** Plans what a new or changed rule means for its job, in the unit of its change. */
-  planWritten(rule: Rule, trigger: TriggerRecord): Unit
+  planWritten(rule: Rule): Unit
   /** The same for a rule that is deleted. */
   planDeleted(ruleId: string): Unit
   /** How rules do, by id. */

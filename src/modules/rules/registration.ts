@@ -14,9 +14,13 @@ import type { Triggers } from '../triggers/index.ts'
 import { checkCriteria } from './criteria/criteria.ts'
 import { fillRuleDefinition, type FilledRule } from './definition.ts'
 import { problemOfRunning } from './running.ts'
+import { checkExpectation } from './check-expectation.ts'
 import type { RuleStore } from './store.ts'
 import { RuleDefinition, type Rule } from './types.ts'
 import { isSame, logFieldsOf, type RuleChanges } from './changes.ts'
+
+/** Those that a definition without them has not. */
+const optionalAttributes = ['expect', 'notify']
 
 /** Rules of a pack per commit. */
 const REGISTERED_TOGETHER = 32
@@ -43,6 +47,7 @@ export function createRegistration(deps: {
       rule.metadata_file === metadataFile &&
       rule.context.user === systemUser &&
       Object.entries(said).every(([name, value]) => isSame(stored[name], value)) &&
+      optionalAttributes.every((name) => name in said || !(name in stored)) &&
       isSame([type, parameters], [trigger.type, trigger.parameters])
     )
   }
@@ -54,7 +59,7 @@ export function createRegistration(deps: {
       const problem = compileSchema(RuleDefinition).find(given)
       if (problem !== undefined) return { problems: [problem] }
       const definition = fillRuleDefinition(given as RuleDefinition, content.pack) // has passed its schema
-      const wrong = problemOfRunning(definition.action)
+      const wrong = problemOfRunning(definition.action) ?? checkExpectation(definition, triggers)
       return wrong === undefined ? { definition } : { problems: [wrong] }
     })
     const by = { user: systemUser }

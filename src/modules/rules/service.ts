@@ -21,6 +21,7 @@ import { checkCriteria, compileCriteria } from './criteria/criteria.ts'
 import { fillRuleDefinition, type FilledRule } from './definition.ts'
 import { findRuleAction } from './enforcement/enforce.ts'
 import { problemOfRunning } from './running.ts'
+import { checkExpectation } from './check-expectation.ts'
 import { keepSecrets } from './secrets.ts'
 import type { RuleStore } from './store.ts'
 import type { Rule, RuleContext, RuleDefinition, RuleEnforcement, RuleRecord } from './types.ts'
@@ -120,6 +121,12 @@ export function createRuleService(deps: {
     if (!rights.may('action_execute', actionResource(action.ref))) throw ruleActionDenied(principal.user, action.ref)
   }
 
+  /** @throws BODY_INVALID */
+  function refuseExpectation(filled: FilledRule): void {
+    const problem = checkExpectation(filled, triggers)
+    if (problem !== undefined) throw bodyInvalid(problem.message, { path: problem.path })
+  }
+
   /**
    * Replaces masks with the stored secrets. A caller who cannot read the secrets cannot change other parameters of the
    * action: a template could print the secrets, or another command could receive them.
@@ -175,6 +182,7 @@ export function createRuleService(deps: {
       const type = triggers.findType(filled.trigger.type)
       if (type === undefined) throw triggerTypeUnknown(filled.trigger.type, ['trigger', 'type'])
       checkRunning(filled)
+      refuseExpectation(filled)
       compileCriteria(filled.criteria)
       return toRule(undefined, filled, { id: '', ref: '', type: type.ref }, { context: authorOf(caller) })
     },
@@ -183,6 +191,7 @@ export function createRuleService(deps: {
       const filled = fillRuleDefinition(given, defaultPack)
       authorize(caller, filled)
       checkRunning(filled)
+      refuseExpectation(filled)
       checkCriteria(filled.criteria)
       const rule = await changes.commit('The trigger of the rule', () =>
         changes.planWrite(undefined, filled, { context: authorOf(caller) }),
@@ -205,6 +214,7 @@ export function createRuleService(deps: {
         if (ref !== before.ref) caller.rights.require('rule_create', resourceOf({ ref, context }))
         authorize(caller, filled)
         checkRunning(filled)
+        refuseExpectation(filled)
         // An older version may have accepted them; the rule can still be disabled.
         if (!isSame(filled.criteria, before.criteria)) checkCriteria(filled.criteria)
         const { action, secretOwners } = keepStoredSecrets(caller, before, filled)

@@ -12,6 +12,7 @@ import type { Scope } from '../../core/permissions.ts'
 import { record, Type, type Schema, type Static, type TProperties } from '../../lib/schema/index.ts'
 import { notifySchema, type Notify } from '../../core/notify.ts'
 import { givenRunningProperties, runningProperties } from './running.ts'
+import { expectationProperties, givenExpectationProperties } from './expectation.ts'
 import type { ExecutionRecord } from '../executions/types.ts'
 import type { TriggerInstance, TriggerInstanceStatus } from '../triggers/types.ts'
 
@@ -73,6 +74,7 @@ const ruleProperties = {
     description: Type.Optional(Type.String()),
     ...runningProperties,
   }),
+  ...expectationProperties,
   context: RuleContext,
   tags: Type.Array(Type.Object({ name: Type.String(), value: Type.String() })),
   notify: Type.Optional(
@@ -177,6 +179,7 @@ const definitionProperties = {
     },
     { additionalProperties: false },
   ),
+  ...givenExpectationProperties,
   tags: Type.Optional(Type.Unsafe<{ name: string; value: string }[] | null>(tagsSchema)),
   notify: Type.Optional(
     Type.Unsafe<Notify | null>({
@@ -330,6 +333,11 @@ const LastEnforcement = Type.Object({
 })
 export type LastEnforcement = Static<typeof LastEnforcement>
 
+export type { Expectation } from './expectation.ts'
+
+export const missReasons = ['not_started', 'failed', 'still_running', 'skipped', 'server_down'] as const
+export type MissReason = (typeof missReasons)[number]
+
 const stateTime = (description: string) => Type.Optional(Type.String({ format: 'date-time', description }))
 
 /** How a rule does as a job. Absent: not known, or there is none. */
@@ -342,6 +350,9 @@ export const jobStateProperties = {
   last_status: Type.Optional(Type.Enum(executionStatuses, { description: 'Status of that execution.' })),
   last_end_timestamp: stateTime('When that execution ended.'),
   last_success_timestamp: stateTime('When an execution last succeeded.'),
+  expected_timestamp: stateTime('By when the next success is expected, as `expect` says.'),
+  late_since_timestamp: stateTime('When the success was due that has not come. Absent: the rule is not late.'),
+  late_reason: Type.Optional(Type.Enum(missReasons, { description: 'Why it is late, as of when svc noticed.' })),
 }
 const JobState = Type.Object(jobStateProperties)
 export type JobState = Static<typeof JobState>

@@ -7,6 +7,7 @@ import type { Bus } from '../../bus/index.ts'
 import { Conflict, merge, type Database, type Step, type TimerTable } from '../../db/index.ts'
 import type { Log } from '../../lib/log/index.ts'
 import type { Clock } from '../../core/clock.ts'
+import { microsOfId } from '../../core/ids.ts'
 import { formatMicros, microsOf, offsetTime } from '../../core/time.ts'
 import { isTimerType, timerTypes, type Triggers } from '../triggers/index.ts'
 import type { TriggerRecord } from '../triggers/types.ts'
@@ -48,6 +49,8 @@ export interface TimerEngine {
   stop(): Promise<void>
   /** When a timer fires; undefined: not known yet. @param count of `runs` */
   timesOf(trigger: TriggerRecord, count: number): TimerTimes | undefined
+  /** The first time of its schedule after another; undefined: none. Microseconds. */
+  dueAfter(trigger: TriggerRecord, afterMicros: number): number | undefined
 }
 
 /** Wire text; null: never. */
@@ -279,6 +282,13 @@ export function createTimerEngine(deps: EngineDeps): TimerEngine {
       cancelWait?.()
       cancelWait = undefined
       await running
+    },
+    dueAfter(trigger, afterMicros) {
+      const row = store.find(trigger.id)
+      // Without a row of its own yet, it counts from its creation.
+      const anchor = row?.trigger_uid === trigger.uid ? microsOf(row.anchor) : microsOfId(trigger.id)
+      const [due] = schedules.duesAfter(trigger, anchor, afterMicros, 1)
+      return due === undefined ? undefined : microsOf(due)
     },
     timesOf(trigger, count) {
       const row = store.find(trigger.id)

@@ -6,6 +6,7 @@ import type { Log } from '../../lib/log/index.ts'
 import type { Module } from '../../core/module.ts'
 import type { Clock } from '../../core/clock.ts'
 import { isTimerType, type Triggers } from '../triggers/index.ts'
+import type { TriggerRecord } from '../triggers/types.ts'
 import { createTimerEngine, type TimerEngine, type TimerTimes } from './engine.ts'
 import type { TimersSettings } from './settings.ts'
 import { createTimerRoutes } from './routes.ts'
@@ -27,6 +28,10 @@ export interface TimersDeps {
 export interface Timers extends Module {
   /** When the timer of a trigger fires; undefined: it is none, timers are off, or its row is not written yet. */
   timesOf(triggerId: string, count: number): TimerTimes | undefined
+  /** Whether a timer fires at the start for times that passed while the server was off. */
+  isMadeUpFor: boolean
+  /** The first time of the schedule of a timer after another; undefined: none, or timers are off. Microseconds. */
+  dueAfter(trigger: TriggerRecord, afterMicros: number): number | undefined
 }
 
 export function createTimers(deps: TimersDeps): Timers {
@@ -36,13 +41,16 @@ export function createTimers(deps: TimersDeps): Timers {
     createTimerRoutes({ triggers, rulesOf, timesOf, localTimeZone, clock })
   if (!settings.enabled) {
     const timesOf = (): undefined => undefined
-    return { name: 'timers', isOff: true, routes: routesWith(timesOf), timesOf }
+    const off = { isOff: true, isMadeUpFor: false, timesOf, dueAfter: timesOf }
+    return { name: 'timers', routes: routesWith(timesOf), ...off }
   }
   const store = createTimerStore(database)
   const engine = createTimerEngine({ database, store, triggers, bus, log, clock, isUsed, settings })
   return {
     name: 'timers',
     routes: routesWith((trigger, count) => engine.timesOf(trigger, count)),
+    isMadeUpFor: settings.missed === 'once',
+    dueAfter: (trigger, afterMicros) => (isTimerType(trigger.type) ? engine.dueAfter(trigger, afterMicros) : undefined),
     start: () => engine.start(),
     stop: () => engine.stop(),
     timesOf(triggerId, count) {

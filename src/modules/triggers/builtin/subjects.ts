@@ -83,5 +83,14 @@ export const sensor: PayloadSubject = {
   kept: { ...keep('id', 'timestamp', 'exit_code'), ...replay },
   checks: () => [],
 }
+/** The state of a rule, and none of its content. */
+export const missedJob: PayloadSubject = {
+  kept: {
+    ...keep('rule', 'reason', 'due_timestamp', 'late_seconds', 'expect', 'last_success_timestamp'),
+    ...keep('execution_id', 'trace_id'),
+    ...replay,
+  },
+  checks: () => [],
+}
 export const item = ofItems('object')
 export const changedItem = ofItems('old_object', 'new_object')

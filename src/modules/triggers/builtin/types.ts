@@ -10,6 +10,7 @@ export const actionTriggerRef = 'core.svc.generic.actiontrigger'
 export const notifyTriggerRef = 'core.svc.generic.notifytrigger'
 export const inquiryRef = 'core.svc.generic.inquiry'
 export const webhookTypeRef = 'core.svc.webhook'
+export const missedRef = 'core.svc.missed'
 
 interface BuiltinType {
   /** Name without the pack. */
@@ -110,6 +111,21 @@ const types: readonly BuiltinType[] = [
     description: 'An inquiry waits for a response.',
     subject: subjects.inquiry,
     payload: payload({ id: text, route: text }),
+  },
+  {
+    name: 'svc.missed',
+    description: 'Fires when a rule has not succeeded as its attribute "expect" says, once until it succeeds again.',
+    subject: subjects.missedJob,
+    payload: payload({
+      rule: payload({ id: text, ref: text }),
+      reason: text,
+      due_timestamp: text,
+      late_seconds: { type: 'integer' },
+      expect: object,
+      last_success_timestamp: { type: ['string', 'null'] },
+      execution_id: { type: ['string', 'null'] },
+      trace_id: { type: ['string', 'null'] },
+    }),
   },
   {
     name: 'svc.action.file_written',
