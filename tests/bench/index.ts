@@ -8,6 +8,7 @@ import { singleExecutable } from './binary.ts'
 import { conducting } from './conductor.ts'
 import { ruleMatching, webhooks } from './events.ts'
 import { oneAtATime, throughput } from './executions.ts'
+import { notifying } from './notifications.ts'
 import { beingWatched } from './observation.ts'
 import { largeOutput, liveDelay, loopDelay, manyFollowers } from './output.ts'
 import { scripts } from './scripts.ts'
@@ -36,6 +37,7 @@ const parts: Record<string, () => Promise<Row[]>> = {
   webhook: webhooks,
   rules: ruleMatching,
   timers: async () => [...(await restingTimers()), ...(await timersDueAtOnce())],
+  notifications: notifying,
   ssh: remoteCommands,
   inspect: inspecting,
   conductor: conducting,

@@ -157,6 +157,8 @@ test('no secret of a destination stands in a row, an answer, an error or the log
   expect(JSON.stringify(answers)).toContain('{{ svckv.system.chat | decrypt_kv }}')
   const { body } = await server.call('GET', '/v1/notifications/destinations/chat')
   expect(body).toMatchObject({ state: 'failing', last_error: expect.stringContaining('HTTP 500') })
+  const { body: status } = await server.call<{ attention: string[] }>('GET', '/v1/status')
+  expect(status.attention.join()).toMatch(/did not reach the destination "chat" of notifications/)
 })
 
 describe('what could not be sent', () => {

@@ -74,6 +74,12 @@ export function createNotifications(deps: NotificationsDeps): Notifications {
         read: () => sender.failing().length,
       },
     ],
+    attention() {
+      const failing = sender.failing()
+      if (failing.length === 0) return []
+      const what = failing.length === 1 ? `destination "${failing[0] ?? ''}"` : `${failing.length} destinations`
+      return [`The last message did not reach the ${what} of notifications. \`svc notify destinations\` says why.`]
+    },
     ...planning,
     async usePack(pack, folder) {
       const problems = await destinations.usePack(pack, folder)
