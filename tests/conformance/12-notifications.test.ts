@@ -128,7 +128,7 @@ test('a rule that fails is told once, with its text; its recovery once', async (
   expect(told.map(({ headers }) => headers['webhook-id'])).toEqual(rows.map(({ id }) => id).toReversed())
 })
 
-test('an action notifies the destination of its pack, until its file is gone', async () => {
+fullOnly(test)('an action notifies the destination of its pack, until its file is gone', async () => {
   await runToEnd(server, { cmd: 'true' }, { action: 'shop.try' })
   await got('/own', 1)
   const { body } = await server.call<{ name: string; pack?: string }[]>('GET', '/v1/notifications/destinations')
@@ -162,7 +162,7 @@ test('no secret of a destination stands in a row, an answer, an error or the log
 })
 
 describe('what could not be sent', () => {
-  test('is replayed with its id', async () => {
+  fullOnly(test)('is replayed with its id', async () => {
     receiver.answer = () => ({ status: 400 })
     const rule = { name: 'one', trigger: { type: 'shop.go' }, action: { ref: 'core.noop' }, enabled: false }
     const action = { name: 'replayed', pack: 'shop', runner_type: 'local-shell-cmd', parameters: {}, notify: 'chat' }
@@ -185,7 +185,7 @@ describe('what could not be sent', () => {
     expect(receiver.received).toHaveLength(1)
   })
 
-  test('and what nobody can receive is visible', async () => {
+  fullOnly(test)('and what nobody can receive is visible', async () => {
     const action = {
       name: 'nowhere',
       pack: 'shop',
@@ -221,7 +221,7 @@ describe('what could not be sent', () => {
   })
 })
 
-test('files that change count after a reload', async () => {
+fullOnly(test)('files that change count after a reload', async () => {
   define('late', `channel: webhook\nwebhook_url: ${receiver.url}/late\n`)
   rmSync(join(folder.path, 'notifications/dead.yaml'))
   await server.reload()

@@ -4,6 +4,7 @@ import { openDatabase } from '../../../tests/helpers/database.ts'
 import { TestClock } from '../../../tests/helpers/clock.ts'
 import { makeFolder, type TemporaryFolder } from '../../../tests/helpers/folders.ts'
 import { TextSink } from '../../../tests/helpers/text-sink.ts'
+import { fullOnly } from '../../../tests/helpers/tiers.ts'
 import { waitFor } from '../../../tests/helpers/wait.ts'
 import type { Bus } from '../../bus/index.ts'
 import { newId } from '../../core/ids.ts'
@@ -147,7 +148,7 @@ test('after a crash sends again only what may be unanswered', async () => {
   expect(store.find(answered)?.attempts).toBe(1)
 })
 
-test('tries again with growing pauses, and gives up after the last attempt', async () => {
+fullOnly(test)('tries again with growing pauses, and gives up after the last attempt', async () => {
   const pauses: number[] = []
   answer = () => {
     pauses.push(clock.now())
@@ -162,7 +163,7 @@ test('tries again with growing pauses, and gives up after the last attempt', asy
   expect(logged.text).toContain('Could not send a notification: down')
 })
 
-test('gives up at once what cannot be helped, and what is too old', async () => {
+fullOnly(test)('gives up at once what cannot be helped, and what is too old', async () => {
   answer = ({ job }) => (job === 'bad' ? { ...down, isFinal: true } : down)
   await sender.start()
   const bad = await owe('chat', 'bad')
@@ -187,7 +188,7 @@ test('a later message of a job waits for an earlier one; others, and other desti
   expect(sent.slice(2)).toEqual(['chat failed a', 'chat recovered a'])
 })
 
-test('a destination that does not answer holds up no other', async () => {
+fullOnly(test)('a destination that does not answer holds up no other', async () => {
   let answerChat: (outcome: Outcome) => void = () => undefined
   answer = ({ destination }) => (destination === 'chat' ? new Promise((resolve) => (answerChat = resolve)) : ok)
   await sender.start()
@@ -199,7 +200,7 @@ test('a destination that does not answer holds up no other', async () => {
   expect(sent.at(-1)).toBe('chat failed a')
 })
 
-test('sends no more of a job than its rate; a recovery always', async () => {
+fullOnly(test)('sends no more of a job than its rate; a recovery always', async () => {
   define('chat', { channel: 'ntfy', topic: 'x', rate_limit: { count: 2, per: '1h' } })
   await sender.start()
   const ids: string[] = []
@@ -212,7 +213,7 @@ test('sends no more of a job than its rate; a recovery always', async () => {
   expect(sent).toContain('chat recovered a')
 })
 
-test('more than so many in a minute become one message, of equal recipients', async () => {
+fullOnly(test)('more than so many in a minute become one message, of equal recipients', async () => {
   sender = createIt({ digestThreshold: 3 })
   const ids: string[] = []
   for (let i = 0; i < 10; i++) ids.push(await owe('chat', `job ${i}`))
@@ -232,7 +233,7 @@ test('more than so many in a minute become one message, of equal recipients', as
   expect(sent.at(-1)).toBe('chat digest')
 })
 
-test('an alert of PagerDuty is never a part of a digest', async () => {
+fullOnly(test)('an alert of PagerDuty is never a part of a digest', async () => {
   define('pager', { channel: 'pagerduty', routing_key: 'R' })
   sender = createIt({ digestThreshold: 1 })
   for (let i = 0; i < 5; i++) await owe('pager', `job ${i}`)
@@ -241,7 +242,7 @@ test('an alert of PagerDuty is never a part of a digest', async () => {
   expect(new Set(sent.map((each) => each.split(' ')[1]))).toEqual(new Set(['failed']))
 })
 
-test('what waits for a destination that is gone fails and says so', async () => {
+fullOnly(test)('what waits for a destination that is gone fails and says so', async () => {
   await owe('chat', 'a')
   known.delete('chat')
   await sender.start()

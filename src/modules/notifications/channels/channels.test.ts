@@ -6,6 +6,7 @@ import { Webhook } from 'standardwebhooks'
 import { SMTPServer } from 'smtp-server'
 import { makeFolder, type TemporaryFolder } from '../../../../tests/helpers/folders.ts'
 import { startReceiver, type Receiver } from '../../../../tests/helpers/receiver.ts'
+import { fullOnly } from '../../../../tests/helpers/tiers.ts'
 import { createLauncher } from '../../../runners/process/create-launcher.ts'
 import type { Launcher } from '../../../runners/process/launcher.ts'
 import { createHttpPost } from '../../../runners/http/post.ts'
@@ -94,7 +95,7 @@ const settingsOf = (kind: string): Record<string, unknown> => {
 const byHttp = channels.map(({ kind }) => kind).filter((kind) => kind !== 'email')
 
 describe('every channel by HTTP', () => {
-  test.each(byHttp)('%s sends JSON once, and says what failed', async (kind) => {
+  fullOnly(test.each(byHttp))('%s sends JSON once, and says what failed', async (kind) => {
     await send(kind, settingsOf(kind))
     expect(receiver.received).toHaveLength(1)
     expect(receiver.received[0]?.headers['content-type']).toBe('application/json')
@@ -107,7 +108,7 @@ describe('every channel by HTTP', () => {
     expect(receiver.received[0]?.text.length).toBeLessThan(60_000)
   })
 
-  test('fails for a while, for ever, or as long as the receiver wants', async () => {
+  fullOnly(test)('fails for a while, for ever, or as long as the receiver wants', async () => {
     const failure = async (status: number, headers: Record<string, string> = {}): Promise<SendFailure> => {
       receiver.answer = () => ({ status, text: 'why\n\tnot', headers })
       const error = await send('webhook', settingsOf('webhook')).catch((reason: unknown) => reason)
@@ -124,7 +125,7 @@ describe('every channel by HTTP', () => {
     expect(receiver.received.some(({ path }) => path === '/elsewhere')).toBe(false)
   })
 
-  test('gives up a receiver that never answers, or says too much', async () => {
+  fullOnly(test)('gives up a receiver that never answers, or says too much', async () => {
     receiver.answer = () => undefined
     const stopping = AbortSignal.timeout(200)
     await expect(findChannel('webhook')?.send(notice(), settingsOf('webhook'), tools(stopping))).rejects.toThrow(
@@ -300,14 +301,17 @@ describe('email', () => {
     expect(got[0]?.text).toMatch(/^Subject: Failed: shop\.deploy\r$/m)
   })
 
-  test('refuses a server without a trusted certificate, a wrong password and unknown recipients', async () => {
-    await expect(send('email', smtp())).rejects.toMatchObject({ isFinal: false })
-    const wrong = smtp({ verify_certificate: false, user: 'svc', password: 'wrong' })
-    await expect(send('email', wrong)).rejects.toMatchObject({ isFinal: false })
-    const unknown = smtp({ security: 'none', to: ['nobody@example.org'] })
-    await expect(send('email', unknown)).rejects.toMatchObject({ isFinal: true })
-    expect(got).toEqual([])
-  })
+  fullOnly(test)(
+    'refuses a server without a trusted certificate, a wrong password and unknown recipients',
+    async () => {
+      await expect(send('email', smtp())).rejects.toMatchObject({ isFinal: false })
+      const wrong = smtp({ verify_certificate: false, user: 'svc', password: 'wrong' })
+      await expect(send('email', wrong)).rejects.toMatchObject({ isFinal: false })
+      const unknown = smtp({ security: 'none', to: ['nobody@example.org'] })
+      await expect(send('email', unknown)).rejects.toMatchObject({ isFinal: true })
+      expect(got).toEqual([])
+    },
+  )
 
   test('lets no text become a header, a recipient or markup', async () => {
     await send('email', smtp({ security: 'none' }), hostile)
@@ -328,12 +332,12 @@ describe('email', () => {
     }
   })
 
-  test('goes to the recipients of the rule instead of those of the destination', async () => {
+  fullOnly(test)('goes to the recipients of the rule instead of those of the destination', async () => {
     await send('email', smtp({ security: 'none' }), notice({ to: ['dev@example.org', 'qa@example.org'] }))
     expect(got[0]?.to).toEqual(['dev@example.org', 'qa@example.org'])
   })
 
-  test('is handed to a sendmail program, whose failure is told', async () => {
+  fullOnly(test)('is handed to a sendmail program, whose failure is told', async () => {
     const program = join(folder.path, 'sendmail')
     const out = join(folder.path, 'mail')
     writeFileSync(program, `#!/bin/sh\necho "$@" > ${out}.args\ncat > ${out}\n`)
