@@ -88,6 +88,7 @@ describe('a definition as a form', () => {
       context: { user: 'u' },
       tags: [],
       metadata_file: 'rules/n.yaml',
+      notify: ['slack'],
     }
     expect(definitionOfRecord(record)).toEqual({
       name: 'n',
@@ -98,6 +99,7 @@ describe('a definition as a form', () => {
       trigger: { type: 't.t', parameters: {} },
       criteria: {},
       action: { ref: 'a.a', parameters: {} },
+      notify: ['slack'],
     })
   })
 

@@ -66,6 +66,9 @@ export function newRow(key = '', type = 'equals'): CriterionRow {
   return { id: `row-${lastId}`, key, type, as: 'text', pattern: '', condition: '', items: [], others: {} }
 }
 
+/** What an author may write besides, and the form does not show. */
+const otherKeys: readonly string[] = ['notify', 'expect', 'keep']
+
 /** What an author writes of a rule, as `svc rule create` reads it: what the server sets is left out. */
 export function definitionOfRecord(rule: RuleRecord): RuleDefinition {
   const { name, pack, description, enabled, type, trigger, criteria, action, tags } = rule
@@ -81,12 +84,10 @@ export function definitionOfRecord(rule: RuleRecord): RuleDefinition {
       ...(trigger.description === undefined ? {} : { description: trigger.description }),
     },
     criteria,
-    action: {
-      ref: action.ref,
-      parameters: action.parameters,
-      ...(action.description === undefined ? {} : { description: action.description }),
-    },
+    // All of an action is its author's.
+    action: { ...action },
     ...(tags.length === 0 ? {} : { tags }),
+    ...Object.fromEntries(Object.entries(rule).filter(([key]) => otherKeys.includes(key))),
   }
 }
 
