@@ -422,6 +422,24 @@ describe('a timer with jitter', () => {
   })
 })
 
+fullOnly(test)('a start with many timers that never fire lets others work', async () => {
+  await Promise.all(
+    Array.from({ length: 300 }, (_, i) =>
+      makeTimer('core.svc.CronTimer', { month: 2, day: 30, second: i % 60, hour: Math.floor(i / 60) }),
+    ),
+  )
+  await engine.start()
+  await engine.stop()
+  expect(rows()).toHaveLength(300)
+  // Nothing is left to write, so that only the search for their times takes turns.
+  engine = createEngine()
+  let turns = 0
+  const counting = setInterval(() => (turns += 1), 0)
+  await engine.start()
+  clearInterval(counting)
+  expect(turns).toBeGreaterThan(3)
+})
+
 describe('while the engine was off', () => {
   async function passHours(missed: 'once' | 'skip'): Promise<TriggerRecord[]> {
     await engine.start()

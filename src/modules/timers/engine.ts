@@ -5,6 +5,7 @@
  */
 import type { Bus } from '../../bus/index.ts'
 import { Conflict, merge, type Database, type Step, type TimerTable } from '../../db/index.ts'
+import { createPause } from '../../lib/concurrency/index.ts'
 import type { Log } from '../../lib/log/index.ts'
 import type { Clock } from '../../core/clock.ts'
 import { microsOfId } from '../../core/ids.ts'
@@ -147,6 +148,7 @@ export function createTimerEngine(deps: EngineDeps): TimerEngine {
     }
     const steps: Step[] = []
     let missed = 0
+    const pause = createPause()
     for (const trigger of timerTypes.flatMap((type) => triggers.ofType(type))) {
       const row = rows.get(trigger.id)
       rows.delete(trigger.id)
@@ -159,6 +161,7 @@ export function createTimerEngine(deps: EngineDeps): TimerEngine {
       if (current !== row || times.next_timestamp !== current.next_timestamp) {
         steps.push(store.put(withTimes(current, times)))
       }
+      await pause()
     }
     for (const id of rows.keys()) steps.push(store.delete(id))
     for (let i = 0; i < steps.length; i += MAX_BATCH) {
@@ -299,7 +302,8 @@ export function createTimerEngine(deps: EngineDeps): TimerEngine {
       const isShown = next !== null && count > 0
       return {
         next,
-        nextIfUsed: next ?? duesAfter(clock.now(), 1)[0] ?? null,
+        // Without a time although it is used, it never fires: to find that out again costs a millisecond.
+        nextIfUsed: next ?? (isUsed(trigger.id) ? null : (duesAfter(clock.now(), 1)[0] ?? null)),
         runs: isShown ? [next, ...duesAfter(microsOf(due ?? next), count - 1)] : [],
         fired,
         previous: run ?? fired,
