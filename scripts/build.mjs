@@ -388,27 +388,37 @@ function publish(staged, inputs) {
   renameSync(join(staged, 'build.json'), recordPath)
 }
 
-/** Brings dist/ up to date; resolves to true if there was something to do. @throws ScriptError with the compiler's messages */
+/**
+ * Brings dist/ up to date; resolves to true if there was something to do.
+ *
+ * @param options `force`; `during` gets the work, if there is some, and calls it
+ * @throws ScriptError with the compiler's messages
+ */
 export async function build(options = {}) {
   if (options.force !== true && isUpToDate(readRecord(), hashInputs())) return false
   return withLock('build', async () => {
     const inputs = hashInputs()
     if (options.force !== true && isUpToDate(readRecord(), inputs)) return false
-    const staged = join(root, '.build')
-    rmSync(staged, { recursive: true, force: true })
-    try {
-      const metafile = await bundle(staged, { entryPoints: ENTRIES, ...bundleOptions })
-      copyAssets(staged)
-      const web = await bundleWeb(staged)
-      const contained = [...Object.keys(metafile.inputs), ...web, ...Object.keys(ASSET_FILES)]
-      writeNotices(join(staged, NOTICES), findPackages(contained))
-      chmodSync(join(staged, 'cli.js'), 0o755)
-      publish(staged, inputs)
-    } finally {
-      rmSync(staged, { recursive: true, force: true })
-    }
+    const { during = (work) => work() } = options
+    await during(() => buildAll(inputs))
     return true
   })
+}
+
+async function buildAll(inputs) {
+  const staged = join(root, '.build')
+  rmSync(staged, { recursive: true, force: true })
+  try {
+    const metafile = await bundle(staged, { entryPoints: ENTRIES, ...bundleOptions })
+    copyAssets(staged)
+    const web = await bundleWeb(staged)
+    const contained = [...Object.keys(metafile.inputs), ...web, ...Object.keys(ASSET_FILES)]
+    writeNotices(join(staged, NOTICES), findPackages(contained))
+    chmodSync(join(staged, 'cli.js'), 0o755)
+    publish(staged, inputs)
+  } finally {
+    rmSync(staged, { recursive: true, force: true })
+  }
 }
 
 if (resolve(process.argv[1]) === fileURLToPath(import.meta.url)) {

@@ -242,6 +242,55 @@ async function runNpm(args, options) {
   }
 }
 
+/** Between two drawings of a line that changes. */
+const DRAW_MS = 250
+
+/**
+ * Says what is being done. At a terminal it is one line with the time, and with what `detail` returns, and at the end how
+ * long it took; elsewhere a plain line.
+ *
+ * @param {() => string} detail
+ */
+export async function withProgress(text, body, detail = () => '') {
+  const { stderr, env } = process
+  if (stderr.isTTY !== true || env.TERM === 'dumb') {
+    stderr.write(`${text}…\n`)
+    return body()
+  }
+  const began = performance.now()
+  const seconds = () => `${Math.round((performance.now() - began) / 1000)} s`
+  const draw = (end) => {
+    // Some terminals wrap in the last column.
+    const columns = (stderr.columns > 0 ? stderr.columns : 80) - 1
+    stderr.write(`\r\x1b[K${`${text}… ${end}`.slice(0, columns)}`)
+  }
+  const drawNow = () => draw([seconds(), detail()].filter(Boolean).join(', '))
+  drawNow()
+  const timer = setInterval(drawNow, DRAW_MS)
+  let outcome = 'failed after'
+  try {
+    const result = await body()
+    outcome = 'done in'
+    return result
+  } finally {
+    clearInterval(timer)
+    draw(`${outcome} ${seconds()}`)
+    stderr.write('\n')
+  }
+}
+
+/** How many packages are there, of those that are wanted. */
+function countPackages() {
+  const wanted = readJson(join(root, 'package-lock.json')).packages
+  const top = Object.entries(wanted).filter(([path, { os, cpu }]) => {
+    const isHere =
+      (os ?? [process.platform]).includes(process.platform) && (cpu ?? [process.arch]).includes(process.arch)
+    return isHere && /^node_modules\/(@[^/]+\/)?[^/]+$/.test(path)
+  })
+  const present = top.filter(([path]) => existsSync(join(root, path, 'package.json')))
+  return `${present.length} of ${top.length} packages`
+}
+
 function lastLines(text, count) {
   return text.trimEnd().split('\n').slice(-count).join('\n')
 }
@@ -282,29 +331,32 @@ async function buildAddOn(name, failure) {
     throw new ScriptError(`${lastLines(result.output, 20)}\n\nCould not build ${name} (see above).`)
 }
 
+async function installPackages() {
+  // NODE_ENV=production must not drop the tools, nor a user's setting the pinned Node.
+  const result = await runNpm([
+    'ci',
+    '--ignore-scripts',
+    '--include=dev',
+    '--include=optional',
+    '--no-audit',
+    '--no-fund',
+    '--loglevel=error',
+  ])
+  if (result.code !== 0) {
+    throw new ScriptError(
+      `${lastLines(result.output, 20)}\n\nCould not install the dependencies (see above). npm needs access to its ` +
+        'registry and write permission here. Fix this and run the same command again.',
+    )
+  }
+}
+
 /** Installs the dependencies if they are absent or differ from the lock file, and tries the native add-ons once. */
 export async function ensureInstalled() {
   if (findInstallReason() === undefined) return
   await withLock('install', async () => {
     const reason = findInstallReason()
     if (reason === undefined) return
-    process.stderr.write(`Installing dependencies (${reason})…\n`)
-    // NODE_ENV=production must not drop the tools, nor a user's setting the pinned Node.
-    const result = await runNpm([
-      'ci',
-      '--ignore-scripts',
-      '--include=dev',
-      '--include=optional',
-      '--no-audit',
-      '--no-fund',
-      '--loglevel=error',
-    ])
-    if (result.code !== 0) {
-      throw new ScriptError(
-        `${lastLines(result.output, 20)}\n\nCould not install the dependencies (see above). npm needs access to its ` +
-          'registry and write permission here. Fix this and run the same command again.',
-      )
-    }
+    await withProgress(`Installing dependencies (${reason})`, installPackages, countPackages)
     try {
       for (const name of Object.keys(ADD_ONS)) {
         const failure = await load(name)

@@ -4,6 +4,7 @@ import { chmodSync, existsSync, mkdirSync, readdirSync, readFileSync, rmSync, st
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { copyProject, ROOT, runToEnd, type Ended } from './copy.ts'
+import { startAtTerminal } from '../helpers/pty.ts'
 import { fullOnly, tier } from '../helpers/tiers.ts'
 
 const PERMISSIVE = [
@@ -69,6 +70,22 @@ describe('installing', () => {
     expect(stderr).toContain('ECONNREFUSED')
     expect(stderr).toContain('run the same command again')
     expect(stderr).not.toMatch(/^\s+at .*scripts\//m)
+  })
+
+  fullOnly(test)('a terminal shows one line that changes, and that it failed', async () => {
+    const folder = makeCopy({ installed: false })
+    const path = { PATH: process.env['PATH'] ?? '', HOME: folder, TERM: 'xterm' }
+    const terminal = await startAtTerminal(
+      [process.execPath, join(folder, 'scripts', 'start.mjs')],
+      { ...path, ...unreachable(folder) },
+      100,
+    )
+    expect(await terminal.exit).toBe(1)
+    const text = terminal.screen()
+    const begin = '\r\u001b[KInstalling dependencies (first start only)… '
+    expect(text.startsWith(`${begin}0 s, 0 of `)).toBe(true)
+    expect(text).toContain(`${begin}failed after `)
+    expect(text.slice(text.indexOf('failed after'))).toContain('ECONNREFUSED')
   })
 
   fullOnly(test)('dependencies that differ from the lock file are installed anew', async () => {
