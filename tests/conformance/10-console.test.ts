@@ -46,7 +46,7 @@ const waitForScreen = (pattern: RegExp): Promise<RegExpExecArray> =>
 
 describe('10.3 the terminal of the server', () => {
   it('shows executions, no AUDIT lines, and what a stop waits for; a second Ctrl-C ends it', async () => {
-    const { screen, typeAt, exit } = await serve([])
+    const { screen, typeAt, exit } = await serve(['--actionrunner-shutdown-grace-seconds', '600'])
     const failed = await run({ cmd: 'echo canary-output; exit 3', env: { TOKEN: 'canary-secret' } })
     await waitForScreen(/✖/)
     const { id } = failed.body
@@ -57,7 +57,7 @@ describe('10.3 the terminal of the server', () => {
 
     const longer = await run({ cmd: 'exec sleep 1000', timeout: 0 })
     await typeAt(longer.body.id, CTRL_C)
-    await waitForScreen(/Stopping: 1 running action may take up to 10 s more\. Ctrl-C again ends it now\./)
+    await waitForScreen(/Stopping: 1 running action may take up to 600 s more\. Ctrl-C again ends it now\./)
     // A key press is taken for the same as the one before when it follows at once.
     await waitFor('the second Ctrl-C to count', async () => {
       await typeAt('Stopping: ', CTRL_C)

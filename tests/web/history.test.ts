@@ -237,6 +237,30 @@ describe('narrowing it down', () => {
     await close()
   })
 
+  fullOnly(it)('by a text in the output, which is in the address and a chip', async () => {
+    await runToEnd(server, { cmd: 'printf dee; sleep 0.1; echo P Needle' })
+    await runToEnd(server, { cmd: 'echo deep hay' })
+    await runToEnd(server, { cmd: 'echo deep needle >&2; : two' })
+    const { page, close } = await open()
+    await grid(page).waitFor()
+    const field = page.getByLabel('Text in output', { exact: true })
+    await field.fill('deep needle')
+    await field.press('Enter')
+    await waitFor('the address', () => page.url().endsWith('#/history?output=deep+needle'))
+    await page.getByText('2 executions', { exact: true }).waitFor()
+    await row(page, 'printf dee').waitFor()
+    await row(page, 'echo deep needle').waitFor()
+
+    await field.fill('no such needle')
+    await field.press('Enter')
+    await page.getByText('Stored output was searched, in which secrets are masked.').waitFor()
+    await page.getByRole('button', { name: 'Remove the output filter' }).click()
+    await waitFor('the address', () => page.url().endsWith('#/history'))
+    await row(page, 'echo deep hay').waitFor()
+    expect(await field.inputValue()).toBe('')
+    await close()
+  })
+
   fullOnly(it)('offers the values that executions have', async () => {
     const { page, close } = await open()
     await grid(page).waitFor()

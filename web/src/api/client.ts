@@ -19,6 +19,8 @@ export interface ListPage<T> {
   items: T[]
   /** Of all that match, on whatever page. */
   total: number
+  /** Where a search of outputs continues; undefined at its end. */
+  outputCursor?: string | undefined
 }
 
 /**
@@ -79,7 +81,11 @@ export async function getTagged<T>(
 export async function list<T>(path: string, query?: QueryValues, signal?: AbortSignal): Promise<ListPage<T>> {
   const response = await request('GET', path, { ...(query && { query }), ...(signal && { signal }) })
   const items = (await jsonOf(response)) as T[] // as above
-  return { items, total: Number(response.headers.get('X-Total-Count') ?? items.length) }
+  return {
+    items,
+    total: Number(response.headers.get('X-Total-Count') ?? items.length),
+    outputCursor: response.headers.get('X-Output-Cursor') ?? undefined,
+  }
 }
 
 /** Sends a body, or nothing; answers with the record that comes back, if one does. @throws as `request` */

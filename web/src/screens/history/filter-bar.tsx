@@ -17,6 +17,8 @@ import {
 /** While somebody types. */
 const PAUSE_MS = 300
 const MAX_OFFERED = 500
+/** As the server. */
+const MAX_OUTPUT_LENGTH = 1000
 
 /** `GET /executions/views/filters` */
 type Offered = Partial<Record<'action' | 'user' | 'rule' | 'trigger_type' | 'runner', (string | null)[]>>
@@ -39,6 +41,7 @@ export function FilterBar({ filter, isNarrow }: { filter: HistoryFilter; isNarro
       <Value name="rule" title="Rule" filter={filter} offered={offered} />
       <Value name="trigger_type" title="Trigger type" filter={filter} offered={offered} />
       <Value name="runner" title="Runner" filter={filter} offered={offered} />
+      <OutputText filter={filter} />
       <Times filter={filter} />
       <label class="check">
         <input
@@ -73,6 +76,19 @@ export function FilterBar({ filter, isNarrow }: { filter: HistoryFilter; isNarro
             class="quiet"
             aria-label="Remove the parent filter"
             onClick={() => change({ parent: '' })}
+          >
+            ×
+          </button>
+        </span>
+      )}
+      {filter.output !== '' && (
+        <span class="chip">
+          Output has <code>{filter.output}</code>
+          <button
+            type="button"
+            class="quiet"
+            aria-label="Remove the output filter"
+            onClick={() => change({ output: '' })}
           >
             ×
           </button>
@@ -193,6 +209,28 @@ function Value({
         ))}
       </datalist>
     </>
+  )
+}
+
+/** Each search reads outputs: it begins once the text is sure. */
+function OutputText({ filter }: { filter: HistoryFilter }): JSX.Element {
+  const { text, type, finish } = useTyped(filter.output, (output) => change({ output }, true))
+  return (
+    <input
+      class="value"
+      aria-label="Text in output"
+      placeholder="Text in output"
+      autocomplete="off"
+      spellcheck={false}
+      maxLength={MAX_OUTPUT_LENGTH}
+      value={text}
+      data-set={filter.output === '' ? undefined : ''}
+      onInput={({ currentTarget: { value } }) => type(value, value.trim() === '')}
+      onChange={finish}
+      onKeyDown={(event) => {
+        if (event.key === 'Enter') finish()
+      }}
+    />
   )
 }
 

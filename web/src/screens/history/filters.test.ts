@@ -32,6 +32,7 @@ describe('an address', () => {
     'action=core.local&user=ada&rule=on_order&trigger_type=svc.webhook&runner=noop',
     'since=24h&until=2030-01-01T00%3A00%3A00.000Z',
     'q=core+65f0&children=1',
+    'output=a+b',
     `parent=${id}`,
   ])('%j leads to a filter and back', (text) => {
     const query = new URLSearchParams(text)
@@ -64,6 +65,7 @@ test.each<[address: string, query: Record<string, unknown>]>([
   // What is looked for by its id may be a child.
   [`q=${id}`, { search: id }],
   ['q=parameters.hosts:web1+core', { search: 'core', filter: 'parameters.hosts:web1', parent: 'null' }],
+  ['output=Connection+refused', { output: 'Connection refused', output_ignore_case: 'true' }],
   ['q=http://x', { search: 'http://x', parent: 'null' }],
   ['since=1h', { parent: 'null', timestamp_gt: '2030-01-01T23:00:00.000Z', sort_desc: 1 }],
   ['until=2030-01-01T00:00:00Z', { parent: 'null', timestamp_lt: '2030-01-01T00:00:00.000Z' }],

@@ -19,6 +19,8 @@ export interface HistoryFilter {
   since: string
   until: string
   search: string
+  /** Text in a line of the output, in upper or lower case. */
+  output: string
   hasChildren: boolean
 }
 
@@ -29,7 +31,7 @@ export const timeSpans: readonly { name: string; title: string; ms: number }[] =
   { name: '30d', title: 'Last 30 days', ms: 30 * 86_400_000 },
 ]
 
-const texts = ['action', 'user', 'rule', 'trigger_type', 'runner', 'parent', 'since', 'until'] as const
+const texts = ['action', 'user', 'rule', 'trigger_type', 'runner', 'parent', 'since', 'until', 'output'] as const
 
 export function historyFilterOf(query: URLSearchParams): HistoryFilter {
   const text = (name: string): string => query.get(name)?.trim() ?? ''
@@ -44,6 +46,7 @@ export function historyFilterOf(query: URLSearchParams): HistoryFilter {
     since: text('since'),
     until: text('until'),
     search: text('q'),
+    output: text('output'),
     hasChildren: text('children') === '1',
   }
 }
@@ -110,11 +113,18 @@ export function historyQueryOf(filter: HistoryFilter, now: number): QueryValues 
     rule: filter.rule,
     trigger_type: filter.trigger_type,
     runner: filter.runner,
-    parent: filter.parent !== '' ? filter.parent : showsChildren(filter) || hasId ? undefined : 'null',
+    parent:
+      filter.parent !== ''
+        ? filter.parent
+        : showsChildren(filter) || hasId || filter.output !== ''
+          ? undefined
+          : 'null',
     timestamp_gt: from === undefined ? undefined : wireTime(from),
     timestamp_lt: to === undefined ? undefined : wireTime(to),
     search: words.join(' '),
     filter: conditions.join(' '),
+    output: filter.output,
+    output_ignore_case: filter.output === '' ? undefined : 'true',
     // With a first time alone the server would begin with the oldest.
     sort_desc: from === undefined ? undefined : 1,
   }
@@ -124,15 +134,20 @@ function showsChildren({ hasChildren, parent }: HistoryFilter): boolean {
   return hasChildren || parent !== ''
 }
 
+/** Whether the server looks at each execution. */
+export function isCostly({ search, output }: HistoryFilter): boolean {
+  return output !== '' || hasConditions(search)
+}
+
 /** Whether an execution comes into the list, or leaves it, when its status changes. */
-export function dependsOnStatus({ status, search }: HistoryFilter): boolean {
-  return status.length > 0 || hasConditions(search)
+export function dependsOnStatus(filter: HistoryFilter): boolean {
+  return filter.status.length > 0 || isCostly(filter)
 }
 
 /** @returns undefined when only the server can tell */
 export function matches(filter: HistoryFilter, execution: ExecutionSummary, now: number): boolean | undefined {
   const { action, runner, context, rule, trigger_type: triggerType, parent, status } = execution
-  const { words, conditions, hasId } = searchOf(filter.search)
+  const { words, hasId } = searchOf(filter.search)
   const { from, to } = timesOf(filter, now)
   const start = Date.parse(execution.start_timestamp)
   const fits =
@@ -142,11 +157,13 @@ export function matches(filter: HistoryFilter, execution: ExecutionSummary, now:
     (filter.runner === '' || filter.runner === runner.name) &&
     equals(filter.rule, rule?.name) &&
     equals(filter.trigger_type, triggerType?.name) &&
-    (filter.parent !== '' ? filter.parent === parent : showsChildren(filter) || hasId || parent === undefined) &&
+    (filter.parent !== ''
+      ? filter.parent === parent
+      : showsChildren(filter) || hasId || filter.output !== '' || parent === undefined) &&
     (from === undefined || start > from) &&
     (to === undefined || start < to) &&
     words.every((word) => hasWord(execution, word))
-  return fits && conditions.length > 0 ? undefined : fits
+  return fits && isCostly(filter) ? undefined : fits
 }
 
 function equals(wanted: string, value: string | undefined): boolean {

@@ -44,7 +44,7 @@ export function HistoryList({ query, openId }: HistoryListProps): JSX.Element {
     <section class="history-list" aria-label="Executions" data-narrow={isNarrow ? '' : undefined}>
       <div class="page-head">
         <h1>History</h1>
-        <span class="hint">{countText(state.count)}</span>
+        <span class="hint">{countText(state.count, history.hasMore)}</span>
         <Newer history={history} />
       </div>
       <FilterBar filter={filter} isNarrow={isNarrow} />
@@ -70,8 +70,10 @@ export function HistoryList({ query, openId }: HistoryListProps): JSX.Element {
   )
 }
 
-function countText(count: number | undefined): string {
+/** @param hasMore there are older ones, which a search of outputs has not looked for */
+function countText(count: number | undefined, hasMore: boolean): string {
   if (count === undefined) return ''
+  if (hasMore) return `The newest ${count.toLocaleString()} executions with this output`
   return count === 1 ? '1 execution' : `${count.toLocaleString()} executions`
 }
 
@@ -110,6 +112,7 @@ function Nothing({ filter }: { filter: HistoryFilter }): JSX.Element {
   return (
     <div class="empty">
       <p>No executions match the filters.</p>
+      {filter.output !== '' && <p>Stored output was searched, in which secrets are masked.</p>}
       <p>
         <a href={hrefOf(['history'])}>Show all executions</a>
         {!filter.hasChildren && filter.parent === '' && (

@@ -1,10 +1,10 @@
 /** The rows of the history, up to date while they are shown, and kept to come back to. */
 import { useEffect, useMemo, useRef, useState } from 'preact/hooks'
-import { list } from '../../api/client.ts'
+import { list, type QueryValues } from '../../api/client.ts'
 import { liveConnection, useExecutionEvents } from '../../api/execution-events.ts'
 import { serverNow } from '../../api/server-clock.ts'
 import { summaryQuery, type ExecutionSummary } from '../../api/execution-summary.ts'
-import { dependsOnStatus, hasConditions, historyKeyOf, matches, historyQueryOf, type HistoryFilter } from './filters.ts'
+import { dependsOnStatus, historyKeyOf, isCostly, matches, historyQueryOf, type HistoryFilter } from './filters.ts'
 import { createListModel, type ListModel } from './list-model.ts'
 import type { ListEvent } from './list-rows.ts'
 
@@ -16,6 +16,8 @@ export interface History {
   readonly model: ListModel
   /** Row at the upper edge, for who comes back. */
   topRow: number
+  /** A search of outputs has found more than the rows. */
+  hasMore: boolean
   onChange: () => void
   /** Nothing while its rows are not shown. */
   scrollToTop: () => void
@@ -52,6 +54,7 @@ function createHistory(filter: HistoryFilter, key: string): History {
   const history: History = {
     key,
     topRow: 0,
+    hasMore: false,
     onChange: () => undefined,
     scrollToTop: () => undefined,
     model: createListModel(
@@ -69,17 +72,39 @@ function createHistory(filter: HistoryFilter, key: string): History {
             ...(afterId !== undefined && { after_id: afterId }),
             ...(isAscending ? { sort_asc: 1, sort_desc: undefined } : { sort_desc: 1 }),
           }
+          if (filter.output !== '') {
+            const { items, hasMore } = await findByOutput(query, limit, signal)
+            if (isFirst) history.hasMore = hasMore
+            return { items, total: isFirst ? items.length : undefined }
+          }
           const { items, total } = await list<ExecutionSummary>('executions', query, signal)
           return { items: isAscending ? items.toReversed() : items, total: isFirst ? total : undefined }
         },
         matches: (execution) => matches(filter, execution, serverNow()),
         dependsOnStatus: dependsOnStatus(filter),
-        isCostly: hasConditions(filter.search),
+        isCostly: isCostly(filter),
       },
       () => history.onChange(),
     ),
   }
   return history
+}
+
+/** The server searches for a second at a time. */
+async function findByOutput(
+  query: QueryValues,
+  limit: number,
+  signal: AbortSignal,
+): Promise<{ items: ExecutionSummary[]; hasMore: boolean }> {
+  const items: ExecutionSummary[] = []
+  let cursor: string | undefined
+  do {
+    const place = { limit: limit - items.length, output_cursor: cursor }
+    const page = await list<ExecutionSummary>('executions', { ...query, ...place }, signal)
+    items.push(...page.items)
+    cursor = page.outputCursor
+  } while (cursor !== undefined && items.length < limit)
+  return { items, hasMore: cursor !== undefined }
 }
 
 /** All that happens between two frames is one change of what is drawn. */
