@@ -2,17 +2,20 @@
  * `svc crontab import`: crontabs with everything that cron understands become packs that a server registers, with the times
  * that croniter reads from the same lines (`tests/fixtures/crontabs/next-times.py`).
  */
-import { mkdirSync, readdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
+import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
 import { basename, join } from 'node:path'
+import { setTimeout } from 'node:timers/promises'
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { nextTime } from '../../src/modules/timers/next-time.ts'
 import { readTimer } from '../../src/modules/triggers/builtin/timer-parameters.ts'
 import { ensureDebianPackage } from '../helpers/apt.ts'
 import { createTestApp } from '../helpers/app.ts'
-import { jsonOf, runCli, type CliExit } from '../helpers/cli.ts'
+import { jsonOf, runCli, startCli, type CliExit } from '../helpers/cli.ts'
 import { makeFolder, type TemporaryFolder } from '../helpers/folders.ts'
 import { projectRoot, type TestApp } from '../helpers/server.ts'
+import { createRandom, seedOfRun } from '../helpers/random.ts'
 import { fullOnly, variants } from '../helpers/tiers.ts'
+import { waitFor } from '../helpers/wait.ts'
 
 interface Imported {
   pack: string
@@ -30,6 +33,7 @@ interface Rule {
   enabled: boolean
   description: string
   trigger: { type: 'core.svc.CronTimer'; parameters: Record<string, unknown> }
+  notify?: unknown
 }
 
 const crontabs = join(projectRoot, 'tests/fixtures/crontabs')
@@ -132,6 +136,31 @@ describe.each(variants(['calendar', ...names.filter((name) => name !== 'calendar
     expect([again.created, again.changed, again.removed]).toEqual([[], [], []])
     rmSync(join(server.basePath, 'packs', pack), { recursive: true })
   })
+})
+
+test('delays and recipients of mails are in the rules', async () => {
+  const told = async (name: string): Promise<unknown[]> => {
+    const { pack } = await importFixture(name)
+    await register(pack)
+    const rules = [...(await rulesOf(pack)).values()]
+    rmSync(join(server.basePath, 'packs', pack), { recursive: true })
+    return rules
+      .map(({ ref, trigger, notify }) => [ref, trigger.parameters['jitter_seconds'] ?? 0, notify ?? null] as const)
+      .toSorted(([a], [b]) => a.localeCompare(b))
+      .map(([, ...rest]) => rest)
+  }
+  const failed = (...to: string[]): unknown => [{ use: 'mail', to, on: ['failed', 'timeout'] }]
+  expect(await told('mail')).toEqual([
+    [0, null],
+    [0, null],
+    [0, null],
+    [0, failed('ops@example.org')],
+    [0, null],
+    [0, failed('ops@example.org', 'root', 'dev@example.org')],
+  ])
+  expect((await told('packages')).map((rule) => (rule as [number])[0]).toSorted((a, b) => a - b)).toEqual([
+    0, 0, 0, 1800,
+  ])
 })
 
 test('every file that is made of a crontab', async () => {
@@ -301,9 +330,47 @@ test('standard input, odd file names, and what is no crontab', async () => {
   expect(await ended(2, alone(['.']))).toContain('is not a file')
   writeFileSync(at('empty'), '# nothing\n\nA=b\n@reboot run\n')
   expect(await ended(1, alone(['empty']))).toContain('has no line that can be converted.\n  line 4: ')
+  writeFileSync(at('variables'), `A=${'x'.repeat(19_000)}\n${'@daily run\n'.repeat(2000)}`)
+  expect(await ended(1, alone(['variables']))).toContain('Divide the crontab.')
+  expect(await ended(2, alone(['-'], '# '.repeat(600_000)))).toContain('1048576 bytes')
   writeFileSync(at('large'), '# '.repeat(600_000))
   expect(await ended(2, alone(['large']))).toContain('1048576 bytes')
   expect(await ended(2, alone(['-', '--timezone', 'Mars/Olympus'], ''))).toContain('this is no time zone')
   expect(await ended(2, alone(['-', '--user', 'a b'], ''))).toContain('cannot be the name of a user')
   expect((await alone(['-', '--user', 'a', '--system'], '')).code).toBe(2)
 })
+
+fullOnly(test)(
+  'killed at any moment, an import leaves a whole pack or none, and the next one completes it',
+  async () => {
+    const random = createRandom(seedOfRun())
+    const lines = Array.from({ length: 60 }, (_, i) => `${i % 60} 3 * * * job${i}.sh\n`)
+    const manifest = at('crontab_jobs/pack.yaml')
+    const isWhole = (count: number): boolean =>
+      ['actions', 'rules'].every((part) => {
+        const names = readdirSync(at('crontab_jobs', part)).filter(
+          (name) => !name.startsWith('.') && name.endsWith('.yaml'),
+        )
+        return names.length === count
+      })
+    let killed = 0
+    for (let round = 0; round < 10; round += 1) {
+      rmSync(at('crontab_jobs'), { recursive: true, force: true })
+      writeFileSync(at('jobs'), lines.join(''))
+      const cli = startCli(
+        ['crontab', 'import', 'jobs', '--timezone', 'UTC'],
+        { HOME: folder.path },
+        { cwd: folder.path },
+      )
+      await waitFor('its folder', () => existsSync(at('crontab_jobs')) || cli.stdout() !== '')
+      await setTimeout(random.below(40))
+      cli.process.kill('SIGKILL')
+      const { code } = await cli.exit
+      if (code === null) killed += 1
+      if (existsSync(manifest)) expect(isWhole(60)).toBe(true)
+      await ended(0, alone(['jobs', '--timezone', 'UTC']))
+      expect(isWhole(60)).toBe(true)
+    }
+    expect(killed).toBeGreaterThan(0)
+  },
+)

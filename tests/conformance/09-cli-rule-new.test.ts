@@ -72,10 +72,21 @@ const create = (ref: string, ...flags: string[]): Promise<Written> =>
 
 test('a rule for each sender, each timer and failures registers as it is written', async () => {
   for (const name of senderNames) {
-    await create(`shop.on_${name}`, '--webhook', name, '--run', 'shop.show', '--secret', 'shared_secret', '--enable')
+    await create(
+      `shop.on_${name}`,
+      '--webhook',
+      name,
+      '--run',
+      'shop.show',
+      '--secret',
+      'shared_secret',
+      '--notify',
+      'slack',
+      '--enable',
+    )
   }
   await create('shop.nightly', '--cron', '0 3 * * mon-fri', '--timezone', 'Europe/Berlin', '--run', 'shop.show')
-  await create('shop.often', '--every', '1h30m', '--run', 'shop.show')
+  await create('shop.often', '--every', '1h30m', '--run', 'shop.show', '--notify', 'slack,mail')
   await create(
     'shop.failed',
     '--on-failure-of',
@@ -86,11 +97,11 @@ test('a rule for each sender, each timer and failures registers as it is written
     'text={{ trigger.error }}',
   )
   await register('shop')
-  const { body } = await server.call<{ ref: string; enabled: boolean; trigger: object; action: object }[]>(
+  const { body } = await server.call<({ ref: string } & Record<string, unknown>)[]>(
     'GET',
     '/v1/rules?pack=shop&limit=-1',
   )
-  const rules = new Map(body.map(({ ref, enabled, trigger, action }) => [ref, { enabled, trigger, action }]))
+  const rules = new Map(body.map((rule) => [rule.ref, rule]))
   expect(rules.size).toBe(senderNames.length + 3)
   expect(rules.get('shop.nightly')).toMatchObject({
     enabled: false,
@@ -98,9 +109,11 @@ test('a rule for each sender, each timer and failures registers as it is written
   })
   expect(rules.get('shop.often')).toMatchObject({
     trigger: { type: 'core.svc.IntervalTimer', parameters: { unit: 'minutes', delta: 90 } },
+    notify: ['slack', 'mail'],
   })
   expect(rules.get('shop.on_github')).toMatchObject({
     enabled: true,
+    notify: 'slack',
     trigger: { parameters: { url: 'shop/on_github', signature: { scheme: 'github', secret: '********' } } },
     action: {
       ref: 'shop.show',
@@ -200,6 +213,7 @@ test.each([
     'this is the name of a key, not the secret',
   ],
   [['web.push', '--run', 'web.a', '--every', '5m', '--hook', 'x'], '--hook and --secret are for --webhook.'],
+  [['web.push', '--run', 'web.a', '--every', '5m', '--notify', 'a b'], '--notify a b: write the name of a destination'],
   [['web.push', '--run', 'web.a', '--every', '5m'], 'There is no pack "web"'],
 ])('%j is refused', async (args, message) => {
   expect(await ended(2, svc('rule', 'new', ...args))).toContain(message)

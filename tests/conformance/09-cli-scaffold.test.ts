@@ -73,8 +73,11 @@ test('the packs and runner parameters that scaffolding knows are those of the se
 test('a new pack is in the packs folder of the configuration, and its actions run, as those of a crontab', async () => {
   expect(await ended(0, svc('pack', 'create', 'web'))).toContain('svc pack register web')
   await ended(0, svc('action', 'new', 'web.check', '--parameter', 'host', 'tries:integer=3', 'token:secret=geheimes'))
-  await ended(0, svc('rule', 'new', 'web.push', '--webhook', 'github', '--run', 'web.check', '--enable'))
-  writeFileSync(at('crontab'), 'A=b c\n# Says it.\n0 3 * * mon-fri cat; echo "$A"%input\n')
+  await ended(
+    0,
+    svc('rule', 'new', 'web.push', '--webhook', 'github', '--run', 'web.check', '--notify', 'mail', '--enable'),
+  )
+  writeFileSync(at('crontab'), 'A=b c\nMAILTO=ops@example.org\n# Says it.\n0 3 * * mon-fri cat; echo "$A"%input\n')
   await ended(0, svc('crontab', 'import', 'crontab', '--timezone', 'Europe/Berlin'))
   await ended(0, svc('pack', 'register', 'web', 'crontab'))
   expect(await ended(0, svc('run', '-k', 'stdout', 'crontab.cat'))).toBe('input\nb c\n')
@@ -82,6 +85,7 @@ test('a new pack is in the packs folder of the configuration, and its actions ru
   expect(body).toMatchObject({
     enabled: false,
     description: 'Says it.',
+    notify: [{ use: 'mail', to: ['ops@example.org'], on: ['failed', 'timeout'] }],
     trigger: { parameters: { cron: '0 3 * * mon-fri', timezone: 'Europe/Berlin' } },
   })
   expect(await ended(0, svc('webhook', 'list', '-p', 'web', '-a', 'parameters.url'))).toContain('web/push')

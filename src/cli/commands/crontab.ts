@@ -1,15 +1,13 @@
 /** `svc crontab import`: jobs of cron become a pack. */
-import { basename } from 'node:path'
-import { buffer } from 'node:stream/consumers'
-import { join } from 'node:path'
+import { basename, join } from 'node:path'
 import { Option } from 'commander'
 import { instantOf, isTimeZone, machineTimeZone, nextWallTime, offsetAt } from '../../lib/calendar/index.ts'
 import { quote } from '../../lib/process/index.ts'
-import { cliProcess } from '../cli-process.ts'
 import { CliCommand } from '../command.ts'
 import { exitCodes } from '../exit-codes.ts'
 import { CliFailure } from '../failures.ts'
 import { readFileBytes } from '../input/text-file.ts'
+import { readWholeInput } from '../input/whole-input.ts'
 import { addCommonOptions, type CommonFlags } from '../options.ts'
 import { printable, type Json } from '../output/print.ts'
 import { planImport, type ImportPlan, type PlannedJob } from '../scaffold/crontab/plan.ts'
@@ -53,7 +51,7 @@ export function createCrontabCommand(context: CommandContext): CliCommand {
     .completions({ '--pack': [], '--timezone': [], '--user': [] })
     .notes(
       'Import the file again after a change: the same lines keep their names; lines that are new, changed or gone are new, changed or gone in the pack. Files of your own in the pack stay.',
-      'svc understands variables, CRON_TZ, SHELL, "%" and comments above a line, which become its description. It does not convert @reboot lines. If any line is invalid, the command names all of them and writes nothing.',
+      'svc understands variables, CRON_TZ, SHELL, MAILTO, RANDOM_DELAY, "%" and comments above a line, which become its description. It does not convert @reboot lines. If any line is invalid, the command names all of them and writes nothing.',
       placeNote,
     )
     .examples(
@@ -82,7 +80,9 @@ async function importCrontab(session: Session, file: string, flags: ImportFlags)
   // It stands in comments: a line end in a name of a file must not end them.
   const source = isInput ? 'standard input' : pathOf(file).replaceAll(/[\p{Cc}\p{Zl}\p{Zp}]/gu, '?')
   const isSystem = flags.system ?? /^\/etc\/(?:crontab|cron\.d\/[^/]+)$/.test(source)
-  const text = isInput ? await readInput() : decode(await readFileBytes(file, MAX_CRONTAB_BYTES), source)
+  const text = isInput
+    ? decode(await readWholeInput(session, MAX_CRONTAB_BYTES), 'Standard input')
+    : decode(await readFileBytes(file, MAX_CRONTAB_BYTES), source)
   const crontab = readCrontab(text, { isSystem, timeZone: timezone })
   refuseProblems(crontab, source)
 
@@ -98,14 +98,6 @@ async function importCrontab(session: Session, file: string, flags: ImportFlags)
   if (session.form === 'human') await session.print(describe(crontab, plan, { pack, folder, dryRun, next }))
   else await session.printMachine(toRecord(crontab, plan, { pack, folder, dryRun, next }))
   return exitCodes.ok
-}
-
-async function readInput(): Promise<string> {
-  const bytes = await buffer(cliProcess().stdin)
-  if (bytes.length > MAX_CRONTAB_BYTES) {
-    throw new CliFailure(`Standard input holds more than ${MAX_CRONTAB_BYTES} bytes.`, exitCodes.usage)
-  }
-  return decode(bytes, 'Standard input')
 }
 
 function decode(bytes: Buffer, name: string): string {
@@ -173,7 +165,12 @@ interface Outcome {
 function describe(crontab: Crontab, plan: ImportPlan, { pack, folder, dryRun, next }: Outcome): string {
   const shown = (seconds: number): string => new Date(seconds * 1000).toISOString().slice(0, 16).replace('T', ' ')
   const jobs = plan.jobs.map(({ job, name, user, enabled }) => {
-    const facts = user === undefined ? [] : [`as ${user}`]
+    const { jitterSeconds, mailTo = [] } = job
+    const facts = [
+      ...(user === undefined ? [] : [`as ${user}`]),
+      ...(jitterSeconds === 0 ? [] : [`up to ${jitterSeconds / 60} min later`]),
+      ...(mailTo.length === 0 ? [] : [`mails ${mailTo.join(', ')} when it fails`]),
+    ]
     const about = [`${pack}.${name}`, enabled ? 'enabled' : 'disabled', ...facts].join(', ')
     return `line ${job.line}: ${printable(job.text)}\n  ${printable(about)}\n  next: ${nextRuns(job).map(shown).join(', ')} ${job.timeZone}\n`
   })
@@ -220,6 +217,8 @@ function toRecord(crontab: Crontab, plan: ImportPlan, { pack, folder, dryRun, ne
     command: job.command,
     enabled,
     user: user ?? null,
+    mail_to: job.mailTo ?? null,
+    jitter_seconds: job.jitterSeconds,
     next_runs: nextRuns(job).map((wall) => new Date(instantOf(job.timeZone, wall * 1_000_000) / 1000).toISOString()),
   })
   const fileRecord = ({ path, text }: { path: string; text: string }): Json => ({ path, text })
@@ -255,6 +254,9 @@ function nextSteps(facts: {
   return [
     ...(disabled.length === 0 ? [{ command: edit, about: 'remove the old lines, else both run them' }] : []),
     installStep(pack, folder, isServed),
+    ...(plan.jobs.some(({ job }) => (job.mailTo ?? []).length > 0)
+      ? [{ command: 'svc notify test mail', about: 'tries the destination "mail": see docs/notifications.md' }]
+      : []),
     ...(disabled.length === 0
       ? []
       : [

@@ -33,6 +33,7 @@ interface NewFlags extends CommonFlags {
   onFailureOf?: string
   run?: string
   parameter?: Record<string, string>
+  notify?: string[]
   enable?: boolean
   path?: string
 }
@@ -54,16 +55,17 @@ export function createRuleNewCommand(context: CommandContext): CliCommand {
       'parameter of the action, may be a template such as branch={{ trigger.body.ref }}; repeatable',
       collectParameter,
     )
+    .option('--notify <destination...>', 'destinations of notifications about its runs, such as slack')
     .option('--enable', 'enable the rule; default: it is disabled')
     .option('--path <folder>', 'folder that has the folder of the pack')
-    .completions({ 'pack.name': [], '--hook': [], '--secret': [], '--timezone': [], '--parameter': [] })
+    .completions({ 'pack.name': [], '--hook': [], '--secret': [], '--timezone': [], '--parameter': [], '--notify': [] })
     .notes(
       'Give one of --webhook, --cron, --every and --on-failure-of. Parameters of the action that are named as a value of the event get it, when the file of the action is in the same packs folder.',
       'The command prints what comes next: the secret, the registration, and, for a webhook, a signed test delivery with the body in tests/<name>.json.',
       placeNote,
     )
     .examples(
-      'svc rule new web.push --webhook github --run web.deploy --enable',
+      'svc rule new web.push --webhook github --run web.deploy --notify slack --enable',
       'svc rule new web.nightly --cron "0 3 * * *" --timezone Europe/Berlin --run web.backup',
       'svc rule new web.failed --on-failure-of web.backup --run web.cleanup',
     )
@@ -90,6 +92,7 @@ async function createRule(session: Session, given: string, flags: NewFlags): Pro
       exitCodes.usage,
     )
   }
+  const notify = (flags.notify ?? []).flatMap((each) => each.split(',')).map(readDestination)
   const { folder, isServed } = await findPack(ref.pack, flags.path)
   const rule: NewRule = {
     ref,
@@ -98,6 +101,7 @@ async function createRule(session: Session, given: string, flags: NewFlags): Pro
     action: `${action.pack}.${action.name}`,
     parameters: flags.parameter ?? {},
     known: await parametersOf(dirname(folder), action),
+    notify,
     enabled: flags.enable === true,
   }
   const files = planRule(rule)
@@ -161,6 +165,12 @@ function readActionRef(text: string, option: string): ContentRef {
     )
   }
   return { pack, name }
+}
+
+/** @throws CliFailure (2) */
+function readDestination(name: string): string {
+  if (/^[A-Za-z0-9_][A-Za-z0-9_.-]{0,254}$/.test(name)) return name
+  throw new CliFailure(`--notify ${printable(name)}: write the name of a destination, such as slack.`, exitCodes.usage)
 }
 
 /** @throws CliFailure (2) */
@@ -234,6 +244,7 @@ function nextSteps(rule: NewRule, isServed: boolean): NextStep[] {
           ]),
     installStep(ref.pack, folder, isServed),
     ...(enabled ? [] : [{ command: `svc rule enable ${ref.pack}.${ref.name}`, about: 'lets the rule run' }]),
+    ...rule.notify.map((name) => ({ command: `svc notify test ${name}`, about: `tries the destination "${name}"` })),
     ...(waiting.kind === 'failure'
       ? [{ command: `svc rule get ${ref.pack}.${ref.name}`, about: 'shows the rule' }]
       : []),

@@ -1,17 +1,16 @@
 /** `svc webhook send`: calls a webhook as an external service would (contract 06, 6.3). */
-import { addAbortListener } from 'node:events'
 import { InvalidArgumentError, Option } from 'commander'
-import { cliProcess } from '../cli-process.ts'
 import { CliCommand } from '../command.ts'
 import { recordIn, textOrEmpty, toList, type ApiResponse } from '../connection/responses.ts'
 import { exitCodeOf, recordStatusOf } from '../executions/calls.ts'
 import { exitCodes } from '../exit-codes.ts'
-import { CliFailure, Interrupted } from '../failures.ts'
+import { CliFailure } from '../failures.ts'
 import { addCommonOptions, type CommonFlags } from '../options.ts'
 import { printable, type Json } from '../output/print.ts'
 import { callOn } from '../records.ts'
 import { withSession, type CommandContext, type Session } from '../session.ts'
 import { readFileBytes } from '../input/text-file.ts'
+import { readWholeInput } from '../input/whole-input.ts'
 import { toYaml } from '../output/yaml.ts'
 
 /** The default limit of the server. */
@@ -130,32 +129,9 @@ function outcomeOf({ status, headers, body }: ApiResponse, ids: readonly string[
 
 async function readBody(session: Session, given: string | undefined): Promise<Buffer | undefined> {
   if (given === undefined) return undefined
-  if (given === '-') return readInput(session)
+  if (given === '-') return readWholeInput(session, MAX_BODY_BYTES)
   if (given.startsWith('@')) return readFileBytes(given.slice(1), MAX_BODY_BYTES)
   return Buffer.from(given)
-}
-
-/** All of standard input. */
-async function readInput({ interrupted }: Session): Promise<Buffer> {
-  const { stdin } = cliProcess()
-  const listener = addAbortListener(interrupted, () => stdin.destroy())
-  const chunks: Buffer[] = []
-  let length = 0
-  try {
-    for await (const chunk of stdin as AsyncIterable<Buffer>) {
-      length += chunk.length
-      if (length > MAX_BODY_BYTES) {
-        throw new CliFailure(`Standard input holds more than ${MAX_BODY_BYTES} bytes.`, exitCodes.usage)
-      }
-      chunks.push(chunk)
-    }
-  } catch (error) {
-    if (!interrupted.aborted) throw error
-  } finally {
-    listener[Symbol.dispose]()
-  }
-  if (interrupted.aborted) throw new Interrupted()
-  return Buffer.concat(chunks)
 }
 
 /** Headers by their names, in which upper and lower case are the same. */

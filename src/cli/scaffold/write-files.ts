@@ -114,8 +114,13 @@ function failure(path: string, error: unknown): CliFailure {
 async function makeFolders(path: string, made: string[]): Promise<void> {
   if (await exists(path)) return
   if (dirname(path) !== path) await makeFolders(dirname(path), made)
-  await mkdir(path)
-  made.push(path)
+  try {
+    await mkdir(path)
+    made.push(path)
+  } catch (error) {
+    // Another program may have made it.
+    if (!hasCode(error, 'EEXIST') || !(await exists(path))) throw error
+  }
 }
 
 async function exists(path: string): Promise<boolean> {
@@ -154,6 +159,9 @@ async function putInPlace({ file, temporary, backup }: Prepared, undo: (() => Pr
     // Fails when another program has made the file meanwhile.
     await link(temporary, path)
   } catch (error) {
+    if (hasCode(error, 'EEXIST')) {
+      throw new CliFailure(`${shownPath(path)} exists by now: another program made it. Nothing was written.`)
+    }
     if (!hasCode(error, 'EPERM', 'ENOTSUP', 'EOPNOTSUPP', 'ENOSYS')) throw error
     // A file system without links: the name is reserved before the file takes it.
     await (await open(path, 'wx')).close()

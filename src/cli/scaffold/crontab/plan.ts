@@ -1,6 +1,7 @@
 /** The pack of a crontab: for each job an action with its script, and a rule with its timer. */
 import { readdir, readFile } from 'node:fs/promises'
 import { join } from 'node:path'
+import { readBoundedFile } from '../../../lib/files/index.ts'
 import { isObject } from '../../../lib/schema/index.ts'
 import { readYamlDocument } from '../../../lib/text/index.ts'
 import { hasCode } from '../../../lib/process/index.ts'
@@ -56,9 +57,14 @@ export async function planImport(crontab: Crontab, options: ImportOptions): Prom
       enabled: enables || isEnabled(existing.get(join(folder, 'rules', `${name}.yaml`))),
     }
   })
+  const room = createRoom()
   const files: PlannedFile[] = [
     ...jobs.flatMap(({ job, name, user: account }) => [
-      { path: join(folder, 'actions', `${name}.sh`), text: scriptOf(job, source, account), isExecutable: true },
+      {
+        path: join(folder, 'actions', `${name}.sh`),
+        text: room.take(scriptOf(job, source, account)),
+        isExecutable: true,
+      },
       { path: join(folder, 'actions', `${name}.yaml`), text: actionText(job, name, source, account) },
     ]),
     ...jobs.map((planned) => ({
@@ -84,6 +90,28 @@ export async function planImport(crontab: Crontab, options: ImportOptions): Prom
   }
 }
 
+/** Each script repeats the variables of the crontab. */
+const MAX_SCRIPT_CHARS = 33_554_432
+
+/** Counts the text of all scripts. */
+function createRoom(): { take(text: string): string } {
+  let left = MAX_SCRIPT_CHARS
+  return {
+    take(text) {
+      left -= text.length
+      if (left < 0) {
+        throw new CliFailure(
+          `The scripts would have more than ${MAX_SCRIPT_CHARS} characters, because each repeats the variables of the crontab. Divide the crontab.`,
+        )
+      }
+      return text
+    },
+  }
+}
+
+/** More is not read of a file in the pack: an import writes none that is larger. */
+const MAX_OWNED_BYTES = 33_554_432
+
 /** The files of the pack that an import wrote: absolute path → text. */
 async function readOwned(folder: string): Promise<Map<string, string>> {
   const owned = new Map<string, string>()
@@ -95,7 +123,8 @@ async function readOwned(folder: string): Promise<Map<string, string>> {
     for (const entry of entries) {
       if (!entry.isFile() || !/\.(?:ya?ml|sh|md)$/.test(entry.name)) continue
       const path = join(folder, part, entry.name)
-      const text = await readFile(path, 'utf8')
+      const file = await readBoundedFile(path, MAX_OWNED_BYTES)
+      const text = 'bytes' in file ? file.bytes.toString('utf8') : ''
       if (text.split('\n', 2).some((line) => line.includes(MARK))) owned.set(path, text)
     }
   }
@@ -143,20 +172,28 @@ function actionText(job: CrontabJob, name: string, source: string, user: string 
 }
 
 function ruleText({ job, name, enabled }: PlannedJob, pack: string, source: string): string {
-  const { cron, timeZone } = job
+  const { cron, timeZone, jitterSeconds, mailTo = [] } = job
   return `# ${MARK}\n${toYaml({
     name,
     description: descriptionOf(job, source),
     enabled,
     trigger: {
       type: 'core.svc.CronTimer',
-      parameters: { cron, timezone: timeZone },
+      parameters: {
+        cron,
+        timezone: timeZone,
+        ...(jitterSeconds === 0 ? {} : { jitter_seconds: jitterSeconds }),
+      },
     },
     action: { ref: `${pack}.${name}` },
+    // cron mails whatever a command prints; here a mail means that somebody has to act.
+    ...(mailTo.length === 0 ? {} : { notify: [{ use: 'mail', to: mailTo, on: ['failed', 'timeout'] }] }),
   })}`
 }
 
 function readmeText(crontab: Crontab, jobs: readonly PlannedJob[], { pack, source }: ImportOptions): string {
+  const isMailed = jobs.some(({ job }) => (job.mailTo ?? []).length > 0)
+  const isOwnersMail = jobs.some(({ job }) => job.mailTo === undefined)
   const accounts = new Set(jobs.flatMap((planned) => planned.user ?? []))
   const rows = jobs.map(({ job, name }) => `| \`${pack}.${name}\` | \`${job.cron}\` | ${job.timeZone} |\n`)
   const left = crontab.left.map(({ text, message }) => `- \`${text.replaceAll('`', "'")}\`: ${message}.\n`)
@@ -173,11 +210,15 @@ file again after a change: lines that are new, changed or gone are new, changed 
 
 ## What differs from cron
 
-- cron mails whatever a command prints. svc keeps the output of each run.
-${
-  accounts.size === 0
-    ? `- Commands run as the account of the server's commands (\`system_user.user\`), in its home folder.\n`
-    : `- The jobs of ${[...accounts].join(', ')} change to their account by sudo and runuser: the server must run as root, or
+- cron mails whatever a command prints. svc keeps the output of each run${
+    isMailed
+      ? ', and mails the recipients of MAILTO when a\n  run fails: an administrator sets up the destination `mail`, and `svc notify test mail` tries it'
+      : ''
+  }.
+${isOwnersMail ? '- Without MAILTO, cron mails the owner of the crontab. These jobs notify nobody.\n' : ''}${
+    accounts.size === 0
+      ? `- Commands run as the account of the server's commands (\`system_user.user\`), in its home folder.\n`
+      : `- The jobs of ${[...accounts].join(', ')} change to their account by sudo and runuser: the server must run as root, or
   its account needs sudo without a password.\n`
 }${
     jobs.some((planned) => planned.user === undefined)

@@ -164,9 +164,7 @@ function applySetting(settings: Settings, name: string, value: string): string |
       return 'cron does not let a crontab change LOGNAME, and svc does not either'
     case 'MAILTO':
       settings.mailTo = readRecipients(value)
-      return settings.mailTo.length === 0
-        ? undefined
-        : 'mails of cron are not converted: svc keeps the output of each run'
+      return undefined
     case 'MAILFROM':
     case 'CONTENT_TYPE':
     case 'CONTENT_TRANSFER_ENCODING':
@@ -182,7 +180,7 @@ function applySetting(settings: Settings, name: string, value: string): string |
         fail(`RANDOM_DELAY must be a whole number of minutes from 0 to ${MAX_DELAY_MINUTES}`)
       }
       settings.jitterSeconds = Number(value) * 60
-      return settings.jitterSeconds === 0 ? undefined : 'delays are not converted: the jobs run at their times'
+      return undefined
     case 'SHELL':
       if (!/^\/[^\s'"\\]+$/.test(value)) fail('SHELL must be the absolute path of a shell, such as /bin/bash')
       settings.shell = value

@@ -27,6 +27,8 @@ export interface NewRule {
   parameters: Readonly<Record<string, string>>
   /** Of the action, where its file was found. */
   known: readonly KnownParameter[]
+  /** Destinations of notifications. */
+  notify: readonly string[]
   enabled: boolean
 }
 
@@ -102,7 +104,7 @@ function valuesOf(waiting: Waiting): Readonly<Record<string, string>> {
 }
 
 function ruleText(rule: NewRule): string {
-  const { ref, waiting, action, enabled } = rule
+  const { ref, waiting, action, notify, enabled } = rule
   const parameters = parametersFor(rule)
   const rest = Object.entries(valuesOf(waiting)).filter(([, value]) => !Object.values(parameters).includes(value))
   const criteria = criteriaOf(waiting)
@@ -127,6 +129,7 @@ function ruleText(rule: NewRule): string {
           .trimEnd()
           .split('\n')
           .map((line) => `  ${line}\n`)),
+    ...(notify.length === 0 ? [] : [toYaml({ notify: notify.length === 1 ? notify[0] : notify })]),
   ].join('')
 }
 
