@@ -289,16 +289,22 @@ describe('an import of the same file again', () => {
     expect((await rulesOf('crontab_jobs')).get('crontab_jobs.new')?.enabled).toBe(true)
   })
 
-  test('replaces no file that somebody has made his own, and no other pack', async () => {
+  test('leaves what somebody has made his own, and refuses other packs', async () => {
     writeFileSync(at('jobs'), '0 1 * * * one.sh\n')
+    mkdirSync(at('cron/actions'), { recursive: true })
+    writeFileSync(at('cron/actions/one.sh'), '#!/bin/sh\necho another\n')
+    expect(await ended(1, alone(['jobs', '--pack', 'cron']))).toContain(
+      'already, so nothing was written:\n  cron/actions/one.sh\n',
+    )
+    rmSync(at('cron'), { recursive: true })
     await ended(0, alone(['jobs', '--pack', 'cron']))
     writeFileSync(at('cron/actions/one.sh'), '#!/bin/sh\necho mine\n')
-    expect(await ended(1, alone(['jobs', '--pack', 'cron']))).toContain(
-      'This file exists already, so nothing was written:\n  cron/actions/one.sh\n',
-    )
-    rmSync(at('cron/actions/one.sh'))
-    symlinkSync('/nowhere', at('cron/actions/one.sh'))
-    expect(await ended(1, alone(['jobs', '--pack', 'cron', '--dry-run']))).toContain('cron/actions/one.sh')
+    rmSync(at('cron/rules/one.yaml'))
+    symlinkSync('/nowhere', at('cron/rules/one.yaml'))
+    writeFileSync(at('jobs'), '0 2 * * * one.sh\n')
+    const printed = await ended(0, alone(['jobs', '--pack', 'cron']))
+    expect(printed).toContain('Left as you made it: cron/actions/one.sh\nLeft as you made it: cron/rules/one.yaml\n')
+    expect(readFileSync(at('cron/actions/one.sh'), 'utf8')).toContain('mine')
     expect(await ended(1, alone(['-', '--pack', 'cron'], '0 1 * * * other.sh\n'))).toContain(
       `The pack "cron" in cron has the jobs of ${at('jobs')}, not of standard input.`,
     )

@@ -176,7 +176,10 @@ function describe(crontab: Crontab, plan: ImportPlan, { pack, folder, dryRun, ne
   })
   const remarks = (title: string, all: readonly CrontabRemark[]): string[] =>
     all.length === 0 ? [] : [`\n${title}\n${all.map(remarkText).join('\n')}\n`]
-  const files = dryRun ? plannedFiles(plan) : [`${countsOf(plan)} folder ${shownPath(folder)}\n`]
+  const files = [
+    ...(dryRun ? plannedFiles(plan) : [`${countsOf(plan)} folder ${shownPath(folder)}\n`]),
+    ...plan.kept.map((path) => `Left as you made it: ${shownPath(path)}\n`),
+  ]
   return [
     ...jobs,
     ...remarks('Not converted:', crontab.left),
@@ -233,6 +236,7 @@ function toRecord(crontab: Crontab, plan: ImportPlan, { pack, folder, dryRun, ne
     changed: plan.changed.map(fileRecord),
     removed: plan.removed,
     unchanged: plan.unchanged,
+    kept: plan.kept,
     next: next.map(({ command }) => command),
   }
 }

@@ -1,7 +1,7 @@
 /** The pack of a crontab: for each job an action with its script, and a rule with its timer. */
 import { readdir, readFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { readBoundedFile } from '../../../lib/files/index.ts'
+import { describeFileError, readBoundedFile } from '../../../lib/files/index.ts'
 import { isObject } from '../../../lib/schema/index.ts'
 import { readYamlDocument } from '../../../lib/text/index.ts'
 import { hasCode } from '../../../lib/process/index.ts'
@@ -40,13 +40,17 @@ export interface ImportPlan {
   removed: string[]
   /** How many files stay as they are. */
   unchanged: number
+  /** Absolute paths of files that somebody has made his own: they stay, whatever the crontab says. */
+  kept: string[]
 }
 
 /** @throws CliFailure when files of the pack are not from an import of this crontab */
 export async function planImport(crontab: Crontab, options: ImportOptions): Promise<ImportPlan> {
   const { pack, folder, source, user, enables } = options
-  const existing = await readOwned(folder)
-  await checkSource(folder, pack, source)
+  const { owned: existing, others } = await readContent(folder)
+  // In a folder that is no pack yet, what is in the way is not of an earlier import.
+  const isAgain = await checkSource(folder, pack, source)
+  const isKept = (path: string): boolean => isAgain && others.has(path)
   const names = nameJobs(crontab.jobs.map(({ command }) => command))
   const jobs = crontab.jobs.map((job, index): PlannedJob => {
     const name = names[index] ?? ''
@@ -81,12 +85,13 @@ export async function planImport(crontab: Crontab, options: ImportOptions): Prom
   const planned = new Set(files.map(({ path }) => path))
   return {
     jobs,
-    created: files.filter(({ path }) => !existing.has(path)),
+    created: files.filter(({ path }) => !existing.has(path) && !isKept(path)),
     changed: files
       .filter(({ path, text }) => existing.has(path) && existing.get(path) !== text)
       .map((file) => ({ ...file, replaces: true })),
     removed: [...existing.keys()].filter((path) => !planned.has(path)),
     unchanged: files.filter(({ path, text }) => existing.get(path) === text).length,
+    kept: files.map(({ path }) => path).filter(isKept),
   }
 }
 
@@ -112,32 +117,45 @@ function createRoom(): { take(text: string): string } {
 /** More is not read of a file in the pack: an import writes none that is larger. */
 const MAX_OWNED_BYTES = 33_554_432
 
-/** The files of the pack that an import wrote: absolute path → text. */
-async function readOwned(folder: string): Promise<Map<string, string>> {
+interface Content {
+  /** What an import wrote: absolute path → text. */
+  owned: Map<string, string>
+  /** Absolute paths of everything else, such as files, links and folders. */
+  others: Set<string>
+}
+
+/** What is in the folders of the pack that an import writes to. */
+async function readContent(folder: string): Promise<Content> {
   const owned = new Map<string, string>()
+  const others = new Set<string>()
   for (const part of ['.', 'actions', 'rules']) {
     const entries = await readdir(join(folder, part), { withFileTypes: true }).catch((error: unknown) => {
       if (hasCode(error, 'ENOENT', 'ENOTDIR')) return []
-      throw new CliFailure(`Cannot read ${shownPath(join(folder, part))}: ${String(error)}`)
+      throw new CliFailure(`Cannot read ${shownPath(join(folder, part))}: ${describeFileError(folder, error)}`)
     })
     for (const entry of entries) {
-      if (!entry.isFile() || !/\.(?:ya?ml|sh|md)$/.test(entry.name)) continue
       const path = join(folder, part, entry.name)
-      const file = await readBoundedFile(path, MAX_OWNED_BYTES)
-      const text = 'bytes' in file ? file.bytes.toString('utf8') : ''
+      const isText = entry.isFile() && /\.(?:ya?ml|sh|md)$/.test(entry.name)
+      const file = isText ? await readBoundedFile(path, MAX_OWNED_BYTES) : undefined
+      const text = file !== undefined && 'bytes' in file ? file.bytes.toString('utf8') : ''
       if (text.split('\n', 2).some((line) => line.includes(MARK))) owned.set(path, text)
+      else others.add(path)
     }
   }
-  return owned
+  return { owned, others }
 }
 
-/** @throws CliFailure when the pack is from something else: its jobs would be removed */
-async function checkSource(folder: string, pack: string, source: string): Promise<void> {
+/**
+ * Whether the pack is of this crontab; false: there is none.
+ *
+ * @throws CliFailure when it is from something else: its jobs would be removed
+ */
+async function checkSource(folder: string, pack: string, source: string): Promise<boolean> {
   const text = await readFile(join(folder, 'pack.yaml'), 'utf8').catch(() => undefined)
-  if (text === undefined) return
+  if (text === undefined) return false
   const read = readYamlDocument(text)
   const before = 'value' in read && isObject(read.value) ? read.value['crontab'] : undefined
-  if (before === source) return
+  if (before === source) return true
   throw new CliFailure(
     typeof before === 'string'
       ? `The pack "${pack}" in ${shownPath(folder)} has the jobs of ${before}, not of ${source}. Choose another name with --pack.`
@@ -220,13 +238,15 @@ ${isOwnersMail ? '- Without MAILTO, cron mails the owner of the crontab. These j
       ? `- Commands run as the account of the server's commands (\`system_user.user\`), in its home folder.\n`
       : `- The jobs of ${[...accounts].join(', ')} change to their account by sudo and runuser: the server must run as root, or
   its account needs sudo without a password.\n`
-}${
+  }${
     jobs.some((planned) => planned.user === undefined)
       ? `- Commands get the variables of the crontab after those of the server. cron gives them a PATH of
   \`/usr/bin:/bin\` only.\n`
       : `- As from cron, commands get the variables of the crontab and none of the server. Their PATH is
   \`/usr/sbin:/usr/bin:/sbin:/bin\` unless the crontab sets one. cron has \`/usr/bin:/bin\`.\n`
-  }- A job that was due while the server was off runs once at the next start, unless
+  }- A job that still runs at its next time starts once more, as in cron. \`overlap: skip\` in the \`action\` of
+  its rule prevents it.
+- A job that was due while the server was off runs once at the next start, unless
   \`timersengine.missed\` is \`skip\`. cron misses it.
 ${left.length === 0 ? '' : `\n## Lines that are no jobs here\n\n${left.join('')}`}`
 }
