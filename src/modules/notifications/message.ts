@@ -4,6 +4,7 @@ import { isAppError } from '../../core/errors.ts'
 import { createRenderer, findTemplates } from '../../core/template-values.ts'
 import { executionAddress } from '../../core/web-address.ts'
 import { oneLine, plainLines, type Level, type Notice } from './channels/index.ts'
+import type { MissReason } from '../rules/types.ts'
 import type { Content, Notification, Occasion } from './types.ts'
 
 const MAX_TEXT_CHARS = 8000
@@ -16,6 +17,14 @@ const words: Readonly<Record<Occasion, string>> = {
   missed: 'Missed',
   digest: 'Several jobs',
   test: 'Test',
+}
+
+const reasons: Readonly<Record<MissReason, string>> = {
+  not_started: 'it did not start',
+  failed: 'it failed',
+  still_running: 'it still runs',
+  skipped: 'it was skipped, because the run before went on',
+  server_down: 'the server did not run',
 }
 
 const levels: Readonly<Record<Occasion, Level>> = {
@@ -74,7 +83,8 @@ export function noticeOf(
 
 /** For programs, and what templates read. */
 function dataOf({ occasion, job, rule, execution, content }: Notification, title: string, link: string) {
-  const { action, user, outcome, attempt, elapsed, at, exit_code, error, stderr, due, expect, last_success } = content
+  const { action, user, outcome, attempt, elapsed, at, exit_code, error, stderr, due, expect, last_success, reason } =
+    content
   const all: Record<string, unknown> = {
     condition: occasion,
     title,
@@ -93,6 +103,7 @@ function dataOf({ occasion, job, rule, execution, content }: Notification, title
     due,
     expect,
     last_success,
+    reason,
     web_url: link === '' ? undefined : link,
     notifications: content.items,
     more: content.more,
@@ -101,7 +112,7 @@ function dataOf({ occasion, job, rule, execution, content }: Notification, title
 }
 
 const names = ['title', 'job', 'rule', 'action', 'execution', 'user', 'status', 'attempt', 'elapsed_seconds']
-const others = ['exit_code', 'error', 'stderr', 'web_url', 'condition', 'at', 'due', 'expect', 'last_success']
+const others = ['exit_code', 'error', 'stderr', 'web_url', 'condition', 'at', 'due', 'expect', 'last_success', 'reason']
 
 /** Templates read the facts and nothing else: neither the datastore nor parameters. */
 function rendered(template: string, data: Readonly<Record<string, unknown>>, warn: (error: Error) => void): string {
@@ -129,6 +140,7 @@ function factsOf({ occasion, rule, content }: Notification): [string, string][] 
     ['Exit code', code === undefined || outcome === 'succeeded' ? undefined : String(code)],
     ['Error', error],
     ['Due', due],
+    ['Reason', content.reason === undefined ? undefined : reasons[content.reason]],
     ['Last success', due === undefined ? undefined : (success ?? 'never')],
     ['User', user],
     ['Attempt', attempt === undefined ? undefined : String(attempt)],

@@ -4,6 +4,7 @@ import { createLog } from '../../lib/log/log.ts'
 import { makeExecution } from '../../../tests/helpers/execution.ts'
 import type { Execution, ExecutionStatus } from '../executions/types.ts'
 import { readDestination } from './definition.ts'
+import { noticeOf } from './message.ts'
 import { createPlanning } from './plan.ts'
 import type { Notification } from './types.ts'
 
@@ -136,16 +137,22 @@ test('plans a missed run for those who want to hear of it', () => {
     due: '2026-01-31T03:00:00.000000Z',
     expect: { within: '10m' },
     lastSuccess: null,
-  }
+    reason: 'still_running',
+    executionId: 'running',
+  } as const
   expect(planning.planMissed(missed)?.facts).toHaveLength(1)
   expect(rows).toMatchObject([
     {
       destination: 'chat',
       occasion: 'missed',
       job: 'shop.nightly',
-      execution: null,
-      content: { due: missed.due, last_success: null },
+      execution: 'running',
+      content: { due: missed.due, last_success: null, reason: 'still_running' },
     },
   ])
+  const [row] = rows
+  const notice = row && noticeOf(row, { webUrl: 'http://svc', template: undefined, warn: () => undefined })
+  expect(notice?.facts).toContainEqual(['Reason', 'it still runs'])
+  expect(notice?.link).toContain('/running/')
   expect(marks).toEqual(['failed shop.nightly'])
 })

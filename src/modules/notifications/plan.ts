@@ -154,7 +154,9 @@ export function createPlanning(deps: {
     return steps.length === 0 ? undefined : unitOf(steps, told)
   }
 
-  function planMissed({ rule: { id, ref }, due, expect, lastSuccess }: MissedRun): Unit | undefined {
+  function planMissed(missed: MissedRun): Unit | undefined {
+    const { due, expect, lastSuccess, reason, executionId } = missed
+    const { id, ref } = missed.rule
     const rule = deps.ruleOf(id)
     const action = rule === undefined ? undefined : deps.notifyOfAction(rule.action)
     const targets = targetsOf([
@@ -168,8 +170,9 @@ export function createPlanning(deps: {
       due,
       expect,
       last_success: lastSuccess,
+      ...(reason === undefined ? {} : { reason }),
     }
-    const about = { job: ref, rule: ref, execution: null }
+    const about = { job: ref, rule: ref, execution: executionId ?? null }
     const told = targets
       .filter(({ on }) => on.has('missed'))
       .map((target) => notificationFor(target, 'missed', about, content))

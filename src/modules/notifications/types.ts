@@ -2,6 +2,7 @@
 import { durationSchema } from '../../lib/calendar/index.ts'
 import { record, Type, type Static } from '../../lib/schema/index.ts'
 import { conditionNames, type Condition } from '../../core/notify.ts'
+import type { MissReason } from '../rules/types.ts'
 
 export { conditionNames, conditions, type Condition, type ConditionName } from '../../core/notify.ts'
 
@@ -27,6 +28,7 @@ export interface Content {
   due?: string
   expect?: unknown
   last_success?: string | null
+  reason?: MissReason
   /** Of the rule's author. */
   message?: string
   to?: readonly string[]
