@@ -18,7 +18,7 @@ export interface Receiver {
   answer: (
     request: Received,
     count: number,
-  ) => { status: number; text?: string; headers?: Record<string, string> } | undefined
+  ) => { status: number; text?: string; headers?: Record<string, string>; afterMs?: number } | undefined
   close(): Promise<void>
 }
 
@@ -34,7 +34,9 @@ export async function startReceiver(): Promise<Receiver> {
       received.push(one)
       const answer = receiver.answer(one, received.length)
       if (answer === undefined) return
-      response.writeHead(answer.status, answer.headers).end(answer.text ?? '')
+      const say = (): unknown => response.writeHead(answer.status, answer.headers).end(answer.text ?? '')
+      if (answer.afterMs === undefined) say()
+      else setTimeout(say, answer.afterMs)
     })
   })
   server.listen(0, '127.0.0.1')

@@ -65,7 +65,7 @@ function answerAtRandom(receiver: Receiver, random: Random, accepted: Map<string
     if (random.below(5) === 0) return { status: 503 }
     // What is accepted counts, although the server may be killed before it hears of that.
     accepted.set(id, (accepted.get(id) ?? 0) + 1)
-    return { status: 200, text: 'ok' }
+    return { status: 200, text: 'ok', afterMs: random.below(60) }
   }
 }
 
@@ -120,6 +120,8 @@ it(`notifications: ${KILLS} kills lose none and tell none twice`, { timeout: 900
       }
     }
     expect(rows).toHaveLength(2 * executions.length)
+    // Else nothing of the above was put to the test.
+    expect(rows.length).toBeGreaterThan(0)
     // Each was accepted; more often only when svc died without an answer to it.
     for (const { id } of rows) {
       const times = accepted.get(id) ?? 0
