@@ -271,7 +271,10 @@ async function assemble(
     templates,
     templateThread,
     rightsOf: (user, scopes) => rbac.rightsOfUser(user, scopes),
-    settings: common,
+    settings: {
+      ...common,
+      cascade: { maxDepth: config.rules.max_depth, maxCascade: config.rules.max_cascade },
+    },
     ...ports.rules,
   })
   const sensors = createSensors({

@@ -32,6 +32,8 @@ export interface FactPayloads {
   }
   /** From traces, with each new member. Monitoring notices traces that grow fast. */
   'trace.grown': { id: string }
+  /** From rules: a chain of rules that start each other has become too long. */
+  'trace.cut': { id: string; rule: string; depth: number }
   /** From executions, for a runner; not stored. Stream: `svc.announcement__<route>`. */
   'announcement.created': { execution: Execution; route: string; message: unknown }
   /**

@@ -1024,6 +1024,23 @@ export const options = {
   rulesengine: {
     logging: logging('messages about rules and their enforcements'),
   },
+  rules: {
+    max_depth: integer({
+      default: 20,
+      min: 0,
+      max: 100_000,
+      unit: 'rules; 0: no limit',
+      about:
+        'Rules that start each other: longest chain of executions that rules have started, each by the event of the one before. A longer chain is cut when its trace also has more than rules.max_cascade executions by rules.',
+    }),
+    max_cascade: integer({
+      default: 100,
+      min: 0,
+      max: 1_000_000,
+      unit: 'executions; 0: no limit',
+      about: 'Executions that rules may start in one trace after its chain is longer than rules.max_depth.',
+    }),
+  },
   system_user: {
     user: text({
       kind: 'account name',
@@ -1302,6 +1319,7 @@ export const sectionAbout = {
   notifications: 'Notifications of failed, recovered and missed jobs.',
   sensorcontainer: 'Sensors of packs.',
   rulesengine: 'Rules.',
+  rules: 'Rules that start each other.',
   system_user: 'The user of the system itself.',
   rbac: 'Role based access control.',
   webui: 'Links to the web client.',

@@ -289,6 +289,8 @@ export interface TriggerInstanceTable {
   sealed_headers: string | null
   /** User of the execution that the payload tells about; null: it tells of none, or an older version stored it. */
   owner: string | null
+  /** Executions by rules in the chain that led to it. */
+  depth: number
 }
 
 /** Owner: triggers. Counts instances by combination. */

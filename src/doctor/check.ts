@@ -27,6 +27,8 @@ export interface ServerStatus {
   reclaimingBytes: number
   /** Ids of traces that have grown fast within the last ten minutes. */
   growingTraces: string[]
+  /** Traces in which rules started each other until svc ended the chain, with the rule that was not enforced. */
+  cutTraces: { id: string; rule: string }[]
   /** Undefined: the server is older. */
   commandAccount: { user: string; isRoot: boolean; remedy: string } | undefined
   /** How many rules have not succeeded as they are expected to. */

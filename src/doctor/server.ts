@@ -23,7 +23,7 @@ export const server: HealthCheck = {
         ),
       ]
     }
-    const { notReady = [], growingTraces = [], lateRules = 0 } = (await status()) ?? {}
+    const { notReady = [], growingTraces = [], cutTraces = [], lateRules = 0 } = (await status()) ?? {}
     if (notReady.length > 0) {
       return notReady.map(({ reason, problem }) =>
         failedCheck(
@@ -32,12 +32,19 @@ export const server: HealthCheck = {
         ),
       )
     }
-    const warnings = growingTraces.map((id) =>
+    const cut = cutTraces.map(({ id, rule }) =>
+      warning(
+        `Rules start each other: svc cut trace ${id} at rule "${rule}".`,
+        `Look at it with "svc trace get ${id}". Change the criteria of the rule, or disable it with "svc rule disable ${rule}". rules.max_depth and rules.max_cascade are the limits.`,
+      ),
+    )
+    const grown = growingTraces.map((id) =>
       warning(
         `Trace ${id} has grown by more than 1,000 members within a minute.`,
         `Look at it with "svc trace get ${id}". If rules start each other, disable one of them with "svc rule disable".`,
       ),
     )
+    const warnings = [...cut, ...grown]
     if (lateRules > 0) {
       warnings.push(
         warning(

@@ -358,6 +358,7 @@ describe('svc doctor', () => {
             reclaimingBytes: 3_221_225_472,
             growingTraces: [],
             lateRules: 0,
+            cutTraces: [],
             commandAccount: undefined,
           }),
         configProblems: () => Promise.resolve(undefined),

@@ -50,11 +50,12 @@ test('10.7 a queue with as many messages as the guideline says needs attention, 
   }))
 
 fullOnly(test)('10.7 a trace of a rule that starts itself needs attention: status, doctor and log say so', () =>
-  withApp({}, async (server) => {
+  withApp({ settings: { 'rules.max_depth': '0' } }, async (server) => {
     const rule = {
       name: 'loop',
       enabled: true,
       trigger: { type: 'core.svc.generic.actiontrigger' },
+      criteria: { 'trigger.status': { type: 'eq', pattern: 'succeeded' } },
       action: { ref: 'core.noop' },
     }
     const { body } = await server.call<{ id: string }>('POST', '/v1/rules', rule)

@@ -235,7 +235,12 @@ export async function startRules(options: RulesOptions = {}): Promise<RulesWorld
       jobs: { planWritten: () => merge(), planDeleted: () => merge(), statesOf: () => new Map() },
       timesOf: () => undefined,
       rightsOf: (user, scopes) => (options.limitsAuthors === true ? rightsOf(user, scopes) : allRights),
-      settings: { systemUser: 'svc', maxPageSize: 100, maskSecrets: options.maskSecrets ?? true },
+      settings: {
+        systemUser: 'svc',
+        maxPageSize: 100,
+        maskSecrets: options.maskSecrets ?? true,
+        cascade: { maxDepth: 20, maxCascade: 100 },
+      },
       ...options.rules,
       ...more,
     })

@@ -199,6 +199,10 @@ async function readStatus(
         reclaimingBytes: typeof bytes === 'number' ? bytes : 0,
         lateRules: typeof late === 'number' ? late : 0,
         growingTraces: toList(status['growing_traces']).map(({ id }) => textOrEmpty(id)),
+        cutTraces: toList(status['cut_traces']).map(({ id, rule }) => ({
+          id: textOrEmpty(id),
+          rule: textOrEmpty(rule),
+        })),
         commandAccount:
           typeof user === 'string' ? { user, isRoot: isRoot === true, remedy: textOrEmpty(remedy) } : undefined,
       }

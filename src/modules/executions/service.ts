@@ -102,6 +102,8 @@ export interface SystemRequest {
   delayMs?: number
   /** Seconds that it may take once it has started; default: what its action says. */
   timeout?: number
+  /** Executions by rules in the chain that led to it, itself included. */
+  depth?: number
   /** What its rule says about overlaps and retries. */
   running?: RunningRules
   notify?: Record<string, unknown>

@@ -56,6 +56,8 @@ export interface Liveaction {
   unrendered?: string[]
   /** Absent: its rule says nothing about it, or no rule started it. */
   running?: RunningRules
+  /** Executions by rules in the chain that led to it, itself included if a rule started it; absent: 0. */
+  depth?: number
   /** Which attempt it is, from 2 on. */
   attempt?: number
   /** Id of the attempt before. */

@@ -71,6 +71,7 @@ export function createMonitoring(deps: MonitoringDeps): Monitoring {
     loopDelay: () => loopDelay.read(),
     lastProblems: () => log.recent(),
     growing: () => growth.growing(),
+    cut: () => growth.cut(),
   }
   let tracing: Tracing | undefined
 

@@ -57,6 +57,7 @@ async function readStatus(source: StatusSource, server: ServerFacts): Promise<St
   )
   const notReady = server.notReady()
   const growing = source.growing()
+  const cut = source.cut()
   const failedSensors = readings.find(({ key }) => key === FAILED_SENSORS)?.value ?? 0
   const attention = [
     ...notReady.map(({ reason, problem }) => `Not ready (${reason}): ${problem}`),
@@ -70,6 +71,10 @@ async function readStatus(source: StatusSource, server: ServerFacts): Promise<St
     ...growing.map(
       ({ id, members }) =>
         `Trace ${id} has grown by ${members} members within a minute. If rules start each other, disable one of them.`,
+    ),
+    ...cut.map(
+      ({ id, rule }) =>
+        `Rules start each other: trace ${id} was cut at rule "${rule}". Change the criteria of the rule, or disable it.`,
     ),
     ...(failedSensors === 0
       ? []
@@ -94,6 +99,7 @@ async function readStatus(source: StatusSource, server: ServerFacts): Promise<St
     event_loop: { mean_ms: rounded(mean), p99_ms: rounded(p99), max_ms: rounded(max) },
     disk: disk ?? null,
     growing_traces: [...growing],
+    cut_traces: [...cut],
     gauges: Object.fromEntries(readings.map(({ key, value }) => [key, value])),
     problems: [...problems],
   }

@@ -1,9 +1,9 @@
-/** Notices traces that grow fast, such as that of rules that start each other. */
+/** Notices traces that grow fast, and those that svc has cut because their rules start each other. */
 import type { Bus } from '../../bus/index.ts'
 import { Lru } from '../../lib/cache/index.ts'
 import type { Log } from '../../lib/log/index.ts'
 import { formatMicros } from '../../core/time.ts'
-import type { GrowingTrace } from './types.ts'
+import type { CutTrace, GrowingTrace } from './types.ts'
 
 /** Members that a trace may get in a minute. */
 const MAX_MEMBERS = 1000
@@ -17,6 +17,9 @@ const MAX_GROWING = 100
 /** For which a trace that has grown is shown, and after which the log tells again. */
 const SHOWN_MICROS = 600_000_000
 
+/** For which a trace that was cut is shown. */
+const CUT_SHOWN_MICROS = 86_400_000_000
+
 interface Count {
   /** Members in each slice of the last minute, as a ring. */
   members: number[]
@@ -27,6 +30,8 @@ interface Count {
 export interface TraceGrowth {
   /** The traces that have grown fast within the last ten minutes, oldest first. */
   growing(): GrowingTrace[]
+  /** The traces whose chain of rules was cut within the last 24 hours, oldest first. */
+  cut(): CutTrace[]
   stop(): void
 }
 
@@ -34,6 +39,7 @@ export interface TraceGrowth {
 export function watchTraceGrowth({ bus, log, now }: { bus: Bus; log: Log; now: () => number }): TraceGrowth {
   const counts = new Lru<string, Count>(MAX_COUNTED)
   const growing = new Map<string, { members: number; at: number; loggedAt: number }>()
+  const cuts = new Map<string, { rule: string; at: number }>()
 
   const stop = bus.subscribe('trace.grown', ({ id }) => {
     const at = now()
@@ -50,6 +56,21 @@ export function watchTraceGrowth({ bus, log, now }: { bus: Bus; log: Log; now: (
         'trace.growing',
         `Trace ${id} has grown by more than ${MAX_MEMBERS} members within a minute. Look at it with "svc trace get ${id}". If rules start each other, disable one of them with "svc rule disable".`,
         { trace_id: id },
+      )
+    }
+  })
+
+  const stopCuts = bus.subscribe('trace.cut', ({ id, rule, depth }) => {
+    const isNews = !cuts.has(id)
+    cuts.delete(id)
+    cuts.set(id, { rule, at: now() })
+    const [oldest] = cuts.keys()
+    if (cuts.size > MAX_GROWING && oldest !== undefined) cuts.delete(oldest)
+    if (isNews) {
+      log.warning(
+        'trace.cut',
+        `Rules start each other: svc cut trace ${id} at rule "${rule}", number ${depth} in the chain. Look at it with "svc trace get ${id}", and change the criteria of the rule or disable it with "svc rule disable ${rule}".`,
+        { trace_id: id, rule },
       )
     }
   })
@@ -75,6 +96,15 @@ export function watchTraceGrowth({ bus, log, now }: { bus: Bus; log: Log; now: (
         at < since ? [] : [{ id, members, last_timestamp: formatMicros(at) }],
       )
     },
-    stop,
+    cut() {
+      const since = now() - CUT_SHOWN_MICROS
+      return [...cuts].flatMap(([id, { rule, at }]) =>
+        at < since ? [] : [{ id, rule, last_timestamp: formatMicros(at) }],
+      )
+    },
+    stop() {
+      stop()
+      stopCuts()
+    },
   }
 }

@@ -27,6 +27,8 @@ export interface StatusSource {
   lastProblems(): readonly LogMessage[]
   /** Traces that have grown fast within the last ten minutes. */
   growing(): readonly GrowingTrace[]
+  /** Traces whose chain of rules was cut within the last 24 hours. */
+  cut(): readonly CutTrace[]
 }
 
 /** Facts about the server that the composition root provides. */
@@ -138,6 +140,23 @@ export const GrowingTrace = record(
 )
 export type GrowingTrace = Static<typeof GrowingTrace>
 
+export const CutTrace = record(
+  'CutTrace',
+  Type.Object({
+    id: Type.String(),
+    rule: Type.String({ description: 'Reference of the rule that was not enforced.' }),
+    last_timestamp: Type.String({ format: 'date-time', description: 'When it was last cut.' }),
+  }),
+  {
+    example: {
+      id: '67a1f0c2e4b0a1d2c3e4f50d',
+      rule: 'examples.deploy',
+      last_timestamp: '2030-01-31T12:00:00.000000Z',
+    },
+  },
+)
+export type CutTrace = Static<typeof CutTrace>
+
 /** `GET /status` */
 export const StatusRecord = record(
   'Status',
@@ -168,6 +187,9 @@ export const StatusRecord = record(
     growing_traces: Type.Array(GrowingTrace, {
       description: 'Traces that got more than 1,000 members within a minute, in the last ten minutes.',
     }),
+    cut_traces: Type.Array(CutTrace, {
+      description: 'Traces in which rules started each other until svc ended the chain, in the last 24 hours.',
+    }),
     gauges: Type.MapOf(Type.Number(), { description: 'Every gauge by its key, as in the metrics.' }),
     problems: Type.Array(LogMessageRecord, {
       description: 'The last messages at WARNING or above, oldest first.',
@@ -194,6 +216,7 @@ export const StatusRecord = record(
         total_inodes: 6_000_000,
       },
       growing_traces: [],
+      cut_traces: [],
       gauges: { 'actionrunner.queue.work': 0 },
       problems: [],
     },

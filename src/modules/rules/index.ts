@@ -16,7 +16,7 @@ import type { Traces } from '../traces/index.ts'
 import type { Triggers } from '../triggers/index.ts'
 import { auditEnforcements } from './enforcement/audit.ts'
 import { createBindings } from './enforcement/bindings.ts'
-import { createEnforcer, createStrangerOf } from './enforcement/enforce.ts'
+import { createEnforcer, createStrangerOf, type CascadeLimits } from './enforcement/enforce.ts'
 import { createEngine } from './enforcement/engine.ts'
 import { createViews } from './enforcement/evaluate.ts'
 import { createExplain } from './explain/explain.ts'
@@ -77,6 +77,7 @@ export interface RulesDeps extends RulesPorts {
     maxPageSize: number
     /** `api.mask_secrets` and `log.mask_secrets` */
     maskSecrets: boolean
+    cascade: CascadeLimits
   }
 }
 
@@ -100,7 +101,7 @@ export function createRules(deps: RulesDeps): Rules {
   const enforcements = createEnforcementStore(database)
   const bindings = createBindings({ store, bus, triggers })
   const changes = createRuleChanges({ database, store, triggers, jobs: deps.jobs })
-  const service = createRuleService({ changes, store, actions, triggers, log, maskSecrets })
+  const service = createRuleService({ changes, store, actions, triggers, log, maskSecrets, systemUser })
   const find = createFindRules({ store, triggers })
   const viewsFor = createViews({ templates, rightsOf: deps.rightsOf, systemUser })
   const reasonFor = createReasonFor(triggers)
@@ -114,6 +115,7 @@ export function createRules(deps: RulesDeps): Rules {
     templateThread,
     strangerOf,
     systemUser,
+    cascade: settings.cascade,
   })
   const engine = createEngine({ bindings, enforcer, triggers, executions, viewsFor, database, bus, log, metrics })
   const explain = createExplain({

@@ -15,6 +15,7 @@ import { checkCriteria } from './criteria/criteria.ts'
 import { fillRuleDefinition, type FilledRule } from './definition.ts'
 import { problemOfRunning } from './running.ts'
 import { checkExpectation } from './check-expectation.ts'
+import { whyStartsItself } from './self-starting.ts'
 import type { RuleStore } from './store.ts'
 import { RuleDefinition, type Rule } from './types.ts'
 import { isSame, logFieldsOf, type RuleChanges } from './changes.ts'
@@ -70,6 +71,8 @@ export function createRegistration(deps: {
       const ref = `${filled.pack}.${filled.name}`
       try {
         checkCriteria(filled.criteria)
+        const again = whyStartsItself(filled, triggers.findType(filled.trigger.type)?.ref ?? '', systemUser)
+        if (again !== undefined) problems.push({ metadataFile, path: ['criteria'], message: again, isWarning: true })
         const rule = await changes.commit(`Rule "${ref}"`, () =>
           changes.planWrite(store.findByRef(ref), filled, {
             context: { user: systemUser },

@@ -23,6 +23,7 @@ import { findRuleAction } from './enforcement/enforce.ts'
 import { problemOfRunning } from './running.ts'
 import { checkExpectation } from './check-expectation.ts'
 import { keepSecrets } from './secrets.ts'
+import { whyStartsItself } from './self-starting.ts'
 import type { RuleStore } from './store.ts'
 import type { Rule, RuleContext, RuleDefinition, RuleEnforcement, RuleRecord } from './types.ts'
 import {
@@ -81,6 +82,8 @@ export function createRuleService(deps: {
   log: Log
   /** `api.mask_secrets` and `log.mask_secrets` */
   maskSecrets: boolean
+  /** Runs the actions of rules. */
+  systemUser: string
 }): RuleService {
   const { changes, store, actions, triggers, log } = deps
   const { isSecret } = createRedactor(true)
@@ -125,6 +128,12 @@ export function createRuleService(deps: {
   function refuseExpectation(filled: FilledRule): void {
     const problem = checkExpectation(filled, triggers)
     if (problem !== undefined) throw bodyInvalid(problem.message, { path: problem.path })
+  }
+
+  /** Refuses rules that start themselves in any case, and warns of those that do by their criteria. @throws CRITERIA_INVALID */
+  function checkChain(filled: FilledRule): void {
+    const again = whyStartsItself(filled, triggers.findType(filled.trigger.type)?.ref ?? '', deps.systemUser)
+    if (again !== undefined) log.warning('rules.starts_itself', again, { rule: `${filled.pack}.${filled.name}` })
   }
 
   /**
@@ -193,6 +202,7 @@ export function createRuleService(deps: {
       checkRunning(filled)
       refuseExpectation(filled)
       checkCriteria(filled.criteria)
+      checkChain(filled)
       const rule = await changes.commit('The trigger of the rule', () =>
         changes.planWrite(undefined, filled, { context: authorOf(caller) }),
       )
@@ -217,6 +227,7 @@ export function createRuleService(deps: {
         refuseExpectation(filled)
         // An older version may have accepted them; the rule can still be disabled.
         if (!isSame(filled.criteria, before.criteria)) checkCriteria(filled.criteria)
+        if (!before.enabled || !isSame(filled.criteria, before.criteria)) checkChain(filled)
         const { action, secretOwners } = keepStoredSecrets(caller, before, filled)
         return changes.planWrite(
           before,

@@ -19,6 +19,8 @@ export interface Traces extends Module {
    * @throws TRACE_UNKNOWN
    */
   plan(cause: Cause, member: TraceMember, at: string): TracePlan
+  /** How many executions rules have started, or failed to start, in a trace; stops counting at `most`. */
+  countRules(id: string, most: number): number
   /** Undefined when there is no such trace. */
   tagOf(id: string): string | undefined
 }
@@ -36,6 +38,7 @@ export function createTraces({ database, log, maxPageSize, openTraces }: TracesD
     name: 'traces',
     routes: createTraceRoutes({ store, maxPageSize, importTraces: createTraceImport({ store, database, log }) }),
     retention: [createTraceRetention({ store, database, openTraces })],
+    countRules: (id, most) => store.countRules(id, most),
     tagOf: (id) => store.find(id)?.trace_tag,
     plan: (cause, member, at) => planTrace(store, cause, member, at),
   }

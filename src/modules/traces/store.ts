@@ -86,6 +86,8 @@ export interface TraceStore {
   startedBefore(before: string, afterId: string, limit: number): { id: string; start_timestamp: string }[]
   /** Number of traces. */
   count(): number
+  /** Number of components of the kind `rule`; stops counting at `most`. */
+  countRules(id: string, most: number): number
   /** Number of components of these traces; stops counting at `most`. */
   countComponents(ids: readonly string[], most: number): number
   /** Deletes at most `limit` components, and the rule entries of these traces that they caused. */
@@ -152,6 +154,15 @@ export function createTraceStore(database: Database): TraceStore {
   return {
     find: (id) => database.first(statements.find(id)),
     findByTag: (tag) => database.first(statements.findByTag(tag)),
+    countRules: (id, most) =>
+      database.all(
+        build
+          .selectFrom('trace_components')
+          .select('n')
+          .where('trace_id', '=', id)
+          .where('kind', '=', 'rule')
+          .limit(most),
+      ).length,
 
     async search({ filter, sort, place, limit, offset }) {
       const way = approach(filter)

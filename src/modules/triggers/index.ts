@@ -129,7 +129,7 @@ export {
   type TimerType,
 } from './builtin/timer-parameters.ts'
 
-export { internalTypes, missedRef, subjectOf, webhookTypeRef } from './builtin/types.ts'
+export { actionTriggerRef, internalTypes, missedRef, subjectOf, webhookTypeRef } from './builtin/types.ts'
 export {
   visiblePayload,
   type VisibilityRights,

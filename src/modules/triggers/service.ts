@@ -143,7 +143,7 @@ export function createTriggersService(deps: TriggersServiceDeps): TriggersServic
     trigger: TriggerRecord,
     payloadText: string,
     cause?: Cause,
-    { credentials, owner }: KeptWithPayload = {},
+    { credentials, owner, depth }: KeptWithPayload = {},
   ): ReturnType<TriggersService['planStored']> {
     const micros = nowMicros()
     const id = newId(micros)
@@ -162,6 +162,7 @@ export function createTriggersService(deps: TriggersServiceDeps): TriggersServic
       trace_id,
       ...(credentials === undefined ? {} : { sealed_headers: sealedHeaders.seal(id, credentials) }),
       ...(owner === undefined ? {} : { owner }),
+      ...(depth === undefined ? {} : { depth }),
     } as const
     unit.steps.push(instances.insert({ ...instance, payloadText }))
     if (isAwaited) {

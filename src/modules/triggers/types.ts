@@ -379,7 +379,12 @@ export const instanceAttributes = Object.keys(instance.properties)
  * An instance inside the server. `sealed_headers`: see `SealedHeaders`; absent: the payload has no credential. `owner`:
  * user of the execution that the payload tells about.
  */
-export type TriggerInstance = Static<typeof instance> & { trigger_id: string; sealed_headers?: string; owner?: string }
+export type TriggerInstance = Static<typeof instance> & {
+  trigger_id: string
+  sealed_headers?: string
+  owner?: string
+  depth?: number
+}
 
 /** Body of `POST /triggerinstances/import`. */
 export const TriggerInstanceImport = record(
@@ -432,6 +437,8 @@ export interface KeptWithPayload {
   credentials?: CredentialHeaders | undefined
   /** User of the execution that the payload tells about. */
   owner?: string | undefined
+  /** Executions by rules in the chain that led to it; absent: 0. */
+  depth?: number | undefined
 }
 
 /** The headers of a payload that contain credentials: `X-Api-Key`, and `x-api-key`. */

@@ -51,6 +51,8 @@ export interface DraftOptions {
   timeout?: number
   /** Of executions that rules start. */
   running?: RunningRules
+  /** Of executions that rules start: see `Liveaction.depth`. */
+  depth?: number
   /** Id, of executions that rules start. */
   triggerInstance?: string
   /** What templates may read. */
@@ -141,6 +143,8 @@ export async function draftExecution(options: DraftOptions): Promise<Draft> {
     },
   }
 
+  const depth = options.depth ?? parent?.liveaction.depth
+  if (depth !== undefined) execution.liveaction.depth = depth
   const failure = await prepareParameters(execution, options)
   return { execution, cause: options.cause ?? causeOf(execution, traceContext, parent), failure }
 }

@@ -38,6 +38,14 @@ export interface PlannedEnforcement {
  */
 const MAX_PARAMETERS_LENGTH = 64 * 1024 * 1024
 
+/** Where a chain of rules that start each other is cut: when it exceeds both. 0: never. */
+export interface CascadeLimits {
+  /** `rules.max_depth` */
+  maxDepth: number
+  /** `rules.max_cascade`: executions by rules in one trace. */
+  maxCascade: number
+}
+
 /** Executions of a rule with `overlap` that have not ended. */
 const MAX_OPEN_RUNS = 100
 
@@ -147,20 +155,23 @@ export function createEnforcer(deps: {
   templateThread: TemplateThread
   readonly strangerOf: StrangerOf
   systemUser: string
+  cascade: CascadeLimits
 }): Enforcer {
-  const { store, actions, executions, traces, packConfigs, templateThread, strangerOf, systemUser } = deps
+  const { store, actions, executions, traces, packConfigs, templateThread, strangerOf, systemUser, cascade } = deps
 
   const plan: Enforcer['plan'] = async (compiled, instance, view, budget) => {
     const { rule } = compiled
     const at = nowMicros()
     const member = { kind: 'rule', object_id: rule.id, ref: rule.ref } as const
     const trace = traces.plan(causedBy(instance, 'trigger_instance', instance.id), member, formatMicros(at))
-    const result = await planExecution(compiled, instance, view, budget)
+    const depth = (instance.depth ?? 0) + 1
+    const cut = whyCut(rule, instance, depth)
+    const result = cut === undefined ? await planExecution(compiled, instance, view, budget, depth) : { reason: cut }
     const { enforcement, unit } = record(rule, instance, at, result)
     return {
       enforcement,
       executionId: result.executionId,
-      unit: merge(trace.unit, result.unit, unit),
+      unit: merge(trace.unit, result.unit, unit, cut === undefined ? undefined : cutUnit(rule, instance, depth)),
     }
   }
 
@@ -169,6 +180,7 @@ export function createEnforcer(deps: {
     instance: OpenedInstance,
     { scope, withheld }: RuleView,
     budget: ParameterBudget,
+    depth: number,
   ): Promise<Planned> {
     const { rule, templates, running } = compiled
     const skipped = whySkipped(rule, running?.rules?.overlap)
@@ -205,6 +217,7 @@ export function createEnforcer(deps: {
         cause: causedBy(instance, 'rule', `${rule.id}:${instance.id}`),
         origin: compiled.origin(),
         triggerInstance: instance.id,
+        depth,
         secrets: read,
         ...(running === undefined ? {} : runningPart(running)),
         ...(failure === undefined ? {} : { failure }),
@@ -214,6 +227,14 @@ export function createEnforcer(deps: {
     } catch (error) {
       return { reason: refusalIn(createSecretValues(instance.secrets)?.maskError(error) ?? error).message }
     }
+  }
+
+  /** @returns why the chain of rules that start each other ends here; undefined: it goes on */
+  function whyCut({ ref }: Rule, { trace_id: trace }: TriggerInstance, depth: number): string | undefined {
+    const { maxDepth, maxCascade } = cascade
+    if (maxDepth === 0 || maxCascade === 0 || depth <= maxDepth) return undefined
+    if (traces.countRules(trace, maxCascade) < maxCascade) return undefined
+    return `Cut: rule "${ref}" is number ${depth} in a chain of rules that start each other (rules.max_depth is ${maxDepth}), and trace ${trace} has ${maxCascade} executions by rules (rules.max_cascade). Change the criteria of the rule so that it does not match what comes of its own action.`
   }
 
   /** @returns why no execution is created; undefined: one is */
@@ -275,6 +296,11 @@ export function createEnforcer(deps: {
     }),
   }
 }
+
+const cutUnit = ({ ref }: Rule, { trace_id: id }: TriggerInstance, depth: number): Unit => ({
+  steps: [],
+  facts: [{ name: 'trace.cut', payload: { id, rule: ref, depth } }],
+})
 
 function runningPart({ timeout, delay, rules }: CompiledRunning): RunningPart {
   return {

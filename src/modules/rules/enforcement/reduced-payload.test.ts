@@ -46,7 +46,9 @@ async function start(options: RulesOptions = {}): Promise<void> {
 }
 
 const at = (key: string, operator: string, pattern: unknown) => ({ [key]: { type: operator, pattern } })
-const on = (more: object = {}) => ({ trigger: { type }, ...more })
+/** A rule on it has criteria. */
+const ofOthers = { 'trigger.action_ref': { type: 'neq', pattern: 'test.do' } }
+const on = (more: object = {}) => ({ trigger: { type }, criteria: ofOthers, ...more })
 const passing = (text: string) => ({ action: { ref: 'test.do', parameters: { any: text } } })
 const denied = (user: string) =>
   `User "${user}" doesn't have required permission (trigger_view) to use trigger ${type}: its payloads tell about records of all users. The permission is granted on resource "trigger:core:svc.generic.actiontrigger"`
@@ -66,7 +68,7 @@ describe('saving a rule', () => {
     name,
     pack: 'test',
     enabled: true,
-    trigger: { type },
+    ...on(),
     action: { ref: 'test.do' },
     ...more,
   })
@@ -141,7 +143,7 @@ describe('at match time', () => {
 
   test('rules of packs and of the system user see everything', async () => {
     await start()
-    const definition = { name: 'filed', enabled: true, trigger: { type }, ...passing('{{ trigger.result.code }}') }
+    const definition = { name: 'filed', enabled: true, ...on(), ...passing('{{ trigger.result.code }}') }
     await world.rules.registerRules({
       pack: 'test',
       definitions: [{ metadataFile: 'rules/filed.yaml', definition }],

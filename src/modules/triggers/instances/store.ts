@@ -105,8 +105,8 @@ export function createInstanceStore(database: Database): InstanceStore {
     database.first<TriggerInstanceTable>(statements.findInstance(id))
 
   return {
-    insert: ({ payloadText: payload, sealed_headers = null, owner = null, ...instance }) => ({
-      query: statements.insertInstance({ ...instance, payload, sealed_headers, owner }),
+    insert: ({ payloadText: payload, sealed_headers = null, owner = null, depth = 0, ...instance }) => ({
+      query: statements.insertInstance({ ...instance, payload, sealed_headers, owner, depth }),
     }),
     end: (id, status) => ({ query: statements.endInstance({ id, status }), expect: 1 }),
     find(id) {
@@ -239,10 +239,10 @@ export function createInstanceStore(database: Database): InstanceStore {
           if (head === undefined) continue
           const { payload_size: size, ...row } = head
           if (size > maxPayloadBytes)
-            yield { ...toInstance({ ...row, payload: 'null', sealed_headers: null }), payload_size: size }
+            yield { ...toInstance({ ...row, payload: 'null', sealed_headers: null, depth: 0 }), payload_size: size }
           else if (isTogether) {
             yield {
-              ...toInstance({ ...row, payload: payloads.get(id)?.payload ?? 'null', sealed_headers: null }),
+              ...toInstance({ ...row, payload: payloads.get(id)?.payload ?? 'null', sealed_headers: null, depth: 0 }),
               payload_size: size,
             }
           } else {
@@ -268,6 +268,7 @@ function prepareStatements({ build }: Database) {
     payload: '',
     sealed_headers: null,
     owner: null,
+    depth: 0,
   }
   return {
     insertInstance: prepared(build.insertInto('trigger_instances').values(instance), columnsOf(instance)),
@@ -292,7 +293,7 @@ function prepareStatements({ build }: Database) {
 }
 
 function toInstance(
-  { payload, sealed_headers, owner, ...row }: TriggerInstanceTable,
+  { payload, sealed_headers, owner, depth, ...row }: TriggerInstanceTable,
   read: (text: string) => unknown = readJson,
 ): TriggerInstance {
   return {
@@ -301,6 +302,7 @@ function toInstance(
     payload: read(payload),
     ...(sealed_headers === null ? {} : { sealed_headers }),
     ...(owner === null ? {} : { owner }),
+    ...(depth === 0 ? {} : { depth }),
   }
 }
 

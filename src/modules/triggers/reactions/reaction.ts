@@ -35,7 +35,10 @@ export function createTriggerReaction(deps: {
       trace_id: execution.trace_id,
       caused_by: { type: 'action_execution', id: execution.id },
     }
-    return payloads.map((payload) => service.planStored(trigger, payload, cause, { owner: execution.user }).unit)
+    return payloads.map(
+      (payload) =>
+        service.planStored(trigger, payload, cause, { owner: execution.user, depth: execution.liveaction.depth }).unit,
+    )
   }
 
   return (execution, parameters, attempt) => {
