@@ -157,6 +157,7 @@ async function assemble(
         remove: (executions) => workflows.remove(executions),
       },
       jobs: { planEnd: (ended, attempt) => jobs.planEnd(ended, attempt) },
+      rules: { keeps: () => rules.keeps() },
     },
     rules: {
       packConfigs: { resolve: (pack, reader) => packs.resolve(pack, reader) },

@@ -66,7 +66,7 @@ const PORTS: Record<string, readonly string[]> = {
   traces: ['executions', 'triggers'],
   triggers: ['rules'],
   actions: ['triggers'],
-  executions: ['jobs', 'notifications', 'packs', 'policies', 'triggers', 'workflows'],
+  executions: ['jobs', 'notifications', 'packs', 'policies', 'rules', 'triggers', 'workflows'],
   rules: ['jobs', 'packs', 'timers'],
   jobs: ['notifications'],
   sensors: ['packs'],

@@ -23,6 +23,8 @@ export interface OldRecords {
   limit: number
   /** Executions only: limits the deletion to this action. */
   actionRef?: string
+  /** Leaves the records that these decide about. */
+  own?: OwnRetention
 }
 
 export interface RetentionSlice {
@@ -32,8 +34,22 @@ export interface RetentionSlice {
   next: string | undefined
 }
 
+/** Retentions of single actions and rules, as they are at the start of a round. */
+export interface OwnRetention {
+  /**
+   * Deletes what they no longer keep.
+   *
+   * @param now microseconds since the epoch
+   * @param byAge false: only what is beyond their numbers
+   * @returns the number of records of each slice
+   */
+  remove(now: number, byAge: boolean): AsyncIterable<number>
+}
+
 export interface Retention {
   kind: RecordKind
+  /** Resolves with undefined: no record has a retention of its own. Absent: no record of the kind can have one. */
+  readOwn?(): Promise<OwnRetention | undefined>
   /** Counts the records that `remove` would delete. */
   count(old: OldRecords): RetentionSlice
   /** Deletes old records, except those that others still need: unfinished records and their parents. */

@@ -213,6 +213,58 @@ describe('10.5 rounds of the garbage collector', () => {
   })
 })
 
+describe('10.5 actions and rules that say how long their executions are kept', () => {
+  test('the newest of a number stay; the rule decides before its action; wrong values are refused', async () => {
+    const server = await start(newBasePath())
+    try {
+      const action = { name: 'kept', pack: 'default', runner_type: 'noop', keep: { count: 2 } }
+      const made = await server.call<{ keep: unknown }>('POST', '/v1/actions', action)
+      expect([made.status, made.body.keep]).toEqual([201, { count: 2 }])
+      const rule = {
+        name: 'kept',
+        pack: 'default',
+        enabled: true,
+        trigger: { type: 'core.svc.webhook', parameters: { url: 'kept' } },
+        action: { ref: 'default.kept' },
+        keep: { count: 3, days: null },
+      }
+      const ruled = await server.call<{ keep: unknown }>('POST', '/v1/rules', rule)
+      expect([ruled.status, ruled.body.keep]).toEqual([201, { count: 3 }])
+      for (const keep of [{}, { days: -1 }, { days: 1.5 }, { count: '3' }, { weeks: 1 }, 'ever']) {
+        expect((await server.call('POST', '/v1/rules', { ...rule, name: 'wrong', keep })).status).toBe(400)
+        expect((await server.call('POST', '/v1/actions', { ...action, name: 'wrong', keep })).status).toBe(400)
+      }
+      const ids: string[] = []
+      for (let n = 0; n < 4; n += 1) {
+        const { body } = await server.call<{ id: string }>('POST', '/v1/executions', { action: 'default.kept' })
+        ids.push(body.id)
+        const { body: sent } = await server.call<{ executions: { id: string }[] }>(
+          'POST',
+          '/v1/webhooks/kept',
+          {},
+          { Prefer: 'wait=10' },
+        )
+        ids.push(sent.executions[0]?.id ?? '')
+      }
+      await waitFor('all to end', async () => {
+        const { body } = await server.call<unknown[]>('GET', '/v1/executions?action=default.kept&status=succeeded')
+        return body.length === 8
+      })
+      await server.collect()
+      const { body: left } = await server.call<{ id: string }[]>('GET', '/v1/executions?action=default.kept')
+      const kept = ids.filter((_, index) => index >= 3)
+      expect(left.map(({ id }) => id).toSorted()).toEqual(kept.toSorted())
+      expect(server.log()).toMatch(/event=retention\.removed.*kind=executions, kept=3/)
+      // Null is the same as none.
+      const { body: record } = await server.call<object>('GET', '/v1/actions/default.kept')
+      const put = await server.call('PUT', '/v1/actions/default.kept', { ...record, keep: null })
+      expect([put.status, 'keep' in put.body]).toEqual([200, false])
+    } finally {
+      await server.stop()
+    }
+  })
+})
+
 describe('10.5 purging', () => {
   test('under the names of existing installations, without a login, by the control socket', async () => {
     const basePath = newBasePath()

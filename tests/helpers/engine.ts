@@ -139,6 +139,7 @@ export async function startEngine(options: EngineOptions): Promise<Engine> {
       planReaction: () => undefined,
       notifications: { planEnd: () => undefined },
       jobs: { planEnd: () => undefined },
+      rules: { keeps: () => Promise.resolve([]) },
       workflows: options.workflows === undefined ? noWorkflows : conducted,
       serviceTokens: { enabled: false, plan: () => undefined, planEnd: () => ({ steps: [], facts: [] }) },
       settings: {

@@ -203,6 +203,7 @@ export async function startRules(options: RulesOptions = {}): Promise<RulesWorld
     planReaction: () => undefined,
     notifications: { planEnd: () => undefined },
     jobs: { planEnd: () => undefined },
+    rules: { keeps: () => Promise.resolve([]) },
     workflows: noWorkflows,
     serviceTokens: { enabled: false, plan: () => undefined, planEnd: () => ({ steps: [], facts: [] }) },
     settings: {

@@ -39,6 +39,7 @@ const rule: CliResource = {
     'criteria',
     'action',
     'expect',
+    'keep',
     'tags',
   ],
   beforeSending: maskSecretsOf,

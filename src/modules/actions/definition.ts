@@ -1,6 +1,7 @@
 /** Checks action definitions (contract 02, 2.1–2.4). Pure functions. */
 import { entryPointHere } from '../../core/compat/index.ts'
 import { defaultPack, entryPointFile, exportedSchemas } from '../../core/pack-content.ts'
+import { keepOf } from '../../core/keep.ts'
 import { createPause } from '../../lib/concurrency/index.ts'
 import {
   canonical,
@@ -77,8 +78,9 @@ export async function checkActionDefinition(
 export function isStored(given: unknown, record: ActionRecord): boolean {
   if (!isObject(given)) return false
   const definition: Record<string, unknown> = { ...fillActionDefinition(given) }
-  if (Object.keys(given).some((name) => !Object.hasOwn(definition, name) && !Object.hasOwn(exportedSchemas, name)))
-    return false
+  const isKnown = (name: string): boolean => Object.hasOwn(definition, name) || Object.hasOwn(exportedSchemas, name)
+  if (Object.keys(given).some((name) => !isKnown(name) && given[name] !== null)) return false
+  if (record.keep !== undefined && definition['keep'] === undefined) return false
   const stored: Record<string, unknown> = { ...record }
   return Object.entries(definition).every(([name, value]) => writeJson(stored[name]) === writeJson(value))
 }
@@ -98,6 +100,7 @@ export function fillActionDefinition(given: Partial<ActionDefinition>): ActionDe
     output_schema: given.output_schema ?? {},
     tags: given.tags ?? [],
     notify: isObject(given.notify) ? given.notify : readNotify(given.notify ?? {}),
+    ...keepOf(given),
     ...(given.metadata_file === undefined ? {} : { metadata_file: given.metadata_file }),
   }
 }

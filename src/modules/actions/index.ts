@@ -9,9 +9,9 @@ import { createActionChanges } from './changes.ts'
 import { createActionCloning } from './clone.ts'
 import { createActionRoutes } from './routes.ts'
 import { createActionService, type ActionService } from './service.ts'
-import { createActionStore } from './store.ts'
+import { createActionStore, type ActionStore } from './store.ts'
 
-export interface Actions extends Module, ActionService {}
+export interface Actions extends Module, ActionService, Pick<ActionStore, 'keeps'> {}
 
 export interface ActionsDeps extends ActionsPorts {
   database: Database
@@ -28,7 +28,7 @@ export function createActions({ database, log, templateThread, planEvent, maxPag
   const changes = createActionChanges({ store, service, withLock, planEvent, log })
   const cloning = createActionCloning({ store, service, withLock, planEvent, log })
   const routes = createActionRoutes({ service, changes, cloning, store, log, maxPageSize })
-  return { name: 'actions', routes, ...service }
+  return { name: 'actions', routes, ...service, keeps: () => store.keeps() }
 }
 
 export type { EffectiveParameters } from './resolve.ts'

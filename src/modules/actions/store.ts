@@ -1,4 +1,6 @@
 /** Tables `actions` and `runner_types`. Records are kept whole; what is filtered by has a column of its own. */
+import { sql, type SqlBool } from 'kysely'
+import type { Keep } from '../../core/keep.ts'
 import type { Database, Step } from '../../db/index.ts'
 import type { Page } from '../../http/index.ts'
 import type { ActionRecord, RunnerTypeRecord } from './types.ts'
@@ -17,6 +19,8 @@ export interface ActionStore {
   list(filter: ActionFilter, page: Page): Promise<ActionRecord[]>
   count(filter: ActionFilter): number
   ofPack(pack: string): ActionRecord[]
+  /** Those that say how long they keep their executions. */
+  keeps(): Promise<{ ref: string; keep: Keep }[]>
   insert(action: ActionRecord): Step
   update(action: ActionRecord): Step
   delete(id: string): Step
@@ -68,6 +72,16 @@ export function createActionStore(database: Database): ActionStore {
       database
         .all(build.selectFrom('actions').select('record').where('pack', '=', pack))
         .map((row) => parsed<ActionRecord>(row)),
+    keeps: async () =>
+      (
+        await database.scan(
+          build
+            .selectFrom('actions')
+            .select(['ref', sql<string>`json_extract(record, '$.keep')`.as('keep')])
+            .where(sql<SqlBool>`json_extract(record, '$.keep') is not null`)
+            .orderBy('ref'),
+        )
+      ).map(({ ref, keep }) => ({ ref, keep: readJson(keep) as Keep })), // checked with the action
     insert: (action) => ({ query: build.insertInto('actions').values(actionRow(action)) }),
     update: (action) => ({
       query: build.updateTable('actions').set(actionRow(action)).where('id', '=', action.id),

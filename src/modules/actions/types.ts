@@ -2,6 +2,7 @@
 import { ParameterSchemaRecord } from '../../core/parameter-schema.ts'
 import { descriptionSchema, exportedSchemas, nameSchema, packSchema, tagsSchema } from '../../core/pack-content.ts'
 import { notifySchema, type Notify } from '../../core/notify.ts'
+import { givenKeepProperties, keepProperties } from '../../core/keep.ts'
 import { runnerTypeDefinition } from '../../runners/index.ts'
 import { record, Type, type JsonSchema, type ParameterSchema, type Static } from '../../lib/schema/index.ts'
 
@@ -26,6 +27,7 @@ const action = Type.Object({
     type: ['object', 'array', 'string'],
     description: 'Destinations that hear how it ends; or, as an object, `on-complete`, `on-success` and `on-failure`.',
   }),
+  ...keepProperties,
   metadata_file: Type.Optional(
     Type.String({ description: 'Metadata file below the folder of the pack: `actions/local.yaml`.' }),
   ),
@@ -107,6 +109,7 @@ const definition = {
       }),
     ),
   ),
+  ...givenKeepProperties,
   metadata_file: Type.Optional(Type.String()),
 }
 

@@ -94,7 +94,14 @@ export function createExecutions(deps: ExecutionsDeps): Executions {
   return {
     name: 'executions',
     gauges: createGauges(store, runs, slots),
-    retention: createRetentions({ store, outputStore, workflows: deps.workflows, database }),
+    retention: createRetentions({
+      store,
+      outputStore,
+      workflows: deps.workflows,
+      rules: deps.rules,
+      actions,
+      database,
+    }),
     routes: createExecutionRoutes({
       service,
       importEnded,

@@ -1,6 +1,7 @@
 /** What executions ask of modules above them; `app.ts` says who answers. */
 import type { Unit } from '../../db/index.ts'
 import type { RunContext } from '../../runners/index.ts'
+import type { Keep } from '../../core/keep.ts'
 import type { PackConfig } from '../../core/pack-content.ts'
 import type { TemplateReader } from '../../core/template-reader.ts'
 import type { Execution } from './types.ts'
@@ -111,6 +112,18 @@ export interface ExecutionJobs {
   planEnd(ended: Execution, attempt: Attempt): Unit | undefined
 }
 
+/** A rule that says how long it keeps its executions. */
+export interface RuleKeep {
+  id: string
+  name: string
+  keep: Keep
+}
+
+/** Port: rules that say how long they keep their executions; the rules module implements it. */
+export interface RuleKeeps {
+  keeps(): Promise<RuleKeep[]>
+}
+
 /** Ports to modules above. */
 export interface ExecutionsPorts {
   readonly planReaction: PlanReaction
@@ -119,4 +132,5 @@ export interface ExecutionsPorts {
   readonly notifications: ExecutionNotifications
   readonly workflows: ExecutionWorkflows
   readonly jobs: ExecutionJobs
+  readonly rules: RuleKeeps
 }

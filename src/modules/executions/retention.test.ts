@@ -17,6 +17,8 @@ import type { ExecutionStatus } from './types.ts'
 import { fullOnly } from '../../../tests/helpers/tiers.ts'
 
 const DAY = 86_400_000_000
+/** Neither a rule nor an action says how long it keeps its executions. */
+const none = { keeps: () => Promise.resolve([]) }
 let folder: TemporaryFolder
 let database: Database
 let store: ExecutionStore
@@ -28,7 +30,7 @@ beforeEach(async () => {
   database = await openSqlite({ path: `${folder.path}/svc.db`, synchronous: 'normal', announce: () => undefined })
   store = createExecutionStore(database)
   outputStore = createOutputStore(database)
-  retentions = createRetentions({ store, outputStore, workflows: noWorkflows, database })
+  retentions = createRetentions({ store, outputStore, workflows: noWorkflows, rules: none, actions: none, database })
 })
 
 afterEach(async () => {

@@ -5,7 +5,9 @@ import { retire, type OldRecords, type Retention } from '../../core/retention.ts
 import { microsOf } from '../../core/time.ts'
 import { isFinal } from './state.ts'
 import type { OutputStore } from './output/store.ts'
-import type { ExecutionWorkflows } from './ports.ts'
+import type { Actions } from '../actions/index.ts'
+import { readOwnRetention, type ExecutionsOwnRetention } from './own-retention.ts'
+import type { ExecutionWorkflows, RuleKeeps } from './ports.ts'
 import type { Aged, ExecutionStore } from './store.ts'
 
 /** Output records have up to 16 KiB: this many take a few milliseconds. */
@@ -17,9 +19,11 @@ export function createRetentions(deps: {
   store: ExecutionStore
   outputStore: OutputStore
   workflows: Pick<ExecutionWorkflows, 'holdersOf' | 'remove'>
+  rules: RuleKeeps
+  actions: Pick<Actions, 'keeps'>
   database: Pick<Database, 'write'>
 }): Retention[] {
-  const { store, outputStore, workflows, database } = deps
+  const { store, outputStore, workflows, rules, actions, database } = deps
 
   const isOver = ({ status, end_timestamp: at, parent }: Aged, before: string): boolean => {
     if (!isFinal(status) || at === null || at >= before) return false
@@ -31,12 +35,13 @@ export function createRetentions(deps: {
    * An execution stays as long as its parent is open. An action of a workflow goes with the execution that runs the workflow,
    * or later: it explains what the workflow did, and repeating the workflow needs its result.
    */
-  function mayGo(rows: readonly Aged[], { before, actionRef }: OldRecords): string[] {
+  function mayGo(rows: readonly Aged[], { before, actionRef, own }: OldRecords): string[] {
     const over = new Map<string, boolean>()
     const holders = new Map<string, string>()
     // Once, and then for each level of workflows in workflows.
     for (let level = rows; level.length > 0;) {
-      for (const row of level) over.set(row.id, isOver(row, before))
+      const decided = (own as ExecutionsOwnRetention | undefined)?.decides(level) // what `readOwn` has given
+      for (const row of level) over.set(row.id, decided?.has(row.id) !== true && isOver(row, before))
       const known = workflows.holdersOf(level.filter(({ id }) => over.get(id) === true).map(({ id }) => id))
       for (const [id, holder] of known) holders.set(id, holder)
       level = store.aged([...new Set(known.values())].filter((id) => !over.has(id)))
@@ -85,6 +90,7 @@ export function createRetentions(deps: {
   return [
     {
       ...retire({ kind: 'executions', atOnce: EXECUTIONS_AT_ONCE, look, removeAll: removeExecutions }),
+      readOwn: () => readOwnRetention({ store, workflows, rules, actions, removeExecutions }),
       total: () => store.count(),
       oldest: (skip) => store.madeBefore('9999-12-31T00:00:00.000000Z', '', skip + 1).at(skip)?.start_timestamp,
     },

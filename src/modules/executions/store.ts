@@ -85,6 +85,12 @@ export interface ExecutionStore {
   /** Those made before a time, oldest first. */
   madeBefore(before: string, afterId: string, limit: number, actionRef?: string): Aged[]
   aged(ids: readonly string[]): Aged[]
+  /** Those of a keeper made before another execution, oldest first. */
+  rootsOf(keeper: Keeper, page: { after: string; before: string; limit: number }): Promise<Aged[]>
+  /** The oldest of the newest so many of a keeper; undefined: there are fewer. */
+  newestOf(keeper: Keeper, count: number): Promise<string | undefined>
+  /** All that executions have started, and what those have, the highest levels first. */
+  families(roots: readonly string[], limit: number): Promise<{ root: string; id: string; status: ExecutionStatus }[]>
   /** How many there are. */
   count(): number
   /** Traces of those that have not ended. */
@@ -93,9 +99,17 @@ export interface ExecutionStore {
   deleteEnded(ids: readonly string[]): Step[]
 }
 
+/** Whose executions an own retention decides about, those at the top: of a rule, or of an action without those of rules. */
+export type Keeper =
+  { rule: { id: string; name: string } } | { action: string; except: readonly { id: string; name: string }[] }
+
 /** What tells whether an execution may go. */
 export interface Aged {
   id: string
+  action_ref: string
+  /** Name of the rule that started it, and its id. */
+  rule: string | null
+  rule_id: string | null
   status: ExecutionStatus
   parent: string | null
   start_timestamp: string
@@ -122,7 +136,28 @@ export function createExecutionStore(database: Database): ExecutionStore {
   const ruleRuns = createRuleRunStore(database)
 
   const counted = build.selectFrom('execution_counts').select((on) => on.fn.sum<number | null>('count').as('n'))
-  const agedRows = build.selectFrom('executions').select(['id', 'status', 'parent', 'start_timestamp', 'end_timestamp'])
+  const agedRows = build
+    .selectFrom('executions')
+    .select(['id', 'action_ref', 'rule', 'origin_hash', 'status', 'parent', 'start_timestamp', 'end_timestamp'])
+  type AgedRow = Omit<Aged, 'rule_id' | 'status'> & { status: string; origin_hash: string | null }
+  const toAged = ({ origin_hash: hash, status, ...row }: AgedRow): Aged => ({
+    ...row,
+    status: status as ExecutionStatus, // only `state.ts` makes statuses
+    rule_id: hash === null ? null : ((snapshots.get(hash) as Partial<ExecutionOrigin>).rule?.id ?? null), // stored under its own hash
+  })
+  /** On the scan thread: rows of others may lie between. */
+  function ofKeeper(keeper: Keeper) {
+    const ruleId = sql`json_extract((select record from snapshots where hash = origin_hash), '$.rule.id')`
+    const roots = agedRows.where('parent', 'is', null)
+    if ('rule' in keeper) {
+      return roots.where('rule', '=', keeper.rule.name).where(sql<SqlBool>`${ruleId} = ${keeper.rule.id}`)
+    }
+    const others = roots.where('action_ref', '=', keeper.action)
+    if (keeper.except.length === 0) return others
+    return others.where(sql<SqlBool>`(rule is null or not exists (
+      select 1 from json_each(${writeJson(keeper.except)}) as other
+      where json_extract(other.value, '$.name') = rule and json_extract(other.value, '$.id') = ${ruleId}))`)
+  }
   const toExecution = ({ parameters, ...row }: ExecutionTable): Execution =>
     executionOf(row, parametersOf(parameters), snapshots)
 
@@ -291,9 +326,29 @@ export function createExecutionStore(database: Database): ExecutionStore {
         .orderBy('id')
         .limit(limit)
       if (actionRef !== undefined) query = query.where('action_ref', '=', actionRef)
-      return database.all(query) as Aged[] // only `state.ts` makes statuses
+      return database.all(query).map(toAged)
     },
-    aged: (ids) => (ids.length === 0 ? [] : (database.all(agedRows.where(isAmong('id', ids))) as Aged[])), // as above
+    aged: (ids) => (ids.length === 0 ? [] : database.all(agedRows.where(isAmong('id', ids))).map(toAged)),
+    async rootsOf(keeper, { after, before, limit }) {
+      const query = ofKeeper(keeper).where('id', '>', after).where('id', '<', before).orderBy('id').limit(limit)
+      return (await database.scan(query)).map(toAged)
+    },
+    async newestOf(keeper, count) {
+      const query = ofKeeper(keeper)
+        .orderBy('id', 'desc')
+        .limit(1)
+        .offset(count - 1)
+      return (await database.scan(query))[0]?.id
+    },
+    families: (roots, limit) =>
+      database.scan({
+        compile: () =>
+          sql<{ root: string; id: string; status: ExecutionStatus }>`with recursive family (root, id, status) as (
+            select root.value, executions.id, status from json_each(${writeJson(roots)}) as root
+              join executions on executions.parent = root.value
+            union all select root, executions.id, executions.status from family join executions on executions.parent = family.id
+            limit ${limit}) select root, id, status from family`.compile(build),
+      }),
     count: () => database.first(counted)?.n ?? 0,
     openTraces: () =>
       database

@@ -2,7 +2,7 @@
 import { setImmediate, setTimeout as delay } from 'node:timers/promises'
 import type { Database } from '../../db/index.ts'
 import type { Log } from '../../lib/log/index.ts'
-import type { RecordKind, Retention } from '../../core/retention.ts'
+import type { OwnRetention, RecordKind, Retention } from '../../core/retention.ts'
 import { formatMicros, microsOf } from '../../core/time.ts'
 import type { ClockGuard } from './clock-guard.ts'
 
@@ -64,15 +64,18 @@ export function createCollector(deps: {
     try {
       const days = limits.days[kind]
       const started = performance.now()
+      const own = await retention.readOwn?.()
+      const kept = own === undefined ? 0 : await removeOwn(own, byAge, signal)
       const before = formatMicros(now() - days * DAY_MICROS)
-      const old = days > 0 && byAge ? await removeAll(retention, before, Infinity, signal) : 0
+      const old = days > 0 && byAge ? await removeAll(retention, before, Infinity, signal, own) : 0
       const total = retention.total?.() ?? 0
       const excess = limits.maxRecords > 0 ? total - limits.maxRecords : 0
       const surplus = excess > 0 ? await removeAll(retention, END_OF_TIME, excess, signal) : 0
-      if (old + surplus === 0) return
+      if (kept + old + surplus === 0) return
       const seconds = Number(((performance.now() - started) / 1000).toFixed(1))
       log.info('retention.removed', `Deleted old records of the kind ${kind}`, {
         kind,
+        ...(own === undefined ? {} : { kept }),
         old,
         surplus,
         seconds,
@@ -124,23 +127,49 @@ export function createCollector(deps: {
     return gone
   }
 
-  async function removeAll(retention: Retention, before: string, most: number, signal: AbortSignal): Promise<number> {
+  async function removeOwn(own: OwnRetention, byAge: boolean, signal: AbortSignal): Promise<number> {
+    let removed = 0
+    let started = performance.now()
+    for await (const records of own.remove(now(), byAge)) {
+      removed += records
+      if (signal.aborted) break
+      await giveWay(performance.now() - started)
+      started = performance.now()
+    }
+    return removed
+  }
+
+  async function removeAll(
+    retention: Retention,
+    before: string,
+    most: number,
+    signal: AbortSignal,
+    own?: OwnRetention,
+  ): Promise<number> {
     let removed = 0
     let after: string | undefined = ''
     while (after !== undefined && removed < most && !signal.aborted) {
       const started = performance.now()
-      const slice = await retention.remove({ before, after, limit: Math.min(LIMIT, most - removed) })
+      const slice = await retention.remove({
+        before,
+        after,
+        limit: Math.min(LIMIT, most - removed),
+        ...(own === undefined ? {} : { own }),
+      })
       removed += slice.records
       after = slice.next
-      // As long as the slice has taken belongs to everybody else.
-      const tookMs = performance.now() - started
-      if (tookMs < 1) await setImmediate()
-      else await delay(tookMs)
+      await giveWay(performance.now() - started)
     }
     return removed
   }
 
   return { round }
+}
+
+/** As long as a slice has taken belongs to everybody else. */
+async function giveWay(tookMs: number): Promise<void> {
+  if (tookMs < 1) await setImmediate()
+  else await delay(tookMs)
 }
 
 async function pause(milliseconds: number, signal: AbortSignal): Promise<void> {

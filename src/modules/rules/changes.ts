@@ -113,6 +113,7 @@ export function toRule(
     criteria: filled.criteria,
     action: filled.action,
     ...(filled.expect === undefined ? {} : { expect: filled.expect }),
+    ...(filled.keep === undefined ? {} : { keep: filled.keep }),
     context,
     tags: filled.tags,
     ...(filled.notify === undefined ? {} : { notify: filled.notify }),

@@ -1,13 +1,14 @@
 /** Definitions of rules (contract 05, 5.5) with their defaults. Pure functions. */
 import { readNotify } from '../../core/notify.ts'
 import { runningOf } from './running.ts'
+import { keepOf } from '../../core/keep.ts'
 import { expectationOf } from './expectation.ts'
 import type { CriterionDefinition, RuleDefinition, RuleRecord } from './types.ts'
 
 /** A definition with all defaults. The parameters of the trigger are not part of the rule itself. */
 export type FilledRule = Pick<
   RuleRecord,
-  'name' | 'pack' | 'description' | 'enabled' | 'type' | 'criteria' | 'action' | 'expect' | 'tags' | 'notify'
+  'name' | 'pack' | 'description' | 'enabled' | 'type' | 'criteria' | 'action' | 'expect' | 'keep' | 'tags' | 'notify'
 > & { trigger: { type: string; parameters: Record<string, unknown> }; metadata_file?: string }
 
 /**
@@ -34,6 +35,7 @@ export function fillRuleDefinition(given: RuleDefinition, pack: string): FilledR
       ...runningOf(action),
     },
     ...expectationOf(given),
+    ...keepOf(given),
     tags: given.tags ?? [],
     ...(given.notify === undefined || given.notify === null ? {} : { notify: readNotify(given.notify) }),
   }

@@ -12,6 +12,7 @@ import type { TemplateThread } from '../../core/rendering/index.ts'
 import type { TemplateScope } from '../../lib/template/index.ts'
 import type { Actions } from '../actions/index.ts'
 import type { Executions } from '../executions/index.ts'
+import type { RuleKeeps } from '../executions/ports.ts'
 import type { Traces } from '../traces/index.ts'
 import type { Triggers } from '../triggers/index.ts'
 import { auditEnforcements } from './enforcement/audit.ts'
@@ -38,7 +39,7 @@ import { createRuleStore } from './store.ts'
 import type { Rule, RuleEnforcement } from './types.ts'
 import type { TemplateReader } from '../../core/template-reader.ts'
 
-export interface Rules extends Module {
+export interface Rules extends Module, RuleKeeps {
   /** Whether an enabled rule is bound to the trigger. */
   hasRules(triggerId: string): boolean
   /** References of the rules of the trigger that the caller can view, enabled or not, sorted. */
@@ -181,6 +182,7 @@ export function createRules(deps: RulesDeps): Rules {
     find: (id) => store.find(id),
     get: (refOrId) => service.get(refOrId),
     list: find,
+    keeps: () => store.keeps(),
     lastEnforcementOf: (ruleId) => enforcements.lastOf([ruleId]).get(ruleId),
     versionOf: (triggerId) => bindings.versionOf(triggerId),
     notifying(id) {

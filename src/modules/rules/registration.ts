@@ -21,7 +21,7 @@ import { RuleDefinition, type Rule } from './types.ts'
 import { isSame, logFieldsOf, type RuleChanges } from './changes.ts'
 
 /** Those that a definition without them has not. */
-const optionalAttributes = ['expect', 'notify']
+const optionalAttributes = ['expect', 'keep', 'notify']
 
 /** Rules of a pack per commit. */
 const REGISTERED_TOGETHER = 32

@@ -1,6 +1,9 @@
 /** Table `rules`: reads, and functions that return steps. */
+import { sql, type SqlBool } from 'kysely'
+import type { Keep } from '../../core/keep.ts'
 import { isAmong, type Database, type Step, type RuleTable } from '../../db/index.ts'
 import type { Page } from '../../http/index.ts'
+import type { RuleKeep } from '../executions/ports.ts'
 import type { Rule } from './types.ts'
 import { readJson, writeJson } from '../../lib/json/index.ts'
 
@@ -39,6 +42,8 @@ export interface RuleStore {
   boundTo(triggerId: string): { id: string; record: string }[]
   /** Reference and owner of each rule of a trigger, enabled or not, by reference. */
   namesOf(triggerId: string): { ref: string; user: string }[]
+  /** Those that say how long they keep their executions. */
+  keeps(): Promise<RuleKeep[]>
   insert(rule: Rule): Step
   /** Fails with `Conflict` if the row has another revision. */
   update(rule: Rule, seenRevision: number): Step
@@ -127,6 +132,16 @@ export function createRuleStore(database: Database): RuleStore {
       ),
     enabledText: (id) =>
       database.first(build.selectFrom('rules').select('record').where('id', '=', id).where('enabled', '=', 1))?.record,
+    keeps: async () =>
+      (
+        await database.scan(
+          build
+            .selectFrom('rules')
+            .select(['id', 'name', sql<string>`json_extract(record, '$.keep')`.as('keep')])
+            .where(sql<SqlBool>`json_extract(record, '$.keep') is not null`)
+            .orderBy('id'),
+        )
+      ).map(({ keep, ...rule }) => ({ ...rule, keep: readJson(keep) as Keep })), // checked with the rule
     insert: (rule) => ({ query: build.insertInto('rules').values(ruleRow(rule)) }),
     update: (rule, seenRevision) => ({
       query: build

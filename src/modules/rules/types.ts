@@ -8,6 +8,7 @@ import {
   packSchema,
   tagsSchema,
 } from '../../core/pack-content.ts'
+import { givenKeepProperties, keepProperties } from '../../core/keep.ts'
 import type { Scope } from '../../core/permissions.ts'
 import { record, Type, type Schema, type Static, type TProperties } from '../../lib/schema/index.ts'
 import { notifySchema, type Notify } from '../../core/notify.ts'
@@ -75,6 +76,7 @@ const ruleProperties = {
     ...runningProperties,
   }),
   ...expectationProperties,
+  ...keepProperties,
   context: RuleContext,
   tags: Type.Array(Type.Object({ name: Type.String(), value: Type.String() })),
   notify: Type.Optional(
@@ -180,6 +182,7 @@ const definitionProperties = {
     { additionalProperties: false },
   ),
   ...givenExpectationProperties,
+  ...givenKeepProperties,
   tags: Type.Optional(Type.Unsafe<{ name: string; value: string }[] | null>(tagsSchema)),
   notify: Type.Optional(
     Type.Unsafe<Notify | null>({
