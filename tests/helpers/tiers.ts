@@ -20,7 +20,7 @@ export const FULL_ONLY = [
   ...['crontab', 'deploy', 'oauth2-proxy', 'proxy', 'real-senders', 'tunnels'].map(
     (name) => `tests/recipes/${name}.test.ts`,
   ),
-  ...['cascade', 'hangup', 'idempotency', 'notifications', 'policies', 'rule-runs', 'start'].map(
+  ...['cascade', 'hangup', 'idempotency', 'missed-runs', 'notifications', 'policies', 'rule-runs', 'start'].map(
     (name) => `tests/recovery/${name}.test.ts`,
   ),
   ...['clock', 'database-unusable', 'flood', 'idle-streams', 'port-taken', 'slow-readers'].map(
