@@ -306,7 +306,7 @@ describe('an import of the same file again', () => {
     expect(printed).toContain('Left as you made it: cron/actions/one.sh\nLeft as you made it: cron/rules/one.yaml\n')
     expect(readFileSync(at('cron/actions/one.sh'), 'utf8')).toContain('mine')
     expect(await ended(1, alone(['-', '--pack', 'cron'], '0 1 * * * other.sh\n'))).toContain(
-      `The pack "cron" in cron has the jobs of ${at('jobs')}, not of standard input.`,
+      `The pack "cron" in cron has the jobs of ${at('jobs')}, not of standard input (alice).`,
     )
     mkdirSync(at('web'))
     writeFileSync(at('web/pack.yaml'), 'name: web\n')
@@ -323,7 +323,15 @@ test('a crontab with an invalid line is not converted at all', async () => {
 })
 
 test('standard input, odd file names, and what is no crontab', async () => {
-  expect(await ended(0, alone(['-'], '@daily run\n'))).toContain('crontab.run, disabled')
+  expect(await ended(0, alone(['-'], '@daily run\n'))).toContain('crontab_alice.run, disabled')
+  // That of another account, with another pack or with the same: nothing of alice is lost unnoticed.
+  expect(await ended(0, alone(['-', '--user', 'bob'], '@daily other\n'))).toContain(
+    'crontab_bob.other, disabled, as bob',
+  )
+  expect(await ended(1, alone(['-'], '@daily other\n'))).toContain('  crontab_alice.run: @daily run\nIf they may go')
+  expect(await ended(0, alone(['-', '--replace'], '@daily other\n'))).toContain(
+    'No longer in the crontab, removed:\n  crontab_alice.run: @daily run\n',
+  )
   writeFileSync(at('a\nrm -rf $HOME'), '@daily run\n')
   await ended(0, alone(['a\nrm -rf $HOME', '--pack', 'odd']))
   const script = readFileSync(at('odd/actions/run.sh'), 'utf8').split('\n')

@@ -12,6 +12,7 @@ import { addCommonOptions, type CommonFlags } from '../options.ts'
 import { printable, type Json } from '../output/print.ts'
 import { planImport, type ImportPlan, type PlannedJob } from '../scaffold/crontab/plan.ts'
 import { readCrontab, type Crontab, type CrontabJob, type CrontabRemark } from '../scaffold/crontab/read.ts'
+import { accountName } from '../scaffold/pack.ts'
 import { checkPackName, packNameFrom } from '../scaffold/names.ts'
 import { findPacksFolder, placeNote } from '../scaffold/packs-folder.ts'
 import { nextText, type NextStep } from '../scaffold/report.ts'
@@ -26,6 +27,7 @@ interface ImportFlags extends CommonFlags {
   user?: string
   timezone?: string
   enable?: boolean
+  replace?: boolean
   dryRun?: boolean
 }
 
@@ -38,8 +40,9 @@ export function createCrontabCommand(context: CommandContext): CliCommand {
     .argument('<file>', 'crontab, or - to read standard input')
     .option('--dry-run', 'write nothing; show the jobs, their next runs and the files')
     .option('--enable', 'enable the rules; default: new rules are disabled, others stay as they are')
-    .option('--pack <name>', 'name of the pack; default: made from the name of the file')
+    .option('--pack <name>', 'name of the pack; default: made from the name of the file, or of the account')
     .option('--path <folder>', 'folder to create the folder of the pack in')
+    .option('--replace', 'remove the jobs of the pack even if the crontab has none of them')
     .addOption(
       new Option(
         '--system',
@@ -50,7 +53,7 @@ export function createCrontabCommand(context: CommandContext): CliCommand {
     .option('--timezone <zone>', 'time zone of lines without CRON_TZ; default: that of this machine')
     .completions({ '--pack': [], '--timezone': [], '--user': [] })
     .notes(
-      'Import the file again after a change: the same lines keep their names; lines that are new, changed or gone are new, changed or gone in the pack. Files of your own in the pack stay.',
+      'Import the file again after a change: lines that are new, changed or gone are new, changed or gone in the pack. A job with the same command and time, else with the same command, keeps its name and stays enabled. Files of your own in the pack stay. The pack of standard input has the name of the account.',
       'svc understands variables, CRON_TZ, SHELL, MAILTO, RANDOM_DELAY, "%" and comments above a line, which become its description. It does not convert @reboot lines. If any line is invalid, the command names all of them and writes nothing.',
       placeNote,
     )
@@ -66,7 +69,7 @@ export function createCrontabCommand(context: CommandContext): CliCommand {
 }
 
 async function importCrontab(session: Session, file: string, flags: ImportFlags): Promise<number> {
-  const { user, timezone = machineTimeZone(), dryRun = false, enable = false } = flags
+  const { user, timezone = machineTimeZone(), dryRun = false, enable = false, replace = false } = flags
   if (!isTimeZone(timezone)) {
     throw new CliFailure(
       `--timezone ${printable(timezone)}: this is no time zone. Use a name such as Europe/Berlin or UTC.`,
@@ -77,8 +80,9 @@ async function importCrontab(session: Session, file: string, flags: ImportFlags)
     throw new CliFailure(`--user ${printable(user)}: this cannot be the name of a user.`, exitCodes.usage)
   }
   const isInput = file === '-'
+  const account = user ?? accountName()
   // It stands in comments: a line end in a name of a file must not end them.
-  const source = isInput ? 'standard input' : pathOf(file).replaceAll(/[\p{Cc}\p{Zl}\p{Zp}]/gu, '?')
+  const source = (isInput ? `standard input (${account})` : pathOf(file)).replaceAll(/[\p{Cc}\p{Zl}\p{Zp}]/gu, '?')
   const isSystem = flags.system ?? /^\/etc\/(?:crontab|cron\.d\/[^/]+)$/.test(source)
   const text = isInput
     ? decode(await readWholeInput(session, MAX_CRONTAB_BYTES), 'Standard input')
@@ -87,9 +91,9 @@ async function importCrontab(session: Session, file: string, flags: ImportFlags)
   refuseProblems(crontab, source)
 
   const { path: packs, isServed } = await findPacksFolder(flags.path)
-  const pack = flags.pack === undefined ? packNameOf(isInput ? '' : source, packs) : checkPackName(flags.pack)
+  const pack = flags.pack === undefined ? packNameOf(isInput ? account : source, packs) : checkPackName(flags.pack)
   const folder = join(packs, pack)
-  const plan = await planImport(crontab, { pack, folder, source, user, enables: enable })
+  const plan = await planImport(crontab, { pack, folder, source, user, enables: enable, replaces: replace })
   const written = [...plan.created, ...plan.changed]
   if (dryRun) await refuseObstacles(written)
   else await writeFiles(inOrder(written, folder), plan.removed)
@@ -176,6 +180,7 @@ function describe(crontab: Crontab, plan: ImportPlan, { pack, folder, dryRun, ne
   })
   const remarks = (title: string, all: readonly CrontabRemark[]): string[] =>
     all.length === 0 ? [] : [`\n${title}\n${all.map(remarkText).join('\n')}\n`]
+  const gone = plan.removedJobs.map(({ name, line }) => `  ${pack}.${name}: ${printable(line)}\n`)
   const files = [
     ...(dryRun ? plannedFiles(plan) : [`${countsOf(plan)} folder ${shownPath(folder)}\n`]),
     ...plan.kept.map((path) => `Left as you made it: ${shownPath(path)}\n`),
@@ -184,6 +189,9 @@ function describe(crontab: Crontab, plan: ImportPlan, { pack, folder, dryRun, ne
     ...jobs,
     ...remarks('Not converted:', crontab.left),
     ...remarks('Works otherwise:', crontab.notes),
+    ...(gone.length === 0
+      ? []
+      : [`\nNo longer in the crontab, ${dryRun ? 'would be removed' : 'removed'}:\n`, ...gone]),
     '\n',
     ...files,
     ...(next.length === 0 ? [] : ['\n', nextText(next)]),
@@ -235,6 +243,7 @@ function toRecord(crontab: Crontab, plan: ImportPlan, { pack, folder, dryRun, ne
     created: plan.created.map(fileRecord),
     changed: plan.changed.map(fileRecord),
     removed: plan.removed,
+    removed_jobs: plan.removedJobs.map(({ name }) => `${pack}.${name}`),
     unchanged: plan.unchanged,
     kept: plan.kept,
     next: next.map(({ command }) => command),

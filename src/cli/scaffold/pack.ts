@@ -24,11 +24,11 @@ export function manifestText(pack: string, description = `Actions and rules of $
   return `---
 ${toYaml({ ref: pack, name: pack, description })}# Three numbers, such as 1.2.3.
 version: 0.1.0
-${toYaml({ author: author() })}`
+${toYaml({ author: accountName() })}`
 }
 
-/** The account of the person; what the environment says goes first, as for git. */
-function author(): string {
+/** The account of the person, as for git: what the environment says goes first. */
+export function accountName(): string {
   const { USER = '', LOGNAME = '' } = cliProcess().env
   if (USER !== '' || LOGNAME !== '') return USER === '' ? LOGNAME : USER
   try {

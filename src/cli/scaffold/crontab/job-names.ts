@@ -51,15 +51,27 @@ const starters: Readonly<Record<string, Starter>> = {
 
 const interpreters = /^(?:ba|da|z|k|a)?sh$|^(?:python|perl|php|ruby|node)[\d.]*$/
 
-/** The names of these commands, in their order; each is unique. */
-export function nameJobs(commands: readonly string[]): string[] {
+/**
+ * The names of these commands, in their order; each is unique.
+ *
+ * @param kept names that jobs have already; undefined: the job is new
+ * @param taken names that no new job gets
+ */
+export function nameJobs(
+  commands: readonly string[],
+  kept: readonly (string | undefined)[] = [],
+  taken: Iterable<string> = [],
+): string[] {
   const plain = commands.map(nameOf)
   const commandsOf = new Map<string, Set<string>>()
   for (const [index, name] of plain.entries()) {
     commandsOf.set(name, (commandsOf.get(name) ?? new Set()).add(commands[index] ?? ''))
   }
-  const used = new Set<string>()
+  const used = new Set<string>(taken)
+  for (const name of kept) if (name !== undefined) used.add(name)
   return plain.map((name, index) => {
+    const before = kept[index]
+    if (before !== undefined) return before
     // Not by their order: a line that is added between them must not change the names of others.
     const isShared = (commandsOf.get(name)?.size ?? 0) > 1
     const own = isShared ? `${name}_${digestOf(commands[index] ?? '')}` : name

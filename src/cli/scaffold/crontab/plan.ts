@@ -1,14 +1,14 @@
 /** The pack of a crontab: for each job an action with its script, and a rule with its timer. */
-import { readdir, readFile } from 'node:fs/promises'
+import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { describeFileError, readBoundedFile } from '../../../lib/files/index.ts'
 import { isObject } from '../../../lib/schema/index.ts'
 import { readYamlDocument } from '../../../lib/text/index.ts'
-import { hasCode } from '../../../lib/process/index.ts'
 import { CliFailure } from '../../failures.ts'
+import { printable } from '../../output/print.ts'
 import { toYaml } from '../../output/yaml.ts'
 import { manifestText } from '../pack.ts'
 import { shownPath, type PlannedFile } from '../write-files.ts'
+import { findAgain, readContent, readJobs, type ExistingJob } from './existing.ts'
 import { nameJobs } from './job-names.ts'
 import type { Crontab, CrontabJob } from './read.ts'
 import { MARK, scriptOf } from './script.ts'
@@ -23,6 +23,8 @@ export interface ImportOptions {
   user: string | undefined
   /** Whether all rules are enabled; otherwise new ones are not, and others stay as their files say. */
   enables: boolean
+  /** Whether all jobs of the pack may go. */
+  replaces: boolean
 }
 
 export interface PlannedJob {
@@ -38,37 +40,43 @@ export interface ImportPlan {
   changed: PlannedFile[]
   /** Absolute paths. */
   removed: string[]
+  /** Jobs whose lines are gone. */
+  removedJobs: ExistingJob[]
   /** How many files stay as they are. */
   unchanged: number
   /** Absolute paths of files that somebody has made his own: they stay, whatever the crontab says. */
   kept: string[]
 }
 
-/** @throws CliFailure when files of the pack are not from an import of this crontab */
+/** @throws CliFailure when the pack is from something else, or all its jobs would be removed */
 export async function planImport(crontab: Crontab, options: ImportOptions): Promise<ImportPlan> {
   const { pack, folder, source, user, enables } = options
-  const { owned: existing, others } = await readContent(folder)
+  const content = await readContent(folder)
+  const { owned: existing, others } = content
   // In a folder that is no pack yet, what is in the way is not of an earlier import.
   const isAgain = await checkSource(folder, pack, source)
   const isKept = (path: string): boolean => isAgain && others.has(path)
-  const names = nameJobs(crontab.jobs.map(({ command }) => command))
-  const jobs = crontab.jobs.map((job, index): PlannedJob => {
-    const name = names[index] ?? ''
-    return {
-      job,
-      name,
-      user: job.user ?? user,
-      enabled: enables || isEnabled(existing.get(join(folder, 'rules', `${name}.yaml`))),
-    }
-  })
+  const before = readJobs(folder, content)
   const room = createRoom()
+  const scripts = crontab.jobs.map((job) => room.take(scriptOf(job, source, job.user ?? user)))
+  const found = findAgain(crontab.jobs, scripts, before)
+  const removedJobs = before.filter((each) => !found.includes(each))
+  if (before.length > 0 && removedJobs.length === before.length && !options.replaces) refuseRemoval(before, options)
+  const names = nameJobs(
+    crontab.jobs.map(({ command }) => command),
+    found.map((each) => each?.name),
+    // The server may have enabled a rule of such a name: another job must not get it.
+    removedJobs.map(({ name }) => name),
+  )
+  const jobs = crontab.jobs.map((job, index): PlannedJob => ({
+    job,
+    name: names[index] ?? '',
+    user: job.user ?? user,
+    enabled: enables || found[index]?.enabled === true,
+  }))
   const files: PlannedFile[] = [
-    ...jobs.flatMap(({ job, name, user: account }) => [
-      {
-        path: join(folder, 'actions', `${name}.sh`),
-        text: room.take(scriptOf(job, source, account)),
-        isExecutable: true,
-      },
+    ...jobs.flatMap(({ job, name, user: account }, index) => [
+      { path: join(folder, 'actions', `${name}.sh`), text: scripts[index] ?? '', isExecutable: true },
       { path: join(folder, 'actions', `${name}.yaml`), text: actionText(job, name, source, account) },
     ]),
     ...jobs.map((planned) => ({
@@ -90,6 +98,7 @@ export async function planImport(crontab: Crontab, options: ImportOptions): Prom
       .filter(({ path, text }) => existing.has(path) && existing.get(path) !== text)
       .map((file) => ({ ...file, replaces: true })),
     removed: [...existing.keys()].filter((path) => !planned.has(path)),
+    removedJobs,
     unchanged: files.filter(({ path, text }) => existing.get(path) === text).length,
     kept: files.map(({ path }) => path).filter(isKept),
   }
@@ -114,37 +123,6 @@ function createRoom(): { take(text: string): string } {
   }
 }
 
-/** More is not read of a file in the pack: an import writes none that is larger. */
-const MAX_OWNED_BYTES = 33_554_432
-
-interface Content {
-  /** What an import wrote: absolute path → text. */
-  owned: Map<string, string>
-  /** Absolute paths of everything else, such as files, links and folders. */
-  others: Set<string>
-}
-
-/** What is in the folders of the pack that an import writes to. */
-async function readContent(folder: string): Promise<Content> {
-  const owned = new Map<string, string>()
-  const others = new Set<string>()
-  for (const part of ['.', 'actions', 'rules']) {
-    const entries = await readdir(join(folder, part), { withFileTypes: true }).catch((error: unknown) => {
-      if (hasCode(error, 'ENOENT', 'ENOTDIR')) return []
-      throw new CliFailure(`Cannot read ${shownPath(join(folder, part))}: ${describeFileError(folder, error)}`)
-    })
-    for (const entry of entries) {
-      const path = join(folder, part, entry.name)
-      const isText = entry.isFile() && /\.(?:ya?ml|sh|md)$/.test(entry.name)
-      const file = isText ? await readBoundedFile(path, MAX_OWNED_BYTES) : undefined
-      const text = file !== undefined && 'bytes' in file ? file.bytes.toString('utf8') : ''
-      if (text.split('\n', 2).some((line) => line.includes(MARK))) owned.set(path, text)
-      else others.add(path)
-    }
-  }
-  return { owned, others }
-}
-
 /**
  * Whether the pack is of this crontab; false: there is none.
  *
@@ -163,10 +141,15 @@ async function checkSource(folder: string, pack: string, source: string): Promis
   )
 }
 
-function isEnabled(ruleFile: string | undefined): boolean {
-  if (ruleFile === undefined) return false
-  const read = readYamlDocument(ruleFile)
-  return 'value' in read && isObject(read.value) && read.value['enabled'] === true
+const MAX_NAMED = 10
+
+/** @throws CliFailure another crontab must not take the place of this one unnoticed */
+function refuseRemoval(before: readonly ExistingJob[], { pack, folder, source }: ImportOptions): never {
+  const named = before.slice(0, MAX_NAMED).map(({ name, line }) => `  ${pack}.${name}: ${printable(line)}\n`)
+  const more = before.length > MAX_NAMED ? `  and ${before.length - MAX_NAMED} more\n` : ''
+  throw new CliFailure(
+    `None of the jobs in the pack "${pack}" in ${shownPath(folder)} is in ${printable(source)}, so nothing was written. These would be removed:\n${named.join('')}${more}If they may go, use --replace. If this is another crontab, choose another name with --pack.`,
+  )
 }
 
 const descriptionOf = ({ description }: CrontabJob, source: string): string =>

@@ -30,6 +30,9 @@ export function scriptOf(
   return head + (user === undefined ? job : asAccount(user, job))
 }
 
+/** The line of the crontab that a script is made from; empty: the script does not tell. */
+export const lineOfScript = (script: string): string => /^# From .*:\n# (.*)$/m.exec(script)?.[1] ?? ''
+
 /** What cron sets for an account before the variables of its crontab. */
 function accountOf(user: string, environment: CrontabJob['environment']): string[] {
   const name = quote(user)
