@@ -185,9 +185,7 @@ export function createJobEngine(deps: {
     if (running !== undefined) return
     cancelWait?.()
     cancelWait = undefined
-    running = run().finally(() => {
-      running = undefined
-    })
+    running = run()
   }
 
   async function run(): Promise<void> {
@@ -203,6 +201,9 @@ export function createJobEngine(deps: {
     } catch (error) {
       log.error('job.failed', 'Could not look for jobs that are late; svc retries', { error })
       waitAtMost(RETRY_AFTER_MS)
+    } finally {
+      // At once: who is woken from now on must not take this run for one that looks again.
+      running = undefined
     }
   }
 

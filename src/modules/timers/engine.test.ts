@@ -4,6 +4,7 @@ import { makeFolder, type TemporaryFolder } from '../../../tests/helpers/folders
 import { TextSink } from '../../../tests/helpers/text-sink.ts'
 import { startTriggers, type TriggersWorld } from '../../../tests/helpers/triggers.ts'
 import { waitFor } from '../../../tests/helpers/wait.ts'
+import { computedMs } from '../../../tests/helpers/work.ts'
 import type { Database } from '../../db/database.ts'
 import { createLog } from '../../lib/log/log.ts'
 import { formatMicros, microsOf, nowMicros } from '../../core/time.ts'
@@ -420,6 +421,24 @@ describe('a timer with jitter', () => {
     expect(fired(timer)).toHaveLength(1)
     expect(microsOf(rowOf(timer)?.due_timestamp ?? '')).toBe(due + HOUR)
   })
+})
+
+test('that a timer never fires is found out once, for a start and for all that ask', async () => {
+  const timer = await makeTimer('core.svc.CronTimer', { month: 2, day: 30 })
+  await engine.start()
+  const begun = computedMs()
+  for (let n = 0; n < 2000; n += 1) expect(engine.timesOf(timer, 5)).toMatchObject({ next: null, nextIfUsed: null })
+  // Each search takes many milliseconds.
+  expect(computedMs() - begun).toBeLessThan(5_000)
+})
+
+test('a timer whose row is not written yet says when it fires', async () => {
+  await engine.start()
+  const timer = await makeTimer('core.svc.IntervalTimer', { unit: 'hours', delta: 1 })
+  const early = engine.timesOf(timer, 2)
+  await waitFor('the row', () => rows().some(({ trigger_id: id }) => id === timer.id))
+  expect(early).toEqual(engine.timesOf(timer, 2))
+  expect(early.runs).toHaveLength(2)
 })
 
 fullOnly(test)('a start with many timers that never fire lets others work', async () => {

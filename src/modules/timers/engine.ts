@@ -48,8 +48,8 @@ export interface TimerEngine {
   start(): Promise<void>
   /** Resolves when all writes are finished. */
   stop(): Promise<void>
-  /** When a timer fires; undefined: not known yet. @param count of `runs` */
-  timesOf(trigger: TriggerRecord, count: number): TimerTimes | undefined
+  /** When a timer fires. @param count of `runs` */
+  timesOf(trigger: TriggerRecord, count: number): TimerTimes
   /** The first time of its schedule after another; undefined: none. Microseconds. */
   dueAfter(trigger: TriggerRecord, afterMicros: number): number | undefined
 }
@@ -238,9 +238,7 @@ export function createTimerEngine(deps: EngineDeps): TimerEngine {
     if (running !== undefined) return
     cancelWait?.()
     cancelWait = undefined
-    running = run().finally(() => {
-      running = undefined
-    })
+    running = run()
   }
 
   async function run(): Promise<void> {
@@ -253,6 +251,9 @@ export function createTimerEngine(deps: EngineDeps): TimerEngine {
     } catch (error) {
       log.error('timer.failed', 'Could not fire timers; svc retries', { error })
       waitAtMost(RETRY_AFTER_MS)
+    } finally {
+      // At once: who is woken from now on must not take this run for one that looks again.
+      running = undefined
     }
   }
 
@@ -269,6 +270,23 @@ export function createTimerEngine(deps: EngineDeps): TimerEngine {
       cancelWait = undefined
       wake()
     })
+  }
+
+  /** The row of a timer; of a new one, or one with new parameters, what it will be without jitter: it is written soon. */
+  function rowFor(trigger: TriggerRecord): TimerTable {
+    const row = store.find(trigger.id)
+    if (row?.trigger_uid === trigger.uid) return row
+    const anchor = row === undefined ? microsOfId(trigger.id) : clock.now()
+    const [due = null] = isUsed(trigger.id) ? schedules.duesAfter(trigger, anchor, anchor, 1) : []
+    return {
+      trigger_id: trigger.id,
+      trigger_uid: trigger.uid,
+      anchor: formatMicros(anchor),
+      due_timestamp: due,
+      next_timestamp: due,
+      fired_timestamp: null,
+      run_timestamp: null,
+    }
   }
 
   return {
@@ -294,15 +312,13 @@ export function createTimerEngine(deps: EngineDeps): TimerEngine {
       return due === undefined ? undefined : microsOf(due)
     },
     timesOf(trigger, count) {
-      const row = store.find(trigger.id)
-      if (row?.trigger_uid !== trigger.uid) return undefined
+      const row = rowFor(trigger)
       const { anchor, due_timestamp: due, next_timestamp: next, fired_timestamp: fired, run_timestamp: run } = row
       const duesAfter = (after: number, some: number): string[] =>
         schedules.duesAfter(trigger, microsOf(anchor), after, some)
       const isShown = next !== null && count > 0
       return {
         next,
-        // Without a time although it is used, it never fires: to find that out again costs a millisecond.
         nextIfUsed: next ?? (isUsed(trigger.id) ? null : (duesAfter(clock.now(), 1)[0] ?? null)),
         runs: isShown ? [next, ...duesAfter(microsOf(due ?? next), count - 1)] : [],
         fired,

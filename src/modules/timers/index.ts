@@ -26,7 +26,7 @@ export interface TimersDeps {
 }
 
 export interface Timers extends Module {
-  /** When the timer of a trigger fires; undefined: it is none, timers are off, or its row is not written yet. */
+  /** When the timer of a trigger fires; undefined: it is none, or timers are off. */
   timesOf(triggerId: string, count: number): TimerTimes | undefined
   /** Whether a timer fires at the start for times that passed while the server was off. */
   isMadeUpFor: boolean
@@ -37,7 +37,7 @@ export interface Timers extends Module {
 export function createTimers(deps: TimersDeps): Timers {
   const { database, bus, log, triggers, isUsed, rulesOf, settings, clock } = deps
   const { localTimeZone } = settings
-  const routesWith = (timesOf: TimerEngine['timesOf']): Route[] =>
+  const routesWith = (timesOf: (...about: Parameters<TimerEngine['timesOf']>) => TimerTimes | undefined): Route[] =>
     createTimerRoutes({ triggers, rulesOf, timesOf, localTimeZone, clock })
   if (!settings.enabled) {
     const timesOf = (): undefined => undefined

@@ -3,7 +3,7 @@ import type { TimerTable } from '../../db/index.ts'
 import { microsOfId } from '../../core/ids.ts'
 import type { Log } from '../../lib/log/index.ts'
 import type { Clock } from '../../core/clock.ts'
-import { formatMicros } from '../../core/time.ts'
+import { formatMicros, microsOf } from '../../core/time.ts'
 import { readTimer, type TimerSchedule, type TimerType } from '../triggers/index.ts'
 import type { TriggerRecord } from '../triggers/types.ts'
 import { MAX_MICROS, nextTime, nextTimes } from './next-time.ts'
@@ -23,34 +23,52 @@ export interface Schedules {
   forget(triggerId: string): void
 }
 
+/** The schedule of a trigger. */
+interface Known {
+  /** Of the trigger when it was read. */
+  uid: string
+  /** Undefined: the parameters are no longer valid. */
+  schedule: TimerSchedule | undefined
+  /** With this anchor no time matches after that one: to find that out again would cost milliseconds each time. */
+  none: { anchor: number; after: number } | undefined
+}
+
 export function createSchedules(deps: { clock: Pick<Clock, 'now'>; log: Log; localTimeZone: string }): Schedules {
   const { clock, log, localTimeZone } = deps
-  /** Schedules by trigger id, with the uid they were read for. */
-  const known = new Map<string, { uid: string; schedule: TimerSchedule | undefined }>()
+  const known = new Map<string, Known>()
 
-  function scheduleOf(trigger: TriggerRecord): TimerSchedule | undefined {
+  function knownOf(trigger: TriggerRecord): Known {
     const read = known.get(trigger.id)
-    if (read?.uid === trigger.uid) return read.schedule
+    if (read?.uid === trigger.uid) return read
     const fresh = readTimer(trigger.type as TimerType, trigger.parameters, localTimeZone) // callers know the type
     if ('problem' in fresh) {
       log.error('timer.unusable', `The timer never fires: ${fresh.problem}`, { trigger: trigger.ref })
     }
     const schedule = 'problem' in fresh ? undefined : fresh.schedule
-    known.set(trigger.id, { uid: trigger.uid, schedule })
-    return schedule
+    const entry = { uid: trigger.uid, schedule, none: undefined }
+    known.set(trigger.id, entry)
+    return entry
   }
 
+  const scheduleOf = (trigger: TriggerRecord): TimerSchedule | undefined => knownOf(trigger).schedule
+
   function duesAfter(trigger: TriggerRecord, anchorMicros: number, afterMicros: number, count: number): string[] {
-    const schedule = scheduleOf(trigger)
-    return schedule === undefined ? [] : nextTimes(schedule, anchorMicros, afterMicros, count).map(formatMicros)
+    const entry = knownOf(trigger)
+    const { schedule, none } = entry
+    if (schedule === undefined || count <= 0) return []
+    if (none?.anchor === anchorMicros && afterMicros >= none.after) return []
+    const dues = nextTimes(schedule, anchorMicros, afterMicros, count)
+    if (dues.length === 0) entry.none = { anchor: anchorMicros, after: afterMicros }
+    return dues.map(formatMicros)
   }
 
   function draw(trigger: TriggerRecord, anchorMicros: number, afterMicros: number): ReturnType<Schedules['draw']> {
     const schedule = scheduleOf(trigger)
-    const due = schedule === undefined ? undefined : nextTime(schedule, anchorMicros, afterMicros)
-    if (schedule === undefined || due === undefined) return { due_timestamp: null, next_timestamp: null }
+    const [dueText] = duesAfter(trigger, anchorMicros, afterMicros, 1)
+    if (schedule === undefined || dueText === undefined) return { due_timestamp: null, next_timestamp: null }
+    const due = microsOf(dueText)
     const next = due + Math.floor(Math.random() * (maxJitter(schedule, anchorMicros, due) + 1))
-    return { due_timestamp: formatMicros(due), next_timestamp: formatMicros(next) }
+    return { due_timestamp: dueText, next_timestamp: formatMicros(next) }
   }
 
   function rowOf(trigger: TriggerRecord, before: TimerTable | undefined): TimerTable {
