@@ -260,9 +260,11 @@ describe('5: trigger types', () => {
     expect([refused.status, faultOf(refused)]).toEqual([404, expect.stringContaining(`"${own}"`)])
   })
 
-  it('svc has no other type in the pack core', async () => {
+  it('svc has no other type in the pack core but its own of missed runs', async () => {
     const types = await on.call<Json[]>('GET', '/v1/triggertypes?pack=core&limit=100')
-    expect(types.body.map(({ name }) => name)).toEqual(builtinTriggerNames.map((name) => `svc.${name}`).toSorted())
+    expect(types.body.map(({ name }) => name)).toEqual(
+      [...builtinTriggerNames, 'missed'].map((name) => `svc.${name}`).toSorted(),
+    )
   })
 
   const parameters: Record<string, Json> = {
@@ -271,11 +273,19 @@ describe('5: trigger types', () => {
     CronTimer: { hour: 3 },
     DateTimer: { timezone: 'UTC', date: '2100-01-01 00:00:00' },
   }
+  // Without criteria a rule on the ActionTrigger starts itself, and is refused.
+  const criteria: Record<string, Json> = {
+    'generic.actiontrigger': { 'trigger.action_ref': { type: 'eq', pattern: 'core.noop' } },
+  }
   it.each(['webhook', 'IntervalTimer', 'CronTimer', 'DateTimer', 'key_value_pair.create', 'generic.actiontrigger'])(
     'a rule on core.st2.%s reads back in the names of who asks, and is stored with ours',
     async (name) => {
       const [old, own] = [`core.st2.${name}`, `core.svc.${name}`]
-      const rule = { ...webhookRule(`both-${name}`, old), trigger: { type: old, parameters: parameters[name] ?? {} } }
+      const rule = {
+        ...webhookRule(`both-${name}`, old),
+        trigger: { type: old, parameters: parameters[name] ?? {} },
+        criteria: criteria[name] ?? {},
+      }
       const made = await on.call('POST', '/v1/rules', rule)
       expect([made.status, made.body['trigger']]).toEqual([201, expect.objectContaining({ type: old })])
       const id = String(made.body['id'])

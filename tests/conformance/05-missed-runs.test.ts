@@ -239,6 +239,9 @@ async function missesOf(name: string, on = server): Promise<Missed['payload'][]>
 const waitForMisses = (name: string, count: number, on = server): Promise<Missed['payload'][]> =>
   waitFor(`${count} misses of ${name}`, async () => {
     const misses = await missesOf(name, on)
+    // The engine tries again by a clock that stands still.
+    const [failure] = /^.*event=job\.failed.*$/m.exec(on.log()) ?? []
+    if (failure !== undefined) throw new Error(failure)
     return misses.length >= count && misses
   })
 

@@ -34,12 +34,8 @@ export function createExecutionGrepCommand(context: CommandContext): CliCommand 
     .description('Find executions by a text in their output, newest first.')
     .argument('<text>', 'text in a line of stdout or stderr')
     .option('-i, --ignore-case', 'find upper and lower case')
-    .option('-c, --count', 'print only the number of executions')
-    .option(
-      '-n, --last <count>',
-      `number of executions to print; -1: all (default: ${DEFAULT_COUNT}, with -c all)`,
-      parseLast,
-    )
+    .option('-c, --count', 'print only the number of executions, of all without -n')
+    .option('-n, --last <count>', `number of items to print; -1: all (default: ${DEFAULT_COUNT})`, parseLast)
     .option('--lines <count>', `matching lines of each execution, 1 to ${MAX_LINES}`, parseLines, DEFAULT_LINES)
     .option('--action <ref>', 'only executions of this action')
     .option('--status <status>', `only executions in this status: ${executionStatuses.join(', ')}`)

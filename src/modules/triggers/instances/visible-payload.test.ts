@@ -124,6 +124,10 @@ const cases: Record<string, Case> = {
     payload: { id: 's', timestamp: 1, exit_code: 3, more: 'canary' },
     reduced: { id: 's', timestamp: 1, exit_code: 3 },
   },
+  'core.svc.missed': {
+    payload: { rule: { id: 'r', ref: 'shop.close' }, reason: 'failed', late_seconds: 60, more: 'canary' },
+    reduced: { rule: { id: 'r', ref: 'shop.close' }, reason: 'failed', late_seconds: 60 },
+  },
   ...Object.fromEntries(
     ['create', 'update', 'delete'].map((change): [string, Case] => [
       `core.svc.key_value_pair.${change}`,
