@@ -2,6 +2,7 @@
 import { readdir } from 'node:fs/promises'
 import { basename, join } from 'node:path'
 import { describeFileError, readBoundedFile } from '../../../lib/files/index.ts'
+import { writeJson } from '../../../lib/json/index.ts'
 import { hasCode } from '../../../lib/process/index.ts'
 import { isObject } from '../../../lib/schema/index.ts'
 import { readYamlDocument } from '../../../lib/text/index.ts'
@@ -116,7 +117,7 @@ export function findAgain(
   const left = new Map(existing.map((each) => [each, identityBefore(each, isSystem)]))
   const found: (ExistingJob | undefined)[] = jobs.map(() => undefined)
   for (const parts of stages) {
-    const keyOf = (identity: Identity): string => JSON.stringify(parts.map((part) => identity[part]))
+    const keyOf = (identity: Identity): string => writeJson(parts.map((part) => identity[part]))
     const byKey = Map.groupBy(left.keys(), (each) => keyOf(left.get(each) ?? noIdentity))
     for (const [index, identity] of wanted.entries()) {
       if (found[index] !== undefined || identity.command === '') continue
