@@ -184,8 +184,8 @@ function readRange(field: Field, part: string): { first: number; last: number; s
   if (from === undefined) return { first: min, last: end, step }
   const first = numberOf(field, from, part)
   if (to === undefined) return { first, last: stepText === undefined ? first : Math.max(first, end), step }
-  // sat-sun ends on the second number of Sunday.
-  const last = to === 'sun' ? 7 : numberOf(field, to, part)
+  // sat-sun ends on the second number of Sunday; sun-sun is Sunday alone.
+  const last = to === 'sun' && first > 0 ? 7 : numberOf(field, to, part)
   if (first > last) fail(`${name}: the range "${part}" starts after its end`)
   return { first, last, step }
 }
