@@ -212,7 +212,8 @@ function randomPart(random: Random, kind: Kind): string {
       `${nameOf(first)}-${nameOf(last)}`,
       `${nameOf(first)}-${last}/${step}`,
     ])
-    .replace(/(?<!^(?:sun|0))-(sun)$/, '-7')
+    .replace(/^sun-sun$/, 'sun')
+    .replace(/-sun$/, '-7')
 }
 
 /** croner has no `5/20`. */

@@ -185,7 +185,7 @@ function readRange(field: Field, part: string): { first: number; last: number; s
   const first = numberOf(field, from, part)
   if (to === undefined) return { first, last: stepText === undefined ? first : Math.max(first, end), step }
   // sat-sun ends on the second number of Sunday; sun-sun is Sunday alone.
-  const last = to === 'sun' && first > 0 ? 7 : numberOf(field, to, part)
+  const last = to === 'sun' && from !== 'sun' ? 7 : numberOf(field, to, part)
   if (first > last) fail(`${name}: the range "${part}" starts after its end`)
   return { first, last, step }
 }
